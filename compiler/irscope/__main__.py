@@ -1,0 +1,5 @@
+import sys
+
+from irscope.cli.main import main
+
+sys.exit(main())

@@ -1,0 +1,67 @@
+"""What each lane changes in PyTorch."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from irscope.capture.hooks import Hook, Undo, replace_attribute
+from irscope.protocol import Lane
+
+
+def hooks_for(lane: Lane) -> list[Hook]:
+    return [_EAGER_BACKEND] if lane is Lane.FAST else [_PROVENANCE, _NO_FX_GRAPH_CACHE, _NO_AUTOGRAD_CACHE]
+
+
+def _use_eager_backend(eval_frame: types.ModuleType) -> Undo:
+    """Lets Dynamo hand its graphs to the eager back end where the script asks for a registered compiler.
+
+    A back end that is the user's own function runs as it is: its failures are findings too.
+    """
+    original = eval_frame.get_compiler_fn
+
+    def get_compiler_fn(compiler_fn: Any) -> Any:
+        registered = isinstance(compiler_fn, str) or hasattr(compiler_fn, "compiler_name")
+        return original("eager" if registered else compiler_fn)
+
+    return replace_attribute(eval_frame, "get_compiler_fn", get_compiler_fn)
+
+
+_EAGER_BACKEND = Hook(
+    what="the fast lane: the script's own back end was used instead of the eager one",
+    module="torch._dynamo.eval_frame",
+    versions="2.13",
+    apply=_use_eager_backend,
+)
+
+
+def _track_provenance(config: types.ModuleType) -> Undo:
+    """As INDUCTOR_PROVENANCE=1 does: Inductor then says which graph nodes and user lines each kernel came from."""
+    trace: Any = config.trace
+    before = int(trace.provenance_tracking_level)
+    if before >= 1:
+        return lambda: None
+    return replace_attribute(trace, "provenance_tracking_level", 1)
+
+
+_PROVENANCE = Hook(
+    what="which user lines a kernel came from",
+    module="torch._inductor.config",
+    versions="2.13",
+    apply=_track_provenance,
+)
+
+# A hit in one of these two caches skips the stages behind it, so a capture that wants to see the stages must miss.
+# The cache of compiled kernels (the C++ and Triton binaries) stays in use, so nothing slow is done twice.
+_NO_FX_GRAPH_CACHE = Hook(
+    what="stages behind a hit in the FX graph cache",
+    module="torch._inductor.config",
+    versions="2.13",
+    apply=lambda config: replace_attribute(config, "fx_graph_cache", False),
+)
+_NO_AUTOGRAD_CACHE = Hook(
+    what="stages behind a hit in the AOTAutograd cache",
+    module="torch._functorch.config",
+    versions="2.13",
+    apply=lambda config: replace_attribute(config, "enable_autograd_cache", False),
+)

@@ -1,0 +1,103 @@
+"""PyTorch's structured trace, the spine of every capture: its records, parsed once, for live and stored traces alike.
+
+The records are those behind ``TORCH_TRACE``: a dict of metadata in which one key names the event, and a payload text.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+# Keys of a record's metadata that say where it belongs, not what happened (torch._logging.trace_structured).
+_CONTEXT_KEYS = frozenset(
+    [
+        "rank",
+        "compiled_autograd_id",
+        "frame_id",
+        "frame_compile_id",
+        "attempt",
+        "severity",
+        "timestamp",
+        "pathname",
+        "lineno",
+        "thread",
+        "subgraph_name",
+        "has_payload",
+        "stack",
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Record:
+    """One event of the trace.
+
+    Parameters
+    ----------
+    event
+        ``dynamo_start``, ``aot_forward_graph``, … or, for an artifact, its own name (``recompile_reasons``).
+    facts
+        The event's metadata; empty where it has none.
+    compile
+        The compile it belongs to as PyTorch prints it (``0/0``), nothing where it belongs to none.
+    attempt
+        How often this compile had been restarted.
+    payload
+        Its text; empty where it has none.
+    """
+
+    event: str
+    facts: dict[str, Any]
+    compile: str | None
+    attempt: int
+    payload: str
+
+
+def parse_record(metadata: dict[str, Any], payload: object) -> Record | None:
+    """A record from its metadata and payload; nothing for metadata that names no event."""
+    event = next((key for key in metadata if key not in _CONTEXT_KEYS), None)
+    if event is None:
+        return None
+    facts = metadata[event]
+    if event == "artifact" and isinstance(facts, dict):
+        event = str(facts.get("name", event))
+    return Record(
+        event=event,
+        facts=facts if isinstance(facts, dict) else {},
+        compile=_compile_id(metadata),
+        attempt=int(metadata.get("attempt") or 0),
+        payload=payload if isinstance(payload, str) else "",
+    )
+
+
+def _compile_id(metadata: dict[str, Any]) -> str | None:
+    """As ``torch._guards.CompileId`` prints itself."""
+    autograd, frame, count = (metadata.get(f"{key}_id") for key in ("compiled_autograd", "frame", "frame_compile"))
+    if autograd is None:
+        return None if frame is None else f"{frame}/{count}"
+    return f"!{autograd}" + ("" if frame is None else f"/{frame}/{count}")
+
+
+class TraceHandler(logging.Handler):
+    """Receives every record of this process's trace, synchronously, on the stack of what happened.
+
+    Python's logger can have its handler before torch is imported; torch keeps handlers that it did not make.
+    """
+
+    LOGGER = "torch.__trace"
+
+    def __init__(self, receive: Callable[[Record], None]) -> None:
+        super().__init__(logging.DEBUG)
+        self._receive = receive
+
+    def emit(self, record: logging.LogRecord) -> None:
+        metadata = getattr(record, "metadata", None)
+        if isinstance(metadata, dict) and "chromium_event" not in metadata:
+            parsed = parse_record(metadata, getattr(record, "payload", None))
+            if parsed is not None:
+                self._receive(parsed)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Says nothing on the script's stderr: whoever receives the records deals with their own errors."""

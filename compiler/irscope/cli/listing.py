@@ -1,0 +1,41 @@
+"""``irscope list``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+
+from irscope.cli.text import Paint, printable, seconds, short_path, table, to_stdout
+from irscope.protocol import to_json
+from irscope.store import Store
+
+
+def list_runs(options: argparse.Namespace) -> int:
+    """Prints the newest runs."""
+    with Store(options.store) as store:
+        runs = store.runs(limit=options.limit)
+    if options.json:
+        print(json.dumps([to_json(run) for run in runs], indent=1))
+        return 0
+    if not runs:
+        print(f"No run in {options.store} yet. Start one: irscope run SCRIPT.py")
+        return 0
+    rows = [
+        [
+            run.run,
+            time.strftime("%Y-%m-%d %H:%M", time.localtime(run.started)),
+            run.lane.value,
+            printable(short_path(run.script)),
+            run.outcome.kind.value if run.outcome else "unfinished",
+            str(run.findings),
+            str(run.compiles),
+            str(run.kernels),
+            seconds(run.outcome.seconds) if run.outcome else "",
+        ]
+        for run in runs
+    ]
+    head = ["run", "started", "lane", "script", "outcome", "findings", "compiles", "kernels", "time"]
+    to_stdout(table(head, rows, Paint(sys.stdout), right=frozenset({5, 6, 7, 8})))
+    return 0

@@ -1,0 +1,135 @@
+"""Arguments and exit codes of the command ``irscope``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from irscope import __version__
+from irscope.cli import listing, running, showing
+from irscope.store import StoreError, default_path
+
+_DESCRIPTION = """\
+See what torch.compile did to a script: graph breaks and recompilations on the exact source range,
+every stage from the bytecode down to the generated kernels, and the way from a line to its kernels."""
+
+_EXAMPLES = """\
+examples:
+  irscope run train.py -- --steps 10          run it, print the findings and the compiles
+  irscope run train.py --lane fast            graph breaks and recompilations only, in seconds
+  irscope run train.py --json > report.json   the same as data (docs/json.md)
+  irscope list                                the runs in the store, newest first
+  irscope show                                the newest run once more
+  irscope show --compile 0/0                  the stages of one compile
+  irscope show --compile 0/0 --stage post-grad-graph
+  irscope show --kernel cpp_fused_relu_0      the source of a generated kernel
+  irscope show --line model.py:42             the nodes and kernels that came from a line
+
+exit codes:
+  0  captured (whatever the script did: its own failure is in the outcome)
+  2  wrong usage, or nothing of that name in the store
+  3  the environment cannot run it: no such file, no torch, torch too old"""
+
+_RUN = """\
+Runs SCRIPT as `python SCRIPT ARGS…` does, in the current folder, and captures what torch.compile does meanwhile.
+The script's own output appears as it is printed (with --json on stderr); its exit code is in the outcome.
+
+The deep lane runs the pipeline that the script asked for.  To see every stage it lets the FX graph cache and the
+AOTAutograd cache miss; the cache of compiled kernels stays in use.  The fast lane replaces registered back ends
+(inductor and its like) by the eager one: graph breaks, guards and recompilations are the same, and no C++ compiler
+is needed.  A back end that is a function of your own runs as it is."""
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="irscope", description=_DESCRIPTION, epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    top.add_argument("--version", action="version", version=f"irscope {__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--json", action="store_true", help="print data instead of text (docs/json.md)")
+    shared.add_argument(
+        "--store",
+        metavar="FILE",
+        default=default_path(),
+        help="file of the run store (default: %(default)s; variable IRSCOPE_STORE)",
+    )
+
+    run = commands.add_parser(
+        "run", parents=[shared], help="run a script and show what was compiled", description=_RUN,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    run.add_argument("script", metavar="SCRIPT", help="the Python script")
+    run.add_argument("args", metavar="ARGS", nargs="*", help="its arguments, after --")
+    run.add_argument(
+        "--lane", choices=["fast", "deep"], default="deep", help="how far down to go (default: %(default)s)"
+    )
+    run.add_argument(
+        "--budget", metavar="SECONDS", type=_seconds, help="stop the script after that time; what was found stays"
+    )
+    run.add_argument(
+        "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
+        help="interpreter that runs the script; it needs only torch 2.9 or newer (default: %(default)s; variable IRSCOPE_PYTHON)",
+    )  # fmt: skip
+    run.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
+    run.set_defaults(do=running.run)
+
+    list_ = commands.add_parser("list", parents=[shared], help="list the runs in the store")
+    list_.add_argument("--limit", metavar="N", type=int, default=20, help="at most that many (default: %(default)s)")
+    list_.set_defaults(do=listing.list_runs)
+
+    show = commands.add_parser("show", parents=[shared], help="show a run, a stage, a kernel or what a line became")
+    show.add_argument("run", metavar="RUN", nargs="?", help="id of a run, or how it begins (default: the newest)")
+    show.add_argument("--compile", metavar="ID", help="a compile, as in 0/0")
+    show.add_argument(
+        "--stage", metavar="NAME", help="a stage by name (post-grad-graph) or by id (0/0/post-grad-graph)"
+    )
+    show.add_argument("--kernel", metavar="NAME", help="a generated kernel")
+    show.add_argument("--line", metavar="FILE:LINE", help="a line of the source")
+    show.set_defaults(do=showing.show)
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Returns the exit code; raises SystemExit(2) for wrong usage."""
+    arguments, rest = _split(list(sys.argv[1:] if argv is None else argv))
+    options = parser().parse_args(arguments)
+    if rest is not None:
+        if options.command != "run":
+            parser().error("only `irscope run` takes arguments after --")
+        options.args = [*options.args, *rest]
+    try:
+        return int(options.do(options))
+    except StoreError as error:
+        print(f"irscope: {error}", file=sys.stderr)
+        return 3
+    except LookupError as error:
+        print(f"irscope: {error.args[0] if error.args else error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # `irscope show … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("irscope: interrupted", file=sys.stderr)
+        return 130
+
+
+def _split(arguments: list[str]) -> tuple[list[str], list[str] | None]:
+    """What stands after the first ``--`` belongs to the script, options included."""
+    if "--" not in arguments:
+        return arguments, None
+    at = arguments.index("--")
+    return arguments[:at], arguments[at + 1 :]
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds") from None
+    if not value > 0:
+        raise argparse.ArgumentTypeError("the budget must be more than 0 seconds")
+    return value

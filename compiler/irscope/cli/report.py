@@ -1,0 +1,133 @@
+"""A run's report as text: findings with their source, then a table of compiles."""
+
+from __future__ import annotations
+
+import textwrap
+
+from irscope.cli.text import Paint, count, printable, seconds, short_path, table, terminal_width, width_of
+from irscope.protocol import CompileOutcome, Finding, OutcomeKind, Range, Report, Severity
+from irscope.source import line_text
+
+_SEVERITY_STYLE = {
+    Severity.ERROR: "red",
+    Severity.WARNING: "yellow",
+    Severity.INFORMATION: "blue",
+    Severity.HINT: "cyan",
+}
+_OUTCOME_STYLE = {
+    CompileOutcome.COMPILED: "green", CompileOutcome.GRAPH_BREAK: "yellow", CompileOutcome.SKIPPED: "yellow",
+    CompileOutcome.ERROR: "red", CompileOutcome.RUNNING: "magenta",
+}  # fmt: skip
+_RELATED_SHOWN = 3
+
+
+def report_lines(report: Report, paint: Paint) -> list[str]:
+    """Everything that `irscope run` prints when the run has ended."""
+    lines: list[str] = []
+    for finding in report.findings:
+        lines += [*finding_lines(finding, paint), ""]
+    if report.compiles:
+        lines += [*_compile_table(report, paint), ""]
+    for gap in report.capture_gaps:
+        lines.append(paint("not captured: ", "magenta") + printable(f"{gap.what} ({gap.why})"))
+    return [*lines, _closing(report, paint)]
+
+
+def finding_lines(finding: Finding, paint: Paint) -> list[str]:
+    """One finding: its words, its source with carets, why, and what to do."""
+    style = _SEVERITY_STYLE[finding.severity]
+    start = finding.range.start
+    times = f" ×{finding.count}" if finding.count > 1 else ""
+    head = paint(f"{finding.kind} {finding.code}{times}", style, "bold")
+    where = paint(f"{short_path(finding.file)}:{start.line}:{start.column + 1}", "bold")
+    lines = [f"{where}  {head}", *_wrapped(finding.message, "  "), *_excerpt(finding.file, finding.range, paint, style)]
+    if finding.explanation:
+        lines += [paint(line, "dim") for line in _wrapped(finding.explanation, "  ")]
+    for hint in finding.hints:
+        first, *rest = _wrapped(hint, "    ")
+        lines += ["  " + paint("→", "green") + first[3:], *rest]
+    for related in finding.related[:_RELATED_SHOWN]:
+        place = f"{short_path(related.file)}:{related.range.start.line}"
+        lines.append(paint(f"  {place}: {printable(related.message)}", "dim"))
+    if len(finding.related) > _RELATED_SHOWN:
+        lines.append(paint(f"  and {len(finding.related) - _RELATED_SHOWN} more places", "dim"))
+    if finding.compiles:
+        shown = ", ".join(finding.compiles[:12]) + (", …" if len(finding.compiles) > 12 else "")
+        lines.append(paint(f"  in {count(len(finding.compiles), 'compile')}: {shown}", "dim"))
+    if finding.link:
+        lines.append(paint(f"  {finding.link}", "dim"))
+    return lines
+
+
+def _excerpt(file: str, where: Range, paint: Paint, style: str) -> list[str]:
+    """The source with carets under the range; of a long range its first four lines."""
+    lines = []
+    last = min(where.end.line, where.start.line + 3)
+    margin = len(str(last))
+    for number in range(where.start.line, last + 1):
+        text = printable(line_text(file, number))
+        if not text.strip():
+            continue
+        start = where.start.column if number == where.start.line else len(text) - len(text.lstrip())
+        end = where.end.column if number == where.end.line else len(text.rstrip())
+        before = "".join("\t" if c == "\t" else " " * width_of(c) for c in text[:start])
+        carets = "^" * max(1, width_of(text[start:end]))
+        lines.append(paint(f"  {number:>{margin}} │ ", "dim") + text)
+        lines.append(paint(f"  {' ' * margin} │ ", "dim") + before + paint(carets, style, "bold"))
+    if where.end.line > last:
+        lines.append(paint(f"  {' ' * margin} │ …", "dim"))
+    return lines
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    """Paragraphs wrapped to the terminal; lines that are indented (code) stay as they are."""
+    lines = []
+    for line in printable_lines(text):
+        if line.startswith("  ") or not line:
+            lines.append(indent + line if line else "")
+        else:
+            lines += textwrap.wrap(
+                line, terminal_width(), initial_indent=indent, subsequent_indent=indent, break_long_words=False,
+                break_on_hyphens=False,
+            )  # fmt: skip
+    return lines or [indent]
+
+
+def printable_lines(text: str) -> list[str]:
+    return [printable(line) for line in text.split("\n")]
+
+
+def _compile_table(report: Report, paint: Paint) -> list[str]:
+    kernels: dict[str, int] = {}
+    for kernel in report.kernels:
+        if kernel.language != "extern":
+            kernels[kernel.compile] = kernels.get(kernel.compile, 0) + 1
+    rows = [
+        [
+            compile.id,
+            printable(compile.function),
+            f"{short_path(compile.file)}:{compile.line}" if compile.file else "",
+            paint(compile.outcome.value, _OUTCOME_STYLE[compile.outcome]) if not paint.on else compile.outcome.value,
+            str(compile.graph_ops),
+            str(kernels.get(compile.id, 0)),
+            str(compile.restarts),
+            seconds(compile.seconds),
+        ]
+        for compile in report.compiles
+    ]
+    head = ["compile", "function", "at", "outcome", "ops", "kernels", "restarts", "time"]
+    return table(head, rows, paint, right=frozenset({4, 5, 6, 7}))
+
+
+def _closing(report: Report, paint: Paint) -> str:
+    outcome = report.outcome
+    good = outcome.kind is OutcomeKind.COMPLETED
+    facts = [count(len(report.findings), "finding"), count(len(report.compiles), "compile")]
+    if generated := sum(kernel.language != "extern" for kernel in report.kernels):
+        facts.append(count(generated, "kernel"))
+    head = paint(outcome.kind.value, "green" if good else "red", "bold")
+    code = f", exit code {outcome.exit_code}" if outcome.exit_code else ""
+    return (
+        f"{head}{code}: {printable(outcome.message)}\n"
+        f"{', '.join(facts)}, torch {report.torch or 'not found'}, {seconds(outcome.seconds)}, run {report.run}"
+    )

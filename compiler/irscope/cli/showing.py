@@ -1,0 +1,134 @@
+"""``irscope show``: a run, or one stage, kernel or line of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+
+from irscope.cli.report import report_lines
+from irscope.cli.text import Paint, printable, short_path, size, table, to_stdout
+from irscope.lines import LineTrail, trail_of
+from irscope.protocol import Compile, Report, StageRef, to_json
+from irscope.source import line_text
+from irscope.store import Store
+
+
+def show(options: argparse.Namespace) -> int:
+    """Prints what was asked for.  Raises LookupError where there is no such thing."""
+    with Store(options.store) as store:
+        run = store.find_run(options.run)
+        report = store.report(run)
+        if options.line is not None:
+            return _line(store, report, options)
+        if options.kernel is not None:
+            return _kernel(store, report, options)
+        if options.stage is not None:
+            return _stage(store, report, options)
+        if options.compile is not None:
+            return _compile(_find_compile(report, options.compile), options)
+        if options.json:
+            print(json.dumps(to_json(report), indent=1))
+        else:
+            to_stdout(report_lines(report, Paint(sys.stdout)))
+    return 0
+
+
+def _find_compile(report: Report, id: str) -> Compile:
+    found = next((compile for compile in report.compiles if compile.id == id), None)
+    if found is None:
+        ids = ", ".join(compile.id for compile in report.compiles) or "none"
+        raise LookupError(f"Run {report.run} has no compile {id}. It has: {ids}.")
+    return found
+
+
+def _compile(compile: Compile, options: argparse.Namespace) -> int:
+    if options.json:
+        print(json.dumps(to_json(compile), indent=1))
+        return 0
+    print(
+        printable(
+            f"{compile.id}  {compile.function}  {short_path(compile.file)}:{compile.line}  {compile.outcome.value}"
+        )
+    )
+    rows = [[stage.id, stage.name, stage.language, size(stage.bytes)] for stage in compile.stages]
+    to_stdout(table(["stage", "name", "language", "size"], rows, Paint(sys.stdout), right=frozenset({3})))
+    return 0
+
+
+def _stage(store: Store, report: Report, options: argparse.Namespace) -> int:
+    wanted = options.stage
+    compiles = [_find_compile(report, options.compile)] if options.compile else list(report.compiles)
+    stages = [stage for compile in compiles for stage in compile.stages]
+    found = [stage for stage in stages if stage.id == wanted] or [stage for stage in stages if stage.name == wanted]
+    if not found:
+        names = ", ".join(dict.fromkeys(stage.name for stage in stages)) or "none"
+        raise LookupError(f"There is no stage {wanted} in run {report.run}. It has: {names}.")
+    return _print_stages(store, report, found, options)
+
+
+def _kernel(store: Store, report: Report, options: argparse.Namespace) -> int:
+    kernels = [k for k in report.kernels if k.name == options.kernel and options.compile in (None, k.compile)]
+    if not kernels:
+        names = ", ".join(dict.fromkeys(kernel.name for kernel in report.kernels)) or "none; kernels need the deep lane"
+        raise LookupError(f"There is no kernel {options.kernel} in run {report.run}. It has: {names}.")
+    by_id = {stage.id: stage for compile in report.compiles for stage in compile.stages}
+    return _print_stages(store, report, [by_id[k.stage] for k in kernels if k.stage in by_id], options)
+
+
+def _print_stages(store: Store, report: Report, stages: list[StageRef], options: argparse.Namespace) -> int:
+    texts = [store.stage_text(report.run, stage.id) for stage in stages]
+    if options.json:
+        print(
+            json.dumps([{**to_json(stage), "text": text} for stage, text in zip(stages, texts, strict=True)], indent=1)
+        )
+        return 0
+    distinct: dict[str, list[str]] = {}
+    for stage, text in zip(stages, texts, strict=True):
+        distinct.setdefault(text, []).append(stage.id)
+    paint = Paint(sys.stdout)
+    for text, ids in distinct.items():
+        if len(distinct) > 1:
+            print(paint(f"=== {', '.join(ids)}", "bold"))
+        sys.stdout.write(text)
+    return 0
+
+
+def _line(store: Store, report: Report, options: argparse.Namespace) -> int:
+    file, _, number = options.line.rpartition(":")
+    if not file or not number.isdigit():
+        raise LookupError(f"--line wants FILE:LINE, as in model.py:42, not {options.line!r}.")
+    path, line = _known_file(report, file), int(number)
+    trail = trail_of(store, report, path, line)
+    if options.json:
+        print(json.dumps({"file": path, "line": line, **to_json(trail)}, indent=1))
+        return 0
+    paint = Paint(sys.stdout)
+    print(paint(f"{short_path(path)}:{line}  ", "bold") + printable(line_text(path, line).strip()))
+    to_stdout(_trail_lines(trail, paint) or ["Nothing in this run came from this line."])
+    return 0
+
+
+def _known_file(report: Report, name: str) -> str:
+    """The file as the run names it: the one of that path, else the only one that ends so."""
+    path = os.path.abspath(name)
+    known = {report.script, *(c.file for c in report.compiles), *(o.file for k in report.kernels for o in k.origins)}
+    if path in known:
+        return path
+    ending = [file for file in known if file.replace("\\", "/").endswith("/" + name.replace("\\", "/"))]
+    return ending[0] if len(ending) == 1 else path
+
+
+def _trail_lines(trail: LineTrail, paint: Paint) -> list[str]:
+    lines = []
+    for step in trail.steps:
+        lines.append(f"  {paint(step.stage, 'cyan')}")
+        for node in step.nodes:
+            detail = f"  {paint(printable(node.detail), 'dim')}" if node.detail else ""
+            lines.append(f"    {printable(node.name)} = {printable(node.target)}{detail}")
+    for kernel in trail.kernels:
+        lines.append(
+            f"  {paint('kernel', 'green')} {printable(kernel.name)}  {paint(f'{kernel.language}, {kernel.stage}', 'dim')}"
+        )
+    return lines

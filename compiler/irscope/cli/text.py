@@ -1,0 +1,98 @@
+"""How things look on a terminal."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import unicodedata
+from collections.abc import Sequence
+from typing import TextIO
+
+_CODES = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "34",
+    "magenta": "35",
+    "cyan": "36",
+}
+
+
+class Paint:
+    """Colours, where the stream shows them: a terminal, unless ``NO_COLOR`` is set; or where ``FORCE_COLOR`` is."""
+
+    def __init__(self, stream: TextIO) -> None:
+        forced = bool(os.environ.get("FORCE_COLOR"))
+        self.on = forced or (stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb")
+
+    def __call__(self, text: str, *styles: str) -> str:
+        if not self.on or not styles or not text:
+            return text
+        return f"\033[{';'.join(_CODES[style] for style in styles)}m{text}\033[0m"
+
+
+def table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], paint: Paint, right: frozenset[int] = frozenset()
+) -> list[str]:
+    """Lines of a table with two spaces between columns; the columns of ``right`` (indices) are set flush right."""
+    widths = [max(width_of(row[i]) for row in [head, *rows]) for i in range(len(head))]
+
+    def line(row: Sequence[str]) -> str:
+        cells = []
+        for i, cell in enumerate(row):
+            gap = " " * (widths[i] - width_of(cell))
+            cells.append(gap + cell if i in right else cell + gap)
+        return "  ".join(cells).rstrip()
+
+    return [paint(line(head), "dim"), *(line(row) for row in rows)]
+
+
+def width_of(text: str) -> int:
+    """Columns that a text takes on a terminal: wide characters two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def terminal_width() -> int:
+    return max(60, min(shutil.get_terminal_size((100, 24)).columns, 140))
+
+
+def size(bytes: int) -> str:
+    """A number of bytes for people: ``812 B``, ``3.4 kB``."""
+    if bytes < 1000:
+        return f"{bytes} B"
+    if bytes < 1_000_000:
+        return f"{bytes / 1000:.1f} kB"
+    return f"{bytes / 1_000_000:.1f} MB"
+
+
+def seconds(value: float) -> str:
+    return f"{value * 1000:.0f} ms" if value < 0.995 else f"{value:.1f} s"
+
+
+def count(number: int, word: str) -> str:
+    """``1 graph``, ``2 graphs``."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}{'es' if word.endswith(('s', 'x', 'ch')) else 's'}"
+
+
+def short_path(path: str) -> str:
+    """Relative to the working folder where that is shorter."""
+    try:
+        relative = os.path.relpath(path)
+    except ValueError:  # another drive
+        return path
+    return relative if len(relative) < len(path) else path
+
+
+def printable(text: str) -> str:
+    """Without control characters: what a script named must not steer the terminal."""
+    return "".join(c if c == "\t" or unicodedata.category(c) != "Cc" else "�" for c in text)
+
+
+def to_stdout(lines: Sequence[str]) -> None:
+    sys.stdout.write("\n".join(lines) + "\n" if lines else "")
+    sys.stdout.flush()

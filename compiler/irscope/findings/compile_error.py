@@ -1,0 +1,109 @@
+"""Compile error: the compilation failed and the exception went to the user."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from irscope.capture.stack import Place, innermost_user, live_places, related_to, traced_places
+from irscope.findings import graph_break
+from irscope.findings.breakmessage import parse_break_messages
+from irscope.findings.moment import Moment
+from irscope.protocol import Finding, Range, Severity
+from irscope.source import nodes_at, range_of_line, range_of_node
+
+KIND = "compile-error"
+EVENT = "dynamo_error"
+_USER_STACK = re.compile(
+    r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)\n\s*(?P<code>.*)$', re.MULTILINE
+)
+_NO_COMPILER = ("InvalidCxxCompiler", "No working C++ compiler found")
+
+
+def detect(moment: Moment) -> Finding | None:
+    """The finding of a ``dynamo_error`` record.
+
+    Dynamo writes one for every exception that ends a compile, also for those that it then swallows to run the frame
+    as plain Python.  Of these, the ones that it has logged as a graph break are passed over, and the others are the
+    graph breaks that leave no record of their own.
+    """
+    error = moment.error
+    if error is None:
+        return None
+    soft = type(error).__name__ in ("Unsupported", "UserError") and not moment.fullgraph
+    if soft:
+        if getattr(error, "logged", False):
+            return None
+        return graph_break.make(moment, parse_break_messages(str(error)), skipped=True)
+    return make(moment, error)
+
+
+def make(moment: Moment, error: BaseException) -> Finding | None:
+    """The finding at the user's expression that failed."""
+    text = str(error)
+    messages = parse_break_messages(text)
+    traced = traced_places(error) or _places_in_message(text)
+    places = [*live_places(), *traced]
+    at = innermost_user(places)
+    if at is None:
+        return None
+    cause = messages[0] if messages else None
+    name = type(error).__name__
+    hints = cause.hints if cause else ()
+    if any(mark in text for mark in _NO_COMPILER):
+        name = "no-cpp-compiler"
+        hints = (
+            "Install a C++ compiler: `apt install g++` on Debian and Ubuntu, `xcode-select --install` on macOS.",
+            "Or name one in the environment variable CXX. Graph breaks and recompilations do not need it: use the fast lane.",
+        )
+    headline = (
+        f"{cause.type} (fullgraph=True allows no graph break)" if cause and moment.fullgraph else first_sentence(text)
+    )
+    return Finding(
+        kind=KIND,
+        code=(cause.code if cause else "") or name,
+        severity=Severity.ERROR,
+        message=f"Compilation failed: {headline}",
+        explanation=(cause.explanation if cause else _without_advice(text)),
+        hints=hints,
+        link=cause.link if cause else None,
+        file=places[at].file,
+        range=places[at].range,
+        count=1,
+        compiles=(moment.record.compile,) if moment.record.compile else (),
+        related=related_to(places, at),
+    )
+
+
+def _places_in_message(text: str) -> list[Place]:
+    """Some errors carry their stack only as text (``User stack:`` of a constraint violation)."""
+    _, mark, stack = text.rpartition("User stack:")
+    places = []
+    for match in _USER_STACK.finditer(stack if mark else ""):
+        file, line, code = match["file"], int(match["line"]), match["code"].strip()
+        places.append(Place(file, match["function"], _expression_range(file, line, code)))
+    return places
+
+
+def _expression_range(file: str, line: int, code: str) -> Range:
+    """The returned or assigned value of the statement on a line: what a message that names only the line means."""
+    for node in nodes_at(file, line):
+        value = getattr(node, "value", None)
+        if isinstance(node, (ast.Return, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)) and value is not None:
+            return range_of_node(file, value)
+    return range_of_line(file, line)
+
+
+def first_sentence(text: str) -> str:
+    """The first line that says something, without PyTorch's advice."""
+    lines = [line.strip() for line in text.strip().split("\n") if line.strip()]
+    if not lines:
+        return "no message"
+    head = lines[0]
+    if head.startswith("backend=") and head.endswith("raised:") and len(lines) > 1:
+        head = f"{head.removesuffix(' raised:')}: {lines[1]}"
+    return re.sub(r"\s*For more information, run with TORCH_LOGS=.*$", "", head)
+
+
+def _without_advice(text: str) -> str:
+    return re.split(r"\nSet TORCHDYNAMO_VERBOSE=1|\nSet TORCH_LOGS=", text, maxsplit=1)[0].strip()

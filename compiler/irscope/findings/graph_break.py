@@ -1,0 +1,83 @@
+"""Graph break: Dynamo could not go on tracing, so the graph is cut here, or the whole frame runs as plain Python."""
+
+from __future__ import annotations
+
+import re
+
+from irscope.capture.stack import Place, innermost_user, live_places, related_to, traced_places
+from irscope.findings.breakmessage import BreakMessage, parse_break_messages
+from irscope.findings.moment import Moment
+from irscope.protocol import Finding, Severity
+from irscope.source import line_text, range_of_line
+
+KIND = "graph-break"
+EVENT = "dynamo_graph_break_reason"
+_HEADER = re.compile(r"Graph break in user code at (?P<file>.+):(?P<line>\d+)")
+_SKIPS = "the whole function runs as plain Python"
+
+
+def detect(moment: Moment) -> Finding | None:
+    """The finding of a ``dynamo_graph_break_reason`` record; nothing for one that repeats another event."""
+    header = _HEADER.search(moment.record.payload)
+    if header is None and "Graph break: torch.compile cannot properly resume" not in moment.record.payload:
+        return None
+    text = str(moment.error) if moment.error is not None else moment.record.payload
+    messages = parse_break_messages(text) or parse_break_messages(moment.record.payload)
+    return make(moment, messages, is_skipped(moment.record.payload))
+
+
+def is_skipped(payload: str) -> bool:
+    """Whether PyTorch gave up on the whole frame instead of cutting the graph."""
+    return "falling back to eager" in payload or "will skip tracing the frame" in payload
+
+
+def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding | None:
+    """The finding at the innermost user frame of what was being traced, else of the Python stack."""
+    places = [*live_places(), *traced_places(moment.error)]
+    at = innermost_user(places)
+    if at is None:
+        if (header := _HEADER.search(moment.record.payload)) is None:
+            return None
+        file, line = header["file"], int(header["line"])
+        places, at = [Place(file, "", range_of_line(file, line))], 0
+    place = places[at]
+    cause = messages[0] if messages else None
+    subject = _subject(place)
+    effect = _SKIPS if skipped else "the graph is cut here"
+    return Finding(
+        kind=KIND,
+        code=(cause.code if cause else "") or "graph-break",
+        severity=Severity.WARNING,
+        message=f"Graph break: {_type(cause)}{subject}; {effect}.",
+        explanation=_explanation(messages),
+        hints=cause.hints if cause else (),
+        link=cause.link if cause else None,
+        file=place.file,
+        range=place.range,
+        count=1,
+        compiles=(moment.record.compile,) if moment.record.compile else (),
+        related=related_to(places, at),
+    )
+
+
+def _type(cause: BreakMessage | None) -> str:
+    if cause is None:
+        return "Dynamo cannot trace this"
+    return cause.type[:1].lower() + cause.type[1:] if cause.type[:2].istitle() else cause.type
+
+
+def _subject(place: Place) -> str:
+    start, end = place.range.start, place.range.end
+    text = line_text(place.file, start.line)[start.column :]
+    text = text[: end.column - start.column] if start.line == end.line else text.rstrip() + " …"
+    text = text.strip()
+    return f" at `{text}`" if 0 < len(text) <= 60 else ""
+
+
+def _explanation(messages: list[BreakMessage]) -> str:
+    parts = []
+    for i, message in enumerate(messages):
+        lead = "" if i == 0 else f"Then: {message.type}. "
+        context = f"\nContext: {message.context}" if message.context else ""
+        parts.append(f"{lead}{message.explanation}{context}")
+    return "\n\n".join(parts)

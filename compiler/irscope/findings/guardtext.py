@@ -1,0 +1,142 @@
+"""What a failed guard says, read from PyTorch's text of it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+_COMPILE = re.compile(r"^!?\d+(?:/\d+)*: ")
+_USER_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$', re.MULTILINE)
+_TENSOR = re.compile(r"^tensor '(?P<source>.+?)' (?P<rest>.*)$", re.DOTALL)
+_SIZE = re.compile(
+    r"^(?P<what>size|stride) mismatch at index (?P<index>\d+)\. expected (?P<expected>\S+), actual (?P<actual>\S+)"
+)
+_EXPECTED = re.compile(r"expected (?P<expected>.+?)[,.] (?:actual|got) (?P<actual>.+?)\.?$", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class FailedGuard:
+    """One guard that failed.
+
+    Parameters
+    ----------
+    text
+        The guard as PyTorch words it, without the compile and the user line.
+    source
+        The expression it watches, in terms of the function's locals: ``x``, ``self.drop.training``; empty if unknown.
+    code
+        irscope's code of the finding: ``recompile-size``, ``recompile-value``, …
+    what
+        What changed, as a phrase: ``size 8 → 5 in dimension 0``.
+    frames
+        Files and lines of the user stack that made the guard, outermost first; empty where PyTorch does not tell.
+    """
+
+    text: str
+    source: str
+    code: str
+    what: str
+    frames: tuple[tuple[str, int], ...]
+    dimension: int | None = None
+
+
+def parse_failed_guard(reason: str) -> FailedGuard:
+    """Reads one string of ``recompile_reasons``."""
+    body = _COMPILE.sub("", reason.strip())
+    head, _, stack = body.partition("\nUser stack trace:")
+    frames = tuple((match["file"], int(match["line"])) for match in _USER_FRAME.finditer(stack))
+    text = re.split(r"\s{2,}# ", head, maxsplit=1)[0].strip()
+    if match := _TENSOR.match(text):
+        return _of_tensor(text, _readable(match["source"]), match["rest"], frames)
+    if text.startswith("Duplicate tensors found"):
+        return FailedGuard(
+            text,
+            _first_quoted(text),
+            "recompile-aliasing",
+            "two arguments are now the same tensor, or no longer",
+            frames,
+        )
+    if "GLOBAL_STATE" in text or "global state" in text.lower():
+        return FailedGuard(text, "", "recompile-global-state", _global_state(text), frames)
+    if "torch_function_mode" in text or "TORCH_FUNCTION_MODE" in text:
+        return FailedGuard(text, "", "recompile-global-state", "the stack of torch function modes changed", frames)
+    return _of_value(text, frames)
+
+
+def _of_tensor(text: str, source: str, rest: str, frames: tuple[tuple[str, int], ...]) -> FailedGuard:
+    if match := _SIZE.match(rest):
+        index = int(match["index"])
+        what = f"{match['what']} {match['expected']} → {match['actual']} in dimension {index}"
+        return FailedGuard(text, source, f"recompile-{match['what']}", what, frames, index)
+    kind, _, values = rest.partition(" mismatch")
+    codes = {
+        "requires_grad": "requires-grad",
+        "dispatch key set": "dispatch",
+        "dtype": "dtype",
+        "rank": "rank",
+        "device index": "device",
+    }
+    code = f"recompile-{codes.get(kind, 'tensor')}"
+    if kind == "requires_grad":
+        now = "no longer" if "requires_grad=1" in values or "requires_grad=True" in values else "now"
+        return FailedGuard(text, source, code, f"it {now} requires grad", frames)
+    if match := _EXPECTED.search(values.strip(" .")):
+        return FailedGuard(text, source, code, f"{kind} {match['expected']} → {match['actual']}", frames)
+    return FailedGuard(text, source, code, rest.rstrip("."), frames)
+
+
+def _of_value(text: str, frames: tuple[tuple[str, int], ...]) -> FailedGuard:
+    expression = text
+    tree = _expression(text)
+    if isinstance(tree, ast.Compare) and len(tree.ops) == 1:
+        left, right = _readable(ast.unparse(tree.left)), ast.unparse(tree.comparators[0])
+        if isinstance(tree.left, ast.Call) and not left.startswith("len("):
+            left = _readable(ast.unparse(tree.left.args[0])) if tree.left.args else left
+        if left.endswith(".training"):
+            was = "train" if right == "True" else "eval"
+            return FailedGuard(
+                text, left, "recompile-training-mode", f"it was in {was} mode when it was compiled", frames
+            )
+        if isinstance(tree.ops[0], (ast.Eq, ast.Is)):
+            return FailedGuard(text, left, "recompile-value", f"it was {right} when it was compiled", frames)
+        return FailedGuard(text, left, "recompile-value", f"`{_readable(expression)}` no longer holds", frames)
+    if isinstance(tree, ast.Call) and tree.args:
+        name = ast.unparse(tree.func)
+        source = _readable(ast.unparse(tree.args[0]))
+        if "check_type_id" in name:
+            return FailedGuard(text, source, "recompile-type", "its type changed", frames)
+        if "check_obj_id" in name:
+            return FailedGuard(text, source, "recompile-object", "it is another object now", frames)
+        return FailedGuard(text, source, "recompile-value", f"`{_readable(expression)}` no longer holds", frames)
+    return FailedGuard(text, _readable(text) if tree is not None else "", "recompile-guard", text, frames)
+
+
+def _expression(text: str) -> ast.expr | None:
+    try:
+        return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _readable(source: str) -> str:
+    """A guard's source as the user would write it: ``L['self']._modules['drop'].training`` → ``self.drop.training``."""
+    source = re.sub(r"\b[LG]\['([^']+)'\]", r"\1", source)
+    source = re.sub(r"\._(?:modules|parameters|buffers)\['([^'\d][^']*)'\]", r".\1", source)
+    source = re.sub(r"\._(?:modules|parameters|buffers)\['(\d+)'\]", r"[\1]", source)
+    return re.sub(r"\.__dict__\['([^']+)'\]", r".\1", source)
+
+
+def _first_quoted(text: str) -> str:
+    match = re.search(r'"([^"]+)"', text)
+    return _readable(match[1]) if match else ""
+
+
+def _global_state(text: str) -> str:
+    _, _, which = text.partition(":")
+    which = which.strip().split(" ")[0] if which.strip() else ""
+    return (
+        f"global state changed: {which}"
+        if which
+        else "global state of PyTorch changed (grad mode, autocast, default dtype, …)"
+    )

@@ -1,0 +1,176 @@
+"""Recompilation: a guard of compiled code failed at a call, so the function was compiled once more."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+
+from irscope.capture.stack import RESUME_PREFIX, call_into_compiled_code, plain_name
+from irscope.findings.guardtext import FailedGuard, parse_failed_guard
+from irscope.findings.moment import Moment
+from irscope.protocol import Compile, Finding, Position, Range, Related, Severity
+from irscope.source import function_around, function_at, nodes_at, parse, range_of_line, range_of_name, range_of_node
+from irscope.usercode import is_user_file
+
+KIND = "recompilation"
+EVENT = "recompile_reasons"
+
+
+def reasons_in(payload: str) -> list[str]:
+    """The reasons of a ``recompile_reasons`` record, newest compile first; PyTorch writes one alone as bare text."""
+    try:
+        data = json.loads(payload)
+    except ValueError:
+        data = payload
+    return [str(reason) for reason in (data if isinstance(data, list) else [data]) if str(reason).strip()]
+
+
+def call_site() -> Related | None:
+    """The user's call into the compiled region that is running now."""
+    place = call_into_compiled_code()
+    return None if place is None else Related(place.file, place.range, "this call did not fit what was compiled")
+
+
+def make(moment: Moment, reasons: list[str], call: Related | None) -> Finding | None:
+    """The finding of a recompilation that has begun; ``moment.compile`` is the new compile.
+
+    It stands at what the newest failed guard watches: the parameter in the signature, else the expression in the
+    body or the use of the global, else the function's name.
+    """
+    compile = moment.compile
+    if compile is None:
+        return None
+    guard = (
+        parse_failed_guard(reasons[0])
+        if reasons
+        else FailedGuard("", "", "recompile-unknown", "PyTorch gives no reason", ())
+    )
+    place = watched_place(guard, compile)
+    if place is None and call is not None:
+        place = (call.file, call.range)  # a function of a library: the call is all that is the user's
+    if place is None:
+        return None
+    name = plain_name(compile.function)
+    subject = f"`{guard.source}`: " if guard.source and "___" not in guard.source else ""
+    earlier = [f"{i + 2}. {parse_failed_guard(reason).text}" for i, reason in enumerate(reasons[1:8])]
+    return Finding(
+        kind=KIND,
+        code=guard.code,
+        severity=Severity.INFORMATION,
+        message=f"`{name}` was compiled again: {subject}{guard.what}.",
+        explanation="\n".join(
+            [
+                f"The guard that failed: {guard.text or 'unknown'}",
+                *(["Guards of older compiles that failed too:", *earlier] if earlier else []),
+            ]
+        ),
+        hints=_hints(guard),
+        link="https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",
+        file=place[0],
+        range=place[1],
+        count=1,
+        compiles=(compile.id,),
+        related=(call,) if call else (),
+    )
+
+
+def watched_place(guard: FailedGuard, compile: Compile) -> tuple[str, Range] | None:
+    """Where in the user's code the thing that a guard watches is written; nothing for a function of a library."""
+    user_frames = [(file, line) for file, line in guard.frames if is_user_file(file)]
+    if is_user_file(compile.file):
+        node = function_of(compile)
+        root = re.match(r"[^\W\d]\w*", guard.source)
+        if node is not None and root is not None and not compile.function.startswith(RESUME_PREFIX):
+            if parameter := _parameter(compile.file, node, root[0], guard.source):
+                return compile.file, parameter
+    for file, line in reversed(user_frames):
+        return file, _expression_on(file, line, guard.source)
+    if not is_user_file(compile.file):
+        return None
+    if node is None:
+        return compile.file, range_of_line(compile.file, compile.line)
+    if guard.source and (use := _use_in(compile.file, node, guard.source)):
+        return compile.file, use
+    return compile.file, range_of_name(compile.file, node)
+
+
+def function_of(compile: Compile) -> ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | None:
+    """The function in the syntax tree that a compile belongs to, a resume function's included."""
+    if compile.function.startswith(RESUME_PREFIX):
+        return function_around(compile.file, compile.line)
+    return function_at(compile.file, compile.function, compile.line)
+
+
+def _parameter(
+    file: str, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, root: str, source: str
+) -> Range | None:
+    """The parameter that the source begins with, unless it is ``self`` and an attribute of it is meant."""
+    arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]
+    for argument in arguments:
+        if argument is not None and argument.arg == root and not (root in ("self", "cls") and source != root):
+            start = range_of_node(file, argument).start
+            return Range(start, Position(start.line, start.column + len(root)))
+    return None
+
+
+def _expression_on(file: str, line: int, source: str) -> Range:
+    """The expression on a line that reads the watched thing, else the line's statement."""
+    wanted = {source, source.rpartition(".")[2], source.partition(".")[0]} - {"", "self"}
+    best: ast.expr | None = None
+    for node in nodes_at(file, line):
+        if isinstance(node, (ast.Attribute, ast.Name, ast.Subscript)) and isinstance(
+            getattr(node, "ctx", None), ast.Load
+        ):
+            text = ast.unparse(node)
+            if text == source:
+                return range_of_node(file, node)
+            if best is None and (text in wanted or (isinstance(node, ast.Attribute) and node.attr in wanted)):
+                best = node
+    return range_of_node(file, best) if best is not None else range_of_line(file, line)
+
+
+def _use_in(file: str, function: ast.AST, source: str) -> Range | None:
+    """The first place in a function that reads a name or an attribute chain."""
+    if parse(file) is None:
+        return None
+    for node in ast.walk(function):
+        if (
+            isinstance(node, (ast.Name, ast.Attribute))
+            and isinstance(node.ctx, ast.Load)
+            and ast.unparse(node) == source
+        ):
+            return range_of_node(file, node)
+    return None
+
+
+def _hints(guard: FailedGuard) -> tuple[str, ...]:
+    """What to do, the best first."""
+    source = guard.source or "x"
+    if guard.code == "recompile-size":
+        return (
+            f"`torch._dynamo.mark_dynamic({source}, {guard.dimension})` on the tensor before the first call, so that one compile serves every size (raises where the code fixes that size).",
+            "`torch.compile(..., dynamic=True)`, which makes every size dynamic from the start.",
+        )
+    if guard.code == "recompile-value":
+        return (
+            f"Pass `{source}` as a tensor, or keep to few different values: a Python value is a constant of the compiled code.",
+            "For integers, `torch.compile(..., dynamic=True)` makes them symbols where it can.",
+        )
+    if guard.code == "recompile-training-mode":
+        return (
+            "Train and eval mode are different programs; two compiles are normal. Warm both up before you measure.",
+        )
+    if guard.code == "recompile-requires-grad":
+        return (
+            "Call it always with, or always without, tensors that require grad; wrap inference in `torch.no_grad()`.",
+        )
+    if guard.code == "recompile-global-state":
+        return (
+            "Set grad mode, autocast, default dtype and number of threads once, outside the loop that calls compiled code.",
+        )
+    if guard.code in ("recompile-dtype", "recompile-device", "recompile-rank", "recompile-dispatch"):
+        return (f"Convert `{source}` to one dtype, device and rank before the call.",)
+    if guard.code == "recompile-object":
+        return (f"Create `{source}` once and pass the same object, or pass what differs as an argument.",)
+    return ()

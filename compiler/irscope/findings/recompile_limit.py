@@ -1,0 +1,59 @@
+"""Recompile limit: too many compiles of one function, so from now on what fits none of them runs as plain Python."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+
+from irscope.findings.recompilation import function_of
+from irscope.protocol import Compile, Finding, Range, Related, Severity
+from irscope.source import range_of_line, range_of_name
+
+KIND = "recompile-limit"
+CODE = "GB0039"
+_FUNCTION = re.compile(r"'(?P<name>.+)' \((?P<file>.+):(?P<line>\d+)\)")
+
+
+class LimitHandler(logging.Handler):
+    """Hears of the limit.  It leaves no record in the trace, only this warning (checked on torch 2.13):
+
+    ``torch._dynamo hit config.recompile_limit (8)``, with the function and the last reason.
+    """
+
+    LOGGER = "torch._dynamo.convert_frame"
+
+    def __init__(self, receive: Callable[[str, int, str, str, int], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._receive = receive
+
+    def emit(self, record: logging.LogRecord) -> None:
+        args = record.args
+        if "torch._dynamo hit config" in str(record.msg) and isinstance(args, tuple) and len(args) >= 3:
+            if match := _FUNCTION.match(str(args[2])):
+                self._receive(str(args[0]), int(str(args[1])), match["name"], match["file"], int(match["line"]))
+
+
+def make(function: Compile, limit_name: str, limit: int, compiles: tuple[str, ...], call: Related | None) -> Finding:
+    """The finding at the function's name."""
+    node = function_of(function)
+    where: Range = (
+        range_of_name(function.file, node) if node is not None else range_of_line(function.file, function.line)
+    )
+    return Finding(
+        kind=KIND,
+        code=CODE,
+        severity=Severity.WARNING,
+        message=f"`{function.function}` reached the recompile limit ({limit}): calls that fit none of its compiles now run as plain Python.",
+        explanation=f"torch._dynamo.config.{limit_name} is {limit}. What was compiled stays in use for the calls that fit it; every other call runs without the compiler.",
+        hints=(
+            "Remove the cause of the recompilations listed for this function: make sizes dynamic, pass changing values as tensors.",
+            f"If that many versions are wanted: `torch._dynamo.config.{limit_name} = {limit * 2}` before the first call.",
+        ),
+        link="https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0039.html",
+        file=function.file,
+        range=where,
+        count=1,
+        compiles=compiles,
+        related=(call,) if call else (),
+    )

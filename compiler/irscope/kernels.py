@@ -1,0 +1,113 @@
+"""The kernels in Inductor's output code, and the user lines that each came from."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from irscope.graphs import Graph
+from irscope.protocol import Origin
+from irscope.usercode import is_package_file, is_user_file
+
+_LANGUAGES = {"cpp_pybinding": "cpp", "cpp": "cpp"}
+_SOURCE_NODES = re.compile(r"#.*Source Nodes: \[(?P<nodes>[^\]]*)\]")
+_HANDLES = re.compile(r"# \[Provenance debug handles\] (?P<handles>.*)$", re.MULTILINE)
+_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """A kernel as it stands in output code.  ``text`` is empty for an extern kernel: a call into a library."""
+
+    name: str
+    language: str
+    text: str
+
+
+def kernels_in(output_code: str) -> list[KernelSource]:
+    """The kernels that output code defines (``name = async_compile.triton(…)``), then the extern ones that it calls.
+
+    Output code that cannot be parsed has none.
+    """
+    try:
+        tree = ast.parse(output_code)
+    except (SyntaxError, RecursionError):
+        return []
+    found: dict[str, KernelSource] = {}
+    extern: dict[str, KernelSource] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and (made := _made_by(node.value)):
+            found.setdefault(node.targets[0].id, KernelSource(node.targets[0].id, *made))
+        elif isinstance(node, ast.Call) and (name := _extern_name(node)):
+            extern.setdefault(name, KernelSource(name, "extern", ""))
+    return [*found.values(), *extern.values()]
+
+
+def _made_by(value: ast.expr) -> tuple[str, str] | None:
+    if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)):
+        return None
+    if not (isinstance(value.func.value, ast.Name) and value.func.value.id == "async_compile"):
+        return None
+    texts = [arg.value for arg in value.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+    if not texts:
+        return None
+    method = value.func.attr
+    return _LANGUAGES.get(method, method), max(texts, key=len).strip("\n") + "\n"
+
+
+def _extern_name(call: ast.Call) -> str | None:
+    name = ast.unparse(call.func) if isinstance(call.func, ast.Attribute) else ""
+    if name.startswith("extern_kernels."):
+        return name
+    if name.startswith(("torch.ops.aten.", "torch.ops.mkldnn.", "torch.ops.mkl.", "torch.ops.quantized.")):
+        return name
+    return None
+
+
+def origins_from_stacks(payload: str, output_code: str) -> dict[str, tuple[Origin, ...]]:
+    """Kernel name → user lines, from ``inductor_provenance_tracking_kernel_stack_traces``.
+
+    Its keys are ``name:call_number``, its values stacks with the outermost frame first.  PyTorch 2.13 does not empty
+    this table between backward graphs, so only the calls that stand in this output code are taken.  An origin is the innermost
+    user frame of a stack; where none is the user's (a model from a library was compiled as it is), the innermost
+    frame of an installed package.
+    """
+    try:
+        stacks = json.loads(payload)
+    except ValueError:
+        return {}
+    origins: dict[str, dict[Origin, None]] = {}
+    mine_only = {handle for match in _HANDLES.finditer(output_code) for handle in match["handles"].split(", ")}
+    for key, texts in stacks.items() if isinstance(stacks, dict) else ():
+        if mine_only and key not in mine_only:
+            continue
+        mine = origins.setdefault(re.sub(r":\d+$", "", key), {})
+        for text in texts if isinstance(texts, list) else ():
+            frames = [Origin(match["file"], int(match["line"])) for match in _FRAME.finditer(str(text))]
+            for belongs in (is_user_file, is_package_file):
+                if inside := [frame for frame in frames if belongs(frame.file)]:
+                    mine[inside[-1]] = None
+                    break
+    return {name: tuple(found) for name, found in origins.items()}
+
+
+def origins_from_comments(output_code: str, graph: Graph | None) -> dict[str, tuple[Origin, ...]]:
+    """Kernel name → user lines by the comments in output code, which name nodes of the dynamo graph.
+
+    What is left where PyTorch gives no stacks: older versions, or provenance tracking that could not be turned on.
+    """
+    if graph is None:
+        return {}
+    by_node: Mapping[str, Origin] = {node.name: node.origin for node in graph.nodes if node.origin}
+    origins: dict[str, dict[Origin, None]] = {}
+    nodes: list[str] = []
+    for line in output_code.split("\n"):
+        if match := _SOURCE_NODES.match(line.strip()):
+            nodes = [node.strip() for node in match["nodes"].split(",") if node.strip()]
+        elif call := re.match(r"\s*(?:\w+ = )?(?P<name>[\w.]+?)(?:\.run)?\(", line):
+            if nodes and (call["name"].startswith(("extern_kernels.", "torch.ops.")) or "_fused_" in call["name"]):
+                origins.setdefault(call["name"], {}).update({by_node[n]: None for n in nodes if n in by_node})
+    return {name: tuple(found) for name, found in origins.items()}

@@ -1,0 +1,361 @@
+"""What the rooms say to each other: plain data, standard library only.
+
+This is the one module that the capture side and the server share for messages.  Three groups live here:
+
+* the *report* of a run (`Report` and what it is made of), which is also the JSON of ``irscope run --json``;
+* the *request* that starts a run (`RunRequest`);
+* the *messages* that a run sends while it goes on (`Message`), one JSON object a line.
+
+Anything big (the text of a stage) stays in the run store and is named by id.
+
+Lines are 1-based, columns are 0-based indices into the line as a Python string, ends are exclusive.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import types
+import typing
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, Union
+
+SCHEMA = 1
+"""Version of the JSON of `Report`; raised when a field changes its meaning or goes away."""
+
+
+class Lane(str, enum.Enum):
+    """How far down the pipeline a run goes."""
+
+    FAST = "fast"
+    """Dynamo with an eager back end: graph breaks, guards, recompilations."""
+    DEEP = "deep"
+    """The pipeline that the script asked for: every stage down to the kernels."""
+
+
+class OutcomeKind(str, enum.Enum):
+    """How a run ended."""
+
+    COMPLETED = "completed"
+    """The script ran to its end."""
+    SCRIPT_ERROR = "script-error"
+    """The script failed by itself: an exception, a syntax error, a non-zero ``sys.exit``."""
+    BUDGET = "budget"
+    """irscope stopped it because a limit was reached."""
+    CANCELLED = "cancelled"
+    """Somebody stopped it."""
+    CRASHED = "crashed"
+    """The process died: a signal, ``os._exit``, out of memory."""
+    ENVIRONMENT_ERROR = "environment-error"
+    """It could not start: no such file, no torch, torch too old."""
+
+
+class CompileOutcome(str, enum.Enum):
+    """What one compile came to."""
+
+    COMPILED = "compiled"
+    GRAPH_BREAK = "graph-break"
+    """A graph was cut; what came before the break was compiled."""
+    SKIPPED = "skipped"
+    """The frame runs as plain Python."""
+    ERROR = "error"
+    RUNNING = "running"
+    """Not ended yet, or the process died in it."""
+
+
+class Severity(str, enum.Enum):
+    """As in the editor."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFORMATION = "information"
+    HINT = "hint"
+
+
+@dataclass(frozen=True, order=True)
+class Position:
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, order=True)
+class Range:
+    start: Position
+    end: Position
+
+
+@dataclass(frozen=True)
+class Related:
+    """Another place that has to do with a finding: a caller, a library line, the call that recompiled."""
+
+    file: str
+    range: Range
+    message: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that the user should know at a source range; one per range and cause."""
+
+    kind: str
+    """A word of DESIGN.md with hyphens: ``graph-break``, ``recompilation``, ``compile-error``, …"""
+    code: str
+    """What people filter by: PyTorch's ``GB0059`` where there is one, else irscope's own."""
+    severity: Severity
+    message: str
+    """One sentence or two, in the user's words."""
+    explanation: str
+    hints: tuple[str, ...]
+    link: str | None
+    file: str
+    range: Range
+    count: int
+    compiles: tuple[str, ...]
+    related: tuple[Related, ...] = ()
+
+    @property
+    def cause(self) -> tuple[str, str, str, Range]:
+        """Two reports with the same cause are one finding."""
+        return (self.kind, self.code, self.file, self.range)
+
+
+@dataclass(frozen=True)
+class StageRef:
+    """A stage without its text.  ``id`` is unique in the run: ``0/0/forward-graph``, ``0/0/kernel/cpp_fused_relu_0``."""
+
+    id: str
+    name: str
+    language: str
+    """The editor's language id of the text: ``python``, ``cpp``, ``python-bytecode``, …"""
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Compile:
+    """One compilation, named as PyTorch names it (``frame/recompile``)."""
+
+    id: str
+    function: str
+    file: str
+    line: int
+    outcome: CompileOutcome
+    restarts: int
+    graph_ops: int
+    seconds: float
+    stages: tuple[StageRef, ...] = ()
+
+
+@dataclass(frozen=True, order=True)
+class Origin:
+    """A line of the user's files that something came from."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A generated function (or a library kernel that the generated code calls)."""
+
+    name: str
+    language: str
+    """``cpp``, ``triton``, … or ``extern`` for a call into a library, which has no text of its own."""
+    compile: str
+    stage: str
+    """The stage that holds its source; for an extern kernel the output code that calls it."""
+    origins: tuple[Origin, ...]
+
+
+@dataclass(frozen=True)
+class CaptureGap:
+    """Something that could not be captured, and why."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    kind: OutcomeKind
+    exit_code: int | None
+    """What the script's process ended with; nothing where it never started or a signal ended it."""
+    message: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that one run found, without the texts of its stages."""
+
+    schema: int
+    run: str
+    script: str
+    torch: str | None
+    outcome: Outcome
+    compiles: tuple[Compile, ...]
+    findings: tuple[Finding, ...]
+    kernels: tuple[Kernel, ...]
+    capture_gaps: tuple[CaptureGap, ...]
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """A line of ``irscope list``."""
+
+    run: str
+    script: str
+    lane: Lane
+    started: float
+    """Seconds since the epoch."""
+    torch: str | None
+    outcome: Outcome | None
+    """Nothing while it is running (or if everything was killed at once)."""
+    compiles: int
+    findings: int
+    kernels: int
+
+
+# --- the request ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What is asked of a run's process, as the one JSON argument that it gets."""
+
+    run: str
+    script: str
+    args: tuple[str, ...]
+    lane: Lane
+    store: str
+    """Path of the run store, which exists already and holds a row for this run."""
+    argv0: str = ""
+    """The script as it was typed, which is what it sees as ``sys.argv[0]``; empty: the absolute path."""
+    overlays: dict[str, str] = field(default_factory=dict)
+    """Text to be used in place of what is on disk, by absolute path: the editor's unsaved buffers."""
+
+
+# --- messages from a run ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Started:
+    """The run's process is up; torch was found (its version) but is imported only when the script does so."""
+
+    torch: str
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The environment cannot run it; nothing of the script has run."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class CompileSeen:
+    """A compile began, or ended."""
+
+    compile: Compile
+
+
+@dataclass(frozen=True)
+class FindingSeen:
+    """A finding is new, or its count grew."""
+
+    finding: Finding
+
+
+@dataclass(frozen=True)
+class GapSeen:
+    gap: CaptureGap
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What is going on, for a status line: ``compiling 0/0 forward: joint graph``."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class ScriptEnded:
+    """The script's main module ended.  ``error`` is empty where it ended well."""
+
+    exit_code: int
+    error: str
+
+
+Message = Union[Started, Refused, CompileSeen, FindingSeen, GapSeen, Progress, ScriptEnded]
+
+_MESSAGES: dict[str, type[Any]] = {cls.__name__: cls for cls in typing.get_args(Message)}
+
+
+def encode_message(message: Message) -> dict[str, Any]:
+    """The JSON object of a message; its key ``is`` names the class."""
+    return {"is": type(message).__name__, **to_json(message)}
+
+
+def decode_message(data: dict[str, Any]) -> Message:
+    """The inverse of `encode_message`.  Raises ValueError for something that is no message."""
+    cls = _MESSAGES.get(data.get("is", ""))
+    if cls is None:
+        raise ValueError(f"not a message: {str(data)[:200]}")
+    return typing.cast(Message, from_json(cls, data))
+
+
+# --- plain data to JSON and back --------------------------------------------------------------------------------------
+
+T = TypeVar("T")
+
+
+def to_json(value: Any) -> Any:
+    """Dataclasses to dicts, tuples to lists, enums to their values."""
+    if isinstance(value, enum.Enum):
+        return value.value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, (list, tuple)):
+        return [to_json(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): to_json(item) for key, item in value.items()}
+    return value
+
+
+def from_json(cls: type[T], data: Any) -> T:
+    """The inverse of `to_json` for the dataclasses of this module.
+
+    Unknown keys are passed over, so that an older reader understands a newer writer.
+    Raises KeyError for a missing field without default, ValueError for a value outside its enum.
+    """
+    return typing.cast(T, _decode(cls, data))
+
+
+@functools.cache
+def _hints(cls: Any) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+def _decode(hint: Any, data: Any) -> Any:
+    origin = typing.get_origin(hint)
+    if origin in (Union, types.UnionType):
+        if data is None:
+            return None
+        return _decode(next(arg for arg in typing.get_args(hint) if arg is not type(None)), data)
+    if origin is tuple:
+        item = typing.get_args(hint)[0]
+        return tuple(_decode(item, entry) for entry in data)
+    if origin is dict:
+        return dict(data)
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        hints = _hints(hint)
+        known = {}
+        for f in dataclasses.fields(hint):
+            if f.name in data:
+                known[f.name] = _decode(hints[f.name], data[f.name])
+            elif f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING:
+                raise KeyError(f"{hint.__name__}.{f.name}")
+        return typing.cast(Any, hint)(**known)
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        return hint(data)
+    return data

@@ -1,0 +1,41 @@
+"""The first file of a run's process: ``python boot.py REQUEST_FD MESSAGE_FD``.
+
+It loads the irscope package from where this file lies, without touching ``sys.path``, so that the script sees the
+modules that it would see without irscope.  It is written for old Pythons too, to tell them what is missing.
+"""
+
+import json
+import os
+import sys
+
+
+def boot():
+    request_fd, message_fd = int(sys.argv[1]), int(sys.argv[2])
+    with os.fdopen(request_fd, "rb") as pipe:
+        request = json.loads(pipe.read().decode("utf-8"))
+    os.set_inheritable(message_fd, False)
+    if sys.version_info < (3, 10):
+        reason = (
+            "Python %d.%d is too old: irscope needs Python 3.10 or newer. Choose another interpreter."
+            % sys.version_info[:2]
+        )
+        os.write(message_fd, (json.dumps({"is": "Refused", "reason": reason}) + "\n").encode())
+        return
+
+    import importlib.util
+
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    spec = importlib.util.spec_from_file_location(
+        "irscope", os.path.join(package, "__init__.py"), submodule_search_locations=[package]
+    )
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["irscope"] = module
+    spec.loader.exec_module(module)
+
+    from irscope.protocol import RunRequest, from_json
+    from irscope.runner.main import run
+
+    run(from_json(RunRequest, request), message_fd)
+
+
+boot()

@@ -1,0 +1,70 @@
+"""One run, inside its process: check the environment, start the capture, run the script."""
+
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import os
+import re
+import sys
+
+from irscope.protocol import Refused, RunRequest, Started
+from irscope.runner.messages import MessagePipe
+from irscope.runner.overlays import install_overlays
+from irscope.runner.script import ScriptFailure, run_as_main
+from irscope.runner.session import Session
+from irscope.usercode import set_torch_folder, treat_as_user_code
+
+OLDEST_TORCH = (2, 9)
+
+
+def run(request: RunRequest, message_fd: int) -> None:
+    """Runs the script; returns or raises SystemExit as the script did."""
+    messages = MessagePipe(message_fd)
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path[0] = os.path.dirname(os.path.realpath(request.script))
+    found = find_torch()
+    if isinstance(found, str):
+        messages.send(Refused(found))
+        return
+    folder, version = found
+    set_torch_folder(folder)
+    treat_as_user_code(request.script)
+    install_overlays(request.overlays)
+    messages.send(Started(version))
+    session = Session(request, messages, version)
+    session.start()
+    # Registered before the script runs, so it is the last of the functions at exit: what the script compiles in its
+    # own, or in threads that outlive its main module, is still captured.
+    atexit.register(session.finish)
+    failure = run_as_main(request.script, request.argv0 or request.script, request.args, session.script_ended)
+    if isinstance(failure, ScriptFailure):
+        sys.exit(failure.exit_code)
+
+
+def find_torch() -> tuple[str, str] | str:
+    """Torch's folder and version without importing it; a message for the user where it cannot be used."""
+    try:
+        spec = importlib.util.find_spec("torch")
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None or spec.origin is None:
+        return (
+            f"PyTorch is not installed in {sys.executable}. Install torch there (pip install torch), "
+            "or choose another interpreter (--python PATH, or the setting irscope.python)."
+        )
+    folder = os.path.dirname(spec.origin)
+    try:
+        with open(os.path.join(folder, "version.py"), encoding="utf-8") as file:
+            match = re.search(r"__version__\s*=\s*['\"]([^'\"]+)", file.read())
+    except OSError:
+        match = None
+    if match is None:
+        return f"{folder} does not look like PyTorch: it has no version. Reinstall torch in {sys.executable}."
+    numbers = tuple(int(part) for part in re.findall(r"\d+", match[1])[:2])
+    if numbers < OLDEST_TORCH:
+        return (
+            f"PyTorch {match[1]} in {sys.executable} is too old: irscope needs "
+            f"{OLDEST_TORCH[0]}.{OLDEST_TORCH[1]} or newer. Upgrade it, or choose another interpreter."
+        )
+    return folder, match[1]

@@ -1,0 +1,29 @@
+"""The way out of a run's process: one JSON object a line, over a descriptor that the script does not know."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from irscope.protocol import Message, encode_message
+
+
+class MessagePipe:
+    """Sends messages; stops silently once nobody listens, since the script must go on as it would without us."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def send(self, message: Message) -> None:
+        data = (json.dumps(encode_message(message)) + "\n").encode("utf-8", "backslashreplace")
+        try:
+            while data and self._fd >= 0:
+                data = data[os.write(self._fd, data) :]
+        except OSError:
+            self._fd = -1
+
+    def close(self) -> None:
+        """In a forked child: only the parent speaks for the run."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1

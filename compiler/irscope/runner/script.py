@@ -1,0 +1,113 @@
+"""Runs a script as ``python script.py`` does."""
+
+from __future__ import annotations
+
+import builtins
+import importlib.machinery
+import os
+import sys
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from irscope.source import overlay_of
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+@dataclass(frozen=True)
+class ScriptFailure:
+    """The script raised; its traceback has been printed."""
+
+    exit_code: int
+
+
+def run_as_main(path: str, argv0: str, args: Sequence[str], on_end: Callable[[int, str], None]) -> ScriptFailure | None:
+    """Executes the file as the module ``__main__``.
+
+    Parameters
+    ----------
+    path
+        Absolute path of the script.
+    argv0, args
+        What it sees as ``sys.argv``.
+    on_end
+        Called when the main module ends, with the exit code that it asks for and, where it failed, a line that says
+        how.  Not called if the process ends in another way.
+
+    Raises SystemExit and KeyboardInterrupt as the script did; any other exception is printed as the interpreter would
+    print it, without irscope's frames.
+    """
+    sys.argv = [argv0, *args]
+    module = _main_module(path)
+    try:
+        code = compile(_read(path), path, "exec", dont_inherit=True)
+        exec(code, module.__dict__)
+    except SystemExit as stop:
+        exit_code = _exit_code(stop)
+        on_end(exit_code, "" if exit_code == 0 else f"the script ended with sys.exit({stop.code!r})")
+        raise
+    except KeyboardInterrupt:
+        on_end(130, "interrupted")
+        raise
+    except BaseException as error:  # noqa: BLE001  whatever the script raises ends it, as in plain Python
+        on_end(1, _describe(error, path))
+        _print_like_the_interpreter(error)
+        return ScriptFailure(1)
+    on_end(0, "")
+    return None
+
+
+def _read(path: str) -> bytes | str:
+    overlay = overlay_of(path)
+    if overlay is not None:
+        return overlay
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _main_module(path: str) -> types.ModuleType:
+    """A fresh ``__main__`` with the attributes that it has in a run without irscope."""
+    module = types.ModuleType("__main__")
+    module.__dict__.update(
+        __file__=path,
+        __builtins__=builtins,
+        __cached__=None,
+        __loader__=importlib.machinery.SourceFileLoader("__main__", path),
+        __package__=None,
+        __spec__=None,
+    )
+    if sys.version_info < (3, 14):
+        vars(module)["__annotations__"] = {}
+    sys.modules["__main__"] = module
+    return module
+
+
+def _exit_code(stop: SystemExit) -> int:
+    if stop.code is None:
+        return 0
+    return stop.code & 0xFF if isinstance(stop.code, int) else 1
+
+
+def _describe(error: BaseException, path: str) -> str:
+    if isinstance(error, SyntaxError):
+        where = f"{error.filename or path}:{error.lineno or 1}"
+        return f"{type(error).__name__}: {error.msg} ({where})"
+    line = 0
+    file = path
+    traceback = error.__traceback__
+    while traceback is not None:
+        name = traceback.tb_frame.f_code.co_filename
+        if not name.startswith(("<", _HERE)) and ("site-packages" not in name or not line):
+            file, line = name, traceback.tb_lineno
+        traceback = traceback.tb_next
+    text = str(error).strip().split("\n")[0]
+    where = f" ({file}:{line})" if line else ""
+    return f"{type(error).__name__}: {text}{where}" if text else f"{type(error).__name__}{where}"
+
+
+def _print_like_the_interpreter(error: BaseException) -> None:
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(_HERE):
+        traceback = traceback.tb_next
+    sys.excepthook(type(error), error.with_traceback(traceback), traceback)
