@@ -65,10 +65,13 @@ def call_into_compiled_code() -> Place | None:
 
 
 def traced_places(error: BaseException | None) -> list[Place]:
-    """The frames that Dynamo was tracing when it raised ``error``, outermost first, those of libraries included."""
+    """The frames that Dynamo was tracing when it raised ``error``, outermost first, those of libraries included.
+
+    Without an exception of Dynamo's (torch 2.9 logs some graph breaks without raising) it is what is traced right now.
+    """
     summaries = getattr(error, "real_stack", None)
     if summaries is None:
-        return []
+        summaries = _tracing_now()
     exact = {(name, file, line): where for name, file, line, where in _translators(error)}
     places = []
     for summary in summaries:
@@ -78,6 +81,12 @@ def traced_places(error: BaseException | None) -> list[Place]:
         )
         places.append(Place(file, plain_name(name), where))
     return places
+
+
+def _tracing_now() -> list[Any]:
+    """Dynamo's own stack of the code that it is tracing; empty outside of a trace."""
+    guards: Any = sys.modules.get("torch._guards")
+    return list(guards.TracingContext.extract_stack()) if guards is not None else []
 
 
 def innermost_user(places: list[Place]) -> int | None:

@@ -43,6 +43,7 @@ _STAGE_OF_EVENT = {
     "aot_backward_graph": "backward-graph",
     "compiled_autograd_graph": "compiled-autograd-graph",
     "inductor_post_grad_graph": "post-grad-graph",
+    "after_post_grad_graph": "post-grad-graph",  # its name in torch 2.9
     "inductor_output_code": "output-code",
 }
 _BACKWARD = 1000
