@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from irscope.capture.stages import GRAPH_STAGES as GRAPH_STAGES
 from irscope.protocol import Origin
 
+# PyTorch prints the name of the module's class, which for an inference graph is `<lambda>`: no name in Python.
+_CLASS = re.compile(r"^( *class )[^(:\n]+", re.MULTILINE)
 _ORIGIN = re.compile(r"^\s*# File: (?P<file>.+?):(?P<line>\d+) in (?P<function>.+?), code: (?P<code>.*)$")
 
 
@@ -60,8 +62,8 @@ def parse_graph(text: str) -> Graph:
     Raises ValueError for a text that is no printed FX graph.
     """
     try:
-        tree = ast.parse(text.lstrip("\n") if text.startswith("\n") else text)
-    except (SyntaxError, RecursionError) as error:
+        tree = ast.parse(_CLASS.sub(r"\1_", text.lstrip("\n")))
+    except (SyntaxError, ValueError, RecursionError) as error:
         raise ValueError(f"not a printed FX graph: {error}") from error
     offset = len(text) - len(text.lstrip("\n"))
     forward = next(

@@ -34,7 +34,7 @@ def kernels_in(output_code: str) -> list[KernelSource]:
     """
     try:
         tree = ast.parse(output_code)
-    except (SyntaxError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError):
         return []
     found: dict[str, KernelSource] = {}
     extern: dict[str, KernelSource] = {}
@@ -110,4 +110,5 @@ def origins_from_comments(output_code: str, graph: Graph | None) -> dict[str, tu
         elif call := re.match(r"\s*(?:\w+ = )?(?P<name>[\w.]+?)(?:\.run)?\(", line):
             if nodes and (call["name"].startswith(("extern_kernels.", "torch.ops.")) or "_fused_" in call["name"]):
                 origins.setdefault(call["name"], {}).update({by_node[n]: None for n in nodes if n in by_node})
+                nodes = []  # a comment speaks of one call; C++ kernels have none
     return {name: tuple(found) for name, found in origins.items()}

@@ -95,6 +95,14 @@ class Related:
 
 
 @dataclass(frozen=True)
+class Cost:
+    """What a finding brought about: seconds of compile time, and graphs that would not be there without it."""
+
+    seconds: float
+    graphs: int
+
+
+@dataclass(frozen=True)
 class Finding:
     """Something that the user should know at a source range; one per range and cause."""
 
@@ -113,6 +121,7 @@ class Finding:
     count: int
     compiles: tuple[str, ...]
     related: tuple[Related, ...] = ()
+    cost: Cost = Cost(0.0, 0)
 
     @property
     def cause(self) -> tuple[str, str, str, Range]:
@@ -144,6 +153,9 @@ class Compile:
     graph_ops: int
     seconds: float
     stages: tuple[StageRef, ...] = ()
+    reasons: tuple[str, ...] = ()
+    """Why it was compiled although there were compiles of this function already: PyTorch's own words, the guard of
+    the newest of them first."""
 
 
 @dataclass(frozen=True, order=True)

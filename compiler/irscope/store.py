@@ -21,6 +21,7 @@ import time
 import zlib
 from collections.abc import Iterator, Sequence
 
+from irscope.costs import with_costs
 from irscope.protocol import (
     SCHEMA,
     CaptureGap,
@@ -115,6 +116,10 @@ class Store:
 
     def _connect(self) -> sqlite3.Connection:
         db = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
+        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if tables and not tables >= {"runs", "texts"}:
+            db.close()
+            raise sqlite3.DatabaseError("it is a database of another program, not a run store")
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = NORMAL")
         return db
@@ -280,6 +285,7 @@ class Store:
                     "SELECT id, facts FROM compiles WHERE run = ? ORDER BY position", (run,)
                 )
             )
+            findings = list(self._facts(Finding, "findings", run))
             return Report(
                 schema=SCHEMA,
                 run=run,
@@ -287,7 +293,7 @@ class Store:
                 torch=row[1],
                 outcome=_load(Outcome, row[2]) or _unfinished(time.time() - row[3]),
                 compiles=compiles,
-                findings=tuple(self._facts(Finding, "findings", run)),
+                findings=with_costs(findings, compiles),
                 kernels=tuple(self._facts(Kernel, "kernels", run)),
                 capture_gaps=tuple(
                     CaptureGap(*gap)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import types
+from collections.abc import Callable
 from typing import Any
 
 from irscope.capture.hooks import Hook, Undo, replace_attribute
@@ -10,7 +12,7 @@ from irscope.protocol import Lane
 
 
 def hooks_for(lane: Lane) -> list[Hook]:
-    return [_EAGER_BACKEND] if lane is Lane.FAST else [_PROVENANCE, _NO_FX_GRAPH_CACHE, _NO_AUTOGRAD_CACHE]
+    return [_EAGER_BACKEND] if lane is Lane.FAST else [_PROVENANCE, _MISS_FX_GRAPH_CACHE, _MISS_AUTOGRAD_CACHE]
 
 
 def _use_eager_backend(eval_frame: types.ModuleType) -> Undo:
@@ -30,7 +32,7 @@ def _use_eager_backend(eval_frame: types.ModuleType) -> Undo:
 _EAGER_BACKEND = Hook(
     what="the fast lane: the script's own back end was used instead of the eager one",
     module="torch._dynamo.eval_frame",
-    versions="2.13",
+    versions="2.9 to 2.13",
     apply=_use_eager_backend,
 )
 
@@ -47,21 +49,31 @@ def _track_provenance(config: types.ModuleType) -> Undo:
 _PROVENANCE = Hook(
     what="which user lines a kernel came from",
     module="torch._inductor.config",
-    versions="2.13",
+    versions="2.9 to 2.13",
     apply=_track_provenance,
 )
 
 # A hit in one of these two caches skips the stages behind it, so a capture that wants to see the stages must miss.
-# The cache of compiled kernels (the C++ and Triton binaries) stays in use, so nothing slow is done twice.
-_NO_FX_GRAPH_CACHE = Hook(
+# Keys are computed and entries are written as ever, so the caches' own events (a bypass with its reason) still come,
+# and the next run without irscope hits.  The cache of compiled kernels (the C++ and Triton binaries) stays in use.
+_MISS_FX_GRAPH_CACHE = Hook(
     what="stages behind a hit in the FX graph cache",
-    module="torch._inductor.config",
-    versions="2.13",
-    apply=lambda config: replace_attribute(config, "fx_graph_cache", False),
+    module="torch._inductor.codecache",
+    versions="2.9 to 2.13",
+    apply=lambda codecache: _replace_static(codecache.FxGraphCache, "_lookup_graph", lambda *_, **__: (None, {})),
 )
-_NO_AUTOGRAD_CACHE = Hook(
+_MISS_AUTOGRAD_CACHE = Hook(
     what="stages behind a hit in the AOTAutograd cache",
-    module="torch._functorch.config",
-    versions="2.13",
-    apply=lambda config: replace_attribute(config, "enable_autograd_cache", False),
+    module="torch._functorch._aot_autograd.autograd_cache",
+    versions="2.9 to 2.13",
+    apply=lambda cache: _replace_static(cache.AOTAutogradCache, "_lookup", lambda *_, **__: None),
 )
+
+
+def _replace_static(cls: type, name: str, function: Callable[..., Any]) -> Undo:
+    """Replaces a static method.  Raises TypeError where it is none."""
+    before = inspect.getattr_static(cls, name)
+    if not isinstance(before, staticmethod):
+        raise TypeError(f"{cls.__name__}.{name} is no static method")
+    setattr(cls, name, staticmethod(function))
+    return lambda: setattr(cls, name, before)

@@ -95,16 +95,26 @@ def innermost_user(places: list[Place]) -> int | None:
 
 
 def related_to(places: list[Place], at: int) -> tuple[Related, ...]:
-    """The other frames of a stack as related locations: the library frame that PyTorch names, then the callers."""
+    """The other frames of a stack as related locations.
+
+    First the library frame in which the cause lies, if it is one; then the calls in call order: the user's, the
+    outermost first, and those of libraries on the way to the cause.
+    """
     related = []
-    deeper = [place for place in places[at + 1 :] if place.file != places[at].file]
+    deeper = places[at + 1 :]
     if deeper:
         last = next((place for place in reversed(deeper) if is_package_file(place.file)), deeper[-1])
-        related.append(Related(last.file, last.range, f"the cause lies here, in {last.function} of a library"))
-    for place in reversed(places[:at]):
-        if place.is_user:
-            related.append(Related(place.file, place.range, f"called from {place.function}"))
+        deeper.remove(last)
+        related.append(Related(last.file, last.range, f"the cause lies here, in `{last.function}` of a library"))
+    callers = [place for place in places[:at] if place.is_user]
+    related += [
+        Related(place.file, place.range, f"called in {_named(place.function)}") for place in (*callers, *deeper)
+    ]
     return tuple(related)
+
+
+def _named(function: str) -> str:
+    return "the script's main part" if function == "<module>" else f"`{function}`"
 
 
 def plain_name(function: str) -> str:

@@ -26,6 +26,12 @@ examples:
   irscope show --compile 0/0 --stage post-grad-graph
   irscope show --kernel cpp_fused_relu_0      the source of a generated kernel
   irscope show --line model.py:42             the nodes and kernels that came from a line
+  irscope show --guards                       what is checked before compiled code runs, and what failed
+  irscope run train.py --write-baseline irscope-baseline.json
+  irscope run train.py --baseline irscope-baseline.json      only what is new since then
+
+A comment `# irscope: ignore[GB0059] reason` hides a finding on its line.
+
 
 exit codes:
   0  captured (whatever the script did: its own failure is in the outcome)
@@ -74,6 +80,14 @@ def parser() -> argparse.ArgumentParser:
         "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
         help="interpreter that runs the script; it needs only torch 2.9 or newer (default: %(default)s; variable IRSCOPE_PYTHON)",
     )  # fmt: skip
+    run.add_argument("--baseline", metavar="FILE", help="show only what is not in this file of known findings")
+    run.add_argument(
+        "--write-baseline", metavar="FILE", help="write the findings to this file, as those that are known"
+    )
+    run.add_argument(
+        "--severity", metavar="CODE=LEVEL", action="append", type=_severity, default=[],
+        help="error, warning, information, hint or off for a code (GB0059) or a kind (recompilation); may be repeated",
+    )  # fmt: skip
     run.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
     run.set_defaults(do=running.run)
 
@@ -88,6 +102,9 @@ def parser() -> argparse.ArgumentParser:
         "--stage", metavar="NAME", help="a stage by name (post-grad-graph) or by id (0/0/post-grad-graph)"
     )
     show.add_argument("--kernel", metavar="NAME", help="a generated kernel")
+    show.add_argument(
+        "--guards", action="store_true", help="the guards of each compile: the line that made each, and which failed"
+    )
     show.add_argument("--line", metavar="FILE:LINE", help="a line of the source")
     show.set_defaults(do=showing.show)
     return top
@@ -123,6 +140,15 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str] | None]:
         return arguments, None
     at = arguments.index("--")
     return arguments[:at], arguments[at + 1 :]
+
+
+def _severity(text: str) -> tuple[str, str]:
+    code, _, level = text.partition("=")
+    if not code or level not in ("error", "warning", "information", "hint", "off"):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not CODE=LEVEL with a level of error, warning, information, hint, off"
+        )
+    return code, level
 
 
 def _seconds(text: str) -> float:

@@ -18,7 +18,7 @@ _OUTCOME_STYLE = {
     CompileOutcome.COMPILED: "green", CompileOutcome.GRAPH_BREAK: "yellow", CompileOutcome.SKIPPED: "yellow",
     CompileOutcome.ERROR: "red", CompileOutcome.RUNNING: "magenta",
 }  # fmt: skip
-_RELATED_SHOWN = 3
+_RELATED_SHOWN = 4
 
 
 def report_lines(report: Report, paint: Paint) -> list[str]:
@@ -38,7 +38,7 @@ def finding_lines(finding: Finding, paint: Paint) -> list[str]:
     style = _SEVERITY_STYLE[finding.severity]
     start = finding.range.start
     times = f" ×{finding.count}" if finding.count > 1 else ""
-    head = paint(f"{finding.kind} {finding.code}{times}", style, "bold")
+    head = paint(printable(f"{finding.kind} {finding.code}{times}"), style, "bold")
     where = paint(f"{short_path(finding.file)}:{start.line}:{start.column + 1}", "bold")
     lines = [f"{where}  {head}", *_wrapped(finding.message, "  "), *_excerpt(finding.file, finding.range, paint, style)]
     if finding.explanation:
@@ -52,10 +52,17 @@ def finding_lines(finding: Finding, paint: Paint) -> list[str]:
     if len(finding.related) > _RELATED_SHOWN:
         lines.append(paint(f"  and {len(finding.related) - _RELATED_SHOWN} more places", "dim"))
     if finding.compiles:
-        shown = ", ".join(finding.compiles[:12]) + (", …" if len(finding.compiles) > 12 else "")
+        shown = printable(", ".join(finding.compiles[:12])) + (", …" if len(finding.compiles) > 12 else "")
         lines.append(paint(f"  in {count(len(finding.compiles), 'compile')}: {shown}", "dim"))
+    if finding.cost.graphs or finding.cost.seconds:
+        lines.append(
+            paint(
+                f"  cost: {count(finding.cost.graphs, 'extra graph')}, {seconds(finding.cost.seconds)} of compile time",
+                "dim",
+            )
+        )
     if finding.link:
-        lines.append(paint(f"  {finding.link}", "dim"))
+        lines.append(paint(f"  {printable(finding.link)}", "dim"))
     return lines
 
 
@@ -104,10 +111,10 @@ def _compile_table(report: Report, paint: Paint) -> list[str]:
             kernels[kernel.compile] = kernels.get(kernel.compile, 0) + 1
     rows = [
         [
-            compile.id,
+            printable(compile.id),
             printable(compile.function),
             f"{short_path(compile.file)}:{compile.line}" if compile.file else "",
-            paint(compile.outcome.value, _OUTCOME_STYLE[compile.outcome]) if not paint.on else compile.outcome.value,
+            paint(compile.outcome.value, _OUTCOME_STYLE[compile.outcome]),
             str(compile.graph_ops),
             str(kernels.get(compile.id, 0)),
             str(compile.restarts),
@@ -129,5 +136,6 @@ def _closing(report: Report, paint: Paint) -> str:
     code = f", exit code {outcome.exit_code}" if outcome.exit_code else ""
     return (
         f"{head}{code}: {printable(outcome.message)}\n"
-        f"{', '.join(facts)}, torch {report.torch or 'not found'}, {seconds(outcome.seconds)}, run {report.run}"
+        f"{', '.join(facts)}, torch {printable(report.torch or 'not found')}, "
+        f"{seconds(outcome.seconds)}, run {printable(report.run)}"
     )

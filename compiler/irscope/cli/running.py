@@ -9,6 +9,7 @@ import sys
 from irscope.cli.progress import ProgressLine
 from irscope.cli.report import report_lines
 from irscope.cli.text import Paint, to_stdout
+from irscope.control import controlled, read_baseline, write_baseline
 from irscope.driver import RunSpec, execute
 from irscope.protocol import Lane, OutcomeKind, to_json
 from irscope.store import Store
@@ -26,13 +27,16 @@ def run(options: argparse.Namespace) -> int:
         cwd=options.cwd,
         budget_seconds=options.budget,
     )
+    baseline = read_baseline(options.baseline) if options.baseline else {}
     progress = ProgressLine()
     with Store(options.store) as store:
         # With --json stdout is the report's alone, so the script prints to our stderr.
         stdout = sys.stderr.fileno() if options.json else None
         run_id, outcome = execute(spec, store, on_message=progress.see, stdout=stdout)
         progress.wipe()
-        report = store.report(run_id)
+        report = controlled(store.report(run_id), spec.lane, dict(options.severity), baseline)
+        if options.write_baseline:
+            write_baseline(options.write_baseline, report.findings)
         if options.json:
             print(json.dumps(to_json(report), indent=1))
         else:

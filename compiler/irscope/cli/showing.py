@@ -8,7 +8,9 @@ import os
 import sys
 
 from irscope.cli.report import report_lines
-from irscope.cli.text import Paint, printable, short_path, size, table, to_stdout
+from irscope.cli.text import Paint, count, printable, short_path, shortened, size, table, to_stdout
+from irscope.control import controlled
+from irscope.guards import guards_of
 from irscope.lines import LineTrail, trail_of
 from irscope.protocol import Compile, Report, StageRef, to_json
 from irscope.source import line_text
@@ -19,13 +21,15 @@ def show(options: argparse.Namespace) -> int:
     """Prints what was asked for.  Raises LookupError where there is no such thing."""
     with Store(options.store) as store:
         run = store.find_run(options.run)
-        report = store.report(run)
+        report = controlled(store.report(run), store.lane_of(run))
         if options.line is not None:
             return _line(store, report, options)
         if options.kernel is not None:
             return _kernel(store, report, options)
         if options.stage is not None:
             return _stage(store, report, options)
+        if options.guards:
+            return _guards(store, report, options)
         if options.compile is not None:
             return _compile(_find_compile(report, options.compile), options)
         if options.json:
@@ -54,6 +58,37 @@ def _compile(compile: Compile, options: argparse.Namespace) -> int:
     )
     rows = [[stage.id, stage.name, stage.language, size(stage.bytes)] for stage in compile.stages]
     to_stdout(table(["stage", "name", "language", "size"], rows, Paint(sys.stdout), right=frozenset({3})))
+    return 0
+
+
+def _guards(store: Store, report: Report, options: argparse.Namespace) -> int:
+    compiles = [_find_compile(report, options.compile)] if options.compile else list(report.compiles)
+    lists = [
+        guards_of(compile, store.stage_text(report.run, stage.id), report.compiles)
+        for compile in compiles
+        for stage in compile.stages
+        if stage.name == "guards"
+    ]
+    if options.json:
+        print(json.dumps(to_json(lists), indent=1))
+        return 0
+    paint = Paint(sys.stdout)
+    for guards in lists:
+        latency = f", one check of all takes {guards.latency:.0f} µs" if guards.latency is not None else ""
+        print(paint(f"{guards.compile}  {count(len(guards.guards), 'guard')}{latency}", "bold"))
+        rows = [
+            [
+                f"failed ×{guard.failed}" if guard.failed else "",
+                guard.kind,
+                printable(guard.source),
+                f"{short_path(guard.origin.file)}:{guard.origin.line}" if guard.origin else "",
+                shortened(printable(guard.check), 70),
+            ]
+            for guard in guards.guards
+        ]
+        to_stdout(table(["", "kind", "watches", "made at", "check"], rows, paint))
+    if not lists:
+        print("This run has no guards: nothing was compiled.")
     return 0
 
 

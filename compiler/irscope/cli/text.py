@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import unicodedata
 from collections.abc import Sequence
 from typing import TextIO
 
+_COLOUR = re.compile(r"\033\[[\d;]*m")
 _CODES = {
     "bold": "1",
     "dim": "2",
@@ -51,7 +53,8 @@ def table(
 
 
 def width_of(text: str) -> int:
-    """Columns that a text takes on a terminal: wide characters two, combining ones none."""
+    """Columns that a text takes on a terminal: wide characters two, combining ones and colours none."""
+    text = _COLOUR.sub("", text)
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
@@ -80,12 +83,16 @@ def count(number: int, word: str) -> str:
 
 
 def short_path(path: str) -> str:
-    """Relative to the working folder where that is shorter."""
+    """A path to print, relative to the working folder where that is shorter."""
     try:
         relative = os.path.relpath(path)
-    except ValueError:  # another drive
-        return path
-    return relative if len(relative) < len(path) else path
+    except ValueError:  # another drive, or a null byte
+        relative = path
+    return printable(relative if len(relative) < len(path) else path)
+
+
+def shortened(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def printable(text: str) -> str:

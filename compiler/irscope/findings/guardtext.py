@@ -48,7 +48,7 @@ def parse_failed_guard(reason: str) -> FailedGuard:
     frames = tuple((match["file"], int(match["line"])) for match in _USER_FRAME.finditer(stack))
     text = re.split(r"\s{2,}# ", head, maxsplit=1)[0].strip()
     if match := _TENSOR.match(text):
-        return _of_tensor(text, _readable(match["source"]), match["rest"], frames)
+        return _of_tensor(text, readable(match["source"]), match["rest"], frames)
     if text.startswith("Duplicate tensors found"):
         return FailedGuard(
             text,
@@ -89,10 +89,13 @@ def _of_tensor(text: str, source: str, rest: str, frames: tuple[tuple[str, int],
 def _of_value(text: str, frames: tuple[tuple[str, int], ...]) -> FailedGuard:
     expression = text
     tree = _expression(text)
+    if tree is not None and _is_condition(tree):
+        what = f"`{readable(expression)}` no longer holds"
+        return FailedGuard(text, _first_read(readable(expression)), "recompile-condition", what, frames)
     if isinstance(tree, ast.Compare) and len(tree.ops) == 1:
-        left, right = _readable(ast.unparse(tree.left)), ast.unparse(tree.comparators[0])
+        left, right = readable(ast.unparse(tree.left)), ast.unparse(tree.comparators[0])
         if isinstance(tree.left, ast.Call) and not left.startswith("len("):
-            left = _readable(ast.unparse(tree.left.args[0])) if tree.left.args else left
+            left = readable(ast.unparse(tree.left.args[0])) if tree.left.args else left
         if left.endswith(".training"):
             was = "train" if right == "True" else "eval"
             return FailedGuard(
@@ -100,16 +103,39 @@ def _of_value(text: str, frames: tuple[tuple[str, int], ...]) -> FailedGuard:
             )
         if isinstance(tree.ops[0], (ast.Eq, ast.Is)):
             return FailedGuard(text, left, "recompile-value", f"it was {right} when it was compiled", frames)
-        return FailedGuard(text, left, "recompile-value", f"`{_readable(expression)}` no longer holds", frames)
+        return FailedGuard(text, left, "recompile-value", f"`{readable(expression)}` no longer holds", frames)
     if isinstance(tree, ast.Call) and tree.args:
         name = ast.unparse(tree.func)
-        source = _readable(ast.unparse(tree.args[0]))
+        source = readable(ast.unparse(tree.args[0]))
         if "check_type_id" in name:
             return FailedGuard(text, source, "recompile-type", "its type changed", frames)
         if "check_obj_id" in name:
             return FailedGuard(text, source, "recompile-object", "it is another object now", frames)
-        return FailedGuard(text, source, "recompile-value", f"`{_readable(expression)}` no longer holds", frames)
-    return FailedGuard(text, _readable(text) if tree is not None else "", "recompile-guard", text, frames)
+        return FailedGuard(text, source, "recompile-value", f"`{readable(expression)}` no longer holds", frames)
+    return FailedGuard(text, readable(text) if tree is not None else "", "recompile-guard", text, frames)
+
+
+def _is_condition(tree: ast.expr) -> bool:
+    """Whether a guard is more than *this thing has this value*: a range of sizes, two sizes that are equal, a ``not``."""
+    if not isinstance(tree, ast.Compare):
+        return isinstance(tree, (ast.BoolOp, ast.UnaryOp))
+    sizes = any(isinstance(node, ast.Attribute) and node.attr in ("size", "stride") for node in ast.walk(tree))
+    return sizes or len(tree.ops) > 1 or isinstance(tree.left, ast.Constant)
+
+
+def _first_read(expression: str) -> str:
+    """The first variable that an expression reads, with its attributes and items: of ``2 <= x.size()[0]`` it is ``x``."""
+    tree = _expression(expression)
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)} if tree else set()
+    chains = [
+        node
+        for node in (ast.walk(tree) if tree else ())
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
+        and id(node) not in called
+        and not any(isinstance(part, ast.Call) for part in ast.walk(node))
+    ]
+    chains.sort(key=lambda node: (node.col_offset, -(node.end_col_offset or 0)))
+    return ast.unparse(chains[0]) if chains else ""
 
 
 def _expression(text: str) -> ast.expr | None:
@@ -119,17 +145,18 @@ def _expression(text: str) -> ast.expr | None:
         return None
 
 
-def _readable(source: str) -> str:
+def readable(source: str) -> str:
     """A guard's source as the user would write it: ``L['self']._modules['drop'].training`` → ``self.drop.training``."""
     source = re.sub(r"\b[LG]\['([^']+)'\]", r"\1", source)
     source = re.sub(r"\._(?:modules|parameters|buffers)\['([^'\d][^']*)'\]", r".\1", source)
     source = re.sub(r"\._(?:modules|parameters|buffers)\['(\d+)'\]", r"[\1]", source)
+    source = re.sub(r"\b__import_(\w+)", lambda match: match[1].replace("_dot_", "."), source)
     return re.sub(r"\.__dict__\['([^']+)'\]", r".\1", source)
 
 
 def _first_quoted(text: str) -> str:
     match = re.search(r'"([^"]+)"', text)
-    return _readable(match[1]) if match else ""
+    return readable(match[1]) if match else ""
 
 
 def _global_state(text: str) -> str:

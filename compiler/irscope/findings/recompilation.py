@@ -9,8 +9,9 @@ import re
 from irscope.capture.stack import RESUME_PREFIX, call_into_compiled_code, plain_name
 from irscope.findings.guardtext import FailedGuard, parse_failed_guard
 from irscope.findings.moment import Moment
+from irscope.findings.places import function_of
 from irscope.protocol import Compile, Finding, Position, Range, Related, Severity
-from irscope.source import function_around, function_at, nodes_at, parse, range_of_line, range_of_name, range_of_node
+from irscope.source import nodes_at, parse, range_of_line, range_of_name, range_of_node
 from irscope.usercode import is_user_file
 
 KIND = "recompilation"
@@ -95,13 +96,6 @@ def watched_place(guard: FailedGuard, compile: Compile) -> tuple[str, Range] | N
     return compile.file, range_of_name(compile.file, node)
 
 
-def function_of(compile: Compile) -> ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | None:
-    """The function in the syntax tree that a compile belongs to, a resume function's included."""
-    if compile.function.startswith(RESUME_PREFIX):
-        return function_around(compile.file, compile.line)
-    return function_at(compile.file, compile.function, compile.line)
-
-
 def _parameter(
     file: str, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, root: str, source: str
 ) -> Range | None:
@@ -171,6 +165,10 @@ def _hints(guard: FailedGuard) -> tuple[str, ...]:
         )
     if guard.code in ("recompile-dtype", "recompile-device", "recompile-rank", "recompile-dispatch"):
         return (f"Convert `{source}` to one dtype, device and rank before the call.",)
+    if guard.code == "recompile-condition":
+        return (
+            "What was compiled holds only where this is true. PyTorch took it from a branch in the code or from a choice of its own; keep the values on one side of it, or warm up both.",
+        )
     if guard.code == "recompile-object":
         return (f"Create `{source}` once and pass the same object, or pass what differs as an argument.",)
     return ()

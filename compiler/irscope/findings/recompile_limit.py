@@ -6,9 +6,10 @@ import logging
 import re
 from collections.abc import Callable
 
-from irscope.findings.recompilation import function_of
-from irscope.protocol import Compile, Finding, Range, Related, Severity
-from irscope.source import range_of_line, range_of_name
+from irscope.capture.stack import plain_name
+from irscope.findings.places import function_range
+from irscope.protocol import Compile, Finding, Related, Severity
+from irscope.usercode import is_user_file
 
 KIND = "recompile-limit"
 CODE = "GB0039"
@@ -35,24 +36,21 @@ class LimitHandler(logging.Handler):
 
 
 def make(function: Compile, limit_name: str, limit: int, compiles: tuple[str, ...], call: Related | None) -> Finding:
-    """The finding at the function's name."""
-    node = function_of(function)
-    where: Range = (
-        range_of_name(function.file, node) if node is not None else range_of_line(function.file, function.line)
-    )
+    """The finding at the function's name; of a library's function, at the user's call."""
+    mine = call is None or is_user_file(function.file)
     return Finding(
         kind=KIND,
         code=CODE,
         severity=Severity.WARNING,
-        message=f"`{function.function}` reached the recompile limit ({limit}): calls that fit none of its compiles now run as plain Python.",
+        message=f"`{plain_name(function.function)}` reached the recompile limit ({limit}): calls that fit none of its compiles now run as plain Python.",
         explanation=f"torch._dynamo.config.{limit_name} is {limit}. What was compiled stays in use for the calls that fit it; every other call runs without the compiler.",
         hints=(
             "Remove the cause of the recompilations listed for this function: make sizes dynamic, pass changing values as tensors.",
             f"If that many versions are wanted: `torch._dynamo.config.{limit_name} = {limit * 2}` before the first call.",
         ),
         link="https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0039.html",
-        file=function.file,
-        range=where,
+        file=function.file if mine or call is None else call.file,
+        range=function_range(function) if mine or call is None else call.range,
         count=1,
         compiles=compiles,
         related=(call,) if call else (),

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from irscope.capture.trace import Record
-from irscope.findings import graph_break
+from irscope.findings import graph_break, recompilation
 from irscope.protocol import Compile, CompileOutcome
 
 
@@ -21,6 +21,7 @@ class CompileBook:
         self._compiles: dict[str, Compile] = {}
         self._ended: set[str] = set()
         self._rounds: dict[str, int] = {}
+        self._reasons: dict[str, tuple[str, ...]] = {}  # compile → why it is a recompilation, known before it begins
 
     def name_of(self, record: Record) -> str | None:
         """The name of a record's compile, unique in the run."""
@@ -50,6 +51,8 @@ class CompileBook:
         code
             The code object being compiled, for ``dynamo_start``, where it could be found.
         """
+        if record.event == recompilation.EVENT:
+            self._reasons[name] = tuple(recompilation.reasons_in(record.payload))
         before = self._compiles.get(name)
         after = self._changed(record, name, code, before)
         if after is None or after == before:
@@ -69,6 +72,7 @@ class CompileBook:
                 restarts=0,
                 graph_ops=0,
                 seconds=0.0,
+                reasons=self._reasons.get(name, ()),
             )
         if before is None:
             if not name.startswith("!"):
@@ -101,7 +105,9 @@ def _ended(before: Compile, facts: dict[str, Any], restarts: int) -> Compile:
     outcome = before.outcome
     if outcome is CompileOutcome.RUNNING:
         outcome = CompileOutcome.COMPILED
-    if outcome is not CompileOutcome.ERROR and facts.get("has_guarded_code") is False:
+    # A frame that Dynamo leaves alone has no graph, not even an empty one.
+    left_alone = facts.get("has_guarded_code") is False or facts.get("graph_op_count") is None
+    if outcome is not CompileOutcome.ERROR and left_alone:
         outcome = CompileOutcome.SKIPPED
     return dataclasses.replace(
         before,

@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 from irscope.capture.trace import Record
-from irscope.findings import compile_error, graph_break, recompilation, recompile_limit
+from irscope.findings import (
+    cache_bypass,
+    compile_error,
+    cudagraph_skip,
+    fallback,
+    graph_break,
+    guard_failure,
+    host_sync,
+    missed_fusion,
+    performance_hint,
+    recompilation,
+    recompile_limit,
+    skipped_frame,
+    slow_guards,
+    specialization,
+)
 from irscope.findings.moment import Moment, look
-from irscope.protocol import Compile, Finding, Related
+from irscope.protocol import CompileOutcome, Finding, Kernel, Related
 from irscope.runner.compiles import CompileBook
+
+_RELATED_KEPT = 20
+# Kinds that need nothing but the record at hand and where it happened.
+_DETECTORS: dict[str, list[Callable[[Moment], Iterable[Finding]]]] = {}
+for _kind in (specialization, host_sync, slow_guards, cache_bypass, cudagraph_skip):
+    for _event in _kind.EVENTS:
+        _DETECTORS.setdefault(_event, []).append(_kind.detect)
 
 
 class FindingBook:
@@ -32,6 +54,8 @@ class FindingBook:
 
     def note(self, record: Record) -> None:
         """Takes in a record, on the stack on which it was written; ``record.compile`` is unique in the run."""
+        for detect in _DETECTORS.get(record.event, ()):
+            self._add_all(detect(self._moment(record)))
         if record.event == recompilation.EVENT and record.compile is not None:
             self._pending = (record.compile, recompilation.reasons_in(record.payload), recompilation.call_site())
         elif record.event == "dynamo_start" and self._pending is not None and record.attempt == 0:
@@ -40,15 +64,32 @@ class FindingBook:
             self._add(graph_break.detect(self._moment(record)))
         elif record.event == compile_error.EVENT:
             self._failed(record)
+        elif record.event == "compilation_metrics":
+            self._ended(record)
 
-    def limit_reached(self, limit_name: str, limit: int, name: str, file: str, line: int) -> None:
+    def limit_reached(self, limit_name: str, limit: int, _name: str, file: str, line: int) -> None:
         """Dynamo has warned that a function is not compiled any more."""
         call = self._pending[2] if self._pending else recompilation.call_site()
         self._pending = None
-        mine = self._compiles.of_function(file, line)
-        if mine:
+        if mine := self._compiles.of_function(file, line):
             compiles = tuple(compile.id for compile in mine)
             self._add(recompile_limit.make(mine[0], limit_name, limit, compiles, call))
+
+    def recompile_forbidden(self, error: BaseException) -> None:
+        """A stance has turned a failed guard into an error."""
+        self._add(guard_failure.make(error))
+
+    def kernels_linked(self, compile: str, kernels: Sequence[Kernel]) -> None:
+        """The kernels of a compile are known, with their origins."""
+        self._add_all(fallback.detect(self._moment(Record("kernels", {}, compile, 0, "")), kernels))
+
+    def fusion_refused(self, compile: str | None, refusals: list[missed_fusion.Refusal]) -> None:
+        """Inductor has scheduled a graph and left these pairs of kernels apart."""
+        self._add_all(missed_fusion.detect(self._moment(Record("fusion", {}, compile, 0, "")), refusals))
+
+    def hinted(self, compile: str | None, text: str) -> None:
+        """Inductor has written a performance hint."""
+        self._add_all(performance_hint.detect(self._moment(Record("perf_hint", {}, compile, 0, "")), text))
 
     def _recompiled(self, record: Record) -> None:
         assert self._pending is not None
@@ -63,8 +104,23 @@ class FindingBook:
             self._compiles.failed(record.compile)
         self._add(finding)
 
+    def _ended(self, record: Record) -> None:
+        moment = self._moment(record)
+        if moment.compile is None:
+            # An error that comes before anything is traced leaves no other record: `error_on_recompile`.
+            if moment.error is not None and record.facts.get("fail_type") == "RecompileError":
+                self._pending = None
+                self._add(guard_failure.as_compile_error(moment, moment.error))
+        elif moment.compile.outcome is CompileOutcome.SKIPPED:
+            known = any(moment.compile.id in finding.compiles for finding in self._findings.values())
+            self._add_all(skipped_frame.detect(moment, known))
+
     def _moment(self, record: Record) -> Moment:
         return look(record, self._compiles.get(record.compile))
+
+    def _add_all(self, findings: Iterable[Finding]) -> None:
+        for finding in findings:
+            self._add(finding)
 
     def _add(self, finding: Finding | None) -> None:
         if finding is None:
@@ -75,12 +131,7 @@ class FindingBook:
                 before,
                 count=before.count + finding.count,
                 compiles=tuple(dict.fromkeys((*before.compiles, *finding.compiles))),
-                related=tuple(dict.fromkeys((*before.related, *finding.related)))[:20],
+                related=tuple(dict.fromkeys((*before.related, *finding.related)))[:_RELATED_KEPT],
             )
         self._findings[finding.cause] = finding
         self._publish(finding)
-
-
-def cost_of(finding: Finding, compiles: dict[str, Compile]) -> float:
-    """Seconds of the compiles that a finding brought about."""
-    return sum(compiles[name].seconds for name in finding.compiles if name in compiles)

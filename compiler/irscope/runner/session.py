@@ -17,6 +17,8 @@ from irscope.capture.lanes import hooks_for
 from irscope.capture.stack import plain_name
 from irscope.capture.stages import KINDS, clean, is_backward, position, stage_of
 from irscope.capture.trace import Record, TraceHandler
+from irscope.findings import guard_failure, missed_fusion
+from irscope.findings.performance_hint import HintHandler
 from irscope.findings.recompile_limit import LimitHandler
 from irscope.graphs import Graph, parse_graph
 from irscope.kernels import kernels_in, origins_from_comments, origins_from_stacks
@@ -71,7 +73,11 @@ class Session:
         self._findings = FindingBook(self._compiles, self._publish)
         self._trace = TraceHandler(self._guarded(self._receive))
         self._limit = LimitHandler(self._guarded(self._findings.limit_reached))
-        self._hooks = Hooks([*hooks_for(request.lane), self._bytecode_hook()], self._gap)
+        self._hints = HintHandler(self._guarded(self._hinted))
+        forbidden = guard_failure.hook(self._guarded(self._findings.recompile_forbidden))
+        refused = missed_fusion.hook(self._guarded(self._fusion_refused))
+        hooks = [*hooks_for(request.lane), self._bytecode_hook(), forbidden, self._hints_hook(), refused]
+        self._hooks = Hooks(hooks, self._gap)
 
     def start(self) -> None:
         try:
@@ -204,6 +210,7 @@ class Session:
         linked = [dataclasses.replace(k, origins=origins.get(k.name) or k.origins) for k in self._kernels.get(key, [])]
         self._kernels[key] = linked
         self._write_kernels(linked)
+        self._findings.kernels_linked(compile, linked)
 
     def _write_kernels(self, kernels: list[Kernel]) -> None:
         if self._store is not None:
@@ -242,6 +249,20 @@ class Session:
                 Progress(f"{_PROGRESS[record.event]} {plain_name(compile.function)} ({where}, {compile.id})")
             )
 
+    # --- hints --------------------------------------------------------------------------------------------------------
+
+    def _hints_hook(self) -> Hook:
+        # Only after torch has configured its loggers: it resets their levels while it is imported.
+        return Hook(
+            "Inductor's performance hints", "torch._inductor.graph", "2.9 to 2.13", lambda _: self._hints.attach()
+        )
+
+    def _fusion_refused(self, refusals: list[missed_fusion.Refusal]) -> None:
+        self._findings.fusion_refused(self._current_compile("fusion"), refusals)
+
+    def _hinted(self, text: str) -> None:
+        self._findings.hinted(self._current_compile("perf_hint"), text)
+
     # --- bytecode -----------------------------------------------------------------------------------------------------
 
     def _bytecode_hook(self) -> Hook:
@@ -252,13 +273,19 @@ class Session:
         return Hook("the modified bytecode", "torch._dynamo.convert_frame", "2.13", apply)
 
     def _see_bytecode(self, _original: types.CodeType, modified: types.CodeType) -> None:
+        name = self._current_compile("modified-bytecode")
+        if name is not None:
+            guards: Any = sys.modules["torch._guards"]
+            attempt = guards.CompileContext.current_trace_id().attempt
+            self._put_stage(name, "modified-bytecode", _disassemble(modified), attempt)
+
+    def _current_compile(self, event: str) -> str | None:
+        """The compile that is going on in this thread, by the name that it has in this run."""
         guards: Any = sys.modules["torch._guards"]
         trace_id = guards.CompileContext.current_trace_id()
-        if trace_id is not None:
-            record = Record("modified-bytecode", {}, str(trace_id.compile_id), trace_id.attempt, "")
-            name = self._compiles.name_of(record)
-            if name is not None:
-                self._put_stage(name, "modified-bytecode", _disassemble(modified), record.attempt)
+        if trace_id is None:
+            return None
+        return self._compiles.name_of(Record(event, {}, str(trace_id.compile_id), trace_id.attempt, ""))
 
 
 def _code_being_compiled() -> types.CodeType | None:

@@ -1,0 +1,160 @@
+"""What people say about findings: comments that ignore one, severities of their own, a baseline of what is known.
+
+A comment ``# irscope: ignore[GB0059] reason`` on a line hides that finding there; without a list it hides all.  A
+comment that no longer hides anything is a finding itself.  A baseline is a file of findings that were there when a
+code base started to use irscope; only what is new is shown.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+import re
+import tokenize
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from irscope.protocol import Finding, Lane, OutcomeKind, Position, Range, Report, Severity
+from irscope.source import line_text, read_source
+
+UNUSED = "unused-ignore"
+_COMMENT = re.compile(r"#\s*irscope:\s*ignore(?:\[(?P<codes>[^\]]*)\])?")
+# Codes that only a deep run can give; in the fast lane a comment for one of them cannot be judged.
+_DEEP_KINDS = ("fallback", "cudagraph", "fx-graph-cache", "aotautograd-cache", "performance", "missed-fusion")
+
+
+@dataclass(frozen=True)
+class Comment:
+    """An ignore comment.  ``codes`` is empty for one that hides everything on its line."""
+
+    file: str
+    range: Range
+    codes: tuple[str, ...]
+
+
+def comments_in(path: str) -> list[Comment]:
+    """The ignore comments of a file; what looks like one inside a string is none."""
+    text = read_source(path)
+    if "irscope:" not in text:
+        return []
+    found = []
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT and (match := _COMMENT.search(token.string)):
+                codes = tuple(code.strip() for code in (match["codes"] or "").split(",") if code.strip())
+                start = token.start[1] + match.start()
+                where = Range(Position(token.start[0], start), Position(token.start[0], token.start[1] + match.end()))
+                found.append(Comment(path, where, codes))
+    except (tokenize.TokenError, SyntaxError):
+        pass
+    return found
+
+
+def controlled(
+    report: Report, lane: Lane, severities: Mapping[str, str] | None = None, baseline: Mapping[str, int] | None = None
+) -> Report:
+    """The report as the user wants to see it.
+
+    Parameters
+    ----------
+    severities
+        Severity by code or kind: ``error``, ``warning``, ``information``, ``hint`` or ``off``; a code goes before
+        its kind.
+    baseline
+        From `read_baseline`.
+    """
+    files = dict.fromkeys([report.script, *(c.file for c in report.compiles), *(f.file for f in report.findings)])
+    comments = [comment for file in files if os.path.isfile(file) for comment in comments_in(file)]
+    used: set[Comment] = set()
+    shown = []
+    known = Counter(baseline or {})
+    for finding in report.findings:
+        hiding = [comment for comment in comments if _hides(comment, finding)]
+        used.update(hiding)
+        key = identity(finding)
+        if hiding:
+            continue
+        if known[key] > 0:
+            known[key] -= 1
+            continue
+        shown.append(finding)
+    if report.outcome.kind is OutcomeKind.COMPLETED:
+        shown += [_unused(comment) for comment in comments if comment not in used and _can_judge(comment, lane)]
+    return dataclasses.replace(report, findings=tuple(_with_severities(shown, severities or {})))
+
+
+def _hides(comment: Comment, finding: Finding) -> bool:
+    line = comment.range.start.line
+    if comment.file != finding.file or line not in (finding.range.start.line, finding.range.end.line):
+        return False
+    return not comment.codes or finding.code in comment.codes or finding.kind in comment.codes
+
+
+def _can_judge(comment: Comment, lane: Lane) -> bool:
+    if lane is Lane.DEEP:
+        return True
+    return bool(comment.codes) and not any(code.startswith(_DEEP_KINDS) for code in comment.codes)
+
+
+def _unused(comment: Comment) -> Finding:
+    what = f"[{', '.join(comment.codes)}]" if comment.codes else ""
+    return Finding(
+        kind=UNUSED,
+        code=UNUSED,
+        severity=Severity.HINT,
+        message=f"This comment hides nothing: no finding{' ' + what if what else ''} was made on this line in the newest run.",
+        explanation="The finding is gone, or it stands on another line now.",
+        hints=("Delete the comment.",),
+        link=None,
+        file=comment.file,
+        range=comment.range,
+        count=1,
+        compiles=(),
+    )
+
+
+def _with_severities(findings: Iterable[Finding], severities: Mapping[str, str]) -> Iterable[Finding]:
+    for finding in findings:
+        wanted = severities.get(finding.code, severities.get(finding.kind))
+        if wanted == "off":
+            continue
+        if wanted is not None and wanted in {severity.value for severity in Severity}:
+            yield dataclasses.replace(finding, severity=Severity(wanted))
+        else:
+            yield finding
+
+
+# --- baseline ---------------------------------------------------------------------------------------------------------
+
+
+def identity(finding: Finding) -> str:
+    """Names a finding by what it is about, not by its line number, which every edit above it moves."""
+    text = line_text(finding.file, finding.range.start.line).strip()
+    return f"{finding.code} {os.path.basename(finding.file)} {text}"
+
+
+def write_baseline(path: str, findings: Sequence[Finding]) -> None:
+    """Writes the findings as the baseline of a workspace; readable, sorted, and easy to merge."""
+    counted = Counter(identity(finding) for finding in findings)
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(
+            {"irscope-baseline": 1, "findings": dict(sorted(counted.items()))}, file, indent=1, ensure_ascii=False
+        )
+        file.write("\n")
+
+
+def read_baseline(path: str) -> dict[str, int]:
+    """The findings of a baseline file.  Raises LookupError with a message for the user where it is none."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+        if data.get("irscope-baseline") != 1:
+            raise ValueError("it has another version")
+        return {str(key): int(count) for key, count in data["findings"].items()}
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise LookupError(
+            f"{path} is no baseline of irscope ({error}). Write one: irscope run SCRIPT --write-baseline {path}"
+        ) from error

@@ -1,0 +1,128 @@
+"""Missed fusion: one generated kernel reads what another one has just written, and Inductor says why they are two."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from irscope.capture.hooks import Hook, Undo, replace_attribute
+from irscope.findings.moment import Moment
+from irscope.findings.places import at_origin
+from irscope.protocol import Finding, Origin, Related, Severity
+from irscope.source import range_of_line
+from irscope.usercode import is_user_file
+
+KIND = "missed-fusion"
+_MOST = 40
+_Reasons = dict[tuple[str, str], tuple[str, tuple[Any, ...]]]
+# Reasons that follow from another pair that was not fused, or that speak of pairs which share nothing.
+_CONSEQUENCES = ("intermediate nodes between", "no shared data", "will create cycle", "nodes share no")
+_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Two kernels of the final schedule, the first of which feeds the second.  ``reason`` is Inductor's."""
+
+    producer: Origin
+    consumer: Origin
+    reason: str
+
+
+def hook(receive: Callable[[list[Refusal]], None]) -> Hook:
+    """Notes why pairs are refused while Inductor tries to fuse them, and reports those that are left at the end."""
+
+    def apply(scheduler: Any) -> Undo:
+        reasons: _Reasons = {}
+        refuse, fuse = scheduler.WhyNoFuse.__call__, scheduler.Scheduler.fuse_nodes
+
+        def refused(self: Any, reason: str, *args: Any) -> None:
+            reasons[self.name1, self.name2] = (reason, args)
+            refuse(self, reason, *args)
+
+        def fuse_nodes(self: Any, nodes: Any) -> Any:
+            reasons.clear()
+            fused = fuse(self, nodes)
+            receive(_left(fused, reasons))
+            reasons.clear()
+            return fused
+
+        undo = [
+            replace_attribute(scheduler.WhyNoFuse, "__call__", refused),
+            replace_attribute(scheduler.Scheduler, "fuse_nodes", fuse_nodes),
+        ]
+
+        def restore() -> None:
+            for step in undo:
+                step()
+
+        return restore
+
+    return Hook("why kernels were not fused", "torch._inductor.scheduler", "2.9 to 2.15", apply)
+
+
+def detect(moment: Moment, refusals: list[Refusal]) -> Iterator[Finding]:
+    """A finding at the consumer's line for each pair of which both are the user's."""
+    for refusal in refusals:
+        here, there = refusal.consumer, refusal.producer
+        what = "this very line" if here == there else f"line {there.line}"
+        finding = at_origin(
+            moment,
+            here,
+            kind=KIND,
+            code="missed-fusion",
+            message=f"A kernel of its own although it reads what {what} has just written: {refusal.reason}.",
+            explanation="The value goes through memory between the two kernels. What stands behind the colon is Inductor's reason for not fusing them.",
+            severity=Severity.HINT,
+        )
+        related = Related(there.file, range_of_line(there.file, there.line), "what it reads is written here")
+        yield dataclasses.replace(finding, related=(related,))
+
+
+def _left(nodes: Any, reasons: _Reasons) -> list[Refusal]:
+    """The pairs of generated kernels in the final schedule that are producer and consumer and were refused."""
+    if not reasons:
+        return []
+    writer = {name: node for node in nodes for name in node.get_buffer_names() if not node.is_extern()}
+    found: dict[Refusal, None] = {}
+    for node in nodes:
+        if node.is_extern() or len(found) >= _MOST:
+            continue
+        feeding = {
+            writer[dep.name].get_name(): writer[dep.name] for dep in node.read_writes.reads if dep.name in writer
+        }
+        for name, producer in feeding.items():
+            why = reasons.get((name, node.get_name())) or reasons.get((node.get_name(), name))
+            if why is not None and not why[0].startswith(_CONSEQUENCES) and (edge := _edge(producer, node)):
+                found[Refusal(*edge, _text(*why))] = None
+    return list(found)
+
+
+def _edge(producer: Any, consumer: Any) -> tuple[Origin, Origin] | None:
+    """The user lines of an operation in the producer and of one in the consumer that uses its result."""
+    made = _fx_nodes(producer)
+    for node in _fx_nodes(consumer):
+        for used in node.all_input_nodes:
+            if used in made and (there := _origin(used)) and (here := _origin(node)):
+                return there, here
+    return None
+
+
+def _fx_nodes(node: Any) -> dict[Any, None]:
+    return {fx_node: None for part in node.get_nodes() for fx_node in getattr(part.node, "origins", ())}
+
+
+def _origin(fx_node: Any) -> Origin | None:
+    frames = [Origin(m["file"], int(m["line"])) for m in _FRAME.finditer(fx_node.meta.get("stack_trace") or "")]
+    mine = [frame for frame in frames if is_user_file(frame.file)]
+    return mine[-1] if mine else None
+
+
+def _text(reason: str, args: tuple[Any, ...]) -> str:
+    try:
+        return (reason % args).strip().rstrip(".")
+    except (TypeError, ValueError):
+        return reason

@@ -1,0 +1,62 @@
+"""Inductor's own performance hints, which it writes to a log that nobody sees unless they ask for it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+
+from irscope.findings.moment import Moment
+from irscope.findings.places import at_function
+from irscope.protocol import Finding, Severity
+
+KIND = "performance-hint"
+# The artifact loggers of ``TORCH_LOGS=perf_hints`` (torch 2.9 to 2.13).  They are off by default and do not propagate,
+# so listening to them prints nothing.
+LOGGERS = tuple(
+    f"torch._inductor.{module}.__perf_hints" for module in ("compile_fx", "codegen.simd", "codegen.triton", "scheduler")
+)
+# Said of every graph on a CPU; fallbacks are a kind of their own.
+_NOISE = ("Skip comprehensive padding on CPU", "Using FallbackKernel")
+
+
+class HintHandler(logging.Handler):
+    """Receives the text of each hint."""
+
+    def __init__(self, receive: Callable[[str], None]) -> None:
+        super().__init__(logging.INFO)
+        self._receive = receive
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if not text.startswith(_NOISE):
+            self._receive(text)
+
+    def attach(self) -> Callable[[], None]:
+        """Listens to every logger of hints; returns what stops it and sets the levels back."""
+        before = {name: logging.getLogger(name).level for name in LOGGERS}
+        for name in LOGGERS:
+            logger = logging.getLogger(name)
+            logger.addHandler(self)
+            if not logger.isEnabledFor(logging.INFO):
+                logger.setLevel(logging.INFO)
+
+        def detach() -> None:
+            for name, level in before.items():
+                logging.getLogger(name).removeHandler(self)
+                logging.getLogger(name).setLevel(level)
+
+        return detach
+
+
+def detect(moment: Moment, text: str) -> Iterator[Finding]:
+    """The hint, at the function whose kernels are being generated."""
+    finding = at_function(
+        moment,
+        kind=KIND,
+        code="performance-hint",
+        message=f"Inductor: {text.strip().split(chr(10), 1)[0]}",
+        explanation=text.strip(),
+        severity=Severity.HINT,
+    )
+    if finding is not None:
+        yield finding

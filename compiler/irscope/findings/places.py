@@ -1,0 +1,69 @@
+"""Where findings of each sort stand, shared by the kinds."""
+
+from __future__ import annotations
+
+import ast
+
+from irscope.capture.stack import (
+    RESUME_PREFIX,
+    Place,
+    innermost_user,
+    live_places,
+    plain_name,
+    related_to,
+    traced_places,
+)
+from irscope.findings.moment import Moment
+from irscope.protocol import Compile, Finding, Origin, Range, Related, Severity
+from irscope.source import function_around, function_at, nodes_at, range_of_line, range_of_name, range_of_node
+from irscope.usercode import is_user_file
+
+
+def function_of(compile: Compile) -> ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | None:
+    """The function in the syntax tree that a compile belongs to, a resume function's included."""
+    if compile.function.startswith(RESUME_PREFIX):
+        return function_around(compile.file, compile.line)
+    return function_at(compile.file, compile.function, compile.line)
+
+
+def function_range(compile: Compile) -> Range:
+    """The name of a compile's function in its ``def`` line, else the line."""
+    node = function_of(compile)
+    return range_of_name(compile.file, node) if node is not None else range_of_line(compile.file, compile.line)
+
+
+def at_expression(moment: Moment, **facts: object) -> Finding | None:
+    """A finding at the innermost user expression of what is being traced, else of the Python stack."""
+    places = [*live_places(), *traced_places(moment.error)]
+    at = innermost_user(places)
+    return None if at is None else _finding(moment, places[at], related_to(places, at), facts)
+
+
+def at_function(moment: Moment, **facts: object) -> Finding | None:
+    """A finding at the name of the function that is being compiled; of a library's function, at the user's call."""
+    compile = moment.compile
+    if compile is None or not is_user_file(compile.file):
+        return at_expression(moment, **facts)
+    return _finding(moment, Place(compile.file, plain_name(compile.function), function_range(compile)), (), facts)
+
+
+def at_origin(moment: Moment, origin: Origin, callee: str = "", **facts: object) -> Finding:
+    """A finding at a line of which no column is known: at the call of ``callee`` if it stands there, else the line."""
+    where = range_of_line(origin.file, origin.line)
+    for node in nodes_at(origin.file, origin.line):
+        if isinstance(node, ast.Call) and callee and ast.unparse(node.func).rpartition(".")[2] == callee:
+            where = range_of_node(origin.file, node)
+    return _finding(moment, Place(origin.file, "", where), (), facts)
+
+
+def _finding(moment: Moment, place: Place, related: tuple[Related, ...], facts: dict[str, object]) -> Finding:
+    compiles = (moment.record.compile,) if moment.record.compile else ()
+    defaults: dict[str, object] = {"explanation": "", "hints": (), "link": None, "severity": Severity.INFORMATION}
+    return Finding(
+        file=place.file,
+        range=place.range,
+        count=1,
+        compiles=compiles,
+        related=related,
+        **{**defaults, **facts},  # type: ignore[arg-type]
+    )

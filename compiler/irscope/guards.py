@@ -1,0 +1,108 @@
+"""The guards of a compile: what is checked before its code runs, read from the text that PyTorch prints."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from irscope.findings.guardtext import parse_failed_guard, readable
+from irscope.findings.slow_guards import latency_microseconds
+from irscope.protocol import Compile, Origin
+
+_GUARD = re.compile(r"^[| ]*\+- (?P<kind>[A-Z][A-Z_0-9]+): (?P<rest>.+)$")
+_SITE = re.compile(r"\s+# (?P<code>.*?)\s+# (?P<file>\S+?):(?P<line>\d+) in (?P<function>.+?)\s*$")
+_ACCESS = re.compile(r"[LG]\['[^']+'\](?:\.[A-Za-z_]\w*|\[[^\]]+\])*")
+
+
+@dataclass(frozen=True)
+class Guard:
+    """One guard.
+
+    Parameters
+    ----------
+    kind
+        PyTorch's word: ``TENSOR_MATCH``, ``EQUALS_MATCH``, ``ID_MATCH``, …
+    check
+        The condition, as printed.
+    source
+        What it watches, as the user would write it: ``x``, ``self.drop.training``; empty for the global state.
+    origin
+        The line that made it; nothing where PyTorch does not tell.
+    code
+        That line's text as printed.
+    failed
+        In how many recompilations of this run it was the guard that failed.
+    """
+
+    kind: str
+    check: str
+    source: str
+    origin: Origin | None
+    code: str
+    failed: int
+
+
+@dataclass(frozen=True)
+class GuardList:
+    """All guards of one compile.  ``latency`` is the time of one check of all of them in µs, as PyTorch measured it;
+    it measures no single guard."""
+
+    compile: str
+    latency: float | None
+    guards: tuple[Guard, ...]
+
+
+def guards_of(compile: Compile, text: str, compiles: Sequence[Compile]) -> GuardList:
+    """Reads the ``guards`` stage of a compile.
+
+    Parameters
+    ----------
+    compiles
+        All compiles of the run: their reasons tell which guards failed, their files complete the printed names.
+    """
+    files = {other.file for other in compiles}
+    failures = [
+        parse_failed_guard(reason)
+        for other in compiles
+        for reason in other.reasons[:1]
+        if reason.startswith(f"{compile.id.partition('#')[0]}: ") and _same_round(other.id, compile.id)
+    ]
+    guards = []
+    for line in text.split("\n"):
+        if (match := _GUARD.match(line)) is None:
+            continue
+        site = _SITE.search(match["rest"])
+        check = match["rest"][: site.start()] if site else match["rest"]
+        access = _ACCESS.search(check)
+        source = readable(access[0]) if access else ""
+        origin = Origin(_full_path(site["file"], files), int(site["line"])) if site else None
+        failed = sum(_is(failure.text, failure.source, match["kind"], check, source) for failure in failures)
+        guards.append(Guard(match["kind"], check.strip(), source, origin, site["code"] if site else "", failed))
+    return GuardList(compile.id, latency_microseconds(text), tuple(guards))
+
+
+def on_argument(guards: Iterable[Guard], name: str) -> list[Guard]:
+    """The guards that watch an argument or something inside it."""
+    return [guard for guard in guards if re.match(rf"{re.escape(name)}(?!\w)", guard.source)]
+
+
+def _same_round(one: str, other: str) -> bool:
+    return one.partition("#")[2] == other.partition("#")[2]
+
+
+def _is(failure: str, failed_source: str, kind: str, check: str, source: str) -> bool:
+    if failure == check.strip() or readable(check).strip() == readable(failure):
+        return True
+    if kind == "TENSOR_MATCH":
+        return failure.startswith("tensor '") and failed_source == source
+    if kind == "GLOBAL_STATE":
+        return failure.startswith("GLOBAL_STATE")
+    return kind == "NO_TENSOR_ALIASING" and failure.startswith("Duplicate tensors")
+
+
+def _full_path(printed: str, files: Iterable[str]) -> str:
+    """PyTorch cuts off how a path begins, not always at a slash; the file of the run that ends so, where there is just one."""
+    found = [file for file in files if file.replace(os.sep, "/").endswith(printed.replace(os.sep, "/"))]
+    return found[0] if len(found) == 1 else printed
