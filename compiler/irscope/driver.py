@@ -6,6 +6,7 @@ runs in an interpreter of the user's choice, in a process group of its own, whic
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import json
 import os
@@ -36,6 +37,7 @@ from irscope.store import Store
 
 _BOOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runner", "boot.py")
 _TICK_SECONDS = 0.05
+_DRAIN_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -188,6 +190,8 @@ class _Watch:
         self._refused: str | None = None
         self._ended: ScriptEnded | None = None
         self._partial = b""
+        # A character may be cut in two by the pipe.
+        self._decoders = {name: codecs.getincrementaldecoder("utf-8")("replace") for name in ("stdout", "stderr")}
 
     def over(self, run: _Started, budget: float | None, cancel: threading.Event | None, started: float) -> Outcome:
         process = run.process
@@ -206,7 +210,9 @@ class _Watch:
                 if stopped is not None:
                     kill_group(process)
                 self._read(selector, _TICK_SECONDS)
-            while self._read(selector, 0):  # what was written before the end; a child that lives on is not waited for
+            # What was written before the end.  A child that lives on is not waited for, even if it prints on and on.
+            drained = time.monotonic() + _DRAIN_SECONDS
+            while self._read(selector, 0) and time.monotonic() < drained:
                 pass
         except BaseException:  # an interrupt, or a callback that failed: the run must not outlive us
             kill_group(process)
@@ -241,7 +247,7 @@ class _Watch:
             if key.data is None:
                 self._take(data)
             elif self._on_output is not None:
-                self._on_output(key.data, data.decode("utf-8", "replace"))
+                self._on_output(key.data, self._decoders[key.data].decode(data))
         return arrived
 
     def _take(self, data: bytes) -> None:
@@ -271,12 +277,14 @@ class _Watch:
                 f"Stopped after {budget:g} s, the budget of seconds; what was found until then is kept.",
                 seconds,
             )
+        if code == -signal.SIGINT and self._ended is not None and self._ended.error:
+            return Outcome(OutcomeKind.SCRIPT_ERROR, None, f"The script ended with {self._ended.error}.", seconds)
         if code < 0:
             return Outcome(
                 OutcomeKind.CRASHED, None, f"The script's process was killed by {_signal_name(-code)}.", seconds
             )
         if self._ended is None:
-            message = f"The script's process ended with exit code {code} in the middle of the script (os._exit, or the interpreter died)."
+            message = f"The script's process ended with exit code {code} without a word of how (os._exit, a script that closes every file descriptor, or the interpreter died)."
             return Outcome(OutcomeKind.CRASHED, code, message, seconds)
         if self._ended.error:
             return Outcome(OutcomeKind.SCRIPT_ERROR, code, self._ended.error, seconds)

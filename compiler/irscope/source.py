@@ -97,6 +97,17 @@ def _comment_is_real(text: str) -> bool:
     return not any(quote in text for quote in "\"'")
 
 
+def range_of_focus(path: str, line: int) -> Range:
+    """What a message that names only a line most likely means: the condition of the ``if`` or ``while`` that begins
+    there, what a ``for`` runs over, the value of a statement; else the line."""
+    for node in nodes_at(path, line):
+        for part in ("test", "iter", "value", "exc"):
+            focus = getattr(node, part, None)
+            if isinstance(node, ast.stmt) and isinstance(focus, ast.expr):
+                return range_of_node(path, focus)
+    return range_of_line(path, line)
+
+
 def nodes_at(path: str, line: int) -> Iterator[ast.AST]:
     """The syntax nodes that begin on a line, outer before inner."""
     tree = parse(path)
@@ -104,6 +115,45 @@ def nodes_at(path: str, line: int) -> Iterator[ast.AST]:
         for node in ast.walk(tree):
             if getattr(node, "lineno", None) == line:
                 yield node
+
+
+def parents(path: str) -> dict[ast.AST, ast.AST]:
+    """The parent of each syntax node of a file."""
+    tree = parse(path)
+    return _parents_in(tree) if tree is not None else {}
+
+
+@functools.lru_cache(maxsize=16)
+def _parents_in(tree: ast.Module) -> dict[ast.AST, ast.AST]:
+    return {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+
+
+def node_at_range(path: str, where: Range) -> ast.expr | ast.stmt | None:
+    """The syntax node at a range: the innermost that has it exactly, else the innermost that holds it.
+
+    A range that only names a line (where Python tells no columns) holds the statement that begins there.
+    """
+    found: ast.expr | ast.stmt | None = None
+    found_range: Range | None = None
+    for node in ast.walk(tree) if (tree := parse(path)) is not None else ():
+        if not isinstance(node, (ast.expr, ast.stmt)) or not (
+            node.lineno <= where.start.line <= (node.end_lineno or 0)
+        ):
+            continue
+        held = range_of_node(path, node)
+        if held == where or (held.start <= where.start and where.end <= held.end and found_range != where):
+            found, found_range = node, held
+    return found
+
+
+def text_of_range(path: str, where: Range) -> str:
+    """The source text in a range."""
+    lines = read_source(path).split("\n")[where.start.line - 1 : where.end.line]
+    if not lines:
+        return ""
+    lines[-1] = lines[-1][: where.end.column]
+    lines[0] = lines[0][where.start.column :]
+    return "\n".join(lines)
 
 
 def function_at(path: str, name: str, first_line: int) -> ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | None:

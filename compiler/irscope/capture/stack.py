@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from irscope.protocol import Position, Range, Related
-from irscope.source import column_of_byte, nodes_at, range_of_line, range_of_node
+from irscope.source import column_of_byte, nodes_at, range_of_focus, range_of_line, range_of_node
 from irscope.usercode import is_package_file, is_user_file
 
 RESUME_PREFIX = "torch_dynamo_resume_in_"
@@ -166,7 +166,7 @@ def _range(
 def _range_from_columns(file: str, line: int, column: int | None, end_column: int | None) -> Range:
     """The range that begins at a line and column; its end line, which PyTorch does not tell, from the syntax tree."""
     if column is None or end_column is None:
-        return range_of_line(file, line)
+        return range_of_focus(file, line)
     for node in nodes_at(file, line):
         if getattr(node, "col_offset", None) == column and getattr(node, "end_col_offset", None) == end_column:
             return range_of_node(file, node)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import ast
 import re
 
 from irscope.capture.stack import Place, innermost_user, live_places, related_to, traced_places
 from irscope.findings import graph_break
 from irscope.findings.breakmessage import parse_break_messages
 from irscope.findings.moment import Moment
-from irscope.protocol import Finding, Range, Severity
-from irscope.source import nodes_at, range_of_line, range_of_node
+from irscope.protocol import Finding, Position, Range, Severity
+from irscope.source import line_text, range_of_focus
 
 KIND = "compile-error"
 EVENT = "dynamo_error"
-_USER_STACK = re.compile(
-    r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)\n\s*(?P<code>.*)$', re.MULTILINE
+_STACK_MARKS = ("User stack:", "Found from :", "Original traceback:")
+_FRAME = re.compile(
+    r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)\n(?P<code>.*)(?:\n(?P<carets>[ ]*[~^]+)[ ]*$)?',
+    re.MULTILINE,
 )
+_EXPLAINED_LINES = 12
 _NO_COMPILER = ("InvalidCxxCompiler", "No working C++ compiler found")
 
 
@@ -76,22 +78,24 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
 
 
 def _places_in_message(text: str) -> list[Place]:
-    """Some errors carry their stack only as text (``User stack:`` of a constraint violation)."""
-    _, mark, stack = text.rpartition("User stack:")
-    places = []
-    for match in _USER_STACK.finditer(stack if mark else ""):
-        file, line, code = match["file"], int(match["line"]), match["code"].strip()
-        places.append(Place(file, match["function"], _expression_range(file, line, code)))
-    return places
+    """Some errors carry their stack only as text: a constraint violation, an error while Inductor lowers a node."""
+    for mark in _STACK_MARKS:
+        _, found, stack = text.rpartition(mark)
+        if found:
+            return [_place(match) for match in _FRAME.finditer(stack)]
+    return []
 
 
-def _expression_range(file: str, line: int, code: str) -> Range:
-    """The returned or assigned value of the statement on a line: what a message that names only the line means."""
-    for node in nodes_at(file, line):
-        value = getattr(node, "value", None)
-        if isinstance(node, (ast.Return, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)) and value is not None:
-            return range_of_node(file, value)
-    return range_of_line(file, line)
+def _place(match: re.Match[str]) -> Place:
+    """A printed frame; its carets, where it has some, say which part of the line is meant."""
+    file, line, carets = match["file"], int(match["line"]), match["carets"]
+    where = range_of_focus(file, line)
+    if carets:
+        indent = len(match["code"]) - len(match["code"].lstrip())
+        text = line_text(file, line)
+        start = len(text) - len(text.lstrip()) + len(carets) - len(carets.lstrip()) - indent
+        where = Range(Position(line, start), Position(line, start + len(carets.strip())))
+    return Place(file, match["function"], where)
 
 
 def first_sentence(text: str) -> str:
@@ -106,4 +110,6 @@ def first_sentence(text: str) -> str:
 
 
 def _without_advice(text: str) -> str:
-    return re.split(r"\nSet TORCHDYNAMO_VERBOSE=1|\nSet TORCH_LOGS=", text, maxsplit=1)[0].strip()
+    lines = re.split(r"\nSet TORCHDYNAMO_VERBOSE=1|\nSet TORCH_LOGS=", text, maxsplit=1)[0].strip().split("\n")
+    more = [f"… ({len(lines) - _EXPLAINED_LINES} more lines)"] if len(lines) > _EXPLAINED_LINES else []
+    return "\n".join([*lines[:_EXPLAINED_LINES], *more])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from irscope.findings.moment import Moment
@@ -12,6 +13,7 @@ from irscope.protocol import Finding, Origin, Severity
 from irscope.usercode import is_user_file
 
 KIND = "cudagraph-skip"
+_PREFIX = "skipping cudagraphs due to"
 EVENTS = ("compilation_metrics", "bwd_compilation_metrics")
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _HINTS = {
@@ -26,14 +28,21 @@ _HINTS = {
 def detect(moment: Moment) -> Iterator[Finding]:
     """From ``cudagraph_skip_reason`` of the compile's metrics."""
     reason = str(moment.record.facts.get("cudagraph_skip_reason") or "")
-    if not reason:
-        return
-    what = first_line(reason.removeprefix("skipping cudagraphs due to").strip())
+    if reason:
+        yield from from_reason(moment, reason)
+
+
+def from_reason(moment: Moment, reason: str) -> Iterator[Finding]:
+    """The finding of PyTorch's own text; it stands at the line that the text names, else at the function.
+
+    Some skips are known only when the code runs for the first time; PyTorch then writes a warning (`SkipHandler`).
+    """
+    what = first_line(reason.removeprefix(_PREFIX).strip())
     facts: dict[str, Any] = {
         "kind": KIND,
         "code": "cudagraph-skip",
         "message": f"This runs without CUDA graphs: {what}.",
-        "explanation": reason,
+        "explanation": reason.strip(),
         "hints": tuple(hint for mark, hint in _HINTS.items() if mark in reason.lower()),
         "link": "https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
         "severity": Severity.WARNING,
@@ -43,6 +52,21 @@ def detect(moment: Moment) -> Iterator[Finding]:
         yield at_origin(moment, mine[-1], **facts)
     elif (finding := at_function(moment, **facts)) is not None:
         yield finding
+
+
+class SkipHandler(logging.Handler):
+    """Hears of skips in the log, where PyTorch warns of them (torch 2.9 to 2.13)."""
+
+    LOGGER = "torch._inductor.cudagraph_utils.__cudagraphs"
+
+    def __init__(self, receive: Callable[[str], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._receive = receive
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if _PREFIX in text:
+            self._receive(text)
 
 
 def first_line(text: str) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 
 from irscope.capture.stack import Place, innermost_user, live_places, related_to, traced_places
+from irscope.findings.advice import BreakContext, words_for
 from irscope.findings.breakmessage import BreakMessage, parse_break_messages
 from irscope.findings.moment import Moment
 from irscope.protocol import Finding, Severity
-from irscope.source import line_text, range_of_line
+from irscope.source import node_at_range, range_of_line
 
 KIND = "graph-break"
 EVENT = "dynamo_graph_break_reason"
 _HEADER = re.compile(r"Graph break in user code at (?P<file>.+):(?P<line>\d+)")
-_SKIPS = "the whole function runs as plain Python"
 
 
 def detect(moment: Moment) -> Finding | None:
@@ -42,15 +42,24 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
         places, at = [Place(file, "", range_of_line(file, line))], 0
     place = places[at]
     cause = messages[0] if messages else None
-    subject = _subject(place)
-    effect = _SKIPS if skipped else "the graph is cut here"
+    words = words_for(
+        BreakContext(
+            messages=tuple(messages),
+            file=place.file,
+            function=place.function,
+            range=place.range,
+            node=node_at_range(place.file, place.range),
+            payload=moment.record.payload,
+            skipped=skipped,
+        )
+    )
     return Finding(
         kind=KIND,
         code=(cause.code if cause else "") or "graph-break",
         severity=Severity.WARNING,
-        message=f"Graph break: {_type(cause)}{subject}; {effect}.",
-        explanation=_explanation(messages),
-        hints=cause.hints if cause else (),
+        message=words.message,
+        explanation=words.explanation,
+        hints=words.hints,
         link=cause.link if cause else None,
         file=place.file,
         range=place.range,
@@ -58,26 +67,3 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
         compiles=(moment.record.compile,) if moment.record.compile else (),
         related=related_to(places, at),
     )
-
-
-def _type(cause: BreakMessage | None) -> str:
-    if cause is None:
-        return "Dynamo cannot trace this"
-    return cause.type[:1].lower() + cause.type[1:] if cause.type[:2].istitle() else cause.type
-
-
-def _subject(place: Place) -> str:
-    start, end = place.range.start, place.range.end
-    text = line_text(place.file, start.line)[start.column :]
-    text = text[: end.column - start.column] if start.line == end.line else text.rstrip() + " …"
-    text = text.strip()
-    return f" at `{text}`" if 0 < len(text) <= 60 else ""
-
-
-def _explanation(messages: list[BreakMessage]) -> str:
-    parts = []
-    for i, message in enumerate(messages):
-        lead = "" if i == 0 else f"Then: {message.type}. "
-        context = f"\nContext: {message.context}" if message.context else ""
-        parts.append(f"{lead}{message.explanation}{context}")
-    return "\n\n".join(parts)

@@ -87,6 +87,10 @@ class FindingBook:
         """Inductor has scheduled a graph and left these pairs of kernels apart."""
         self._add_all(missed_fusion.detect(self._moment(Record("fusion", {}, compile, 0, "")), refusals))
 
+    def cudagraph_skipped(self, compile: str | None, reason: str) -> None:
+        """PyTorch has warned that something runs without CUDA graphs."""
+        self._add_all(cudagraph_skip.from_reason(self._moment(Record("cudagraph_skip", {}, compile, 0, "")), reason))
+
     def hinted(self, compile: str | None, text: str) -> None:
         """Inductor has written a performance hint."""
         self._add_all(performance_hint.detect(self._moment(Record("perf_hint", {}, compile, 0, "")), text))

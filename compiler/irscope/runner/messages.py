@@ -6,13 +6,14 @@ import json
 import os
 
 from irscope.protocol import Message, encode_message
+from irscope.runner.descriptors import moved_up
 
 
 class MessagePipe:
     """Sends messages; stops silently once nobody listens, since the script must go on as it would without us."""
 
     def __init__(self, fd: int) -> None:
-        self._fd = fd
+        self._fd = moved_up(fd)
 
     def send(self, message: Message) -> None:
         data = (json.dumps(encode_message(message)) + "\n").encode("utf-8", "backslashreplace")

@@ -35,8 +35,8 @@ def run_as_main(path: str, argv0: str, args: Sequence[str], on_end: Callable[[in
         Called when the main module ends, with the exit code that it asks for and, where it failed, a line that says
         how.  Not called if the process ends in another way.
 
-    Raises SystemExit and KeyboardInterrupt as the script did; any other exception is printed as the interpreter would
-    print it, without irscope's frames.
+    Raises SystemExit and KeyboardInterrupt as the script did (the interpreter ends a process in its own ways after
+    them); any other exception is printed as the interpreter would print it.  No traceback has irscope's frames.
     """
     sys.argv = [argv0, *args]
     module = _main_module(path)
@@ -48,7 +48,9 @@ def run_as_main(path: str, argv0: str, args: Sequence[str], on_end: Callable[[in
         on_end(exit_code, "" if exit_code == 0 else f"the script ended with sys.exit({stop.code!r})")
         raise
     except KeyboardInterrupt:
-        on_end(130, "interrupted")
+        on_end(130, "KeyboardInterrupt")
+        hook = sys.excepthook
+        sys.excepthook = lambda kind, error, traceback: hook(kind, *_without_our_frames(error))
         raise
     except BaseException as error:  # noqa: BLE001  whatever the script raises ends it, as in plain Python
         on_end(1, _describe(error, path))
@@ -107,7 +109,11 @@ def _describe(error: BaseException, path: str) -> str:
 
 
 def _print_like_the_interpreter(error: BaseException) -> None:
+    sys.excepthook(type(error), *_without_our_frames(error))
+
+
+def _without_our_frames(error: BaseException) -> tuple[BaseException, types.TracebackType | None]:
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(_HERE):
         traceback = traceback.tb_next
-    sys.excepthook(type(error), error.with_traceback(traceback), traceback)
+    return error.with_traceback(traceback), traceback

@@ -18,6 +18,7 @@ from irscope.capture.stack import plain_name
 from irscope.capture.stages import KINDS, clean, is_backward, position, stage_of
 from irscope.capture.trace import Record, TraceHandler
 from irscope.findings import guard_failure, missed_fusion
+from irscope.findings.cudagraph_skip import SkipHandler
 from irscope.findings.performance_hint import HintHandler
 from irscope.findings.recompile_limit import LimitHandler
 from irscope.graphs import Graph, parse_graph
@@ -37,6 +38,7 @@ from irscope.protocol import (
     StageRef,
 )
 from irscope.runner.compiles import CompileBook
+from irscope.runner.descriptors import high_numbers
 from irscope.runner.findings import FindingBook
 from irscope.runner.messages import MessagePipe
 from irscope.store import Store, StoreError
@@ -73,6 +75,7 @@ class Session:
         self._findings = FindingBook(self._compiles, self._publish)
         self._trace = TraceHandler(self._guarded(self._receive))
         self._limit = LimitHandler(self._guarded(self._findings.limit_reached))
+        self._skips = SkipHandler(self._guarded(self._cudagraph_skipped))
         self._hints = HintHandler(self._guarded(self._hinted))
         forbidden = guard_failure.hook(self._guarded(self._findings.recompile_forbidden))
         refused = missed_fusion.hook(self._guarded(self._fusion_refused))
@@ -81,12 +84,14 @@ class Session:
 
     def start(self) -> None:
         try:
-            self._store = Store(self._request.store)
+            with high_numbers():
+                self._store = Store(self._request.store)
             self._store.set_torch(self._request.run, self._torch)
         except (StoreError, OSError) as error:
             self._gap(CaptureGap("the run store: nothing of this run is kept", str(error)))
         logging.getLogger(TraceHandler.LOGGER).addHandler(self._trace)
         logging.getLogger(LimitHandler.LOGGER).addHandler(self._limit)
+        logging.getLogger(SkipHandler.LOGGER).addHandler(self._skips)
         self._hooks.__enter__()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._in_child)
@@ -102,6 +107,7 @@ class Session:
         with self._lock:
             logging.getLogger(TraceHandler.LOGGER).removeHandler(self._trace)
             logging.getLogger(LimitHandler.LOGGER).removeHandler(self._limit)
+            logging.getLogger(SkipHandler.LOGGER).removeHandler(self._skips)
             self._hooks.__exit__()
             if self._store is not None:
                 self._store.close()
@@ -259,6 +265,9 @@ class Session:
 
     def _fusion_refused(self, refusals: list[missed_fusion.Refusal]) -> None:
         self._findings.fusion_refused(self._current_compile("fusion"), refusals)
+
+    def _cudagraph_skipped(self, reason: str) -> None:
+        self._findings.cudagraph_skipped(self._current_compile("cudagraph_skip"), reason)
 
     def _hinted(self, text: str) -> None:
         self._findings.hinted(self._current_compile("perf_hint"), text)

@@ -1,0 +1,145 @@
+"""The words of a graph break: what happened, why here, and what to do, as code for this very line.
+
+`words_for` is the entry.  Which rule speaks for which of PyTorch's ids is in `RULES`; the rules stand in files by theme.
+An id without a rule has the words of PyTorch's own registry, cleaned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from irscope.findings.advice import (
+    arrays,
+    autograd,
+    branches,
+    calls,
+    contexts,
+    control,
+    output,
+    randomness,
+    shapes,
+    state,
+    values,
+)
+from irscope.findings.advice.fallback import from_registry
+from irscope.findings.advice.model import Advice, BreakContext, Edit, Option, Words
+from irscope.findings.advice.origin import origin_of
+from irscope.findings.advice.sequel import sequel_of
+from irscope.findings.advice.spot import Spot
+
+__all__ = ["RULES", "BreakContext", "Edit", "Option", "Words", "words_for"]
+
+_MOST_OPTIONS = 3
+
+RULES: dict[str, Callable[[Spot], Advice]] = {
+    # a tensor's value is asked for
+    "GB0124": values.scalar,
+    "GB0109": values.tolist,
+    "GB0033": values.data_dependent_operator,
+    "GB0207": values.sort_by_tensors,
+    "GB0193": values.min_or_max,
+    "GB6270": values.tensor_method,
+    "GB0569": output.text_of_tensor,
+    # decisions
+    "GB0170": branches.data_dependent_branch,
+    "GB0034": control.assertion,
+    "GB0171": control.assertion,
+    # shapes
+    "GB0036": shapes.dynamic_shape,
+    "GB0037": shapes.no_meta_kernel,
+    "GB0246": shapes.one_hot,
+    # output
+    "GB0291": output.logger_call,
+    "GB4841": output.root_logging,
+    "GB0296": output.not_reorderable,
+    # calls
+    "GB0059": control.builtin,
+    "GB0007": calls.skipped_call,
+    "GB0008": calls.skipped_call,
+    "GB0009": calls.skipped_call,
+    "GB0147": calls.skipped_call,
+    "GB0156": calls.skipped_call,
+    "GB0098": calls.disabled,
+    "GB0099": calls.disabled,
+    "GB0025": calls.user_break,
+    "GB4297": calls.user_break,
+    # arrays, storages, sparse tensors
+    "GB0294": arrays.numpy_function,
+    "GB0087": arrays.fake_tensor_failure,
+    "GB0208": arrays.non_tensor_result,
+    "GB0015": arrays.sparse,
+    "GB0277": arrays.sparse,
+    "GB0374": arrays.sparse,
+    "GB0126": arrays.resized,
+    "GB0128": arrays.resized,
+    "GB0148": arrays.resized,
+    # randomness
+    "GB0363": randomness.generator_made,
+    "GB7650": randomness.generator_method,
+    "GB0055": randomness.generator_argument,
+    # contexts
+    "GB0142": contexts.unsupported_context,
+    "GB0262": contexts.unsupported_context,
+    "GB0066": contexts.inside_context,
+    # objects
+    "GB4198": state.deepcopy,
+    "GB0179": state.deepcopy,
+    "GB8977": state.class_made,
+    "GB0264": state.parameter_made,
+    "GB0228": state.parameter_made,
+    "GB0014": state.recurrent_module,
+    "GB0467": state.class_attribute_set,
+    "GB0013": state.hook_registered,
+    "GB0092": state.not_rebuilt,
+    "GB0006": state.module_attribute,
+    # gradients
+    "GB0123": autograd.backward_call,
+    "GB9186": autograd.gradient_call,
+    "GB0125": autograd.requires_grad_set,
+    "GB0206": autograd.requires_grad_set,
+    "GB8985": autograd.leaf_leaks,
+    "GB2464": autograd.dirty_not_returned,
+    "GB2019": autograd.dirty_outside,
+    "GB0149": autograd.functorch,
+    "GB0067": autograd.checkpointed,
+    "GB0000": autograd.subclass,
+    "GB0103": autograd.subclass,
+    "GB0163": autograd.subclass,
+    "GB0164": autograd.subclass,
+    # control flow
+    "GB0003": control.generator,
+    "GB8335": control.generator_rebuilt,
+    "GB0088": control.raised,
+    "GB0069": control.import_failed,
+    "GB7000": control.in_loop,
+}
+
+
+def words_for(context: BreakContext) -> Words:
+    """The words of one graph break.
+
+    A rule that fails (a shape of code that nobody thought of) costs its advice, never the finding.
+    """
+    spot = Spot(context)
+    rule = RULES.get(spot.cause.code)
+    advice = None
+    if rule is not None and context.node is not None:
+        try:
+            return _words(spot, rule(spot))
+        except Exception:  # noqa: BLE001
+            advice = None
+    del advice
+    return _words(spot, from_registry(spot))
+
+
+def _words(spot: Spot, advice: Advice) -> Words:
+    effect = "the whole function runs as plain Python" if spot.context.skipped else "the graph is cut here"
+    origin = origin_of(spot, advice.value) if advice.value is not None else ""
+    parts = [" ".join(part for part in (advice.why, origin) if part), *sequel_of(spot)]
+    options = (advice.options or from_registry(spot).options)[:_MOST_OPTIONS]
+    return Words(
+        message=f"Graph break: {advice.what}; {effect}.",
+        explanation="\n".join(part for part in parts if part),
+        hints=tuple(option.hint for option in options),
+        options=options,
+    )

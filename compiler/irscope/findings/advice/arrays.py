@@ -1,0 +1,132 @@
+"""NumPy, storages, sparse tensors: data that is not a plain tensor."""
+
+from __future__ import annotations
+
+import ast
+
+from irscope.findings.advice.common import around, custom_op, guard, hoist, some
+from irscope.findings.advice.model import Advice, Option
+from irscope.findings.advice.spot import Spot
+
+
+def numpy_function(spot: Spot) -> Advice:
+    what = f"{spot.short(spot.expression)} is a NumPy function that Dynamo cannot trace"
+    why = "Dynamo turns NumPy code into torch operations; this function has no such twin."
+    return Advice(what, why, numpy_options(spot))
+
+
+def numpy_options(spot: Spot) -> tuple[Option, ...]:
+    call = spot.call
+    if spot.alone and call is not None:
+        outside = around(spot, "Do it in the caller, with what the compiled code returns", "", after=spot.text(call))
+        return some(guard(spot, "Then it is not done in compiled runs."), outside)
+    return some(hoist(spot, call, "It is then the same in every call."), custom_op(spot, call))
+
+
+def fake_tensor_failure(spot: Spot) -> Advice:
+    """An operator that fails on the tensors without values that tracing uses; NumPy arrays of objects among them."""
+    name = spot.qualified(spot.call.func) if spot.call is not None else ""
+    if name.startswith("numpy."):
+        what = f"{spot.short(spot.call)} makes an array that has no tensor for a twin"
+        return Advice(what, "Its elements are not all numbers.", some(hoist(spot, spot.call, "It is then made once.")))
+    what = f"{spot.short(spot.expression)} fails on the shapes, dtypes or devices that it gets here"
+    option = None
+    if spot.call is not None and not name.startswith("torch."):
+        option = custom_op(spot, spot.call)
+    return Advice(what, spot.cause.explanation, some(option))
+
+
+def storage(spot: Spot) -> Advice:
+    """Addresses and storages of tensors."""
+    what = f"{spot.short(spot.expression)} asks for the memory of a tensor, which does not exist while tracing"
+    why = "The compiler decides later where tensors lie, or that they are never made."
+    call = spot.call
+    if call is not None and isinstance(call.func, ast.Attribute) and call.func.attr == "storage":
+        flat = f"{spot.tight(call.func.value)}.flatten()"
+        option = Option(
+            "Use the elements, not the storage",
+            flat,
+            "For contiguous tensors that are no views.",
+            (spot.replace(call, flat),),
+        )
+        return Advice(what, why, (option,))
+    text = spot.text(call) if call is not None else ""
+    return Advice(what, why, some(guard(spot, ""), around(spot, "Ask for it in the caller", f"value = {text}")))
+
+
+def sparse(spot: Spot) -> Advice:
+    what = f"{spot.short(spot.expression)} has to do with a sparse tensor, which cannot be put into a graph"
+    why = "Compiled graphs hold dense tensors only."
+    call = spot.call
+    option = None
+    if call is not None and isinstance(call.func, ast.Attribute) and call.func.attr in ("to_sparse", "to_sparse_csr"):
+        if not call.args:
+            text = spot.text(call.func.value)
+            option = Option(
+                "Stay dense inside of compiled code", text, "Uses more memory.", (spot.replace(call, text),)
+            )
+    elif call is not None and isinstance(parent := spot.parent(call), ast.Attribute) and parent.attr == "to_dense":
+        option = hoist(spot, _dense(spot, parent), "It is then made once.")
+    outer = (
+        around(spot, "Or do the sparse part in the caller", f"sparse = {spot.text(call)}") if call is not None else None
+    )
+    return Advice(what, why, some(option, outer))
+
+
+def _dense(spot: Spot, attribute: ast.Attribute) -> ast.expr | None:
+    call = spot.parent(attribute)
+    return call if isinstance(call, ast.Call) else None
+
+
+def resized(spot: Spot) -> Advice:
+    """``x.resize_(…)``, ``x.set_(…)``: a tensor whose shape or storage is changed in place."""
+    call = spot.call
+    what = f"{spot.short(spot.expression)} changes the shape or the storage of a tensor in place"
+    why = "A graph gives each tensor one shape and one storage."
+    if call is None or not isinstance(call.func, ast.Attribute):
+        return Advice(what, why)
+    receiver, method = call.func.value, call.func.attr
+    if method == "resize_" and isinstance(receiver, ast.Name) and spot.alone and spot.statement is not None:
+        sizes = [a for arg in call.args for a in (arg.elts if isinstance(arg, (ast.Tuple, ast.List)) else [arg])]
+        shape = ", ".join(spot.text(size) for size in sizes)
+        count = " * ".join(f"({spot.text(s)})" if isinstance(s, ast.BinOp) else spot.text(s) for s in sizes)
+        code = f"{receiver.id} = {receiver.id}.flatten()[: {count}].view({shape})"
+        option = Option(
+            "Take a part of it under the same name",
+            code,
+            "For a smaller shape; the tensor of the caller keeps its shape.",
+            (spot.replace_statements([spot.statement], code),),
+        )
+        return Advice(what, why, (option,), receiver)
+    if (
+        method == "set_"
+        and isinstance(receiver, ast.Name)
+        and len(call.args) == 1
+        and spot.alone
+        and spot.statement is not None
+    ):
+        code = f"{receiver.id} = {spot.text(call.args[0])}"
+        option = Option(
+            "Bind the name to the other tensor", code, "", (spot.replace_statements([spot.statement], code),)
+        )
+        return Advice(what, why, (option,), receiver)
+    return Advice(what, why, (), receiver)
+
+
+def non_tensor_result(spot: Spot) -> Advice:
+    """A call that is put into the graph, but does not give a tensor."""
+    call = spot.call
+    name = spot.qualified(call.func) if call is not None else ""
+    method = call.func.attr if call is not None and isinstance(call.func, ast.Attribute) else ""
+    if call is not None and name == "copy.copy" and len(call.args) == 1:
+        code = f"{spot.tight(call.args[0])}.view_as({spot.text(call.args[0])})"
+        what = f"{spot.short(call)} copies the Python object of a tensor"
+        option = Option(
+            "Take a view of the same data", code, "Or `.clone()` for data of its own.", (spot.replace(call, code),)
+        )
+        return Advice(what, "Its inner state is not in the graph.", (option,), call.args[0])
+    if method in ("storage", "untyped_storage", "storage_offset", "data_ptr"):
+        return storage(spot)
+    what = f"{spot.short(spot.expression)} gives something that is not a tensor"
+    why = "What an operator of the graph gives must be a tensor, a number or a collection of these."
+    return Advice(what, why, some(hoist(spot, call, "It is then made once.")))

@@ -1,0 +1,119 @@
+"""Gradients inside of compiled code."""
+
+from __future__ import annotations
+
+import ast
+
+from irscope.findings.advice.common import around, custom_op, guard, setting, some
+from irscope.findings.advice.model import Advice, Option
+from irscope.findings.advice.spot import Spot
+
+_TRACE = "trace_autograd_ops = True"
+
+
+def backward_call(spot: Spot) -> Advice:
+    what = f"{spot.short(spot.call)} runs the backward pass while the forward is traced"
+    why = "The graph of the forward is still being made; its backward is compiled with it and runs when it is called outside."
+    text = spot.text(spot.call) if spot.call is not None else "loss.backward()"
+    outside = around(
+        spot, "Return the loss and call it in the caller", "", "The backward is compiled with the forward.", text
+    )
+    outside = Option(outside.do, outside.code.replace("result =", _receiver(spot) + " ="), outside.caveat)
+    return Advice(what, why, (_traced(spot), outside))
+
+
+def gradient_call(spot: Spot) -> Advice:
+    """``torch.autograd.grad(…)``."""
+    what = f"{spot.short(spot.call)} computes gradients while the forward is traced"
+    why = "It asks for the backward of a graph that is still being made."
+    functional = Option(
+        "Or use `torch.func.grad` on a function of the inputs", "", "Dynamo traces it without a setting."
+    )
+    return Advice(what, why, (_traced(spot), functional))
+
+
+def _traced(spot: Spot) -> Option:
+    caveat = (
+        "Not for graphs whose inputs come with a history of their own, and not for results that still require grad."
+    )
+    return setting(spot, _TRACE, caveat, "Let Dynamo trace autograd")
+
+
+def _receiver(spot: Spot) -> str:
+    call = spot.call
+    if call is not None and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
+        return call.func.value.id
+    return "loss"
+
+
+def requires_grad_set(spot: Spot) -> Advice:
+    """``x.requires_grad_()`` and ``x.requires_grad = True``."""
+    node, statement = spot.expression, spot.statement
+    what = f"{spot.short(statement if isinstance(statement, ast.Assign) else node)} makes a new leaf of autograd while tracing"
+    why = "Which tensors require grad is fixed when the graph begins."
+    tensor: ast.expr | None = None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        tensor = node.func.value
+    elif isinstance(node, ast.Attribute):
+        tensor = node.value
+    if not isinstance(tensor, ast.Name):
+        return Advice(what, why, (_in_caller(spot, tensor),))
+    return Advice(
+        what, why, some(_in_caller(spot, tensor), guard(spot, "Compiled runs then keep it as it came.")), tensor
+    )
+
+
+def _in_caller(spot: Spot, tensor: ast.expr | None) -> Option:
+    name = spot.text(tensor) if tensor is not None else "x"
+    return around(spot, "Set it in the caller, before the compiled code", f"{name}.requires_grad_()")
+
+
+def leaf_leaks(spot: Spot) -> Advice:
+    """A tensor made a leaf inside of the graph, and returned."""
+    call = spot.call
+    tensor = call.func.value if call is not None and isinstance(call.func, ast.Attribute) else None
+    what = f"{spot.short(call)} makes a new leaf of autograd, and the function returns what depends on it"
+    why = "A leaf that is made inside of the graph cannot leave it: its gradient would belong to no input."
+    option = None
+    if tensor is not None and call is not None:
+        name = spot.text(tensor)
+        option = around(spot, "Do it in the caller, with the tensor that comes back", "", "", "result.requires_grad_()")
+        del name
+    return Advice(what, why, some(option), tensor)
+
+
+def dirty_not_returned(spot: Spot) -> Advice:
+    """``ctx.mark_dirty(x)`` where ``forward`` returns something else than ``x``."""
+    what = f"{spot.short(spot.expression)} marks an input as changed, but `forward` does not return that input"
+    why = "Dynamo asks that what is marked with `ctx.mark_dirty` is changed in place and returned itself."
+    code = "ctx.mark_dirty(x)\nx.add_(1)\nreturn x"
+    return Advice(what, why, (Option("Change the input first, then return the input itself", code),))
+
+
+def dirty_outside(spot: Spot) -> Advice:
+    what = f"{spot.short(spot.expression)} is traced on its own, outside of `apply`"
+    why = "The call of `apply` broke, so Dynamo came to `forward` as to any function. Mend the break at the call of `apply`."
+    return Advice(what, why)
+
+
+def functorch(spot: Spot) -> Advice:
+    """A break inside of ``vmap``, ``grad``, ``jvp``, …"""
+    what = f"{spot.short(spot.expression)} has a graph break inside of the function that it transforms"
+    why = "A transform of `torch.func` must be traced as a whole. Mend the break inside, which is reported there."
+    return Advice(what, why)
+
+
+def checkpointed(spot: Spot) -> Advice:
+    """A body of checkpoint, cond, map, … that changes something outside of itself."""
+    what = f"{spot.short(spot.expression)} gets a function that changes something outside of itself"
+    why = f"Its body becomes a graph of its own, which may only return tensors. {spot.cause.explanation}".strip()
+    return Advice(what, why, (Option("Return the value from the function and store it behind the call"),))
+
+
+def subclass(spot: Spot) -> Advice:
+    """``__torch_function__`` and tensor subclasses that override what Dynamo must know."""
+    what = f"{spot.short(spot.expression)} works on a tensor subclass in a way that cannot be traced"
+    why = spot.cause.explanation
+    options = some(Option("Hand plain tensors to the compiled code", "x.as_subclass(torch.Tensor)", "Its `__torch_function__` is then not called."),
+                   custom_op(spot, spot.call))  # fmt: skip
+    return Advice(what, why, options)

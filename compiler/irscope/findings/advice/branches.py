@@ -1,0 +1,304 @@
+"""Python decides by a tensor's value: ``if``, ``while``, ``assert``, conditional expressions."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from irscope.findings.advice.common import called, some
+from irscope.findings.advice.conditions import Decision, condition, decision_at
+from irscope.findings.advice.model import Advice, Edit, Option
+from irscope.findings.advice.spot import Spot, bound_names, loaded_names
+
+_WHY = "A graph has no branches: while it is traced, tensors have shapes but no values."
+_BOTH = "Both sides are computed, and their shapes must broadcast."
+_COND = (
+    "Only one side runs; both must give tensors of the same shape and dtype, and none may change or return an input."
+)
+
+
+def data_dependent_branch(spot: Spot) -> Advice:
+    decision = decision_at(spot)
+    if decision is None:
+        return _without_decision(spot)
+    test = decision.test
+    word = {ast.If: "if", ast.While: "while", ast.IfExp: "if", ast.Assert: "assert"}[type(decision)]
+    what = f"`{word}` needs the value of the tensor {spot.short(test)} while tracing"
+    return Advice(what, _WHY, branch_options(spot, decision), test)
+
+
+def branch_options(spot: Spot, decision: Decision) -> tuple[Option, ...]:
+    """How to write a decision by a tensor's value without a branch."""
+    test = condition(spot, decision.test)
+    if test is None:
+        return some(_decided_outside(spot, decision))
+    if isinstance(decision, ast.Assert):
+        return some(_constant_message(spot, decision, test))
+    if isinstance(decision, ast.While):
+        return some(_while_loop(spot, decision, test), _decided_outside(spot, decision))
+    if isinstance(decision, ast.IfExp):
+        return _choose(spot, test, _Sides("", decision.body, decision.orelse), [decision])
+    if len(decision.body) == 1 and isinstance(decision.body[0], ast.Raise) and not decision.orelse:
+        return some(_assert_async(spot, decision, decision.body[0], test))
+    returned = _returned(spot, decision)
+    if returned is not None:
+        sides, replaced = returned
+        return _choose(spot, test, sides, replaced)
+    assigned = _assigned(spot, decision)
+    if assigned is not None and len(assigned) == 1:
+        return _choose(spot, test, assigned[0], [decision])
+    if assigned is not None:
+        return some(_choose_all(spot, test, assigned, decision), _decided_outside(spot, decision))
+    return some(_early_return(spot, decision, test), _decided_outside(spot, decision))
+
+
+def _without_decision(spot: Spot) -> Advice:
+    """The value is asked for inside of an expression: ``a and b``, ``x in values``, ``any(…)``, a library function."""
+    node = spot.expression
+    what = f"{spot.short(node)} needs the value of a tensor while tracing"
+    options: tuple[Option, ...] = ()
+    if isinstance(node, (ast.BoolOp, ast.UnaryOp, ast.Compare, ast.Call)):
+        text = condition(spot, node)
+        boolean = not isinstance(node, ast.Call) or spot.qualified(node.func) in ("any", "all")
+        if text is not None and boolean and text != spot.text(node):
+            caveat = "The result is a tensor: an `if` on it breaks again."
+            options = (_replacing(spot, "Keep it a tensor", node, text, caveat),)
+    return Advice(what, _WHY, options or some(_decided_outside_of(spot, node)), node)
+
+
+# --- one side or the other --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """What an ``if`` gives: the value of either side, and the text that the value stands behind."""
+
+    head: str
+    yes: ast.expr
+    no: ast.expr
+
+    @property
+    def heavy(self) -> bool:
+        """Whether a side calls something that may be costly."""
+        calls = [n.func for side in (self.yes, self.no) for n in ast.walk(side) if isinstance(n, ast.Call)]
+        return any(
+            isinstance(f, ast.Name) or (isinstance(f, ast.Attribute) and ast.unparse(f).startswith("self."))
+            for f in calls
+        )
+
+
+def _choose(spot: Spot, test: str, sides: _Sides, replaced: list[ast.stmt] | list[ast.IfExp]) -> tuple[Option, ...]:
+    """``torch.where`` and ``torch.cond`` for two values, the cheaper first."""
+    if not (_may_be_tensor(sides.yes) and _may_be_tensor(sides.no)):
+        return ()
+    torch, imports = spot.need("torch")
+    yes, no = spot.text(sides.yes), spot.text(sides.no)
+    where = f"{sides.head}{torch}.where({test}, {yes}, {no})"
+    fresh_yes, fresh_no = (
+        f"{spot.tight(side)}.clone()" if isinstance(side, (ast.Name, ast.Attribute, ast.Subscript)) else spot.text(side)
+        for side in (sides.yes, sides.no)
+    )
+    cond = f"{sides.head}{torch}.cond({test}, lambda: {fresh_yes}, lambda: {fresh_no})"
+
+    def edits(code: str) -> tuple[Edit, ...]:
+        first = replaced[0]
+        if isinstance(first, ast.IfExp):
+            return (*imports, spot.replace(first, code))
+        return (*imports, spot.replace_statements([s for s in replaced if isinstance(s, ast.stmt)], code))
+
+    options = (
+        Option("Compute both sides and choose by value", where, _BOTH, edits(where)),
+        Option("Keep the branch, inside of the graph", cond, _COND, edits(cond)),
+    )
+    numbers = any(isinstance(side, ast.Constant) for side in (sides.yes, sides.no))
+    if numbers:
+        return options[:1]
+    return options[::-1] if sides.heavy else options
+
+
+def _choose_all(spot: Spot, test: str, sides: list[_Sides], decision: ast.If) -> Option | None:
+    """One ``torch.where`` for each of the names that an ``if`` assigns, all computed before any is bound."""
+    torch, imports = spot.need("torch")
+    if not all(_may_be_tensor(side.yes) and _may_be_tensor(side.no) for side in sides):
+        return None
+    name = spot.fresh("chosen")
+    names = ", ".join(side.head.removesuffix(" = ") for side in sides)
+    values = ", ".join(f"{torch}.where({name}, {spot.text(side.yes)}, {spot.text(side.no)})" for side in sides)
+    code = f"{name} = {test}\n{names} = {values}"
+    edit = spot.replace_statements([decision], code)
+    return Option("Compute both sides and choose by value", code, _BOTH, (*imports, edit))
+
+
+def _returned(spot: Spot, decision: ast.If) -> tuple[_Sides, list[ast.stmt]] | None:
+    """``if c: return a`` with ``else: return b``, or with ``return b`` right behind."""
+    if len(decision.body) != 1 or not isinstance(yes := decision.body[0], ast.Return) or yes.value is None:
+        return None
+    behind = decision.orelse or spot.siblings_after(decision)[:1]
+    if len(behind) != 1 or not isinstance(no := behind[0], ast.Return) or no.value is None:
+        return None
+    replaced: list[ast.stmt] = [decision] if decision.orelse else [decision, no]
+    return _Sides("return ", yes.value, no.value), replaced
+
+
+def _assigned(spot: Spot, decision: ast.If) -> list[_Sides] | None:
+    """What each name becomes on either side, if both sides only assign names, none from another."""
+    yes, no = _assignments(decision.body), _assignments(decision.orelse)
+    if yes is None or no is None or not yes:
+        return None
+    sides = []
+    for name in dict.fromkeys([*yes, *no]):
+        if (name not in yes or name not in no) and not _bound_before(spot, name, decision):
+            return None
+        same = ast.Name(name, ast.Load())
+        sides.append(_Sides(f"{name} = ", yes.get(name, _at(same, decision)), no.get(name, _at(same, decision))))
+    return sides
+
+
+def _assignments(block: list[ast.stmt]) -> dict[str, ast.expr] | None:
+    found: dict[str, ast.expr] = {}
+    for statement in block:
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            target, value = statement.targets[0], statement.value
+        elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+            target = statement.target
+            value = _at(ast.BinOp(ast.Name(target.id, ast.Load()), statement.op, statement.value), statement)
+        else:
+            return None
+        if not isinstance(target, ast.Name) or target.id in found or set(found) & set(loaded_names(value)):
+            return None
+        found[target.id] = value
+    return found
+
+
+def _at(made: ast.expr, place: ast.AST) -> ast.expr:
+    """A made node, marked as one that stands nowhere in the source (see `Spot.text`)."""
+    made.made = True  # type: ignore[attr-defined]
+    return ast.copy_location(made, place)
+
+
+def _bound_before(spot: Spot, name: str, decision: ast.stmt) -> bool:
+    function = spot.functions[0] if spot.functions else None
+    if function is None:
+        return False
+    if name in {arg.arg for arg in ast.walk(function.args) if isinstance(arg, ast.arg)}:
+        return True
+    body = function.body if isinstance(function.body, list) else []
+    return any(name in bound_names(s) for s in body if (s.end_lineno or 0) < decision.lineno)
+
+
+def _may_be_tensor(node: ast.expr) -> bool:
+    """False for what is certainly no tensor and cannot be chosen by value."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, (int, float)) and not isinstance(node.value, bool)
+    odd = (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.JoinedStr, ast.Lambda, ast.Yield, ast.YieldFrom, ast.Await,
+           ast.NamedExpr, ast.GeneratorExp, ast.ListComp, ast.DictComp, ast.SetComp, ast.Compare, ast.BoolOp)  # fmt: skip
+    return not isinstance(node, odd)
+
+
+# --- the others -------------------------------------------------------------------------------------------------------
+
+
+def _early_return(spot: Spot, decision: ast.If, test: str) -> Option | None:
+    """``if c: return a`` with more to do behind it: the choice is made where the function ends."""
+    behind = spot.siblings_after(decision)
+    if decision.orelse or len(decision.body) != 1 or not isinstance(early := decision.body[0], ast.Return):
+        return None
+    last = behind[-1] if behind else None
+    if early.value is None or not isinstance(last, ast.Return) or last.value is None:
+        return None
+    others = [n for s in behind[:-1] for n in ast.walk(s) if isinstance(n, (ast.Return, ast.Raise))]
+    in_function = isinstance(spot.parent(decision), (ast.FunctionDef, ast.AsyncFunctionDef))
+    if others or not in_function or not (_may_be_tensor(early.value) and _may_be_tensor(last.value)):
+        return None
+    torch, imports = spot.need("torch")
+    name, value = spot.fresh("stop"), spot.fresh("early")
+    first = f"{name}, {value} = {test}, {spot.text(early.value)}"
+    final = f"return {torch}.where({name}, {value}, {spot.text(last.value)})"
+    return Option(
+        "Go on in any case, and choose at the end",
+        f"{first}\n...\n{final}",
+        "What follows is computed in any case; both results need shapes that broadcast.",
+        (*imports, spot.replace_statements([decision], first), spot.replace_statements([last], final)),
+    )
+
+
+def _assert_async(spot: Spot, decision: ast.If, raised: ast.Raise, test: str) -> Option:
+    torch, imports = spot.need("torch")
+    if isinstance(decision.test, ast.UnaryOp) and isinstance(decision.test.op, ast.Not):
+        right = condition(spot, decision.test.operand) or test
+    else:
+        right = f"{torch}.logical_not({test})"
+    code = f"{torch}._assert_async({right}, {_message_of(spot, raised.exc)})"
+    return Option(
+        "Check it inside of the graph",
+        code,
+        "A failure is then a RuntimeError with this text, and on a GPU it arrives later.",
+        (*imports, spot.replace_statements([decision], code)),
+    )
+
+
+def _constant_message(spot: Spot, decision: ast.Assert, test: str) -> Option:
+    message = f", {_message_of(spot, decision.msg)}" if decision.msg is not None else ""
+    code = f"assert {test}{message}"
+    return Option(
+        "Assert one boolean tensor with a constant text: that goes into the graph",
+        code,
+        "A failure is then a RuntimeError, and on a GPU it arrives later.",
+        (*spot.need("torch")[1], spot.replace_statements([decision], code)),
+    )
+
+
+def _message_of(spot: Spot, node: ast.expr | None) -> str:
+    """The constant text of an exception or of an assertion's message."""
+    if isinstance(node, ast.Call) and node.args:
+        node = node.args[0]
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return spot.text(node)
+    if isinstance(node, ast.JoinedStr):
+        parts = [str(v.value) if isinstance(v, ast.Constant) else "…" for v in node.values]
+        return repr("".join(parts))
+    return repr(ast.unparse(node)) if node is not None else repr("the check failed")
+
+
+def _while_loop(spot: Spot, decision: ast.While, test: str) -> Option | None:
+    assigned = _assignments(decision.body)
+    if decision.orelse or assigned is None or len(assigned) != 1:
+        return None
+    ((name, value),) = assigned.items()
+    if not _may_be_tensor(value):
+        return None
+    _, imports = spot.need("torch")
+    code = f"({name},) = while_loop(lambda {name}: {test}, lambda {name}: ({spot.text(value)},), ({name},))"
+    above = spot.above("from torch._higher_order_ops import while_loop\n")
+    return Option(
+        "Put the loop into the graph",
+        code,
+        "`from torch._higher_order_ops import while_loop`; a prototype of PyTorch, for loops whose shapes stay the same.",
+        (*imports, above, spot.replace_statements([decision], code)),
+    )
+
+
+def _decided_outside(spot: Spot, decision: Decision) -> Option | None:
+    return None if isinstance(decision, ast.While) else _decided_outside_of(spot, decision.test)
+
+
+def _decided_outside_of(spot: Spot, test: ast.expr | None) -> Option | None:
+    """The decision as an argument, where it hangs on nothing but arguments."""
+    if test is None or not spot.functions:
+        return None
+    arguments = {arg.arg for arg in ast.walk(spot.functions[-1].args) if isinstance(arg, ast.arg)} - {"self"}
+    if not set(loaded_names(test)) & arguments or set(loaded_names(test)) & (spot.local_names() - arguments):
+        return None
+    call = called(spot)
+    code = f"flag = bool({spot.text(test)})\nresult = {call[:-1]}, flag)"
+    return Option(
+        "Decide in the caller and pass a Python bool in", code, "The function is compiled once for each value."
+    )
+
+
+def _replacing(spot: Spot, do: str, node: ast.expr, text: str, caveat: str) -> Option:
+    statement = spot.statement
+    code = text
+    if statement is not None and "\n" not in spot.text(statement):
+        code = spot.text(statement).replace(spot.text(node), text, 1)
+    return Option(do, code, caveat, (*spot.need("torch")[1], spot.replace(node, text)))

@@ -1,0 +1,114 @@
+"""Ways out that fit many breaks."""
+
+from __future__ import annotations
+
+import ast
+
+from irscope.findings.advice.model import Option
+from irscope.findings.advice.spot import Spot, loaded_names
+
+
+def setting(spot: Spot, name: str, caveat: str, do: str = "Let Dynamo put it into the graph") -> Option:
+    """Turns on a setting of ``torch._dynamo.config``, above the code at hand."""
+    torch, imports = spot.need("torch")
+    code = f"{torch}._dynamo.config.{name}"
+    return Option(f"{do}, once at the top of the file", code, caveat, (*imports, spot.above(code + "\n")))
+
+
+def guard(spot: Spot, caveat: str) -> Option | None:
+    """Leaves a statement out while compiling; nothing where its value is used."""
+    statement = spot.statement
+    if not isinstance(statement, ast.Expr) or spot.expression is None:
+        return None
+    torch, imports = spot.need("torch")
+    body = spot.block([statement]).replace("\n", "\n    ")
+    code = f"if not {torch}.compiler.is_compiling():\n    {body}"
+    return Option("Leave it out while compiling", code, caveat, (*imports, spot.replace_statements([statement], code)))
+
+
+def hoist(spot: Spot, node: ast.expr | None, caveat: str, name: str = "") -> Option | None:
+    """Computes an expression once, above the function; nothing where it needs something local."""
+    if node is None or not spot.hoistable(node):
+        return None
+    name = spot.fresh(name or _constant_name(spot, node))
+    text = spot.text(node)
+    statement = spot.parent(node)
+    after = spot.text(statement).replace(text, name, 1) if isinstance(statement, ast.stmt) else name
+    code = f"{name} = {text}   # above the function\n{after}"
+    return Option(
+        "Compute it once, outside of the compiled code",
+        code,
+        caveat,
+        (spot.above(f"{name} = {text}\n"), spot.replace(node, name)),
+    )
+
+
+def _constant_name(spot: Spot, node: ast.expr) -> str:
+    statement = spot.parent(node)
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+        return "_" + statement.targets[0].id.lstrip("_").upper()
+    function = node.func if isinstance(node, ast.Call) else node
+    word = (
+        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    )
+    return "_" + (word.lstrip("_") or "value").upper()
+
+
+def around(spot: Spot, do: str, before: str, caveat: str = "", after: str = "") -> Option:
+    """An example for the place that calls the compiled function."""
+    lines = [before, f"result = {called(spot)}", after]
+    return Option(do, "\n".join(line for line in lines if line), caveat)
+
+
+def called(spot: Spot) -> str:
+    """How the function at hand is called, for an example."""
+    function = next((f for f in reversed(spot.functions) if not isinstance(f, ast.Lambda)), None)
+    if function is None:
+        return "compiled(...)"
+    names = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
+    in_class = isinstance(spot.parent(function), ast.ClassDef)
+    name = "model" if in_class and function.name == "forward" else function.name
+    return f"{name}({', '.join(names[1:] if in_class else names)})"
+
+
+def pass_in(spot: Spot, node: ast.expr | None, caveat: str) -> Option | None:
+    """Computes a value in the caller and hands it over as an argument."""
+    if node is None or not spot.functions:
+        return None
+    name = "value"
+    statement = spot.parent(node)
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+        name = statement.targets[0].id
+    call = called(spot)
+    separator = "" if call.endswith("()") else ", "
+    code = f"{name} = {spot.text(node)}\nresult = {call[:-1]}{separator}{name})"
+    return Option("Compute it in the caller and pass it in", code, caveat)
+
+
+def custom_op(spot: Spot, call: ast.Call | None) -> Option | None:
+    """Makes a function of tensors an operator that the compiler calls without looking into it."""
+    if call is None or not isinstance(call.func, (ast.Name, ast.Attribute)):
+        return None
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id
+    arguments = [n for arg in call.args for n in loaded_names(arg)] or ["x"]
+    names = list(dict.fromkeys(arguments))
+    typed = ", ".join(f"{n}: torch.Tensor" for n in names)
+    code = (
+        f'@torch.library.custom_op("mylib::{name}", mutates_args=())\n'
+        f"def {name}_op({typed}) -> torch.Tensor:\n"
+        f"    return {spot.text(call)}\n"
+        f"\n"
+        f"@{name}_op.register_fake\n"
+        f"def _({', '.join(names)}):\n"
+        f"    return torch.empty_like({names[0]})   # shape and dtype of the result"
+    )
+    return Option(
+        f"Make it an operator that the graph calls as a whole (then call `{name}_op`)",
+        code,
+        "For functions of tensors that return a new tensor; it needs `register_autograd` for training.",
+    )
+
+
+def some(*options: Option | None) -> tuple[Option, ...]:
+    """Those that apply."""
+    return tuple(option for option in options if option is not None)

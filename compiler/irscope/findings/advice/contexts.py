@@ -1,0 +1,102 @@
+"""``with`` blocks that Dynamo cannot enter, or breaks inside of those that it can."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+from irscope.findings.advice.common import around, some
+from irscope.findings.advice.model import Advice, Option
+from irscope.findings.advice.spot import Spot
+
+_FACTORIES = {"zeros", "ones", "empty", "full", "rand", "randn", "randint", "arange", "linspace", "tensor", "eye",
+              "randperm", "as_tensor", "logspace"}  # fmt: skip
+
+
+def unsupported_context(spot: Spot) -> Advice:
+    """``with lock:``, ``with open(…):``, ``with torch.device(…):``, …"""
+    block = _with(spot)
+    if block is None:
+        what = f"{spot.short(spot.expression)} enters a `with` block that Dynamo does not know"
+        return Advice(what, spot.cause.explanation)
+    item = block.items[0].context_expr
+    kind = spot.qualified(item.func) if isinstance(item, ast.Call) else ""
+    what = f"`with {spot.text(item)}:` cannot be entered while tracing"
+    if kind == "torch.device":
+        why = "It changes where tensors are made, by a mode that Dynamo does not enter as a `with` block."
+        return Advice(what, why, some(_on_device(spot, block, item), _around(spot, block)))
+    why = "Dynamo knows what torch's own context managers do to a graph, and those written in Python; not this one."
+    return Advice(what, why, some(_around(spot, block), _entered_in_plain_runs(spot, block)))
+
+
+def inside_context(spot: Spot) -> Advice:
+    """A break whose cause is that a ``with`` block would have to be left and entered again."""
+    block = _with(spot)
+    shown = f"`with {spot.text(block.items[0].context_expr)}:`" if block is not None else "the `with` block"
+    what = f"{spot.short(spot.expression)} breaks the graph inside of {shown}"
+    why = "A graph that is cut inside of a `with` block cannot go on in it."
+    return Advice(what, why, (Option("Move what breaks out of the block"),))
+
+
+def _with(spot: Spot) -> ast.With | None:
+    if isinstance(spot.node, ast.With):
+        return spot.node
+    for node in spot.ancestors:
+        if isinstance(node, ast.With):
+            return node
+        if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            return None
+    return None
+
+
+def _around(spot: Spot, block: ast.With) -> Option:
+    head = ", ".join(spot.text(item) if not item.optional_vars else _item(spot, item) for item in block.items)
+    option = around(spot, "", "")
+    return Option("Put the block around the call of the compiled code", f"with {head}:\n    {option.code}", "")
+
+
+def _item(spot: Spot, item: ast.withitem) -> str:
+    name = f" as {spot.text(item.optional_vars)}" if item.optional_vars is not None else ""
+    return f"{spot.text(item.context_expr)}{name}"
+
+
+def _on_device(spot: Spot, block: ast.With, item: ast.expr) -> Option | None:
+    """Gives ``device=`` to the factories in the block, and dissolves it."""
+    if not isinstance(item, ast.Call) or len(block.items) != 1 or len(item.args) != 1 or block.items[0].optional_vars:
+        return None
+    tree = ast.parse(textwrap.dedent(spot.block(block.body)))
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and _is_factory(spot, n)]
+    calls = [call for call in calls if all(keyword.arg != "device" for keyword in call.keywords)]
+    if not calls:
+        return None
+    lines = textwrap.dedent(spot.block(block.body)).split("\n")
+    for call in sorted(calls, key=lambda c: (c.end_lineno or 0, c.end_col_offset or 0), reverse=True):
+        row, column = (call.end_lineno or 1) - 1, (call.end_col_offset or 1) - 1
+        encoded = lines[row].encode()
+        comma = ", " if call.args or call.keywords else ""
+        lines[row] = (
+            encoded[:column] + f"{comma}device={spot.text(item.args[0])}".encode() + encoded[column:]
+        ).decode()
+    code = "\n".join(lines)
+    caveat = "Modules that are made inside need `device=` as well."
+    return Option("Say the device where the tensor is made", code, caveat, (spot.replace_statements([block], code),))
+
+
+def _is_factory(spot: Spot, call: ast.Call) -> bool:
+    name = spot.qualified(call.func)
+    return name.startswith("torch.") and name[len("torch.") :] in _FACTORIES
+
+
+def _entered_in_plain_runs(spot: Spot, block: ast.With) -> Option | None:
+    item = block.items[0]
+    if len(block.items) != 1 or item.optional_vars is not None:
+        return None
+    torch, imports = spot.need("torch")
+    contextlib, more = spot.need("contextlib")
+    text = f"{contextlib}.nullcontext() if {torch}.compiler.is_compiling() else {spot.text(item.context_expr)}"
+    return Option(
+        "Or enter it in plain runs only",
+        f"with {text}:",
+        "Compiled runs then go without it.",
+        (*imports, *more, spot.replace(item.context_expr, text)),
+    )

@@ -1,0 +1,114 @@
+"""What goes into the words of a graph break, and what comes out."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from irscope.findings.breakmessage import BreakMessage
+from irscope.protocol import Range
+
+
+@dataclass(frozen=True)
+class BreakContext:
+    """A graph break as PyTorch tells it, at the place where irscope found it.
+
+    Parameters
+    ----------
+    messages
+        PyTorch's messages, the cause first; the others say what the cause led to.
+    file, function, range
+        The innermost user frame and the expression it was at.
+    node
+        The syntax node at the range, if the file has one there.
+    payload
+        The whole text of the trace record, with PyTorch's stack source attribution.
+    skipped
+        Whether the whole function runs as plain Python.
+    """
+
+    messages: tuple[BreakMessage, ...]
+    file: str
+    function: str
+    range: Range
+    node: ast.expr | ast.stmt | None
+    payload: str
+    skipped: bool
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Replaces a range of the broken file by a text; an empty range inserts."""
+
+    range: Range
+    text: str
+
+
+@dataclass(frozen=True)
+class Option:
+    """One way to avoid a graph break.
+
+    Parameters
+    ----------
+    do
+        What to do, as a phrase without its full stop: ``Keep the value as a tensor``.
+    code
+        The code that does it, made from the line at hand; may be empty.
+    caveat
+        What it changes, or when it does not apply; whole sentences.
+    edits
+        What the code replaces, where applying it is safe to do for the user; empty where the code is an example for
+        another place (the caller, another file) or holds something only the user knows.
+    """
+
+    do: str
+    code: str = ""
+    caveat: str = ""
+    edits: tuple[Edit, ...] = ()
+
+    @property
+    def replaces_line(self) -> bool:
+        """Whether the edits can be applied as they are."""
+        return bool(self.edits)
+
+    @property
+    def hint(self) -> str:
+        """The option as text: one line where the code is one, else the code as an indented block."""
+        if not self.code:
+            return " ".join(part for part in (f"{self.do}.", self.caveat) if part)
+        if "\n" not in self.code and len(self.code) <= 100:
+            return " ".join(part for part in (f"{self.do}: `{self.code}`.", self.caveat) if part)
+        block = "\n".join(f"    {line}" if line else "" for line in self.code.split("\n"))
+        return "\n".join(part for part in (f"{self.do}:", block, self.caveat) if part)
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What a rule says of one break.
+
+    Parameters
+    ----------
+    what
+        What happened, in the user's words, as a sentence without its full stop.
+    why
+        Why it cannot be traced; whole sentences.
+    options
+        What to do, in order of preference.
+    value
+        The expression whose origin explains the break, if there is one.
+    """
+
+    what: str
+    why: str
+    options: tuple[Option, ...] = ()
+    value: ast.expr | None = None
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of one graph break; the hints are the options as text."""
+
+    message: str
+    explanation: str
+    hints: tuple[str, ...]
+    options: tuple[Option, ...] = ()

@@ -1,0 +1,94 @@
+"""Random numbers that are not torch's."""
+
+from __future__ import annotations
+
+import ast
+
+from irscope.findings.advice.common import around, hoist, pass_in, some
+from irscope.findings.advice.model import Advice, Option
+from irscope.findings.advice.spot import Spot
+
+
+def options(spot: Spot) -> tuple[Option, ...]:
+    """For calls of ``random``, ``numpy.random`` and torch's generator state."""
+    call = spot.call
+    name = spot.qualified(call.func) if call is not None else ""
+    text = spot.text(call) if call is not None else ""
+    if name.rpartition(".")[2] in ("manual_seed", "manual_seed_all", "seed", "set_rng_state", "setstate"):
+        return (around(spot, "Set the generator in the caller, before the compiled code", text),)
+    return some(
+        _torch_twin(spot, call, name),
+        pass_in(
+            spot, call, "Wrap it in `torch.tensor(...)`: a Python number would be compiled in, and each new one again."
+        )
+        if call is not None and not spot.alone
+        else around(spot, "Do it in the caller", text),
+    )
+
+
+def _torch_twin(spot: Spot, call: ast.Call | None, name: str) -> Option | None:
+    """The same distribution from torch, as a tensor without dimensions."""
+    torch, imports = spot.need("torch")
+    if call is None or call.keywords:
+        return None
+    arguments = [f"({spot.text(a)})" if isinstance(a, ast.BinOp) else spot.text(a) for a in call.args]
+    made = None
+    if name in ("random.gauss", "random.normalvariate") and len(arguments) == 2:
+        made = f"({arguments[0]} + {arguments[1]} * {torch}.randn(()))"
+    elif name == "random.random" and not arguments:
+        made = f"{torch}.rand(())"
+    elif name == "random.expovariate" and len(arguments) == 1:
+        made = f"({torch}.empty(()).exponential_({arguments[0]}))"
+    if made is None:
+        return None
+    compared = any(isinstance(node, (ast.If, ast.While, ast.IfExp)) for node in spot.ancestors[:3])
+    if compared:
+        return None
+    return Option(
+        "Draw it in the graph, from torch's generator",
+        made,
+        "The result is a tensor, and the numbers follow `torch.manual_seed`.",
+        (*imports, spot.replace(call, made)),
+    )
+
+
+def generator_made(spot: Spot) -> Advice:
+    """``torch.Generator()`` inside compiled code."""
+    what = f"{spot.short(spot.expression)} makes an object that a graph can only be given"
+    why = "Its state lives outside of the graph, so it must exist before."
+    return Advice(
+        what, why, some(hoist(spot, spot.call, "One generator is then used in all calls, and its state goes on."))
+    )
+
+
+def generator_method(spot: Spot) -> Advice:
+    """``generator.manual_seed(…)``."""
+    what = f"{spot.short(spot.expression)} changes the state of a random number generator"
+    why = "The state is not in the graph; a graph that is run again would not change it again."
+    text = spot.text(spot.expression) if spot.expression is not None else ""
+    return Advice(what, why, (around(spot, "Set the generator in the caller, before the compiled code", text),))
+
+
+def generator_argument(spot: Spot) -> Advice:
+    """``torch.rand(…, generator=g)`` and other arguments that cannot be put into a graph."""
+    call = spot.call
+    keyword = next((k for k in call.keywords if k.arg == "generator"), None) if call is not None else None
+    if call is None or keyword is None:
+        what = f"{spot.short(spot.expression)} gets an argument that cannot be put into a graph"
+        return Advice(what, spot.cause.explanation)
+    what = f"{spot.short(call)} draws from a generator of its own"
+    kept = [spot.text(arg) for arg in call.args]
+    kept += [
+        f"{k.arg}={spot.text(k.value)}" if k.arg else f"**{spot.text(k.value)}"
+        for k in call.keywords
+        if k is not keyword
+    ]
+    code = f"{spot.text(call.func)}({', '.join(kept)})"
+    first = Option(
+        "Draw from the default generator",
+        code,
+        "Other numbers come out; seed it with `torch.manual_seed` before the compiled code.",
+        (spot.replace(call, code),),
+    )
+    second = pass_in(spot, call, "The numbers stay those of the generator.")
+    return Advice(what, "A `torch.Generator` cannot be an argument of an operator in the graph.", some(first, second))

@@ -1,0 +1,252 @@
+"""The line at hand: its syntax, the names around it, and edits of it."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import textwrap
+
+from irscope.findings.advice.model import BreakContext, Edit
+from irscope.findings.breakmessage import BreakMessage
+from irscope.protocol import Position, Range
+from irscope.source import parents, parse, range_of_node, read_source, text_of_range
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.ListComp)
+_NO_MESSAGE = BreakMessage("", "", (), "", "", None)
+
+
+class Spot:
+    """A break's place in the syntax tree, with what the rules ask of it."""
+
+    def __init__(self, context: BreakContext) -> None:
+        self.context = context
+        self.file = context.file
+        self.node = context.node
+        self.cause = context.messages[0] if context.messages else _NO_MESSAGE
+        self._parents = parents(context.file)
+
+    @functools.cached_property
+    def tree(self) -> ast.Module | None:
+        return parse(self.file)
+
+    # --- the tree around the node -------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def ancestors(self) -> list[ast.AST]:
+        """The node's parents, innermost first."""
+        return self.ancestors_of(self.node) if self.node is not None else []
+
+    def ancestors_of(self, node: ast.AST) -> list[ast.AST]:
+        found = []
+        parent = self._parents.get(node)
+        while parent is not None:
+            found.append(parent)
+            parent = self._parents.get(parent)
+        return found
+
+    @functools.cached_property
+    def statement(self) -> ast.stmt | None:
+        """The innermost statement that holds the node, or is it."""
+        if isinstance(self.node, ast.stmt):
+            return self.node
+        return next((node for node in self.ancestors if isinstance(node, ast.stmt)), None)
+
+    @functools.cached_property
+    def functions(self) -> list[Function]:
+        """The functions around the node, innermost first."""
+        return [
+            node for node in self.ancestors if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        ]
+
+    @functools.cached_property
+    def expression(self) -> ast.expr | None:
+        """The node as an expression: an expression statement's value; the called thing's call."""
+        node: ast.AST | None = self.node
+        if isinstance(node, ast.Expr):
+            node = node.value
+        if isinstance(node, ast.Attribute) and isinstance(call := self._parents.get(node), ast.Call):
+            node = call if call.func is node else node
+        return node if isinstance(node, ast.expr) else None
+
+    @functools.cached_property
+    def call(self) -> ast.Call | None:
+        """The call that broke."""
+        return self.expression if isinstance(self.expression, ast.Call) else None
+
+    @property
+    def alone(self) -> bool:
+        """Whether the expression is a statement of its own, so that nobody uses its value."""
+        return isinstance(self.statement, ast.Expr) and self.statement.value is self.expression
+
+    def siblings_after(self, statement: ast.stmt) -> list[ast.stmt]:
+        """The statements that follow one in its block."""
+        parent = self._parents.get(statement)
+        for _, block in ast.iter_fields(parent) if parent is not None else ():
+            if isinstance(block, list) and statement in block:
+                return [item for item in block[block.index(statement) + 1 :] if isinstance(item, ast.stmt)]
+        return []
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        return self._parents.get(node)
+
+    # --- text ---------------------------------------------------------------------------------------------------------
+
+    def text(self, node: ast.AST) -> str:
+        """A node's source; on one line, if it is an expression.  A node that a rule made (`made`) is written out."""
+        if any(getattr(inner, "made", False) for inner in ast.walk(node)):
+            return ast.unparse(node)
+        where = range_of_node(self.file, node)
+        if isinstance(node, ast.expr) and where.start.line != where.end.line:
+            return ast.unparse(node)
+        return text_of_range(self.file, where)
+
+    def tight(self, node: ast.expr) -> str:
+        """An expression's source, in parentheses where something after a dot needs them."""
+        number = isinstance(node, ast.Constant) and isinstance(node.value, (int, float))
+        return self.text(node) if isinstance(node, _TIGHT) and not number else f"({self.text(node)})"
+
+    def short(self, node: ast.AST | None) -> str:
+        """A node's source for a sentence, in backticks."""
+        if node is None:
+            return "this"
+        text = self.text(node) if isinstance(node, ast.expr) else self.text(node).split("\n")[0]
+        return f"`{text if len(text) <= 70 else text[:67].rstrip() + '…'}`"
+
+    def block(self, statements: list[ast.stmt]) -> str:
+        """Statements that follow each other, without their common indentation."""
+        first, last = range_of_node(self.file, statements[0]), range_of_node(self.file, statements[-1])
+        lines = read_source(self.file).split("\n")[first.start.line - 1 : last.end.line]
+        lines[-1] = lines[-1][: last.end.column]
+        return textwrap.dedent("\n".join([" " * first.start.column + lines[0][first.start.column :], *lines[1:]]))
+
+    # --- names --------------------------------------------------------------------------------------------------------
+
+    def local_names(self) -> set[str]:
+        """What the functions around the node bind, comprehensions and nested functions included."""
+        names: set[str] = set()
+        for function in self.functions:
+            names.update(bound_names(function))
+        return names
+
+    @functools.cached_property
+    def imports(self) -> dict[str, str]:
+        """What each imported name of the file stands for: ``F`` is ``torch.nn.functional``."""
+        tree, found = parse(self.file), dict[str, str]()
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    name = alias.asname or alias.name.split(".")[0]
+                    found[name] = alias.name if alias.asname else name
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                for alias in node.names:
+                    found[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+        return found
+
+    def qualified(self, node: ast.AST | None) -> str:
+        """The full name that a dotted expression means: ``np.random.rand`` is ``numpy.random.rand``; else empty."""
+        if isinstance(node, ast.Attribute):
+            head = self.qualified(node.value)
+            return f"{head}.{node.attr}" if head else ""
+        if isinstance(node, ast.Name):
+            return self.imports.get(node.id, node.id)
+        return ""
+
+    def name_of_module(self, module: str) -> str | None:
+        """What an imported module is called in this file; nothing where it is not imported at its top."""
+        tree = parse(self.file)
+        for node in tree.body if tree is not None else ():
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    if alias.name == module and alias.asname:
+                        return alias.asname
+                    if not alias.asname and alias.name.split(".")[0] == module:
+                        return module
+        return None
+
+    def need(self, module: str) -> tuple[str, tuple[Edit, ...]]:
+        """The name of a module here, and the edit that imports it where it is not."""
+        name = self.name_of_module(module)
+        return (name, ()) if name else (module, (self.above(f"import {module}"),))
+
+    def fresh(self, wanted: str) -> str:
+        """A name that the file does not use yet."""
+        text, name = read_source(self.file), wanted
+        while name in text:
+            name = f"{name}_"
+        return name
+
+    def hoistable(self, node: ast.expr) -> bool:
+        """Whether an expression means the same above the function: it uses names that the file binds further up."""
+        names, above = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}, self._bound_above()
+        odd = (ast.Await, ast.Yield, ast.YieldFrom, ast.Lambda, ast.comprehension, ast.NamedExpr)
+        return (
+            bool(self.functions)
+            and not any(isinstance(n, odd) for n in ast.walk(node))
+            and not names & self.local_names()
+            and all(name in above or hasattr(builtins, name) for name in names)
+        )
+
+    def _bound_above(self) -> set[str]:
+        names: set[str] = set()
+        tree, top = parse(self.file), self._top_statement()
+        for node in tree.body if tree is not None else ():
+            if node is top:
+                break
+            names.update(bound_names(node))
+        return names
+
+    # --- edits --------------------------------------------------------------------------------------------------------
+
+    def replace(self, node: ast.AST, text: str) -> Edit:
+        """Puts an expression in place of another."""
+        return Edit(range_of_node(self.file, node), text)
+
+    def replace_statements(self, statements: list[ast.stmt], text: str) -> Edit:
+        """Puts lines in place of statements that follow each other, with their indentation."""
+        start, end = range_of_node(self.file, statements[0]).start, range_of_node(self.file, statements[-1]).end
+        indent = "\n" + " " * start.column
+        return Edit(Range(start, end), indent.join(text.split("\n")).replace(indent + "\n", "\n\n"))
+
+    def above(self, text: str) -> Edit:
+        """Puts lines above the top-level statement (class, function, …) that the node is in."""
+        top = self._top_statement()
+        line = _first_line(top) if top is not None else 1
+        return Edit(Range(Position(line, 0), Position(line, 0)), f"{text}\n")
+
+    def without_line(self, node: ast.AST) -> Edit:
+        """Takes away the whole lines that a node (a decorator) stands on."""
+        where = range_of_node(self.file, node)
+        return Edit(Range(Position(where.start.line, 0), Position(where.end.line + 1, 0)), "")
+
+    def _top_statement(self) -> ast.stmt | None:
+        chain = [self.node, *self.ancestors]
+        return next((node for node in reversed(chain) if isinstance(node, ast.stmt)), None)
+
+
+def _first_line(statement: ast.stmt) -> int:
+    decorators = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+
+
+def bound_names(node: ast.AST) -> set[str]:
+    """The names that a piece of code binds, its arguments and whatever is inside it included."""
+    names: set[str] = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+            names.add(inner.id)
+        elif isinstance(inner, ast.arg):
+            names.add(inner.arg)
+        elif isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.add(inner.name)
+        elif isinstance(inner, ast.alias):
+            names.add(inner.asname or inner.name.split(".")[0])
+        elif isinstance(inner, ast.ExceptHandler) and inner.name:
+            names.add(inner.name)
+    return names
+
+
+def loaded_names(node: ast.AST) -> list[str]:
+    """The names that an expression reads, each once, in order."""
+    return list(dict.fromkeys(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)))

@@ -1,0 +1,177 @@
+"""Objects that compiled code copies, makes or changes: copies, classes, modules, hooks, attributes."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from irscope.findings.advice.common import around, guard, hoist, setting, some
+from irscope.findings.advice.model import Advice, Option
+from irscope.findings.advice.spot import Spot
+
+_COPY_FRAME = re.compile(r'^  File "[^"]*[/\\]copy\.py", line \d+, in (?P<name>\S+)$', re.MULTILINE)
+
+
+def deepcopy(spot: Spot) -> Advice:
+    """``copy.deepcopy`` of a tensor, or of something that holds tensors."""
+    call = spot.call
+    what = f"{spot.short(spot.expression)} copies a tensor as a Python object"
+    why = "`copy.deepcopy` works on the memory of a tensor, which does not exist while a graph is traced."
+    if call is None or not call.args:
+        return Advice(what, why)
+    name, argument = spot.qualified(call.func), call.args[0]
+    if name in ("dataclasses.asdict", "dataclasses.astuple"):
+        code = f"{{field.name: getattr({spot.text(argument)}, field.name) for field in {_fields(spot)}({spot.text(argument)})}}"
+        caveat = "The tensors are then not copied, and dataclasses inside stay as they are."
+        plain = name == "dataclasses.asdict" and isinstance(argument, (ast.Name, ast.Attribute))
+        short = f"dict(vars({spot.text(argument)}))" if name == "dataclasses.asdict" else code
+        return Advice(
+            f"{spot.short(call)} copies the tensors in the dataclass", why,
+            (Option("Read the fields", short, caveat, (spot.replace(call, short),) if plain or name.endswith("asdict") else ()),),
+        )  # fmt: skip
+    frames = [match["name"] for match in _COPY_FRAME.finditer(spot.context.payload)]
+    copied = f"{spot.tight(argument)}.detach().clone()"
+    as_parameter = "It is a plain tensor then: a leaf that requires grad is not one any more."
+    if frames and set(frames) == {"deepcopy"}:
+        return Advice(what, why, (Option("Clone it", copied, as_parameter, (spot.replace(call, copied),)),), argument)
+    if frames and "_deepcopy_list" in frames and frames.count("deepcopy") == 2:
+        code = f"[item.detach().clone() for item in {spot.text(argument)}]"
+        return Advice(
+            f"{spot.short(call)} copies the tensors in the list", why,
+            (Option("Clone its tensors", code, "", (spot.replace(call, code),)),), argument,
+        )  # fmt: skip
+    return Advice(
+        f"{spot.short(call)} copies an object that holds tensors", why,
+        some(
+            hoist(spot, call, "The copy is then made once, not in every call."),
+            around(spot, "Or copy it in the caller and pass the copy in", f"copied = {spot.text(call)}"),
+        ), argument,
+    )  # fmt: skip
+
+
+def _fields(spot: Spot) -> str:
+    return next((name for name, full in spot.imports.items() if full == "dataclasses.fields"), "dataclasses.fields")
+
+
+def class_made(spot: Spot) -> Advice:
+    """A ``class`` statement in compiled code."""
+    node = spot.statement
+    name = f"`class {node.name}`" if isinstance(node, ast.ClassDef) else "a class"
+    what = f"{name} is defined while tracing"
+    why = "Making a class runs code in C that Dynamo does not trace."
+    option = None
+    if isinstance(node, ast.ClassDef):
+        free = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        outer = spot.local_names() - {node.name} - _own_names(node)
+        if not free & outer:
+            text = spot.block([node])
+            first = text.split("\n")[0]
+            option = Option(
+                "Define it above the function",
+                f"{first}   # at the top level of the file",
+                "It is then one class, not a new one in every call.",
+                (spot.above(text + "\n\n"), spot.replace_statements([node], "pass")),
+            )
+    return Advice(what, why, some(option))
+
+
+def _own_names(node: ast.ClassDef) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} | {
+        a.arg for a in ast.walk(node) if isinstance(a, ast.arg)
+    }
+
+
+def parameter_made(spot: Spot) -> Advice:
+    """``nn.Parameter(…)`` or a module with parameters made in compiled code."""
+    call = spot.call
+    what = f"{spot.short(call)} makes a parameter while tracing"
+    why = "A parameter must exist before the graph: it is an input of the graph, and gradients are gathered in it."
+    hoisted = hoist(spot, call, "It is then one parameter, which keeps its values from call to call.")
+    if call is None or not spot.qualified(call.func).endswith("nn.Parameter"):
+        return Advice(what, why, some(_in_init(spot, call), hoisted))
+    plain = None
+    if call.args:
+        tensor = f"{spot.tight(call.args[0])}.detach().requires_grad_()"
+        plain = Option(
+            "Use a tensor that requires grad",
+            tensor,
+            "It is no parameter of a module, and must not be returned.",
+            (spot.replace(call, tensor),),
+        )
+    allow = setting(
+        spot,
+        "graph_break_on_nn_param_ctor = False",
+        "It is made anew in every call.",
+        "Let Dynamo make it an input of the graph",
+    )
+    return Advice(what, why, some(_in_init(spot, call), allow, hoisted, plain)[:3])
+
+
+def _in_init(spot: Spot, call: ast.Call | None) -> Option | None:
+    """In a module's ``forward``: make it in ``__init__``."""
+    function = next((f for f in spot.functions if isinstance(f, ast.FunctionDef)), None)
+    owner = spot.parent(function) if function is not None else None
+    if not isinstance(owner, ast.ClassDef) or call is None or not isinstance(statement := spot.statement, ast.Assign):
+        return None
+    target = statement.targets[0]
+    name = target.attr if isinstance(target, ast.Attribute) else target.id if isinstance(target, ast.Name) else "made"
+    init = next((s for s in owner.body if isinstance(s, ast.FunctionDef) and s.name == "__init__"), None)
+    inner = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)} if function is not None else set()
+    used = {n.id for n in ast.walk(call) if isinstance(n, ast.Name)}
+    if init is None or used & ((spot.local_names() | inner) - {"self"}):
+        return None
+    line = f"self.{name} = {spot.text(call)}"
+    last = init.body[-1]
+    edits = (
+        spot.replace_statements([last], f"{spot.block([last])}\n{line}"),
+        spot.replace_statements([statement], "pass")
+        if isinstance(target, ast.Attribute)
+        else spot.replace(call, f"self.{name}"),
+    )
+    return Option("Make it in `__init__`", line, "It then keeps its values from call to call.", edits)
+
+
+def hook_registered(spot: Spot) -> Advice:
+    """``module.register_forward_hook(…)`` and its handle."""
+    what = f"{spot.short(spot.expression)} changes the hooks of a module while tracing"
+    why = "Hooks are Python state outside of the graph; the handle that comes back cannot be put into it."
+    text = spot.text(spot.call) if spot.call is not None else ""
+    before = f"handle = {text}" if text else ""
+    return Advice(what, why, (around(spot, "Register it in the caller", before, "", "handle.remove()"),))
+
+
+def class_attribute_set(spot: Spot) -> Advice:
+    if spot.call is not None and isinstance(spot.call.func, ast.Attribute) and "hook" in spot.call.func.attr:
+        return hook_registered(spot)
+    what = f"{spot.short(spot.expression)} sets an attribute of something that Dynamo does not watch"
+    return Advice(what, spot.cause.explanation, some(guard(spot, "Then it is not done in compiled runs.")))
+
+
+def recurrent_module(spot: Spot) -> Advice:
+    what = f"{spot.short(spot.expression)} is an RNN, GRU or LSTM"
+    why = "Dynamo leaves these modules to cuDNN and to plain Python, unless it is told to trace them."
+    allow = setting(
+        spot, "allow_rnn = True", "It is experimental: compare the results, and the time.", "Let Dynamo trace it"
+    )
+    return Advice(what, why, (allow,))
+
+
+def not_rebuilt(spot: Spot) -> Advice:
+    """An object that lives across a break, and that Dynamo cannot make again behind it."""
+    what = f"an object that is alive at {spot.short(spot.expression or spot.statement)} cannot be carried over a graph break"
+    why = (
+        f"{_shortened(spot.cause.explanation)} It is the consequence of a graph break inside of its life: "
+        "mend that break, which is reported at the same line or nearby, and this one goes with it."
+    )
+    return Advice(what, why)
+
+
+def _shortened(text: str) -> str:
+    return re.sub(r"sourceless variable (\w+)\(.*", r"a `\1`.", text).strip()
+
+
+def module_attribute(spot: Spot) -> Advice:
+    """``super()`` of something that is no method."""
+    what = f"{spot.short(spot.expression)} reaches a slot of a C class through `super()`"
+    why = "Dynamo follows `super()` to Python methods only."
+    return Advice(what, why, some(hoist(spot, spot.call, "It is then the same in every call.")))

@@ -1,0 +1,296 @@
+"""A tensor's value is asked for as a Python number, list or text."""
+
+from __future__ import annotations
+
+import ast
+
+from irscope.findings.advice.branches import branch_options
+from irscope.findings.advice.common import guard, setting, some
+from irscope.findings.advice.conditions import all_equal, decision_at
+from irscope.findings.advice.model import Advice, Option
+from irscope.findings.advice.spot import Spot, bound_names
+
+_WHY = "While a graph is traced, tensors have shapes but no values, and a Python number must have one."
+_SCALARS = "capture_scalar_outputs = True"
+_SCALARS_CAVEAT = (
+    "The number becomes a symbol of the graph; an `if` or a `range` on it breaks again. "
+    "It holds for all compiled functions of the process."
+)
+_NUMBER = {"item": "", "float": "", "int": ".long()", "bool": ".bool()", "__index__": ""}
+_MATH = {"sqrt", "exp", "log", "log2", "log10", "log1p", "expm1", "sin", "cos", "tan", "tanh", "sinh", "cosh", "floor",
+         "ceil", "trunc", "erf", "isnan", "isinf", "isfinite", "atan", "asin", "acos", "atan2", "pow", "fabs"}  # fmt: skip
+
+
+def scalar(spot: Spot) -> Advice:
+    """``.item()`` and what calls it: ``float(x)``, an index, a slice."""
+    decision = decision_at(spot)
+    if decision is not None and not isinstance(decision, ast.While):
+        options = branch_options(spot, decision)
+        if options:
+            return Advice(
+                f"{spot.short(spot.expression)} needs the value of a tensor while tracing", _WHY, options, decision.test
+            )
+    node = spot.expression
+    tensor, kind = _tensor_of(spot, node)
+    what = f"{spot.short(node)} needs the value of a tensor while tracing"
+    if tensor is None:
+        return _in_slice_or_index(spot, what)
+    keep = _keep(spot, node, tensor, kind)
+    capture = setting(spot, _SCALARS, _SCALARS_CAVEAT, "Let the number be a symbol of the graph")
+    uses = _uses(spot)
+    if uses == {"arithmetic"}:
+        options = some(keep, capture)
+    elif uses & {"decision", "range"}:
+        options = some(_decide_by_tensor(spot, keep))
+    elif uses == {"text"}:
+        options = some(capture, guard(spot, "Then it is not done in compiled runs."))
+    else:
+        options = some(capture, keep)
+    return Advice(what, _WHY, options, tensor)
+
+
+def _tensor_of(spot: Spot, node: ast.expr | None) -> tuple[ast.expr | None, str]:
+    """The tensor whose value a call asks for, and by which call."""
+    if not isinstance(node, ast.Call):
+        return None, ""
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "item":
+        return node.func.value, "item"
+    if isinstance(node.func, ast.Name) and node.func.id in ("int", "float", "bool") and len(node.args) == 1:
+        return node.args[0], node.func.id
+    return None, ""
+
+
+def _keep(spot: Spot, node: ast.expr | None, tensor: ast.expr, kind: str) -> Option | None:
+    if node is None:
+        return None
+    text = f"{spot.tight(tensor)}.detach(){_NUMBER[kind]}"
+    code = text
+    if spot.statement is not None and "\n" not in (line := spot.text(spot.statement)):
+        code = line.replace(spot.text(node), text, 1)
+    return Option(
+        "Keep it a tensor",
+        code,
+        "It is then a tensor without dimensions, not a Python number: take `.item()` of it outside of compiled code.",
+        (spot.replace(node, text),),
+    )
+
+
+def _decide_by_tensor(spot: Spot, keep: Option | None) -> Option | None:
+    """A number that an ``if`` or a ``range`` uses later: no setting helps, the decision itself has to go."""
+    if keep is None:
+        return None
+    later = "\n".join(line.strip() for line in _decisions_later(spot))
+    return Option(
+        "Keep it a tensor, and write what depends on it with torch.where or torch.cond",
+        f"{keep.code}\n{later}   # this line will be the next break" if later else keep.code,
+        "`capture_scalar_outputs` does not help here: Python still has to decide.",
+    )
+
+
+def _decisions_later(spot: Spot) -> list[str]:
+    return [spot.text(node).split("\n")[0] for node in _readers(spot, (ast.If, ast.While, ast.For))][:1]
+
+
+def _in_slice_or_index(spot: Spot, what: str) -> Advice:
+    """``y[:n]`` and ``numbers[n]``, where ``n`` is a tensor, and calls that ask for a value by themselves."""
+    node = spot.node
+    capture = setting(spot, _SCALARS, _SCALARS_CAVEAT, "Let the number be a symbol of the graph")
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+        torch, imports = spot.need("torch")
+        code = f"{torch}.tensor({node.value.id})[{spot.text(node.slice)}]"
+        numbers = _is_list_of_numbers(spot, node.value.id)
+        edits = (*imports, spot.replace(node, code)) if numbers else ()
+        caveat = (
+            "The result is a tensor."
+            if numbers
+            else f"If `{node.value.id}` holds numbers; `torch.stack` if it holds tensors."
+        )
+        return Advice(what, _WHY, (Option("Index a tensor instead of a list", code, caveat, edits),), node.slice)
+    call = spot.call
+    if call is not None and any(spot.qualified(arg) in ("float", "int") for arg in call.args):
+        values = next((arg for arg in call.args if spot.qualified(arg) not in ("float", "int")), None)
+        if values is not None:
+            code = f"list({spot.tight(values)}.unbind())"
+            target = spot.parent(call)
+            outer = (
+                target if isinstance(target, ast.Call) and spot.qualified(target.func) in ("list", "tuple") else call
+            )
+            option = Option("Keep the elements tensors", code, "", (spot.replace(outer, code),))
+            return Advice(what, _WHY, (option, capture), values)
+    return Advice(what, _WHY, (capture,), spot.expression)
+
+
+def _is_list_of_numbers(spot: Spot, name: str) -> bool:
+    for function in spot.functions:
+        for node in ast.walk(function):
+            if (
+                isinstance(node, ast.Assign)
+                and name in bound_names(node)
+                and isinstance(node.value, (ast.List, ast.Tuple))
+            ):
+                return all(isinstance(e, ast.Constant) and isinstance(e.value, (int, float)) for e in node.value.elts)
+    return False
+
+
+def _uses(spot: Spot) -> set[str]:
+    """What the number is used for, where it is made and where the name that it gets is read later."""
+    node, statement = spot.expression, spot.statement
+    if node is None:
+        return set()
+    if isinstance(statement, ast.Assign) and statement.value is node and isinstance(statement.targets[0], ast.Name):
+        name = statement.targets[0].id
+        return {_use(spot, n) for n in _reads(spot, name)}
+    return {_use(spot, node)}
+
+
+def _reads(spot: Spot, name: str) -> list[ast.Name]:
+    function = spot.functions[0] if spot.functions else None
+    after = spot.context.range.end
+    return [
+        n
+        for n in (ast.walk(function) if function is not None else ())
+        if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and n.lineno > after.line
+    ]
+
+
+def _readers(spot: Spot, kinds: tuple[type[ast.stmt], ...]) -> list[ast.stmt]:
+    statement = spot.statement
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return []
+    found = []
+    for read in _reads(spot, statement.targets[0].id):
+        reader = next((a for a in spot.ancestors_of(read) if isinstance(a, ast.stmt)), None)
+        if isinstance(reader, kinds):
+            found.append(reader)
+    return found
+
+
+def _use(spot: Spot, node: ast.AST) -> str:
+    for child, parent in zip([node, *spot.ancestors_of(node)], spot.ancestors_of(node), strict=False):
+        if isinstance(parent, ast.BinOp) and not isinstance(parent.op, ast.Mod):
+            return "arithmetic"
+        if isinstance(parent, (ast.If, ast.While, ast.IfExp, ast.Assert)):
+            return "decision"
+        if isinstance(parent, (ast.FormattedValue, ast.JoinedStr)):
+            return "text"
+        if isinstance(parent, (ast.Slice, ast.Subscript)):
+            return "index"
+        if isinstance(parent, ast.Call):
+            return "range" if spot.qualified(parent.func) == "range" else "argument"
+        if isinstance(parent, ast.stmt):
+            return "result"
+        if isinstance(parent, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
+            continue
+        if child is node and isinstance(parent, ast.Attribute):
+            return "argument"
+    return "result"
+
+
+# --- lists, math, comparisons -----------------------------------------------------------------------------------------
+
+
+def tolist(spot: Spot) -> Advice:
+    """``.tolist()`` of a tensor that does not hold integers."""
+    call = spot.call
+    what = f"{spot.short(call)} needs the values of a tensor while tracing"
+    why = "Dynamo can trace `.tolist()` of integers only, and only with `capture_scalar_outputs`."
+    if call is None or not isinstance(call.func, ast.Attribute):
+        return Advice(what, why)
+    tensor = call.func.value
+    text = spot.text(tensor)
+    for numpy in (".numpy()", ".cpu().numpy()", ".detach().cpu().numpy()"):
+        text = text.removesuffix(numpy) if text.endswith(numpy) else text
+    code = f"list({text if text != spot.text(tensor) else spot.tight(tensor)}.detach().unbind())"
+    option = Option(
+        "Keep the elements tensors",
+        code,
+        "For a tensor with one dimension; the elements are tensors, not Python numbers.",
+        (spot.replace(call, code),),
+    )
+    return Advice(what, why, (option,), tensor)
+
+
+def data_dependent_operator(spot: Spot) -> Advice:
+    """An operator whose result is a Python value: ``torch.equal``, ``math.sqrt`` of a tensor, an array's element."""
+    decision = decision_at(spot)
+    call = spot.call
+    node = spot.expression
+    what = f"{spot.short(node)} gives a Python value that depends on the values of a tensor"
+    name = spot.qualified(call.func) if call is not None else ""
+    if call is not None and name in ("torch.equal", "torch.allclose"):
+        if decision is not None and (options := branch_options(spot, decision)):
+            return Advice(what, _WHY, options, decision.test)
+        if (text := all_equal(spot, call)) is not None:
+            caveat = "The result is a tensor: an `if` on it breaks again."
+            return Advice(
+                what, _WHY, (Option("Keep the answer a tensor", text, caveat, (spot.replace(call, text),)),), call
+            )
+    if call is not None and name.startswith("math.") and name[5:] in _MATH:
+        torch, imports = spot.need("torch")
+        word = {"fabs": "abs"}.get(name[5:], name[5:])
+        code = f"{torch}.{word}({', '.join(spot.text(arg) for arg in call.args)})"
+        option = Option("Use torch's function", code, "The result is a tensor.", (*imports, spot.replace(call, code)))
+        return Advice(what, _WHY, (option,), call.args[0] if call.args else None)
+    capture = setting(spot, _SCALARS, _SCALARS_CAVEAT, "Let the number be a symbol of the graph")
+    return Advice(what, _WHY, (capture,), node)
+
+
+def sort_by_tensors(spot: Spot) -> Advice:
+    call = spot.call
+    what = f"{spot.short(call)} compares tensors by their values while tracing"
+    torch, imports = spot.need("torch")
+    values, reverse = None, False
+    if call is not None and spot.qualified(call.func) == "sorted" and call.args:
+        values = call.args[0]
+    elif call is not None and isinstance(call.func, ast.Attribute) and call.func.attr == "sort":
+        values = call.func.value
+    keywords = {k.arg: k.value for k in call.keywords} if call is not None else {}
+    if values is None or call is None or "key" in keywords:
+        return Advice(what, _WHY, (), values)
+    order = keywords.get("reverse")
+    reverse = isinstance(order, ast.Constant) and order.value is True
+    code = f"list({torch}.stack({_as_list(spot, values)}).sort({'descending=True' if reverse else ''}).values)"
+    if isinstance(call.func, ast.Attribute):
+        code = f"{spot.text(values)}[:] = {code}"
+        edit = spot.replace_statements([spot.statement], code) if spot.alone and spot.statement else None
+    else:
+        edit = spot.replace(call, code)
+    caveat = "For tensors of one shape without dimensions and of one dtype."
+    return Advice(
+        what, _WHY, (Option("Sort inside of the graph", code, caveat, (*imports, edit) if edit else ()),), values
+    )
+
+
+def _as_list(spot: Spot, values: ast.expr) -> str:
+    return spot.text(values) if isinstance(values, (ast.List, ast.Tuple, ast.Name)) else f"list({spot.text(values)})"
+
+
+def min_or_max(spot: Spot) -> Advice:
+    """``max(a, b, key=…)`` and other calls of builtins that Dynamo has no rule for."""
+    call = spot.call
+    what = f"Dynamo has no rule for {spot.short(call)} with these arguments"
+    if call is None or spot.qualified(call.func) not in ("max", "min") or len(call.args) != 2:
+        return Advice(what, spot.cause.explanation)
+    torch, imports = spot.need("torch")
+    word = "maximum" if spot.qualified(call.func) == "max" else "minimum"
+    code = f"{torch}.{word}({spot.text(call.args[0])}, {spot.text(call.args[1])})"
+    option = Option(
+        "Compare inside of the graph",
+        code,
+        "For two tensors; a `key` is not applied.",
+        (*imports, spot.replace(call, code)),
+    )
+    return Advice(what, _WHY, (option,), call.args[0])
+
+
+def tensor_method(spot: Spot) -> Advice:
+    """A Python protocol of tensors that fake tensors lack: ``round(x)``."""
+    call = spot.call
+    what = f"{spot.short(spot.expression)} uses a method of tensors that cannot be traced"
+    if call is not None and spot.qualified(call.func) == "round" and call.args:
+        torch, imports = spot.need("torch")
+        digits = f", decimals={spot.text(call.args[1])}" if len(call.args) > 1 else ""
+        code = f"{torch}.round({spot.text(call.args[0])}{digits})"
+        option = Option("Use torch's function", code, "The result is a tensor.", (*imports, spot.replace(call, code)))
+        return Advice(what, _WHY, (option,), call.args[0])
+    return Advice(what, spot.cause.explanation)

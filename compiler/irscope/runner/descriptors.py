@@ -1,0 +1,39 @@
+"""Keeps irscope's own files away from the numbers that a script's files get.
+
+The script's first file is 3, as without irscope; and a script that closes every descriptor it knows and opens its own
+in their place cannot get ours, into which the store and the message pipe would go on writing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+_FIRST = 200
+
+
+def moved_up(fd: int) -> int:
+    """The same open file under a number that no script uses by chance; the old number is free again."""
+    try:
+        import fcntl
+
+        new = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _FIRST)
+    except (ImportError, OSError):  # Windows; or the process may not have so many
+        return fd
+    os.close(fd)
+    return new
+
+
+@contextlib.contextmanager
+def high_numbers() -> Iterator[None]:
+    """What is opened inside gets high numbers, because the low ones are taken."""
+    taken: list[int] = []
+    with contextlib.suppress(OSError):
+        while not taken or taken[-1] < _FIRST:
+            taken.append(os.open(os.devnull, os.O_RDONLY))
+    try:
+        yield
+    finally:
+        for fd in taken:
+            os.close(fd)
