@@ -29,11 +29,15 @@ from irscope.protocol import (
     Refused,
     RunRequest,
     ScriptEnded,
+    Started,
+    Unfit,
     decode_message,
     to_json,
 )
 from irscope.source import decode_source, digest_of
 from irscope.store import Store
+from irscope.worker.client import Worker
+from irscope.worker.process import FreshProcess, RunProcess
 
 _BOOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runner", "boot.py")
 _TICK_SECONDS = 0.05
@@ -81,6 +85,7 @@ def execute(
     on_output: Callable[[str, str], None] | None = None,
     stdout: int | None = None,
     cancel: threading.Event | None = None,
+    worker: Worker | None = None,
 ) -> tuple[str, Outcome]:
     """Runs a script under capture and returns its run's id and outcome when the process has ended.
 
@@ -99,6 +104,8 @@ def execute(
         Where the script's stdout goes instead, without ``on_output``: a file descriptor of this process.
     cancel
         Set by another thread to stop the run: its whole process group is killed at once.
+    worker
+        A fork server of the same interpreter and environment; where it cannot serve, a fresh process does.
 
     Nothing that the script does raises here.
     """
@@ -118,10 +125,21 @@ def execute(
     else:
         assert python is not None
         request = RunRequest(run, path, spec.args, spec.lane, store.path, spec.script, dict(spec.overlays))
-        watch = _Watch(request, store, on_message, on_output)
-        outcome = watch.over(
-            _start(python, request, spec, on_output is not None, stdout), spec.budget_seconds, cancel, started
-        )
+        launch = _Launch(python, request, spec, piped=on_output is not None, stdout=stdout)
+        watch = _Watch(request, python, store, on_message, on_output)
+        digest = digest_of(source)
+        try:
+            forked = launch.in_worker(worker) if worker is not None and digest not in worker.unfit else None
+            ended = watch.over(forked or launch.fresh(), spec.budget_seconds, cancel, started)
+            if ended is None and worker is not None:
+                worker.unfit[digest] = watch.unfit
+                store.forget_findings(run)
+                watch = _Watch(request, python, store, on_message, on_output)
+                ended = watch.over(launch.fresh(), spec.budget_seconds, cancel, started)
+        except _CannotStartError as error:
+            ended = Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, str(error), 0.0)
+        assert ended is not None
+        outcome = ended
     store.set_outcome(run, outcome)
     return run, outcome
 
@@ -143,37 +161,80 @@ def _read(path: str) -> str:
         return decode_source(file.read())
 
 
+class _CannotStartError(Exception):
+    """The interpreter could not be started; the message says why."""
+
+
 @dataclass(frozen=True)
 class _Started:
-    process: subprocess.Popen[bytes]
+    """A process with the reading ends of its pipes; ``outputs`` maps descriptors to the names of the streams."""
+
+    process: RunProcess
     messages: int
+    outputs: dict[int, str]
 
 
-def _start(python: str, request: RunRequest, spec: RunSpec, piped: bool, stdout: int | None) -> _Started:
-    request_out, request_in = os.pipe()
-    message_out, message_in = os.pipe()
-    env = {**os.environ, **(spec.env or {})}
-    out = subprocess.PIPE if piped else stdout
-    try:
-        process = subprocess.Popen(
-            [python, _BOOT, str(request_out), str(message_in)],
-            cwd=spec.cwd,
-            env=env,
-            stdin=subprocess.DEVNULL if piped else None,
-            stdout=out,
-            stderr=subprocess.PIPE if piped else None,
-            pass_fds=(request_out, message_in),
-            start_new_session=True,
-        )
-    except OSError:
-        for fd in (request_out, request_in, message_out, message_in):
+@dataclass(frozen=True)
+class _Launch:
+    """Starts the process of a run, fresh or as a fork of the worker."""
+
+    python: str
+    request: RunRequest
+    spec: RunSpec
+    piped: bool
+    stdout: int | None
+
+    def fresh(self) -> _Started:
+        """A new interpreter, which reads its request from a pipe."""
+        request_out, request_in = os.pipe()
+        message_out, message_in = os.pipe()
+        streams, outputs = self._streams()
+        try:
+            process = subprocess.Popen(
+                [self.python, _BOOT, str(request_out), str(message_in)],
+                cwd=self.spec.cwd,
+                env=self._environment(),
+                stdin=subprocess.DEVNULL if self.piped else None,
+                stdout=streams[0],
+                stderr=streams[1],
+                pass_fds=(request_out, message_in),
+                start_new_session=True,
+            )
+        except OSError as error:
+            for fd in (request_in, message_out, *outputs):
+                os.close(fd)
+            raise _CannotStartError(
+                f"{self.python} could not be started in {self.spec.cwd or os.getcwd()}: {error.strerror}."
+            ) from error
+        finally:
+            for fd in (request_out, message_in, *(streams if self.piped else ())):
+                os.close(fd)
+        with contextlib.suppress(BrokenPipeError), os.fdopen(request_in, "wb") as pipe:
+            pipe.write(json.dumps(to_json(self.request)).encode("utf-8"))
+        return _Started(FreshProcess(process), message_out, outputs)
+
+    def in_worker(self, worker: Worker) -> _Started | None:
+        """A fork; nothing where the worker is not ready."""
+        message_out, message_in = os.pipe()
+        streams, outputs = self._streams()
+        process = worker.fork(self.request, self._environment(), self.spec.cwd or os.getcwd(), (message_in, *streams))
+        for fd in (message_in, *(streams if self.piped else ())):
             os.close(fd)
-        raise
-    os.close(request_out)
-    os.close(message_in)
-    with contextlib.suppress(BrokenPipeError), os.fdopen(request_in, "wb") as pipe:
-        pipe.write(json.dumps(to_json(request)).encode("utf-8"))
-    return _Started(process, message_out)
+        if process is None:
+            for fd in (message_out, *outputs):
+                os.close(fd)
+            return None
+        return _Started(process, message_out, outputs)
+
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, **(self.spec.env or {})}
+
+    def _streams(self) -> tuple[tuple[int, int], dict[int, str]]:
+        """Where the script's stdout and stderr go, and what is to be read of it here."""
+        if not self.piped:
+            return (1 if self.stdout is None else self.stdout, 2), {}
+        (out, out_in), (error, error_in) = os.pipe(), os.pipe()
+        return (out_in, error_in), {out: "stdout", error: "stderr"}
 
 
 class _Watch:
@@ -182,54 +243,57 @@ class _Watch:
     def __init__(
         self,
         request: RunRequest,
+        python: str,
         store: Store,
         on_message: Callable[[Message], None],
         on_output: Callable[[str, str], None] | None,
     ) -> None:
+        self._python = python
         self._request, self._store, self._on_message, self._on_output = request, store, on_message, on_output
+        self.unfit = ""
         self._refused: str | None = None
+        self._began = False
         self._ended: ScriptEnded | None = None
         self._partial = b""
         # A character may be cut in two by the pipe.
         self._decoders = {name: codecs.getincrementaldecoder("utf-8")("replace") for name in ("stdout", "stderr")}
 
-    def over(self, run: _Started, budget: float | None, cancel: threading.Event | None, started: float) -> Outcome:
+    def over(
+        self, run: _Started, budget: float | None, cancel: threading.Event | None, started: float
+    ) -> Outcome | None:
+        """The outcome, when the process has ended; nothing where a fork turned out to be unfit."""
         process = run.process
         selector = selectors.DefaultSelector()
         selector.register(run.messages, selectors.EVENT_READ, None)
-        for name, pipe in (("stdout", process.stdout), ("stderr", process.stderr)):
-            if pipe is not None and self._on_output is not None:
-                selector.register(pipe.fileno(), selectors.EVENT_READ, name)
+        for fd, name in run.outputs.items():
+            selector.register(fd, selectors.EVENT_READ, name)
         stopped: OutcomeKind | None = None
         try:
-            while process.poll() is None:
+            while (code := process.poll()) is None:
                 if stopped is None and cancel is not None and cancel.is_set():
                     stopped = OutcomeKind.CANCELLED
                 elif stopped is None and budget is not None and time.monotonic() - started > budget:
                     stopped = OutcomeKind.BUDGET
-                if stopped is not None:
-                    kill_group(process)
+                if stopped is not None or self.unfit:
+                    process.kill()
                 self._read(selector, _TICK_SECONDS)
             # What was written before the end.  A child that lives on is not waited for, even if it prints on and on.
             drained = time.monotonic() + _DRAIN_SECONDS
             while self._read(selector, 0) and time.monotonic() < drained:
                 pass
         except BaseException:  # an interrupt, or a callback that failed: the run must not outlive us
-            kill_group(process)
-            process.wait()
-            self._store.set_outcome(
-                self._request.run,
-                Outcome(OutcomeKind.CANCELLED, None, "irscope was interrupted.", time.monotonic() - started),
-            )
+            interrupted = Outcome(OutcomeKind.CANCELLED, None, "irscope was interrupted.", time.monotonic() - started)
+            self._store.set_outcome(self._request.run, interrupted)
             raise
         finally:
-            kill_group(process)
+            process.kill()
+            process.close()
             selector.close()
-            os.close(run.messages)
-            for pipe in (process.stdout, process.stderr):
-                if pipe is not None:
-                    pipe.close()
-        return self._outcome(process.returncode, stopped, budget, round(time.monotonic() - started, 3))
+            for fd in (run.messages, *run.outputs):
+                os.close(fd)
+        if self.unfit and stopped is None:
+            return None
+        return self._outcome(code, stopped, budget, round(time.monotonic() - started, 3))
 
     def _read(self, selector: selectors.BaseSelector, timeout: float) -> bool:
         """Takes in what has arrived; false where nothing has."""
@@ -259,6 +323,11 @@ class _Watch:
                 continue  # a script that writes into every descriptor it finds
             if isinstance(message, Refused):
                 self._refused = message.reason
+            elif isinstance(message, Unfit):
+                self.unfit = message.reason
+                continue
+            elif isinstance(message, Started):
+                self._began = True
             elif isinstance(message, ScriptEnded):
                 self._ended = message
             elif isinstance(message, GapSeen):
@@ -277,12 +346,14 @@ class _Watch:
                 f"Stopped after {budget:g} s, the budget of seconds; what was found until then is kept.",
                 seconds,
             )
+        if not self._began:
+            return Outcome(
+                OutcomeKind.ENVIRONMENT_ERROR, None, _no_python(self._python, f"it ended with {_how(code)}"), seconds
+            )
         if code == -signal.SIGINT and self._ended is not None and self._ended.error:
             return Outcome(OutcomeKind.SCRIPT_ERROR, None, f"The script ended with {self._ended.error}.", seconds)
         if code < 0:
-            return Outcome(
-                OutcomeKind.CRASHED, None, f"The script's process was killed by {_signal_name(-code)}.", seconds
-            )
+            return Outcome(OutcomeKind.CRASHED, None, f"The script's process was killed by {_how(code)}.", seconds)
         if self._ended is None:
             message = f"The script's process ended with exit code {code} without a word of how (os._exit, a script that closes every file descriptor, or the interpreter died)."
             return Outcome(OutcomeKind.CRASHED, code, message, seconds)
@@ -303,19 +374,14 @@ class _Watch:
         return "The script ran to its end, and nothing was compiled: no function under torch.compile was called with tensors."
 
 
-def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Ends a run's process and everything that it has started and that is still in its process group."""
-    try:
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        elif process.poll() is None:
-            process.kill()
-    except (ProcessLookupError, PermissionError):
-        pass
+def _no_python(python: str, why: str) -> str:
+    return f"{python} is no Python that irscope can use: {why} before the script began. Name one that has torch (--python PATH, or the setting irscope.python)."
 
 
-def _signal_name(number: int) -> str:
+def _how(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
     try:
-        return signal.Signals(number).name
+        return signal.Signals(-code).name
     except ValueError:
-        return f"signal {number}"
+        return f"signal {-code}"

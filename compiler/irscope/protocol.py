@@ -265,6 +265,13 @@ class Refused:
 
 
 @dataclass(frozen=True)
+class Unfit:
+    """A fork of the worker cannot run this script as a fresh process would; nothing of the run counts."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
 class CompileSeen:
     """A compile began, or ended."""
 
@@ -298,7 +305,7 @@ class ScriptEnded:
     error: str
 
 
-Message = Union[Started, Refused, CompileSeen, FindingSeen, GapSeen, Progress, ScriptEnded]
+Message = Union[Started, Refused, Unfit, CompileSeen, FindingSeen, GapSeen, Progress, ScriptEnded]
 
 _MESSAGES: dict[str, type[Any]] = {cls.__name__: cls for cls in typing.get_args(Message)}
 
@@ -310,7 +317,7 @@ def encode_message(message: Message) -> dict[str, Any]:
 
 def decode_message(data: dict[str, Any]) -> Message:
     """The inverse of `encode_message`.  Raises ValueError for something that is no message."""
-    cls = _MESSAGES.get(data.get("is", ""))
+    cls = _MESSAGES.get(data.get("is", "")) if isinstance(data, dict) else None
     if cls is None:
         raise ValueError(f"not a message: {str(data)[:200]}")
     return typing.cast(Message, from_json(cls, data))

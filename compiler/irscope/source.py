@@ -108,6 +108,19 @@ def range_of_focus(path: str, line: int) -> Range:
     return range_of_line(path, line)
 
 
+def condition_of(path: str, where: Range) -> Range:
+    """Of a range that is a whole ``if`` or ``while`` statement, with all that it holds, what decides: its condition.
+
+    Python gives the jump of ``if f(x):`` the place of the whole statement (3.11 to 3.13).  The line stays the same:
+    where the condition begins on a later one, the range begins at the statement.  Any other range is itself.
+    """
+    for node in nodes_at(path, where.start.line):
+        if isinstance(node, (ast.If, ast.While)) and range_of_node(path, node) == where:
+            test = range_of_node(path, node.test)
+            return test if test.start.line == where.start.line else Range(where.start, test.end)
+    return where
+
+
 def nodes_at(path: str, line: int) -> Iterator[ast.AST]:
     """The syntax nodes that begin on a line, outer before inner."""
     tree = parse(path)

@@ -152,6 +152,12 @@ class Store:
         )
         return run
 
+    def forget_findings(self, run: str) -> None:
+        """Deletes what a run has found so far; it begins anew."""
+        with self.transaction():
+            for table in ("compiles", "stages", "kernels", "findings", "gaps"):
+                self._db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
+
     def set_torch(self, run: str, version: str) -> None:
         self._db.execute("UPDATE runs SET torch = ? WHERE id = ?", (version, run))
 

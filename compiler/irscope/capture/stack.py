@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from irscope.protocol import Position, Range, Related
-from irscope.source import column_of_byte, nodes_at, range_of_focus, range_of_line, range_of_node
+from irscope.source import column_of_byte, condition_of, nodes_at, range_of_focus, range_of_line, range_of_node
 from irscope.usercode import is_package_file, is_user_file
 
 RESUME_PREFIX = "torch_dynamo_resume_in_"
@@ -157,10 +157,11 @@ def _range(
     """A range from instruction positions (columns in UTF-8 bytes); nothing where one of them is missing."""
     if line is None or end_line is None or column is None or end_column is None:
         return None
-    return Range(
+    where = Range(
         Position(line, column_of_byte(file, line, column)),
         Position(end_line, column_of_byte(file, end_line, end_column)),
     )
+    return condition_of(file, where)
 
 
 def _range_from_columns(file: str, line: int, column: int | None, end_column: int | None) -> Range:
@@ -169,7 +170,7 @@ def _range_from_columns(file: str, line: int, column: int | None, end_column: in
         return range_of_focus(file, line)
     for node in nodes_at(file, line):
         if getattr(node, "col_offset", None) == column and getattr(node, "end_col_offset", None) == end_column:
-            return range_of_node(file, node)
+            return condition_of(file, range_of_node(file, node))
     return Range(
         Position(line, column_of_byte(file, line, column)), Position(line, column_of_byte(file, line, end_column))
     )

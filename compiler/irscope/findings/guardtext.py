@@ -12,6 +12,7 @@ _TENSOR = re.compile(r"^tensor '(?P<source>.+?)' (?P<rest>.*)$", re.DOTALL)
 _SIZE = re.compile(
     r"^(?P<what>size|stride) mismatch at index (?P<index>\d+)\. expected (?P<expected>\S+), actual (?P<actual>\S+)"
 )
+_TYPE_BEHIND = re.compile(r"\), type=<[^>]*>$")  # behind a check of an object's identity
 _EXPECTED = re.compile(r"expected (?P<expected>.+?)[,.] (?:actual|got) (?P<actual>.+?)\.?$", re.DOTALL)
 
 
@@ -47,6 +48,7 @@ def parse_failed_guard(reason: str) -> FailedGuard:
     head, _, stack = body.partition("\nUser stack trace:")
     frames = tuple((match["file"], int(match["line"])) for match in _USER_FRAME.finditer(stack))
     text = re.split(r"\s{2,}# ", head, maxsplit=1)[0].strip()
+    text = _TYPE_BEHIND.sub(")", text)
     if match := _TENSOR.match(text):
         return _of_tensor(text, readable(match["source"]), match["rest"], frames)
     if text.startswith("Duplicate tensors found"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 
+from irscope.capture.listening import listen
 from irscope.findings.moment import Moment
 from irscope.findings.places import at_function
 from irscope.protocol import Finding, Severity
@@ -32,18 +33,12 @@ class HintHandler(logging.Handler):
             self._receive(text)
 
     def attach(self) -> Callable[[], None]:
-        """Listens to every logger of hints; returns what stops it and sets the levels back."""
-        before = {name: logging.getLogger(name).level for name in LOGGERS}
-        for name in LOGGERS:
-            logger = logging.getLogger(name)
-            logger.addHandler(self)
-            if not logger.isEnabledFor(logging.INFO):
-                logger.setLevel(logging.INFO)
+        """Listens to every logger of hints; returns what stops it."""
+        stops = [listen(self, name) for name in LOGGERS]
 
         def detach() -> None:
-            for name, level in before.items():
-                logging.getLogger(name).removeHandler(self)
-                logging.getLogger(name).setLevel(level)
+            for stop in stops:
+                stop()
 
         return detach
 

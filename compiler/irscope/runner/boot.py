@@ -1,4 +1,4 @@
-"""The first file of a run's process: ``python boot.py REQUEST_FD MESSAGE_FD``.
+"""The first file of a run's process: ``python boot.py REQUEST_FD MESSAGE_FD``, or of a worker: ``boot.py worker FD``.
 
 It loads the irscope package from where this file lies, without touching ``sys.path``, so that the script sees the
 modules that it would see without irscope.  It is written for old Pythons too, to tell them what is missing.
@@ -10,6 +10,12 @@ import sys
 
 
 def boot():
+    if sys.argv[1] == "worker":
+        load_package()
+        from irscope.worker.server import main
+
+        main(int(sys.argv[2]))
+        return
     request_fd, message_fd = int(sys.argv[1]), int(sys.argv[2])
     with os.fdopen(request_fd, "rb") as pipe:
         request = json.loads(pipe.read().decode("utf-8"))
@@ -22,6 +28,16 @@ def boot():
         os.write(message_fd, (json.dumps({"is": "Refused", "reason": reason}) + "\n").encode())
         return
 
+    load_package()
+    from irscope.protocol import RunRequest, from_json
+    from irscope.runner.main import run
+    from irscope.runner.messages import MessagePipe
+
+    run(from_json(RunRequest, request), MessagePipe(message_fd))
+
+
+def load_package():
+    """Makes ``import irscope`` find the package around this file."""
     import importlib.util
 
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -31,11 +47,6 @@ def boot():
     module = importlib.util.module_from_spec(spec)
     sys.modules["irscope"] = module
     spec.loader.exec_module(module)
-
-    from irscope.protocol import RunRequest, from_json
-    from irscope.runner.main import run
-
-    run(from_json(RunRequest, request), message_fd)
 
 
 boot()

@@ -18,9 +18,8 @@ from irscope.usercode import set_torch_folder, treat_as_user_code
 OLDEST_TORCH = (2, 9)
 
 
-def run(request: RunRequest, message_fd: int) -> None:
+def run(request: RunRequest, messages: MessagePipe) -> None:
     """Runs the script; returns or raises SystemExit as the script did."""
-    messages = MessagePipe(message_fd)
     if not getattr(sys.flags, "safe_path", False):
         sys.path[0] = os.path.dirname(os.path.realpath(request.script))
     found = find_torch()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
+from json import dumps
 
 from irscope.protocol import Message, encode_message
 from irscope.runner.descriptors import moved_up
@@ -16,11 +16,11 @@ class MessagePipe:
         self._fd = moved_up(fd)
 
     def send(self, message: Message) -> None:
-        data = (json.dumps(encode_message(message)) + "\n").encode("utf-8", "backslashreplace")
         try:
+            data = (dumps(encode_message(message)) + "\n").encode("utf-8", "backslashreplace")
             while data and self._fd >= 0:
                 data = data[os.write(self._fd, data) :]
-        except OSError:
+        except Exception:  # noqa: BLE001  nobody listens, or the script has broken what this needs
             self._fd = -1
 
     def close(self) -> None:

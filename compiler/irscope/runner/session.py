@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import dis
-import logging
 import os
 import sys
 import threading
@@ -14,6 +13,7 @@ from typing import Any
 
 from irscope.capture.hooks import Hook, Hooks, Undo
 from irscope.capture.lanes import hooks_for
+from irscope.capture.listening import listen
 from irscope.capture.stack import plain_name
 from irscope.capture.stages import KINDS, clean, is_backward, position, stage_of
 from irscope.capture.trace import Record, TraceHandler
@@ -76,6 +76,7 @@ class Session:
         self._trace = TraceHandler(self._guarded(self._receive))
         self._limit = LimitHandler(self._guarded(self._findings.limit_reached))
         self._skips = SkipHandler(self._guarded(self._cudagraph_skipped))
+        self._stop_listening: list[Undo] = []
         self._hints = HintHandler(self._guarded(self._hinted))
         forbidden = guard_failure.hook(self._guarded(self._findings.recompile_forbidden))
         refused = missed_fusion.hook(self._guarded(self._fusion_refused))
@@ -89,9 +90,7 @@ class Session:
             self._store.set_torch(self._request.run, self._torch)
         except (StoreError, OSError) as error:
             self._gap(CaptureGap("the run store: nothing of this run is kept", str(error)))
-        logging.getLogger(TraceHandler.LOGGER).addHandler(self._trace)
-        logging.getLogger(LimitHandler.LOGGER).addHandler(self._limit)
-        logging.getLogger(SkipHandler.LOGGER).addHandler(self._skips)
+        self._stop_listening = [listen(handler, handler.LOGGER) for handler in (self._trace, self._limit, self._skips)]
         self._hooks.__enter__()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._in_child)
@@ -105,9 +104,8 @@ class Session:
         if not self._alive:
             return
         with self._lock:
-            logging.getLogger(TraceHandler.LOGGER).removeHandler(self._trace)
-            logging.getLogger(LimitHandler.LOGGER).removeHandler(self._limit)
-            logging.getLogger(SkipHandler.LOGGER).removeHandler(self._skips)
+            for stop in self._stop_listening:
+                stop()
             self._hooks.__exit__()
             if self._store is not None:
                 self._store.close()

@@ -6,6 +6,7 @@ An id without a rule has the words of PyTorch's own registry, cleaned.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 from irscope.findings.advice import (
@@ -122,13 +123,9 @@ def words_for(context: BreakContext) -> Words:
     """
     spot = Spot(context)
     rule = RULES.get(spot.cause.code)
-    advice = None
     if rule is not None and context.node is not None:
-        try:
+        with contextlib.suppress(Exception):
             return _words(spot, rule(spot))
-        except Exception:  # noqa: BLE001
-            advice = None
-    del advice
     return _words(spot, from_registry(spot))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from irscope.findings.advice.common import around, custom_op, guard, hoist, some
+from irscope.findings.advice.common import around, custom_op, guard, hoist, pass_in, some
 from irscope.findings.advice.model import Advice, Option
 from irscope.findings.advice.spot import Spot
 
@@ -68,7 +68,7 @@ def sparse(spot: Spot) -> Advice:
     elif call is not None and isinstance(parent := spot.parent(call), ast.Attribute) and parent.attr == "to_dense":
         option = hoist(spot, _dense(spot, parent), "It is then made once.")
     outer = (
-        around(spot, "Or do the sparse part in the caller", f"sparse = {spot.text(call)}") if call is not None else None
+        around(spot, "Do the sparse part in the caller", f"sparse = {spot.text(call)}") if call is not None else None
     )
     return Advice(what, why, some(option, outer))
 
@@ -128,5 +128,8 @@ def non_tensor_result(spot: Spot) -> Advice:
     if method in ("storage", "untyped_storage", "storage_offset", "data_ptr"):
         return storage(spot)
     what = f"{spot.short(spot.expression)} gives something that is not a tensor"
+    if name.startswith(("torch.cuda.", "torch.mps.", "torch.xpu.")):
+        why = "It asks the device, and the answer is not part of a graph."
+        return Advice(what, why, some(pass_in(spot, call, "The function is compiled once for each value.")))
     why = "What an operator of the graph gives must be a tensor, a number or a collection of these."
     return Advice(what, why, some(hoist(spot, call, "It is then made once.")))

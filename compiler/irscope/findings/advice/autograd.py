@@ -26,9 +26,7 @@ def gradient_call(spot: Spot) -> Advice:
     """``torch.autograd.grad(…)``."""
     what = f"{spot.short(spot.call)} computes gradients while the forward is traced"
     why = "It asks for the backward of a graph that is still being made."
-    functional = Option(
-        "Or use `torch.func.grad` on a function of the inputs", "", "Dynamo traces it without a setting."
-    )
+    functional = Option("Use `torch.func.grad` on a function of the inputs", "", "Dynamo traces it without a setting.")
     return Advice(what, why, (_traced(spot), functional))
 
 
@@ -56,8 +54,10 @@ def requires_grad_set(spot: Spot) -> Advice:
         tensor = node.func.value
     elif isinstance(node, ast.Attribute):
         tensor = node.value
-    if not isinstance(tensor, ast.Name):
-        return Advice(what, why, (_in_caller(spot, tensor),))
+    arguments = {arg.arg for function in spot.functions for arg in ast.walk(function.args) if isinstance(arg, ast.arg)}
+    if not isinstance(tensor, ast.Name) or tensor.id not in arguments:
+        after = around(spot, "Do it in the caller, with the tensor that comes back", "", "", "result.requires_grad_()")
+        return Advice(what, why, (after,), tensor)
     return Advice(
         what, why, some(_in_caller(spot, tensor), guard(spot, "Compiled runs then keep it as it came.")), tensor
     )
@@ -76,9 +76,7 @@ def leaf_leaks(spot: Spot) -> Advice:
     why = "A leaf that is made inside of the graph cannot leave it: its gradient would belong to no input."
     option = None
     if tensor is not None and call is not None:
-        name = spot.text(tensor)
         option = around(spot, "Do it in the caller, with the tensor that comes back", "", "", "result.requires_grad_()")
-        del name
     return Advice(what, why, some(option), tensor)
 
 
@@ -93,14 +91,14 @@ def dirty_not_returned(spot: Spot) -> Advice:
 def dirty_outside(spot: Spot) -> Advice:
     what = f"{spot.short(spot.expression)} is traced on its own, outside of `apply`"
     why = "The call of `apply` broke, so Dynamo came to `forward` as to any function. Mend the break at the call of `apply`."
-    return Advice(what, why)
+    return Advice(what, why, (Option("Mend the break at the call of `apply` first"),))
 
 
 def functorch(spot: Spot) -> Advice:
     """A break inside of ``vmap``, ``grad``, ``jvp``, …"""
     what = f"{spot.short(spot.expression)} has a graph break inside of the function that it transforms"
     why = "A transform of `torch.func` must be traced as a whole. Mend the break inside, which is reported there."
-    return Advice(what, why)
+    return Advice(what, why, (Option("Mend the break inside of that function first"),))
 
 
 def checkpointed(spot: Spot) -> Advice:

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from irscope.findings.advice.common import called, some
-from irscope.findings.advice.conditions import Decision, condition, decision_at
+from irscope.findings.advice.conditions import Decision, condition, decision_at, looks_like_tensor
 from irscope.findings.advice.model import Advice, Edit, Option
 from irscope.findings.advice.spot import Spot, bound_names, loaded_names
 
 _WHY = "A graph has no branches: while it is traced, tensors have shapes but no values."
 _BOTH = "Both sides are computed, and their shapes must broadcast."
+_ASSERTED = "A failure is then a RuntimeError with this text, and on a GPU it arrives later."
 _COND = (
     "Only one side runs; both must give tensors of the same shape and dtype, and none may change or return an input."
+)
+
+_BY_VALUE = Option(
+    "Choose by value inside of the graph",
+    "torch.where(condition, a, b)",
+    "Or `torch.cond(condition, make_a, make_b)`, where only one side should run.",
 )
 
 
@@ -24,12 +32,14 @@ def data_dependent_branch(spot: Spot) -> Advice:
     test = decision.test
     word = {ast.If: "if", ast.While: "while", ast.IfExp: "if", ast.Assert: "assert"}[type(decision)]
     what = f"`{word}` needs the value of the tensor {spot.short(test)} while tracing"
-    return Advice(what, _WHY, branch_options(spot, decision), test)
+    return Advice(what, _WHY, branch_options(spot, decision) or (_BY_VALUE,), test)
 
 
 def branch_options(spot: Spot, decision: Decision) -> tuple[Option, ...]:
     """How to write a decision by a tensor's value without a branch."""
     test = condition(spot, decision.test)
+    if test is None and isinstance(decision, ast.If):
+        return some(_under_flags(spot, decision), _decided_outside(spot, decision))
     if test is None:
         return some(_decided_outside(spot, decision))
     if isinstance(decision, ast.Assert):
@@ -63,7 +73,7 @@ def _without_decision(spot: Spot) -> Advice:
         if text is not None and boolean and text != spot.text(node):
             caveat = "The result is a tensor: an `if` on it breaks again."
             options = (_replacing(spot, "Keep it a tensor", node, text, caveat),)
-    return Advice(what, _WHY, options or some(_decided_outside_of(spot, node)), node)
+    return Advice(what, _WHY, options or some(_decided_outside_of(spot, node)) or (_BY_VALUE,), node)
 
 
 # --- one side or the other --------------------------------------------------------------------------------------------
@@ -87,7 +97,7 @@ class _Sides:
         )
 
 
-def _choose(spot: Spot, test: str, sides: _Sides, replaced: list[ast.stmt] | list[ast.IfExp]) -> tuple[Option, ...]:
+def _choose(spot: Spot, test: str, sides: _Sides, replaced: Sequence[ast.stmt | ast.IfExp]) -> tuple[Option, ...]:
     """``torch.where`` and ``torch.cond`` for two values, the cheaper first."""
     if not (_may_be_tensor(sides.yes) and _may_be_tensor(sides.no)):
         return ()
@@ -106,9 +116,13 @@ def _choose(spot: Spot, test: str, sides: _Sides, replaced: list[ast.stmt] | lis
             return (*imports, spot.replace(first, code))
         return (*imports, spot.replace_statements([s for s in replaced if isinstance(s, ast.stmt)], code))
 
+    def shown(code: str) -> str:
+        first = replaced[0]
+        return spot.line_with(first, code) if isinstance(first, ast.IfExp) else code
+
     options = (
-        Option("Compute both sides and choose by value", where, _BOTH, edits(where)),
-        Option("Keep the branch, inside of the graph", cond, _COND, edits(cond)),
+        Option("Compute both sides and choose by value", shown(where), _BOTH, edits(where)),
+        Option("Keep the branch, inside of the graph", shown(cond), _COND, edits(cond)),
     )
     numbers = any(isinstance(side, ast.Constant) for side in (sides.yes, sides.no))
     if numbers:
@@ -195,6 +209,35 @@ def _may_be_tensor(node: ast.expr) -> bool:
     return not isinstance(node, odd)
 
 
+def _under_flags(spot: Spot, decision: ast.If) -> Option | None:
+    """``if flag and tensor_condition: x = …``: Python goes on deciding by the flag."""
+    test = decision.test
+    if not isinstance(test, ast.BoolOp) or not isinstance(test.op, ast.And) or decision.orelse:
+        return None
+    flags = [value for value in test.values if not looks_like_tensor(spot, value)]
+    tensors = [condition(spot, value) for value in test.values[len(flags) :]]
+    texts = [text for text in tensors if text is not None]
+    if not flags or test.values[: len(flags)] != flags or not texts or len(texts) < len(tensors):
+        return None
+    if spot.text(decision).startswith("elif"):
+        return None
+    torch, imports = spot.need("torch")
+    joined = texts[0]
+    for text in texts[1:]:
+        joined = f"{torch}.logical_and({joined}, {text})"
+    sides = _assigned(spot, decision)
+    if len(decision.body) == 1 and isinstance(decision.body[0], ast.Raise):
+        inner = f"{torch}._assert_async({torch}.logical_not({joined}), {_message_of(spot, decision.body[0].exc)})"
+        do, caveat = "Check it inside of the graph", _ASSERTED
+    elif sides is not None and len(sides) == 1 and _may_be_tensor(sides[0].yes):
+        inner = f"{sides[0].head}{torch}.where({joined}, {spot.text(sides[0].yes)}, {spot.text(sides[0].no)})"
+        do, caveat = "Compute both sides and choose by value", _BOTH
+    else:
+        return None
+    code = f"if {' and '.join(spot.text(flag) for flag in flags)}:\n    {inner}"
+    return Option(do, code, caveat, (*imports, spot.replace_statements([decision], code)))
+
+
 # --- the others -------------------------------------------------------------------------------------------------------
 
 
@@ -232,7 +275,7 @@ def _assert_async(spot: Spot, decision: ast.If, raised: ast.Raise, test: str) ->
     return Option(
         "Check it inside of the graph",
         code,
-        "A failure is then a RuntimeError with this text, and on a GPU it arrives later.",
+        _ASSERTED,
         (*imports, spot.replace_statements([decision], code)),
     )
 
@@ -297,8 +340,4 @@ def _decided_outside_of(spot: Spot, test: ast.expr | None) -> Option | None:
 
 
 def _replacing(spot: Spot, do: str, node: ast.expr, text: str, caveat: str) -> Option:
-    statement = spot.statement
-    code = text
-    if statement is not None and "\n" not in spot.text(statement):
-        code = spot.text(statement).replace(spot.text(node), text, 1)
-    return Option(do, code, caveat, (*spot.need("torch")[1], spot.replace(node, text)))
+    return Option(do, spot.line_with(node, text), caveat, (*spot.need("torch")[1], spot.replace(node, text)))

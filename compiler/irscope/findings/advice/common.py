@@ -21,8 +21,11 @@ def guard(spot: Spot, caveat: str) -> Option | None:
     if not isinstance(statement, ast.Expr) or spot.expression is None:
         return None
     torch, imports = spot.need("torch")
-    body = spot.block([statement]).replace("\n", "\n    ")
-    code = f"if not {torch}.compiler.is_compiling():\n    {body}"
+    if spot.owns_lines([statement]):
+        body = spot.block([statement]).replace("\n", "\n    ")
+        code = f"if not {torch}.compiler.is_compiling():\n    {body}"
+    else:
+        code = f"None if {torch}.compiler.is_compiling() else {spot.text(spot.expression)}"
     return Option("Leave it out while compiling", code, caveat, (*imports, spot.replace_statements([statement], code)))
 
 
@@ -32,9 +35,7 @@ def hoist(spot: Spot, node: ast.expr | None, caveat: str, name: str = "") -> Opt
         return None
     name = spot.fresh(name or _constant_name(spot, node))
     text = spot.text(node)
-    statement = spot.parent(node)
-    after = spot.text(statement).replace(text, name, 1) if isinstance(statement, ast.stmt) else name
-    code = f"{name} = {text}   # above the function\n{after}"
+    code = f"{name} = {text}   # above the function\n{spot.line_with(node, name)}"
     return Option(
         "Compute it once, outside of the compiled code",
         code,
@@ -51,7 +52,7 @@ def _constant_name(spot: Spot, node: ast.expr) -> str:
     word = (
         function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
     )
-    return "_" + (word.lstrip("_") or "value").upper()
+    return "_" + (word.strip("_") or "value").upper()
 
 
 def around(spot: Spot, do: str, before: str, caveat: str = "", after: str = "") -> Option:
@@ -90,8 +91,10 @@ def custom_op(spot: Spot, call: ast.Call | None) -> Option | None:
     if call is None or not isinstance(call.func, (ast.Name, ast.Attribute)):
         return None
     name = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id
-    arguments = [n for arg in call.args for n in loaded_names(arg)] or ["x"]
-    names = list(dict.fromkeys(arguments))
+    local = spot.local_names()
+    names = list(dict.fromkeys(n for arg in call.args for n in loaded_names(arg) if n in local))
+    if not names or "self" in names or name.startswith("__"):
+        return None
     typed = ", ".join(f"{n}: torch.Tensor" for n in names)
     code = (
         f'@torch.library.custom_op("mylib::{name}", mutates_args=())\n'

@@ -46,6 +46,8 @@ def decision_at(spot: Spot) -> Decision | None:
 def condition(spot: Spot, node: ast.expr) -> str | None:
     """A condition as an expression that gives one boolean tensor; nothing where it cannot be written so."""
     torch, _ = spot.need("torch")
+    if _is_numpy(spot, node):
+        return None
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         inner = condition(spot, node.operand)
         return f"{torch}.logical_not({inner})" if inner else None
@@ -158,6 +160,11 @@ def without_item(spot: Spot, node: ast.expr) -> str:
     if isinstance(node, ast.Call) and _is_call(node, "float") and len(node.args) == 1:
         return spot.text(node.args[0])
     return spot.text(node)
+
+
+def _is_numpy(spot: Spot, node: ast.expr) -> bool:
+    calls = [n.func for n in ast.walk(node) if isinstance(n, ast.Call)]
+    return any(ast.unparse(f).endswith(".numpy") or spot.qualified(f).startswith("numpy.") for f in calls)
 
 
 def _is_item(node: ast.AST | None) -> bool:

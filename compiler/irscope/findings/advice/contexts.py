@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import textwrap
 
-from irscope.findings.advice.common import around, some
+from irscope.findings.advice.common import around, pass_in, some
 from irscope.findings.advice.model import Advice, Option
 from irscope.findings.advice.spot import Spot
 
@@ -18,7 +18,7 @@ def unsupported_context(spot: Spot) -> Advice:
     block = _with(spot)
     if block is None:
         what = f"{spot.short(spot.expression)} enters a `with` block that Dynamo does not know"
-        return Advice(what, spot.cause.explanation)
+        return Advice(what, spot.cause.explanation, some(pass_in(spot, spot.expression, "")))
     item = block.items[0].context_expr
     kind = spot.qualified(item.func) if isinstance(item, ast.Call) else ""
     what = f"`with {spot.text(item)}:` cannot be entered while tracing"
@@ -50,7 +50,7 @@ def _with(spot: Spot) -> ast.With | None:
 
 
 def _around(spot: Spot, block: ast.With) -> Option:
-    head = ", ".join(spot.text(item) if not item.optional_vars else _item(spot, item) for item in block.items)
+    head = ", ".join(_item(spot, item) for item in block.items)
     option = around(spot, "", "")
     return Option("Put the block around the call of the compiled code", f"with {head}:\n    {option.code}", "")
 
@@ -95,7 +95,7 @@ def _entered_in_plain_runs(spot: Spot, block: ast.With) -> Option | None:
     contextlib, more = spot.need("contextlib")
     text = f"{contextlib}.nullcontext() if {torch}.compiler.is_compiling() else {spot.text(item.context_expr)}"
     return Option(
-        "Or enter it in plain runs only",
+        "Enter it in plain runs only",
         f"with {text}:",
         "Compiled runs then go without it.",
         (*imports, *more, spot.replace(item.context_expr, text)),

@@ -9,7 +9,7 @@ from irscope.findings.advice import calls, output
 from irscope.findings.advice.common import around, called, guard, hoist, some
 from irscope.findings.advice.conditions import decision_at
 from irscope.findings.advice.model import Advice, Option
-from irscope.findings.advice.spot import Spot
+from irscope.findings.advice.spot import Spot, loaded_names
 
 _BUILTIN = re.compile(r"^builtin (?P<name>\S+)")
 _RAISED = re.compile(r"raised exception (?P<error>.+)")
@@ -44,7 +44,6 @@ def _range(spot: Spot) -> Advice:
     why = "Loops are unrolled while the graph is traced, so their length must be a Python number."
     if count is None or call is None:
         return Advice(what, why)
-    name = spot.text(count) if isinstance(count, ast.Name) else "n"
     masked = None
     loop = spot.parent(call)
     if (
@@ -60,15 +59,23 @@ def _range(spot: Spot) -> Advice:
                 "Run to a fixed bound, and change nothing behind the end",
                 f"for {step} in range(MAX_STEPS):\n    {line}",
             )
-    call_text = called(spot)
-    passed = Option(
-        "Pass a Python int in",
-        f"{name} = int({spot.text(count)})\nresult = {call_text[:-1]}, {name})"
-        if call_text[-2:] != "()"
-        else f"result = {call_text}",
-        "The function is compiled anew for each number.",
-    )
+    passed = _passed_as_int(spot, count)
     return Advice(what, why, some(passed, masked), count)
+
+
+def _passed_as_int(spot: Spot, count: ast.expr) -> Option | None:
+    """A number of steps that is an argument, or made of arguments."""
+    arguments = (
+        {arg.arg for arg in ast.walk(spot.functions[-1].args) if isinstance(arg, ast.arg)} if spot.functions else set()
+    )
+    names = set(loaded_names(count))
+    if not names or not names <= arguments:
+        return None
+    call, number = called(spot), f"int({spot.text(count)})"
+    code = (
+        re.sub(rf"\b{count.id}\b(?=[,)])", number, call) if isinstance(count, ast.Name) else f"{call[:-1]}, {number})"
+    )
+    return Option("Pass a Python int in", f"result = {code}", "The function is compiled anew for each number.")
 
 
 def _evaluated(spot: Spot, name: str) -> Advice:
@@ -84,8 +91,10 @@ def _evaluated(spot: Spot, name: str) -> Advice:
         except SyntaxError:
             return Advice(what, why)
         if name == "eval":
-            option = Option("Write the expression itself", code, "", (spot.replace(call, f"({code})"),))
-        elif spot.alone and spot.statement is not None:
+            option = Option(
+                "Write the expression itself", spot.line_with(call, f"({code})"), "", (spot.replace(call, f"({code})"),)
+            )
+        elif spot.alone and spot.statement is not None and spot.owns_lines([spot.statement]):
             option = Option(
                 "Write the statements themselves", code, "", (spot.replace_statements([spot.statement], code),)
             )
@@ -105,7 +114,7 @@ def _namespace(spot: Spot, name: str) -> Advice:
     ):
         word = parent.slice.value
         if word.isidentifier() and word not in spot.local_names():
-            option = Option("Use the name itself", word, "", (spot.replace(parent, word),))
+            option = Option("Use the name itself", spot.line_with(parent, word), "", (spot.replace(parent, word),))
     return Advice(what, why, some(option))
 
 
@@ -129,7 +138,7 @@ def generator(spot: Spot) -> Advice:
         what, why,
         (
             Option("Compile a function that uses it up", code, "All values are computed before the first is used."),
-            Option("Or compile what is done for each value", f"step = torch.compile(step)   # computes {body}"),
+            Option("Compile what is done for each value", f"step = torch.compile(step)   # computes {body}"),
         ),
     )  # fmt: skip
 
@@ -143,8 +152,8 @@ def generator_rebuilt(spot: Spot) -> Advice:
     if inner is not None:
         text = spot.text(inner)
         text = text if text.startswith("(") else f"({text})"
-        option = Option("Or make it a list", f"[{text[1:-1]}]", "All values are then computed at once.")
-    return Advice(what, why, some(option))
+        option = Option("Make it a list", f"[{text[1:-1]}]", "All values are then computed at once.")
+    return Advice(what, why, some(Option("Mend the break inside first"), option))
 
 
 def raised(spot: Spot) -> Advice:
@@ -160,7 +169,7 @@ def raised(spot: Spot) -> Advice:
         code = f"if {test}:\n    {spot.text(statement)}\nresult = {called(spot)}"
         first = Option("Check it in the caller, before the compiled code", code)
     handler = error if error.isidentifier() else "Exception"
-    caught = Option("Or catch it inside of the compiled code", f"try:\n    ...\nexcept {handler}:\n    ...")
+    caught = Option("Catch it inside of the compiled code", f"try:\n    ...\nexcept {handler}:\n    ...")
     return Advice(what, why, some(first, caught))
 
 

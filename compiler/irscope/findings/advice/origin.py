@@ -30,7 +30,7 @@ def origin_of(spot: Spot, value: ast.expr) -> str:
             steps.append((f"`{code}` ({place})", line))
     if not steps:
         return ""
-    return f"The value comes from {', from '.join(dict.fromkeys(text for text, _ in steps))}."
+    return f"The value comes from {', and that from '.join(dict.fromkeys(text for text, _ in steps))}."
 
 
 def _assignments(spot: Spot, value: ast.expr) -> Iterator[tuple[str, int]]:

@@ -42,7 +42,7 @@ def _after(spot: Spot) -> Option | None:
     call = spot.call
     if call is None or not spot.functions:
         return None
-    return Option("Or return what it shows and print it in the caller")
+    return Option("Return what it shows and print it in the caller")
 
 
 def logger_call(spot: Spot) -> Advice:

@@ -7,6 +7,7 @@ import ast
 from irscope.findings.advice.common import around, hoist, pass_in, some
 from irscope.findings.advice.model import Advice, Option
 from irscope.findings.advice.spot import Spot
+from irscope.findings.advice.uses import uses_of_value
 
 
 def options(spot: Spot) -> tuple[Option, ...]:
@@ -17,6 +18,7 @@ def options(spot: Spot) -> tuple[Option, ...]:
     if name.rpartition(".")[2] in ("manual_seed", "manual_seed_all", "seed", "set_rng_state", "setstate"):
         return (around(spot, "Set the generator in the caller, before the compiled code", text),)
     return some(
+        _uniform(spot, call, name),
         _torch_twin(spot, call, name),
         pass_in(
             spot, call, "Wrap it in `torch.tensor(...)`: a Python number would be compiled in, and each new one again."
@@ -24,6 +26,24 @@ def options(spot: Spot) -> tuple[Option, ...]:
         if call is not None and not spot.alone
         else around(spot, "Do it in the caller", text),
     )
+
+
+def _uniform(spot: Spot, call: ast.Call | None, name: str) -> Option | None:
+    """``random.random()`` by a function that Dynamo knows; ``uniform(0, 1)`` draws the same number."""
+    if call is None or name != "random.random" or not isinstance(call.func, ast.Attribute) or _compared(spot):
+        return None
+    code = f"{spot.text(call.func.value)}.uniform(0, 1)"
+    return Option(
+        "Use a function that Dynamo knows",
+        spot.line_with(call, code),
+        "The numbers are the same.",
+        (spot.replace(call, code),),
+    )
+
+
+def _compared(spot: Spot) -> bool:
+    """Whether a decision hangs on the number, so that a tensor in its place breaks as well."""
+    return bool(uses_of_value(spot) & {"decision", "range", "index"})
 
 
 def _torch_twin(spot: Spot, call: ast.Call | None, name: str) -> Option | None:
@@ -39,14 +59,11 @@ def _torch_twin(spot: Spot, call: ast.Call | None, name: str) -> Option | None:
         made = f"{torch}.rand(())"
     elif name == "random.expovariate" and len(arguments) == 1:
         made = f"({torch}.empty(()).exponential_({arguments[0]}))"
-    if made is None:
-        return None
-    compared = any(isinstance(node, (ast.If, ast.While, ast.IfExp)) for node in spot.ancestors[:3])
-    if compared:
+    if made is None or _compared(spot):
         return None
     return Option(
         "Draw it in the graph, from torch's generator",
-        made,
+        spot.line_with(call, made),
         "The result is a tensor, and the numbers follow `torch.manual_seed`.",
         (*imports, spot.replace(call, made)),
     )
@@ -86,7 +103,7 @@ def generator_argument(spot: Spot) -> Advice:
     code = f"{spot.text(call.func)}({', '.join(kept)})"
     first = Option(
         "Draw from the default generator",
-        code,
+        spot.line_with(call, code),
         "Other numbers come out; seed it with `torch.manual_seed` before the compiled code.",
         (spot.replace(call, code),),
     )

@@ -66,7 +66,12 @@ def _masked_reduction(spot: Spot) -> Option | None:
     if attribute.attr == "mean":
         text = f"{text} / ({spot.text(mask)}).sum()"
         text = f"({text})" if isinstance(spot.parent(call), (ast.BinOp, ast.UnaryOp, ast.Attribute)) else text
-    return Option("Keep the shape and let the others be zero", text, "", (*imports, spot.replace(call, text)))
+    return Option(
+        "Keep the shape and let the others be zero",
+        spot.line_with(call, text),
+        "",
+        (*imports, spot.replace(call, text)),
+    )
 
 
 def _static_form(spot: Spot, operator: str) -> Option | None:
@@ -79,13 +84,13 @@ def _static_form(spot: Spot, operator: str) -> Option | None:
         )
         if tensor is not None:
             code = f"torch.nonzero_static({spot.text(tensor)}, size=MAX_COUNT)"
-            return Option("Or give it a fixed size", code, "Missing rows are -1.")
+            return Option("Give it a fixed size", code, "Missing rows are -1.")
     if operator == "repeat_interleave" and call is not None:
         code = f"{spot.text(call)[:-1]}, output_size=TOTAL)"
-        return Option("Or say how long the result is", code, "If the sum of the repeats is known without looking.")
+        return Option("Say how long the result is", code, "If the sum of the repeats is known without looking.")
     if operator == "nonzero" and isinstance(node, ast.Subscript):
         mask, values = spot.text(node.slice), spot.text(node.value)
         return Option(
-            "Or keep the shape and mark what is out", f"torch.where({mask}, {values}, 0)", "The others stay, as zeros."
+            "Keep the shape and mark what is out", f"torch.where({mask}, {values}, 0)", "The others stay, as zeros."
         )
     return None

@@ -114,6 +114,19 @@ class Spot:
         text = self.text(node) if isinstance(node, ast.expr) else self.text(node).split("\n")[0]
         return f"`{text if len(text) <= 70 else text[:67].rstrip() + '…'}`"
 
+    def line_with(self, node: ast.expr, text: str) -> str:
+        """The line of an expression with another in its place, to be shown; only that where the line is long."""
+        statement = next((a for a in [node, *self.ancestors_of(node)] if isinstance(a, ast.stmt)), None)
+        if statement is None or node.lineno != node.end_lineno:
+            return text
+        where, start = range_of_node(self.file, node), range_of_node(self.file, statement).start
+        if start.line != where.start.line:
+            return text
+        line = read_source(self.file).split("\n")[where.start.line - 1]
+        end = range_of_node(self.file, statement).end
+        stop = end.column if end.line == start.line else len(line)
+        return line[start.column : where.start.column] + text + line[where.end.column : stop]
+
     def block(self, statements: list[ast.stmt]) -> str:
         """Statements that follow each other, without their common indentation."""
         first, last = range_of_node(self.file, statements[0]), range_of_node(self.file, statements[-1])
@@ -204,10 +217,24 @@ class Spot:
         return Edit(range_of_node(self.file, node), text)
 
     def replace_statements(self, statements: list[ast.stmt], text: str) -> Edit:
-        """Puts lines in place of statements that follow each other, with their indentation."""
+        """Puts lines in place of statements that follow each other, with their indentation.
+
+        An ``elif`` becomes an ``else``; among other statements on one line the lines must be simple statements.
+        """
         start, end = range_of_node(self.file, statements[0]).start, range_of_node(self.file, statements[-1]).end
+        if not self.owns_lines(statements):
+            return Edit(Range(start, end), "; ".join(text.split("\n")))
+        if isinstance(statements[0], ast.If) and self.text(statements[0]).startswith("elif"):
+            text = "else:\n    " + text.replace("\n", "\n    ")
         indent = "\n" + " " * start.column
         return Edit(Range(start, end), indent.join(text.split("\n")).replace(indent + "\n", "\n\n"))
+
+    def owns_lines(self, statements: list[ast.stmt]) -> bool:
+        """Whether nothing else stands on the lines of statements."""
+        lines = read_source(self.file).split("\n")
+        start, end = range_of_node(self.file, statements[0]).start, range_of_node(self.file, statements[-1]).end
+        before, behind = lines[start.line - 1][: start.column], lines[end.line - 1][end.column :]
+        return not before.strip() and (not behind.strip() or behind.lstrip().startswith("#"))
 
     def above(self, text: str) -> Edit:
         """Puts lines above the top-level statement (class, function, …) that the node is in."""
@@ -226,7 +253,7 @@ class Spot:
 
 
 def _first_line(statement: ast.stmt) -> int:
-    decorators = getattr(statement, "decorator_list", [])
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
     return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
 
 

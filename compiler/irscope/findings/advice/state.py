@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from irscope.findings.advice.common import around, guard, hoist, setting, some
+from irscope.findings.advice.common import around, guard, hoist, pass_in, setting, some
 from irscope.findings.advice.model import Advice, Option
 from irscope.findings.advice.spot import Spot
 
@@ -27,24 +27,29 @@ def deepcopy(spot: Spot) -> Advice:
         short = f"dict(vars({spot.text(argument)}))" if name == "dataclasses.asdict" else code
         return Advice(
             f"{spot.short(call)} copies the tensors in the dataclass", why,
-            (Option("Read the fields", short, caveat, (spot.replace(call, short),) if plain or name.endswith("asdict") else ()),),
+            (Option("Read the fields", spot.line_with(call, short), caveat, (spot.replace(call, short),) if plain or name.endswith("asdict") else ()),),
         )  # fmt: skip
     frames = [match["name"] for match in _COPY_FRAME.finditer(spot.context.payload)]
     copied = f"{spot.tight(argument)}.detach().clone()"
     as_parameter = "It is a plain tensor then: a leaf that requires grad is not one any more."
     if frames and set(frames) == {"deepcopy"}:
-        return Advice(what, why, (Option("Clone it", copied, as_parameter, (spot.replace(call, copied),)),), argument)
+        return Advice(
+            what,
+            why,
+            (Option("Clone it", spot.line_with(call, copied), as_parameter, (spot.replace(call, copied),)),),
+            argument,
+        )
     if frames and "_deepcopy_list" in frames and frames.count("deepcopy") == 2:
         code = f"[item.detach().clone() for item in {spot.text(argument)}]"
         return Advice(
             f"{spot.short(call)} copies the tensors in the list", why,
-            (Option("Clone its tensors", code, "", (spot.replace(call, code),)),), argument,
+            (Option("Clone its tensors", spot.line_with(call, code), "", (spot.replace(call, code),)),), argument,
         )  # fmt: skip
     return Advice(
         f"{spot.short(call)} copies an object that holds tensors", why,
         some(
             hoist(spot, call, "The copy is then made once, not in every call."),
-            around(spot, "Or copy it in the caller and pass the copy in", f"copied = {spot.text(call)}"),
+            pass_in(spot, call, ""),
         ), argument,
     )  # fmt: skip
 
@@ -88,23 +93,14 @@ def parameter_made(spot: Spot) -> Advice:
     why = "A parameter must exist before the graph: it is an input of the graph, and gradients are gathered in it."
     hoisted = hoist(spot, call, "It is then one parameter, which keeps its values from call to call.")
     if call is None or not spot.qualified(call.func).endswith("nn.Parameter"):
-        return Advice(what, why, some(_in_init(spot, call), hoisted))
-    plain = None
-    if call.args:
-        tensor = f"{spot.tight(call.args[0])}.detach().requires_grad_()"
-        plain = Option(
-            "Use a tensor that requires grad",
-            tensor,
-            "It is no parameter of a module, and must not be returned.",
-            (spot.replace(call, tensor),),
-        )
+        return Advice(what, why, some(_in_init(spot, call) or hoisted))
     allow = setting(
         spot,
         "graph_break_on_nn_param_ctor = False",
         "It is made anew in every call.",
         "Let Dynamo make it an input of the graph",
     )
-    return Advice(what, why, some(_in_init(spot, call), allow, hoisted, plain)[:3])
+    return Advice(what, why, some(_in_init(spot, call), allow, hoisted))
 
 
 def _in_init(spot: Spot, call: ast.Call | None) -> Option | None:
@@ -135,8 +131,9 @@ def hook_registered(spot: Spot) -> Advice:
     """``module.register_forward_hook(…)`` and its handle."""
     what = f"{spot.short(spot.expression)} changes the hooks of a module while tracing"
     why = "Hooks are Python state outside of the graph; the handle that comes back cannot be put into it."
-    text = spot.text(spot.call) if spot.call is not None else ""
-    before = f"handle = {text}" if text else ""
+    call = spot.call
+    registers = call is not None and isinstance(call.func, ast.Attribute) and "register" in call.func.attr
+    before = f"handle = {spot.text(call) if call is not None and registers else 'module.register_forward_hook(hook)'}"
     return Advice(what, why, (around(spot, "Register it in the caller", before, "", "handle.remove()"),))
 
 
@@ -163,7 +160,7 @@ def not_rebuilt(spot: Spot) -> Advice:
         f"{_shortened(spot.cause.explanation)} It is the consequence of a graph break inside of its life: "
         "mend that break, which is reported at the same line or nearby, and this one goes with it."
     )
-    return Advice(what, why)
+    return Advice(what, why, (Option("Mend that other break first"),))
 
 
 def _shortened(text: str) -> str:

@@ -9,6 +9,7 @@ from irscope.findings.advice.common import guard, setting, some
 from irscope.findings.advice.conditions import all_equal, decision_at
 from irscope.findings.advice.model import Advice, Option
 from irscope.findings.advice.spot import Spot, bound_names
+from irscope.findings.advice.uses import readers_of_value, uses_of_value
 
 _WHY = "While a graph is traced, tensors have shapes but no values, and a Python number must have one."
 _SCALARS = "capture_scalar_outputs = True"
@@ -37,11 +38,13 @@ def scalar(spot: Spot) -> Advice:
         return _in_slice_or_index(spot, what)
     keep = _keep(spot, node, tensor, kind)
     capture = setting(spot, _SCALARS, _SCALARS_CAVEAT, "Let the number be a symbol of the graph")
-    uses = _uses(spot)
+    uses = uses_of_value(spot)
     if uses == {"arithmetic"}:
         options = some(keep, capture)
     elif uses & {"decision", "range"}:
         options = some(_decide_by_tensor(spot, keep))
+    elif uses & {"index", "argument"}:
+        options = some(capture)
     elif uses == {"text"}:
         options = some(capture, guard(spot, "Then it is not done in compiled runs."))
     else:
@@ -64,12 +67,9 @@ def _keep(spot: Spot, node: ast.expr | None, tensor: ast.expr, kind: str) -> Opt
     if node is None:
         return None
     text = f"{spot.tight(tensor)}.detach(){_NUMBER[kind]}"
-    code = text
-    if spot.statement is not None and "\n" not in (line := spot.text(spot.statement)):
-        code = line.replace(spot.text(node), text, 1)
     return Option(
         "Keep it a tensor",
-        code,
+        spot.line_with(node, text),
         "It is then a tensor without dimensions, not a Python number: take `.item()` of it outside of compiled code.",
         (spot.replace(node, text),),
     )
@@ -88,7 +88,7 @@ def _decide_by_tensor(spot: Spot, keep: Option | None) -> Option | None:
 
 
 def _decisions_later(spot: Spot) -> list[str]:
-    return [spot.text(node).split("\n")[0] for node in _readers(spot, (ast.If, ast.While, ast.For))][:1]
+    return [spot.text(node).split("\n")[0] for node in readers_of_value(spot, (ast.If, ast.While, ast.For))][:1]
 
 
 def _in_slice_or_index(spot: Spot, what: str) -> Advice:
@@ -105,19 +105,28 @@ def _in_slice_or_index(spot: Spot, what: str) -> Advice:
             if numbers
             else f"If `{node.value.id}` holds numbers; `torch.stack` if it holds tensors."
         )
-        return Advice(what, _WHY, (Option("Index a tensor instead of a list", code, caveat, edits),), node.slice)
+        return Advice(
+            what,
+            _WHY,
+            (Option("Index a tensor instead of a list", spot.line_with(node, code), caveat, edits),),
+            node.slice,
+        )
     call = spot.call
-    if call is not None and any(spot.qualified(arg) in ("float", "int") for arg in call.args):
-        values = next((arg for arg in call.args if spot.qualified(arg) not in ("float", "int")), None)
-        if values is not None:
-            code = f"list({spot.tight(values)}.unbind())"
-            target = spot.parent(call)
-            outer = (
-                target if isinstance(target, ast.Call) and spot.qualified(target.func) in ("list", "tuple") else call
-            )
-            option = Option("Keep the elements tensors", code, "", (spot.replace(outer, code),))
-            return Advice(what, _WHY, (option, capture), values)
+    if call is not None and (values := _mapped(spot, call)) is not None:
+        code = f"list({spot.tight(values)}.unbind())"
+        caveat = "For a tensor with one dimension; the elements are tensors, not Python numbers."
+        option = Option("Keep the elements tensors", spot.line_with(call, code), caveat, (spot.replace(call, code),))
+        return Advice(what, _WHY, (option, capture), values)
     return Advice(what, _WHY, (capture,), spot.expression)
+
+
+def _mapped(spot: Spot, call: ast.Call) -> ast.expr | None:
+    """The tensor of ``map(float, x)`` or ``list(map(float, x))``."""
+    if spot.qualified(call.func) in ("list", "tuple") and len(call.args) == 1 and isinstance(call.args[0], ast.Call):
+        call = call.args[0]
+    if spot.qualified(call.func) != "map" or len(call.args) != 2:
+        return None
+    return call.args[1] if spot.qualified(call.args[0]) in ("float", "int", "bool") else None
 
 
 def _is_list_of_numbers(spot: Spot, name: str) -> bool:
@@ -130,60 +139,6 @@ def _is_list_of_numbers(spot: Spot, name: str) -> bool:
             ):
                 return all(isinstance(e, ast.Constant) and isinstance(e.value, (int, float)) for e in node.value.elts)
     return False
-
-
-def _uses(spot: Spot) -> set[str]:
-    """What the number is used for, where it is made and where the name that it gets is read later."""
-    node, statement = spot.expression, spot.statement
-    if node is None:
-        return set()
-    if isinstance(statement, ast.Assign) and statement.value is node and isinstance(statement.targets[0], ast.Name):
-        name = statement.targets[0].id
-        return {_use(spot, n) for n in _reads(spot, name)}
-    return {_use(spot, node)}
-
-
-def _reads(spot: Spot, name: str) -> list[ast.Name]:
-    function = spot.functions[0] if spot.functions else None
-    after = spot.context.range.end
-    return [
-        n
-        for n in (ast.walk(function) if function is not None else ())
-        if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and n.lineno > after.line
-    ]
-
-
-def _readers(spot: Spot, kinds: tuple[type[ast.stmt], ...]) -> list[ast.stmt]:
-    statement = spot.statement
-    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
-        return []
-    found = []
-    for read in _reads(spot, statement.targets[0].id):
-        reader = next((a for a in spot.ancestors_of(read) if isinstance(a, ast.stmt)), None)
-        if isinstance(reader, kinds):
-            found.append(reader)
-    return found
-
-
-def _use(spot: Spot, node: ast.AST) -> str:
-    for child, parent in zip([node, *spot.ancestors_of(node)], spot.ancestors_of(node), strict=False):
-        if isinstance(parent, ast.BinOp) and not isinstance(parent.op, ast.Mod):
-            return "arithmetic"
-        if isinstance(parent, (ast.If, ast.While, ast.IfExp, ast.Assert)):
-            return "decision"
-        if isinstance(parent, (ast.FormattedValue, ast.JoinedStr)):
-            return "text"
-        if isinstance(parent, (ast.Slice, ast.Subscript)):
-            return "index"
-        if isinstance(parent, ast.Call):
-            return "range" if spot.qualified(parent.func) == "range" else "argument"
-        if isinstance(parent, ast.stmt):
-            return "result"
-        if isinstance(parent, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
-            continue
-        if child is node and isinstance(parent, ast.Attribute):
-            return "argument"
-    return "result"
 
 
 # --- lists, math, comparisons -----------------------------------------------------------------------------------------
@@ -203,7 +158,7 @@ def tolist(spot: Spot) -> Advice:
     code = f"list({text if text != spot.text(tensor) else spot.tight(tensor)}.detach().unbind())"
     option = Option(
         "Keep the elements tensors",
-        code,
+        spot.line_with(call, code),
         "For a tensor with one dimension; the elements are tensors, not Python numbers.",
         (spot.replace(call, code),),
     )
@@ -223,13 +178,21 @@ def data_dependent_operator(spot: Spot) -> Advice:
         if (text := all_equal(spot, call)) is not None:
             caveat = "The result is a tensor: an `if` on it breaks again."
             return Advice(
-                what, _WHY, (Option("Keep the answer a tensor", text, caveat, (spot.replace(call, text),)),), call
+                what,
+                _WHY,
+                (Option("Keep the answer a tensor", spot.line_with(call, text), caveat, (spot.replace(call, text),)),),
+                call,
             )
     if call is not None and name.startswith("math.") and name[5:] in _MATH:
         torch, imports = spot.need("torch")
         word = {"fabs": "abs"}.get(name[5:], name[5:])
         code = f"{torch}.{word}({', '.join(spot.text(arg) for arg in call.args)})"
-        option = Option("Use torch's function", code, "The result is a tensor.", (*imports, spot.replace(call, code)))
+        option = Option(
+            "Use torch's function",
+            spot.line_with(call, code),
+            "The result is a tensor.",
+            (*imports, spot.replace(call, code)),
+        )
         return Advice(what, _WHY, (option,), call.args[0] if call.args else None)
     capture = setting(spot, _SCALARS, _SCALARS_CAVEAT, "Let the number be a symbol of the graph")
     return Advice(what, _WHY, (capture,), node)
@@ -291,6 +254,11 @@ def tensor_method(spot: Spot) -> Advice:
         torch, imports = spot.need("torch")
         digits = f", decimals={spot.text(call.args[1])}" if len(call.args) > 1 else ""
         code = f"{torch}.round({spot.text(call.args[0])}{digits})"
-        option = Option("Use torch's function", code, "The result is a tensor.", (*imports, spot.replace(call, code)))
+        option = Option(
+            "Use torch's function",
+            spot.line_with(call, code),
+            "The result is a tensor.",
+            (*imports, spot.replace(call, code)),
+        )
         return Advice(what, _WHY, (option,), call.args[0])
     return Advice(what, spot.cause.explanation)

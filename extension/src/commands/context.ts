@@ -1,0 +1,115 @@
+/** What every command needs. */
+
+import * as vscode from "vscode";
+import type { Channels } from "../channels";
+import { partsOf, type Documents } from "../documents";
+import type { GraphPanels } from "../graphPanel";
+import { CancelRequest } from "../requests";
+import type { RunsTree } from "../runsTree";
+import { messageOf, ServerUnavailable, type Server } from "../server";
+import type { StatusItem } from "../statusItem";
+
+export interface Services {
+  server: Server;
+  documents: Documents;
+  graphs: GraphPanels;
+  tree: RunsTree;
+  status: StatusItem;
+  channels: Channels;
+}
+
+/** Runs a command and turns what goes wrong into one message with a next step. */
+export async function guarded(services: Services, command: () => Promise<void>): Promise<void> {
+  try {
+    await command();
+  } catch (error) {
+    if (isCancellation(error)) {
+      return;
+    }
+    services.channels.client.error(messageOf(error));
+    // Not awaited: the command is over, though its message may stay.
+    void showProblem(services, messageOf(error), error instanceof ServerUnavailable);
+  }
+}
+
+export async function showProblem(services: Services, message: string, offerRestart = false): Promise<void> {
+  const actions = offerRestart ? ["Restart Server", "Show Log"] : ["Show Log"];
+  const chosen = await vscode.window.showWarningMessage(`IRScope: ${message}`, ...actions);
+  if (chosen === "Show Log") {
+    services.channels.server.show(true);
+  } else if (chosen === "Restart Server") {
+    await services.server.restart();
+  }
+}
+
+/** The Python file a command is about: the active editor's, else the only one that is visible. Says what to do where there is none. */
+export function activePythonFile(): vscode.TextEditor | undefined {
+  const active = vscode.window.activeTextEditor;
+  const [only, another] = (active === undefined ? vscode.window.visibleTextEditors : [active]).filter(
+    ({ document }) => document.languageId === "python" && partsOf(document.uri) === undefined,
+  );
+  if (only !== undefined && another === undefined) {
+    return only;
+  }
+  void vscode.window.showInformationMessage("IRScope: open the Python script first; this command works on the active editor.");
+  return undefined;
+}
+
+/** Running a script needs a trusted workspace; where it is not, offers to manage trust. */
+export async function requireTrust(): Promise<boolean> {
+  if (vscode.workspace.isTrusted) {
+    return true;
+  }
+  const manage = "Manage Workspace Trust";
+  const chosen = await vscode.window.showWarningMessage(
+    "IRScope: this folder is in Restricted Mode, so no script of it is run.",
+    manage,
+  );
+  if (chosen === manage) {
+    await vscode.commands.executeCommand("workbench.trust.manage");
+  }
+  return false;
+}
+
+/** Work that is done in this time shows no progress: most questions are answered from a run that exists. */
+const PROGRESS_DELAY_MS = 400;
+
+/** Waits for work that may run the script: shows progress, and cancels the run when the user says so. */
+export async function withRunProgress<Result>(
+  services: Services,
+  title: string,
+  uri: vscode.Uri,
+  work: (token: vscode.CancellationToken) => Promise<Result>,
+): Promise<Result> {
+  const cancellation = new vscode.CancellationTokenSource();
+  let report: (message: string) => void = () => undefined;
+  const working = services.server.reportingTo(
+    (message) => report(message),
+    () => work(cancellation.token),
+  );
+  const settled = working.then(
+    () => true,
+    () => true,
+  );
+  const late = new Promise<boolean>((resolve) => setTimeout(() => resolve(false), PROGRESS_DELAY_MS));
+  if (!(await Promise.race([settled, late]))) {
+    await vscode.window.withProgress(
+      { location: vscode.ProgressLocation.Notification, title: `IRScope: ${title}`, cancellable: true },
+      async (progress, token) => {
+        report = (message) => progress.report({ message });
+        token.onCancellationRequested(() => {
+          cancellation.cancel();
+          void services.server.request(CancelRequest, { uri: uri.toString() }).catch(() => undefined);
+        });
+        await settled;
+      },
+    );
+  }
+  return working.finally(() => cancellation.dispose());
+}
+
+function isCancellation(error: unknown): boolean {
+  // -32800 is LSP's RequestCancelled, -32802 its ServerCancelled.
+  const code = (error as { code?: unknown } | undefined)?.code;
+  return error instanceof vscode.CancellationError || code === -32800 || code === -32802;
+}

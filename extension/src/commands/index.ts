@@ -1,0 +1,68 @@
+/** Every command of the extension, by its id in package.json. The server's own commands are `irscope.server.*`. */
+
+import * as vscode from "vscode";
+import { columnOf, showSource } from "../documents";
+import type { Place } from "../protocol";
+import type { Element } from "../runsTree";
+import { guarded, type Services } from "./context";
+import { showMenu } from "./menu";
+import { cancelRun, runActiveFile, runFile } from "./run";
+import { showKernel } from "./showKernel";
+import { showGraph, showStage } from "./showStage";
+
+export function registerCommands(services: Services): vscode.Disposable {
+  const { server, documents, graphs, tree, channels } = services;
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the editor gives each command its own arguments
+  const commands: Record<string, (...args: any[]) => Promise<void>> = {
+    "irscope.run": () => runActiveFile(services),
+    "irscope.cancel": () => cancelRun(services),
+    "irscope.showKernel": () => showKernel(services),
+    "irscope.showStage": () => showStage(services),
+    "irscope.showGraph": () => showGraph(services),
+    "irscope.showMenu": () => showMenu(services),
+    "irscope.restartServer": () => server.restart(),
+    "irscope.showLog": async () => channels.server.show(true),
+    "irscope.showOutput": async () => channels.script.show(),
+    "irscope.refreshRuns": async () => tree.refresh(),
+    "irscope.showRun": async ({ run, uri, line }: { run: string } & Partial<Place>) =>
+      tree.reveal(run, uri === undefined || line === undefined ? undefined : { uri, line }),
+    "irscope.openStage": async (uri: string, line?: number) => {
+      await documents.show(uri, line === undefined ? {} : { line });
+    },
+    "irscope.openSource": async (element: Element | undefined) => {
+      const place = element === undefined ? undefined : sourceOf(element);
+      if (place !== undefined) {
+        const column = columnOf(vscode.Uri.parse(place.uri));
+        await showSource(place.uri, { ...(place.line === undefined ? {} : { line: place.line }), ...(column === undefined ? {} : { column }) });
+      }
+    },
+    "irscope.showStageGraph": async (element: Element | undefined) => {
+      if (element?.kind === "stage") {
+        await graphs.show(element.item);
+      }
+    },
+    "irscope.runAgain": async (element: Element | undefined) => {
+      if (element?.kind === "run") {
+        await runFile(services, vscode.Uri.parse(element.item.scriptUri), element.item.lane);
+      }
+    },
+  };
+  return vscode.Disposable.from(
+    ...Object.entries(commands).map(([id, command]) =>
+      vscode.commands.registerCommand(id, (...args: unknown[]) => guarded(services, () => command(...args))),
+    ),
+  );
+}
+
+function sourceOf(element: Element): { uri: string; line?: number } | undefined {
+  switch (element.kind) {
+    case "run":
+      return { uri: element.item.scriptUri };
+    case "compile":
+      return { uri: element.item.uri, line: element.item.line };
+    case "kernel":
+      return element.item.origins[0];
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,39 @@
+/** What a click on the status item offers: the few things that make sense in the state at hand. */
+
+import * as vscode from "vscode";
+import type { Services } from "./context";
+
+interface MenuItem extends vscode.QuickPickItem {
+  command: string;
+  arguments?: unknown[];
+}
+
+export async function showMenu(services: Services): Promise<void> {
+  const { state, interpreter, problem } = services.server.status();
+  const running = services.status.runningUri() !== undefined;
+  const items: MenuItem[] = [];
+  if (!vscode.workspace.isTrusted) {
+    items.push({ label: "$(shield) Manage Workspace Trust", command: "workbench.trust.manage" });
+  }
+  if (running) {
+    items.push({ label: "$(debug-stop) Cancel Run", command: "irscope.cancel" });
+  } else if (state === "ready") {
+    items.push({ label: "$(beaker) Run on This File", command: "irscope.run" });
+  }
+  items.push(
+    { label: "$(list-tree) Show Runs", command: "irscope.runs.focus" },
+    { label: "$(terminal) Show Script Output", command: "irscope.showOutput" },
+    { label: "$(output) Show Log", command: "irscope.showLog" },
+    { label: "$(refresh) Restart Server", command: "irscope.restartServer" },
+    {
+      label: "$(settings-gear) Choose an Interpreter",
+      description: interpreter === undefined ? "" : `${interpreter.path} (from the ${interpreter.source})`,
+      command: "workbench.action.openSettings",
+      arguments: ["irscope.python"],
+    },
+  );
+  const chosen = await vscode.window.showQuickPick(items, { title: "IRScope", placeHolder: problem || "What to do?" });
+  if (chosen !== undefined) {
+    await vscode.commands.executeCommand(chosen.command, ...(chosen.arguments ?? []));
+  }
+}

@@ -1,0 +1,39 @@
+/** IRScope: Run on This File, Run Again, Cancel Run. */
+
+import * as path from "node:path";
+import * as vscode from "vscode";
+import type { Lane } from "../protocol";
+import { CancelRequest, RunRequest } from "../requests";
+import { activePythonFile, requireTrust, showProblem, withRunProgress, type Services } from "./context";
+
+/** Outcomes that are no news to the user who watched the run, or that the file's diagnostics tell already. */
+const QUIET_OUTCOMES = new Set(["completed", "cancelled"]);
+
+/** Runs the active file through the whole pipeline. */
+export async function runActiveFile(services: Services): Promise<void> {
+  const editor = activePythonFile();
+  if (editor !== undefined) {
+    await runFile(services, editor.document.uri, "deep");
+  }
+}
+
+export async function runFile(services: Services, uri: vscode.Uri, lane: Lane): Promise<void> {
+  if (!(await requireTrust())) {
+    return;
+  }
+  const name = path.basename(uri.fsPath);
+  const { outcome, message } = await withRunProgress(services, `running ${name}`, uri, (token) =>
+    services.server.request(RunRequest, { uri: uri.toString(), lane }, token),
+  );
+  if (!QUIET_OUTCOMES.has(outcome)) {
+    void showProblem(services, message || `${name}: ${outcome}`);
+  }
+}
+
+/** Cancels the run that is under way, else that of the active file. */
+export async function cancelRun(services: Services): Promise<void> {
+  const uri = services.status.runningUri() ?? vscode.window.activeTextEditor?.document.uri.toString();
+  if (uri !== undefined) {
+    await services.server.request(CancelRequest, { uri });
+  }
+}

@@ -1,0 +1,87 @@
+/** IRScope: Show Stage… and Show FX Graph — a choice of the stages in pipeline order, under the compile they belong to. */
+
+import * as path from "node:path";
+import * as vscode from "vscode";
+import { partsOf, sameUri } from "../documents";
+import { bytes } from "../format";
+import type { CompileStageItem, StageItem, StagesOf } from "../protocol";
+import { ReportRequest, StagesOfRequest } from "../requests";
+import { activePythonFile, requireTrust, withRunProgress, type Services } from "./context";
+
+export async function showStage(services: Services): Promise<void> {
+  const found = await stagesOfActiveEditor(services);
+  if (found === undefined) {
+    return;
+  }
+  const stage = await pickStage(found.stages, "Show Stage", "Which representation?");
+  if (stage !== undefined) {
+    await services.documents.show(stage.uri, { column: vscode.ViewColumn.Beside });
+  }
+}
+
+export async function showGraph(services: Services): Promise<void> {
+  const found = await stagesOfActiveEditor(services);
+  if (found === undefined) {
+    return;
+  }
+  const graphs = found.stages.filter((stage) => stage.isGraph);
+  const open = vscode.window.activeTextEditor?.document.uri.toString() ?? "";
+  const shown = graphs.find((stage) => sameUri(stage.uri, open));
+  const stage = shown ?? (graphs.length === 1 ? graphs[0] : await pickStage(graphs, "Show FX Graph", "Which graph?"));
+  if (stage !== undefined) {
+    await services.graphs.show(stage);
+  } else if (graphs.length === 0) {
+    void vscode.window.showInformationMessage("IRScope: no graph was captured in this run.");
+  }
+}
+
+/** The stages of the run that the active `irscope:` document belongs to, else of the active Python file's newest run. */
+async function stagesOfActiveEditor(services: Services): Promise<StagesOf | undefined> {
+  const document = vscode.window.activeTextEditor?.document;
+  const parts = document === undefined ? undefined : partsOf(document.uri);
+  if (parts !== undefined) {
+    const { compiles } = await services.server.request(ReportRequest, { run: parts.run });
+    const stages = compiles.flatMap((compile) =>
+      compile.stages.map((stage) => ({ ...stage, compile: compile.id, function: compile.function })),
+    );
+    return { run: parts.run, stages, reason: "" };
+  }
+  const editor = activePythonFile();
+  if (editor === undefined) {
+    return undefined;
+  }
+  const { uri } = editor.document;
+  const run = await requireTrust();
+  const found = await withRunProgress(services, `stages of ${path.basename(uri.fsPath)}`, uri, (token) =>
+    services.server.request(StagesOfRequest, { uri: uri.toString(), run }, token),
+  );
+  if (found.stages.length === 0) {
+    void vscode.window.showInformationMessage(`IRScope: ${found.reason || "No stage was captured for this file."}`);
+    return undefined;
+  }
+  return found;
+}
+
+type StageChoice = vscode.QuickPickItem & { stage?: StageItem };
+
+async function pickStage(
+  stages: CompileStageItem[],
+  title: string,
+  placeHolder: string,
+): Promise<StageItem | undefined> {
+  const choices: StageChoice[] = [];
+  let compile: string | undefined;
+  for (const stage of stages) {
+    if (stage.compile !== compile) {
+      compile = stage.compile;
+      choices.push({ label: `${stage.compile} ${stage.function}`, kind: vscode.QuickPickItemKind.Separator });
+    }
+    choices.push({
+      stage,
+      label: `$(${stage.isGraph ? "type-hierarchy-sub" : "file-code"}) ${stage.title || stage.name}`,
+      description: bytes(stage.bytes),
+    });
+  }
+  const chosen = await vscode.window.showQuickPick(choices, { title, placeHolder, matchOnDescription: true });
+  return chosen?.stage;
+}

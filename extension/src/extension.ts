@@ -1,0 +1,42 @@
+/** Activation: makes the parts, tells them of each other, and starts the server. */
+
+import type * as vscode from "vscode";
+import { createChannels } from "./channels";
+import { registerCommands } from "./commands";
+import { Documents } from "./documents";
+import { GraphPanels } from "./graphPanel";
+import { RunsTree } from "./runsTree";
+import { Server } from "./server";
+import { StatusItem } from "./statusItem";
+import { setContext, TorchFiles } from "./torchFiles";
+
+/** What `activate` gives to the tests of this extension; nothing else may rely on it. */
+export interface Internals {
+  server: Server;
+  tree: RunsTree;
+  graphs: GraphPanels;
+}
+
+let server: Server | undefined;
+
+export async function activate(context: vscode.ExtensionContext): Promise<Internals> {
+  const channels = createChannels();
+  setContext("irscope.serverState", "starting");
+  setContext("irscope.running", false);
+  server = new Server(context, channels);
+  const files = new TorchFiles();
+  const documents = new Documents(server);
+  const graphs = new GraphPanels(context, server, documents);
+  const tree = new RunsTree(server);
+  const status = new StatusItem(server, files);
+  const commands = registerCommands({ server, documents, graphs, tree, status, channels });
+  const runs = server.onDidChangeRuns(() => files.activate());
+  context.subscriptions.push(commands, runs, status, tree, graphs, documents, files, server, channels);
+  // Not awaited: the editor is not kept waiting for a Python interpreter.
+  void server.restart();
+  return { server, tree, graphs };
+}
+
+export async function deactivate(): Promise<void> {
+  await server?.stop();
+}

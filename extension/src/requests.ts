@@ -1,0 +1,33 @@
+/** The custom requests and notifications of docs/PROTOCOL.md, with their types. */
+
+import { NotificationType, RequestType } from "vscode-languageclient/node";
+import type {
+  Graph,
+  KernelsAt,
+  Lane,
+  RunItem,
+  RunResult,
+  RunsChanged,
+  RunTree,
+  ScriptOutput,
+  StagesOf,
+  WorkerState,
+} from "./protocol";
+
+export const RunsRequest = new RequestType<{ uri?: string; limit?: number }, { runs: RunItem[] }, void>("irscope/runs");
+export const ReportRequest = new RequestType<{ run: string }, RunTree, void>("irscope/report");
+export const RunRequest = new RequestType<{ uri: string; lane: Lane }, RunResult, void>("irscope/run");
+export const CancelRequest = new RequestType<{ uri: string }, { cancelled: boolean }, void>("irscope/cancel");
+export const KernelsAtRequest = new RequestType<{ uri: string; line: number; run?: boolean }, KernelsAt, void>(
+  "irscope/kernelsAt",
+);
+export const StagesOfRequest = new RequestType<{ uri: string; run?: boolean }, StagesOf, void>("irscope/stagesOf");
+export const GraphRequest = new RequestType<{ run: string; stage: string }, Graph, void>("irscope/graph");
+export const DocumentRequest = new RequestType<{ uri: string }, { text: string; languageId: string }, void>(
+  "irscope/document",
+);
+
+export const TrustedNotification = new NotificationType<Record<string, never>>("irscope/trusted");
+export const WorkerNotification = new NotificationType<WorkerState>("irscope/worker");
+export const RunsChangedNotification = new NotificationType<RunsChanged>("irscope/runsChanged");
+export const OutputNotification = new NotificationType<ScriptOutput>("irscope/output");

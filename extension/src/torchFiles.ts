@@ -1,0 +1,68 @@
+/** Which files this extension has something to say about; elsewhere nothing of it is shown. */
+
+import * as vscode from "vscode";
+import { SCHEME } from "./documents";
+
+const TORCH_IMPORT = /^[ \t]*(?:import|from)[ \t]+torch\b/m;
+
+export function usesTorch(document: vscode.TextDocument): boolean {
+  return document.languageId === "python" && document.uri.scheme !== SCHEME && TORCH_IMPORT.test(document.getText());
+}
+
+/**
+ * Keeps three context keys for `when` clauses: `irscope.usesTorch` (the active editor, else a visible one), `irscope.active` (once there
+ * was such a file or a run in this window), `irscope.documentIsGraph` (the active editor is a graph stage).
+ */
+export class TorchFiles implements vscode.Disposable {
+  private readonly subscriptions: vscode.Disposable[];
+  private readonly changed = new vscode.EventEmitter<boolean>();
+  /** Fires when the active editor turns from a file that uses torch to one that does not, or back. */
+  readonly onDidChange = this.changed.event;
+  active = false;
+  current = false;
+
+  constructor() {
+    this.subscriptions = [
+      this.changed,
+      vscode.window.onDidChangeActiveTextEditor(() => this.update()),
+      vscode.workspace.onDidChangeTextDocument(({ document }) => {
+        if (document === vscode.window.activeTextEditor?.document) {
+          this.update();
+        }
+      }),
+    ];
+    this.update();
+  }
+
+  /** A run exists: its tree is worth showing, whatever file is open. */
+  activate(): void {
+    if (!this.active) {
+      this.active = true;
+      setContext("irscope.active", true);
+    }
+  }
+
+  update(): void {
+    const document = vscode.window.activeTextEditor?.document;
+    const before = this.current;
+    // With the focus in a panel there is no active editor; the files that can be seen still count.
+    const shown = document === undefined ? vscode.window.visibleTextEditors.map((editor) => editor.document) : [document];
+    this.current = shown.some(usesTorch);
+    setContext("irscope.usesTorch", this.current);
+    setContext("irscope.documentIsGraph", document?.uri.scheme === SCHEME && /-graph\.py$/.test(document.uri.path));
+    if (this.current) {
+      this.activate();
+    }
+    if (before !== this.current) {
+      this.changed.fire(this.current);
+    }
+  }
+
+  dispose(): void {
+    this.subscriptions.forEach((each) => void each.dispose());
+  }
+}
+
+export function setContext(key: string, value: unknown): void {
+  void vscode.commands.executeCommand("setContext", key, value);
+}

@@ -1,0 +1,86 @@
+/** Bundles the extension into extension/dist and the server's libraries into extension/bundled. `--watch` goes on. */
+
+import * as fs from "node:fs";
+import * as path from "node:path";
+import { fileURLToPath } from "node:url";
+import { BUNDLED, hashOfFiles, once, ROOT, VENV_PYTHON } from "./lib/paths.mjs";
+import { execute, Failure, runMain, step } from "./lib/terminal.mjs";
+
+const SOURCES = path.join(ROOT, "extension", "src");
+const DIST = path.join(ROOT, "extension", "dist");
+
+/** Everything that the extension needs at run time from a checkout; nothing is done twice. */
+export async function ensureBuilt() {
+  await ensureLibraries();
+  const inputs = hashOfFiles("extension/src", "package-lock.json", "scripts/build.mjs");
+  await once(path.join(DIST, ".stamp"), inputs, () => step("Building the extension", () => bundle()));
+}
+
+/** The server's pure-Python libraries, for any interpreter from 3.10 on. */
+export async function ensureLibraries() {
+  const requirements = path.join(ROOT, "extension", "requirements.txt");
+  const libs = path.join(BUNDLED, "libs");
+  await once(path.join(BUNDLED, ".libs-stamp"), hashOfFiles("extension/requirements.txt"), () =>
+    step("Collecting the server's libraries", async (report) => {
+      if (!fs.existsSync(VENV_PYTHON)) {
+        throw new Failure("There is no .venv yet.", "Run `npm start -- --once` first.");
+      }
+      fs.rmSync(libs, { recursive: true, force: true });
+      const anyPython = ["--python-version", "3.10", "--implementation", "py", "--abi", "none", "--platform", "any"];
+      await execute(
+        VENV_PYTHON,
+        ["-m", "pip", "install", "--disable-pip-version-check", "--target", libs, "--no-deps", "--no-compile",
+          ...anyPython, "--only-binary=:all:", "-r", requirements],
+        { report },
+      ); // prettier-ignore
+      fs.rmSync(path.join(libs, "bin"), { recursive: true, force: true });
+    }),
+  );
+}
+
+/** @param {{watch?: boolean}} [options] */
+export async function bundle({ watch = false } = {}) {
+  const esbuild = await import("esbuild");
+  fs.mkdirSync(DIST, { recursive: true });
+  /** @type {import("esbuild").BuildOptions} */
+  const common = { bundle: true, minify: !watch, sourcemap: watch ? "inline" : false, logLevel: "warning", legalComments: "none" };
+  /** @type {import("esbuild").BuildOptions} */
+  const browser = { ...common, platform: "browser", format: "iife", target: "es2022" };
+  /** Makes the bundled layout worker a string, so that the panel can start it from a blob. */
+  const workerSource = {
+    name: "graph-worker-source",
+    /** @param {import("esbuild").PluginBuild} build */
+    setup(build) {
+      build.onResolve({ filter: /^graph-worker-source$/ }, ({ path: name }) => ({ path: name, namespace: "worker-source" }));
+      build.onLoad({ filter: /.*/, namespace: "worker-source" }, async () => {
+        const worker = await esbuild.build({ ...browser, entryPoints: [path.join(SOURCES, "graph", "layoutWorker.ts")], write: false });
+        return { contents: worker.outputFiles[0]?.text ?? "", loader: "text", watchDirs: [path.join(SOURCES, "graph")] };
+      });
+    },
+  };
+  /** @type {import("esbuild").BuildOptions[]} */
+  const builds = [
+    { ...common, platform: "node", format: "cjs", target: "node20", external: ["vscode"],
+      entryPoints: [path.join(SOURCES, "extension.ts")], outfile: path.join(DIST, "extension.js") },
+    { ...browser, plugins: [workerSource], entryPoints: [path.join(SOURCES, "graph", "main.ts")], outfile: path.join(DIST, "graph.js") },
+    { ...browser, entryPoints: [path.join(SOURCES, "graph", "graph.css")], outfile: path.join(DIST, "graph.css") },
+  ]; // prettier-ignore
+  for (const options of builds) {
+    if (watch) {
+      await (await esbuild.context({ ...options, logLevel: "info" })).watch();
+    } else {
+      await esbuild.build(options);
+    }
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  await runMain(async () => {
+    if (process.argv.includes("--watch")) {
+      await ensureLibraries();
+      await bundle({ watch: true });
+    } else {
+      await ensureBuilt();
+    }
+  });
+}

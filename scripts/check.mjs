@@ -1,0 +1,51 @@
+/** `npm run check`: every linter and type checker, all of them even when one fails. `npm run fmt` (--fix) formats. */
+
+import * as path from "node:path";
+import { fileURLToPath } from "node:url";
+import { ROOT, VENV } from "./lib/paths.mjs";
+import { execute, runMain, step } from "./lib/terminal.mjs";
+import { ensureNodeModules, ensureVenv } from "./setup.mjs";
+
+const python = (/** @type {string} */ name) => path.join(VENV, "bin", name);
+const node = (/** @type {string} */ name) => path.join(ROOT, "node_modules", ".bin", name);
+
+/** @type {[title: string, command: string, args: string[]][]} */
+const CHECKS = [
+  ["ruff check", python("ruff"), ["check", "."]],
+  ["ruff format", python("ruff"), ["format", "--check", "."]],
+  ["mypy", python("mypy"), []],
+  ["tsc: extension", node("tsc"), ["-p", "extension/src"]],
+  ["tsc: graph panel", node("tsc"), ["-p", "extension/src/graph"]],
+  ["tsc: tests", node("tsc"), ["-p", "tests/editor"]],
+  ["tsc: scripts", node("tsc"), ["-p", "scripts"]],
+  ["eslint", node("eslint"), ["."]],
+];
+
+/** @type {[title: string, command: string, args: string[]][]} */
+const FIXES = [
+  ["ruff check --fix", python("ruff"), ["check", "--fix", "."]],
+  ["ruff format", python("ruff"), ["format", "."]],
+  ["eslint --fix", node("eslint"), ["--fix", "."]],
+];
+
+/** @param {{fix?: boolean}} [options] @returns {Promise<number>} how many failed */
+export async function check({ fix = false } = {}) {
+  let failed = 0;
+  for (const [title, command, args] of fix ? FIXES : CHECKS) {
+    try {
+      await step(title, () => execute(command, args, { cwd: ROOT }));
+    } catch (error) {
+      failed += 1;
+      console.error(error instanceof Error ? error.message : error);
+    }
+  }
+  return failed;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  await runMain(async () => {
+    await ensureVenv("test");
+    await ensureNodeModules();
+    return (await check({ fix: process.argv.includes("--fix") })) === 0 ? 0 : 1;
+  });
+}

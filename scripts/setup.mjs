@@ -1,0 +1,214 @@
+/** What a fresh machine needs, step by step; a step that is done is skipped. Only Node's own modules are used here. */
+
+import { execFileSync, spawnSync } from "node:child_process";
+import * as fs from "node:fs";
+import * as path from "node:path";
+import { CACHE, hashOf, hashOfFiles, once, ROOT, VENV, VENV_PYTHON, which } from "./lib/paths.mjs";
+import { execute, Failure, step } from "./lib/terminal.mjs";
+
+const TORCH = "torch==2.13.0";
+const OLDEST_PYTHON = [3, 10];
+const OLDEST_NODE = 20;
+export const CODE_SERVER = "4.139.1";
+const CODE_SERVER_NODE = "24";
+
+/**
+ * `.venv` with torch and irscope itself. `start` is what running irscope needs; `test` adds the tools and the models.
+ * @param {"start" | "test"} profile
+ */
+export async function ensureVenv(profile) {
+  if (!fs.existsSync(VENV_PYTHON)) {
+    const python = findPython();
+    await step("Making .venv", () =>
+      execute(python, ["-m", "venv", VENV], { next: "On Debian and Ubuntu: apt-get install python3-venv" }).then(() => {}),
+    );
+  }
+  const pip = (/** @type {string[]} */ ...args) => [
+    "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off", ...args,
+  ]; // prettier-ignore
+  /** @param {string} title @param {string} stamp @param {string} inputs @param {string[][]} calls */
+  const install = (title, stamp, inputs, calls) =>
+    once(path.join(VENV, `.irscope-${stamp}`), hashOf(inputs, ...calls.flat()), () =>
+      step(title, async (report) => {
+        for (const args of calls) {
+          await execute(VENV_PYTHON, args, {
+            cwd: ROOT,
+            report,
+            next: "Check the network and pip's settings, then run the same command again; it goes on where it stopped.",
+          });
+        }
+      }),
+    );
+  // torch by itself, first: a call that asks for more resolves to another, far larger build of it.
+  await install(`Installing ${TORCH} (some hundred megabytes)`, "torch", "", [pip(TORCH)]);
+  const project = fs.readFileSync(path.join(ROOT, "pyproject.toml"), "utf8");
+  await install("Installing irscope", "start", project, [pip("-e", "."), pip("numpy")]);
+  if (profile === "test") {
+    await install("Installing the test tools", "test", project, [pip("-e", ".[dev]"), pip("transformers==5.23.0")]);
+  }
+}
+
+/** The npm packages of package-lock.json. */
+export async function ensureNodeModules() {
+  if (Number(process.versions.node.split(".")[0]) < OLDEST_NODE) {
+    throw new Failure(`Node ${process.versions.node} is too old.`, `Install Node ${OLDEST_NODE} or newer.`);
+  }
+  const lock = hashOfFiles("package-lock.json");
+  await once(path.join(ROOT, "node_modules", ".irscope-lock"), lock, () =>
+    step("Installing npm packages", async (report) => {
+      await execute("npm", ["ci", "--no-audit", "--no-fund"], {
+        cwd: ROOT,
+        env: plainNpmEnvironment(),
+        report,
+        next: "Check the network and npm's registry setting, then run the same command again.",
+      });
+    }),
+  );
+}
+
+/** Inductor's CPU code needs a C++ compiler. */
+export function ensureCompiler() {
+  if (["g++", "clang++", "c++"].every((name) => which(process.env["CXX"] ?? name) === undefined)) {
+    throw new Failure("No C++ compiler was found, and torch.compile needs one.", "On Debian and Ubuntu: apt-get install g++");
+  }
+}
+
+/** A VS Code that runs in a browser, built once into the cache folder. @returns {Promise<CodeServer>} */
+export async function ensureCodeServer() {
+  const home = path.join(CACHE, `code-server-${CODE_SERVER}`);
+  const found = codeServerIn(home);
+  if (fs.existsSync(found.node) && fs.existsSync(found.entry)) {
+    return found;
+  }
+  await ensureAptPackages([
+    ["libkrb5-dev", () => fs.existsSync("/usr/include/gssapi/gssapi.h")],
+    ["make", () => which("make") !== undefined],
+    ["g++", () => which("g++") !== undefined],
+    ["python3", () => which("python3") !== undefined],
+  ]);
+  await step(`Building code-server ${CODE_SERVER} in ${CACHE} (a few minutes, once)`, async (report) => {
+    const partial = `${home}.partial-${process.pid}`;
+    fs.rmSync(partial, { recursive: true, force: true });
+    fs.mkdirSync(partial, { recursive: true });
+    fs.writeFileSync(path.join(partial, "package.json"), '{"private": true}\n');
+    try {
+      const npm = ["install", "--no-audit", "--no-fund", "--prefix", partial];
+      const next = "Check the network and the last lines above, then run the same command again.";
+      const env = plainNpmEnvironment();
+      await execute("npm", [...npm, `${nodePackage()}@${CODE_SERVER_NODE}`], { cwd: partial, env, report, next });
+      const node = path.join(partial, "node_modules", nodePackage());
+      const withNode = { ...env, PATH: `${path.join(node, "bin")}${path.delimiter}${env["PATH"]}`, npm_config_nodedir: node };
+      await execute("npm", [...npm, `code-server@${CODE_SERVER}`], { cwd: partial, env: withNode, report, next });
+      fs.rmSync(home, { recursive: true, force: true });
+      fs.renameSync(partial, home);
+    } finally {
+      fs.rmSync(partial, { recursive: true, force: true });
+    }
+  });
+  return found;
+}
+
+/** @typedef {{node: string, entry: string}} CodeServer */
+
+/** @param {string} home @returns {CodeServer} */
+function codeServerIn(home) {
+  const modules = path.join(home, "node_modules");
+  return {
+    node: path.join(modules, nodePackage(), "bin", "node"),
+    entry: path.join(modules, "code-server", "out", "node", "entry.js"),
+  };
+}
+
+function nodePackage() {
+  return `node-linux-${process.arch}`;
+}
+
+/** A browser for the tests. @returns {Promise<string>} its path */
+export async function ensureChromium() {
+  const found = () =>
+    process.env["CHROMIUM"] ?? ["chromium", "chromium-browser", "google-chrome"].map(which).find((each) => each !== undefined);
+  await ensureAptPackages([["chromium", () => found() !== undefined]]);
+  const chromium = found();
+  if (chromium === undefined) {
+    throw new Failure("No Chromium was found.", "Install Chromium or Chrome, or name it: CHROMIUM=/path npm test");
+  }
+  return chromium;
+}
+
+/**
+ * Installs Debian packages where that is possible, else says which ones to install.
+ * @param {[name: string, isThere: () => boolean][]} packages
+ */
+async function ensureAptPackages(packages) {
+  const missing = packages.filter(([, isThere]) => !isThere()).map(([name]) => name);
+  if (missing.length === 0) {
+    return;
+  }
+  const install = ["apt-get", "install", "-y", "--no-install-recommends", ...missing];
+  const next = `Run: sudo ${install.join(" ")}`;
+  const isRoot = process.getuid?.() === 0;
+  const prefix = isRoot ? [] : ["sudo", "-n"];
+  if (which("apt-get") === undefined || (!isRoot && !(which("sudo") !== undefined && succeeds("sudo", ["-n", "true"])))) {
+    throw new Failure(`Missing system packages: ${missing.join(", ")}.`, next);
+  }
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  const apt = (/** @type {string[]} */ command, /** @type {(line: string) => void} */ report) => {
+    const [program = "", ...args] = [...prefix, ...command];
+    return execute(program, args, { env, report, next });
+  };
+  await step(`Installing ${missing.join(", ")} with apt`, async (report) => {
+    await apt(["apt-get", "update"], report).catch(() => undefined); // The lists at hand may do.
+    await apt(install, report);
+  });
+}
+
+/** A Python that is new enough and can make virtual environments. */
+function findPython() {
+  const asked = process.env["PYTHON"];
+  const names = asked !== undefined ? [asked] : ["python3", "python3.13", "python3.12", "python3.11", "python3.10", "python"];
+  let tooOld = "";
+  for (const name of names) {
+    const python = path.isAbsolute(name) ? name : which(name);
+    if (python === undefined) {
+      continue;
+    }
+    const [major = 0, minor = 0] = versionOf(python);
+    if (major < (OLDEST_PYTHON[0] ?? 0) || (major === OLDEST_PYTHON[0] && minor < (OLDEST_PYTHON[1] ?? 0))) {
+      tooOld ||= `${python} is ${major}.${minor}`;
+      continue;
+    }
+    if (!succeeds(python, ["-c", "import venv, ensurepip"])) {
+      throw new Failure(
+        `${python} cannot make virtual environments: its venv module is missing.`,
+        `On Debian and Ubuntu: apt-get install python${major}.${minor}-venv`,
+      );
+    }
+    return python;
+  }
+  const wanted = OLDEST_PYTHON.join(".");
+  throw new Failure(
+    tooOld === "" ? "No Python was found." : `Python ${wanted} or newer is needed; ${tooOld}.`,
+    `Install Python ${wanted} or newer, or name one: PYTHON=/path npm start`,
+  );
+}
+
+/** @param {string} python */
+function versionOf(python) {
+  try {
+    const text = execFileSync(python, ["-c", "import sys; print(sys.version_info[0], sys.version_info[1])"], { encoding: "utf8" });
+    return text.trim().split(" ").map(Number);
+  } catch {
+    return [];
+  }
+}
+
+/** @param {string} command @param {string[]} args */
+function succeeds(command, args) {
+  return spawnSync(command, args, { stdio: "ignore" }).status === 0;
+}
+
+/** What `npm run` sets for its scripts must not steer another npm in another folder. */
+function plainNpmEnvironment() {
+  const dropped = /^npm_(package|lifecycle|command|execpath|node_execpath|config_(local_prefix|global_prefix|prefix|node_gyp|noproxy))/;
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !dropped.test(name) && name !== "INIT_CWD"));
+}

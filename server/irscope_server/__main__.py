@@ -1,0 +1,46 @@
+"""The command ``irscope-server``: a language server on standard input and output."""
+
+from __future__ import annotations
+
+import gc
+import sys
+
+_HELP = """\
+usage: irscope-server [--help] [--version]
+
+Language server of irscope: shows what torch.compile did to a Python script.
+It speaks the Language Server Protocol on standard input and output; an editor starts it.
+
+  --help     show this text and exit
+  --version  show the version and exit
+  --stdio    what it does anyway; accepted because clients pass it
+
+Settings come from the client (section "irscope"): python, storePath, run.onSave, run.budgetSeconds, run.args,
+run.cwd, run.env. How to set up an editor: docs/other-editors.md.
+"""
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Serves until the client says goodbye or standard input ends; ends the process."""
+    arguments = [argument for argument in (sys.argv[1:] if argv is None else argv) if argument != "--stdio"]
+    if "--help" in arguments or "-h" in arguments:
+        print(_HELP, end="")
+        sys.exit(0)
+    if "--version" in arguments:
+        from irscope import __version__
+
+        print(f"irscope-server {__version__}")
+        sys.exit(0)
+    if arguments:
+        print(f"irscope-server: what is {arguments[0]}? --help shows what there is.", file=sys.stderr)
+        sys.exit(2)
+    gc.disable()  # while the protocol's five hundred classes are made: nothing of it is garbage, and it takes half a second
+    from irscope_server.serve import serve_stdio
+
+    gc.freeze()
+    gc.enable()
+    serve_stdio()
+
+
+if __name__ == "__main__":
+    main()

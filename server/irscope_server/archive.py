@@ -1,0 +1,85 @@
+"""Reads the run store off the event loop, in one thread that owns the connection."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+from irscope.protocol import Lane, OutcomeKind, Report, RunSummary
+from irscope.store import Store
+
+T = TypeVar("T")
+
+_RAN = frozenset({OutcomeKind.COMPLETED, OutcomeKind.SCRIPT_ERROR, OutcomeKind.BUDGET})
+"""Outcomes of runs that say something about the script and would say it again."""
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run as the store has it."""
+
+    report: Report
+    lane: Lane
+    source: str
+    """Digest of the script's text."""
+
+
+class Archive:
+    """The run store as the server reads it.
+
+    Parameters
+    ----------
+    path
+        The store's file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="irscope-store")
+        self._store: Store | None = None
+        self._reports: OrderedDict[str, Report] = OrderedDict()
+
+    async def ask(self, question: Callable[[Store], T]) -> T:
+        """Calls a function with the open store, in the store's thread.  Raises what it raises, and StoreError."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._answer, question)
+
+    def _answer(self, question: Callable[[Store], T]) -> T:
+        if self._store is None:
+            self._store = Store(self.path)
+        return question(self._store)
+
+    async def report(self, run: str) -> Report:
+        """A run's report; the last few that were asked for are kept once the run has ended."""
+        if known := self._reports.get(run):
+            self._reports.move_to_end(run)
+            return known
+        report = await self.ask(lambda store: store.report(run))
+        if report.outcome.kind is not OutcomeKind.CANCELLED:  # which is also what a run that goes on looks like
+            self._reports[run] = report
+            while len(self._reports) > 8:
+                self._reports.popitem(last=False)
+        return report
+
+    async def runs(self, limit: int, script: str | None) -> list[RunSummary]:
+        return await self.ask(lambda store: store.runs(limit, script))
+
+    async def newest(self, script: str, lane: Lane | None = None, source: str | None = None) -> StoredRun | None:
+        """The newest run of a script that ran; of that lane and with that text, where they are named."""
+
+        def find(store: Store) -> StoredRun | None:
+            for run in store.runs(50, script):
+                if run.outcome is None or run.outcome.kind not in _RAN or lane not in (None, run.lane):
+                    continue
+                digest = store.source_of(run.run)
+                if source in (None, digest):
+                    return StoredRun(store.report(run.run), run.lane, digest)
+            return None
+
+        return await self.ask(find)
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=False, cancel_futures=True)

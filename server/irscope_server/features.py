@@ -1,0 +1,175 @@
+"""Which message goes to which room."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from irscope.store import StoreError
+from lsprotocol import types
+
+from irscope_server import requests, wire
+from irscope_server.archive import Archive
+from irscope_server.hovers import hover_at
+from irscope_server.lenses import lenses_of
+from irscope_server.messages import Encoded, RequestFailed
+from irscope_server.runs import Execute
+from irscope_server.server import IrscopeServer
+from irscope_server.settings import SECTION
+
+
+def make_server(execute: Execute | None = None) -> IrscopeServer:
+    """A server with all its features."""
+    server = IrscopeServer(execute)
+    for method, handler in _FEATURES.items():
+        server.feature(method, _OPTIONS.get(method))(handler)
+    server.command("irscope.server.run")(_run_command)
+    server.command("irscope.server.cancel")(_cancel_command)
+    return server
+
+
+def _initialize(ls: IrscopeServer, params: types.InitializeParams) -> None:
+    ls.options = params.initialization_options
+    if isinstance(ls.options, dict):
+        ls.trusted = ls.options.get("trusted", True) is not False
+    ls.settings = ls.read_options(ls.options)
+    ls.archive = Archive(ls.settings.store)
+
+
+async def _initialized(ls: IrscopeServer, params: types.InitializedParams) -> None:
+    workspace = ls.client_capabilities.workspace
+    if workspace and workspace.did_change_configuration and workspace.did_change_configuration.dynamic_registration:
+        method = types.WORKSPACE_DID_CHANGE_CONFIGURATION
+        options = types.DidChangeConfigurationRegistrationOptions(section=SECTION)
+        registration = types.Registration("irscope-configuration", method, options)
+        ls.in_background(ls.client_register_capability_async(types.RegistrationParams([registration])))
+    await ls.load_settings()
+    ls.activity.tell_state()
+
+
+async def _did_change_configuration(ls: IrscopeServer, params: types.DidChangeConfigurationParams) -> None:
+    given = params.settings.get(SECTION) if isinstance(params.settings, dict) else None
+    await ls.load_settings(given)
+
+
+def _did_open(ls: IrscopeServer, params: types.DidOpenTextDocumentParams) -> None:
+    document = params.text_document
+    path = ls.path_of(document.uri)
+    if path is not None and (document.language_id == "python" or path.endswith((".py", ".pyw"))):
+        ls.remember_open(document.uri, path)
+        ls.activity.opened(document.uri, path)
+
+
+def _did_change(ls: IrscopeServer, params: types.DidChangeTextDocumentParams) -> None:
+    ls.activity.changed()
+
+
+def _did_save(ls: IrscopeServer, params: types.DidSaveTextDocumentParams) -> None:
+    path = ls.path_of(params.text_document.uri)
+    if path is not None and ls.is_open(path):
+        ls.activity.saved(params.text_document.uri, path)
+
+
+def _did_close(ls: IrscopeServer, params: types.DidCloseTextDocumentParams) -> None:
+    path = ls.path_of(params.text_document.uri)
+    if path is not None and ls.is_open(path):
+        ls.remember_closed(path)
+        ls.activity.closed(path)
+
+
+def _code_lens(ls: IrscopeServer, params: types.CodeLensParams) -> list[types.CodeLens] | None:
+    path = ls.path_of(params.text_document.uri)
+    return lenses_of(ls, path, params.text_document.uri) if path else None
+
+
+def _hover(ls: IrscopeServer, params: types.HoverParams) -> types.Hover | None:
+    path = ls.path_of(params.text_document.uri)
+    return hover_at(ls, path, params.position) if path else None
+
+
+async def _document_diagnostic(
+    ls: IrscopeServer, params: types.DocumentDiagnosticParams
+) -> types.DocumentDiagnosticReport:
+    return await ls.publisher.document_report(params)
+
+
+async def _workspace_diagnostic(
+    ls: IrscopeServer, params: types.WorkspaceDiagnosticParams
+) -> types.WorkspaceDiagnosticReport:
+    return await ls.publisher.workspace_report(params)
+
+
+def _progress_cancel(ls: IrscopeServer, params: types.WorkDoneProgressCancelParams) -> None:
+    ls.activity.cancel_by_token(params.token)
+
+
+def _shutdown(ls: IrscopeServer, params: None) -> None:
+    for run in ls.runs.all():
+        run.cancel()
+
+
+def _trusted(ls: IrscopeServer, params: wire.TrustedParams) -> None:
+    ls.trusted = True
+    ls.activity.trusted()
+
+
+def _request(work: Callable[[IrscopeServer, Any], Any]) -> Callable[[IrscopeServer, Any], Awaitable[Any]]:
+    """A handler of one of irscope's own requests: what it gives as it goes over the wire, what it raises as an answer."""
+
+    async def handle(ls: IrscopeServer, params: Any) -> Any:
+        try:
+            result = work(ls, params)
+            if inspect.isawaitable(result):
+                result = await result
+        except (LookupError, ValueError, StoreError) as error:
+            raise RequestFailed(str(error.args[0] if error.args else error)) from None
+        return result if isinstance(result, Encoded) else wire.to_wire(result)
+
+    return handle
+
+
+def _text_document_content(ls: IrscopeServer, params: types.TextDocumentContentParams) -> Awaitable[Any]:
+    return requests.text_of_document(ls, wire.UriParams(params.uri))
+
+
+async def _run_command(ls: IrscopeServer, params: dict[str, Any]) -> Any:
+    return await _request(lambda ls, params: requests.run(ls, wire.from_wire(wire.RunParams, params)))(ls, params)
+
+
+async def _cancel_command(ls: IrscopeServer, params: dict[str, Any]) -> Any:
+    return await _request(lambda ls, params: requests.cancel(ls, wire.from_wire(wire.UriParams, params)))(ls, params)
+
+
+_FEATURES: dict[str, Any] = {
+    types.INITIALIZE: _initialize,
+    types.INITIALIZED: _initialized,
+    types.SHUTDOWN: _shutdown,
+    types.WORKSPACE_DID_CHANGE_CONFIGURATION: _did_change_configuration,
+    types.TEXT_DOCUMENT_DID_OPEN: _did_open,
+    types.TEXT_DOCUMENT_DID_CHANGE: _did_change,
+    types.TEXT_DOCUMENT_DID_SAVE: _did_save,
+    types.TEXT_DOCUMENT_DID_CLOSE: _did_close,
+    types.TEXT_DOCUMENT_CODE_LENS: _code_lens,
+    types.TEXT_DOCUMENT_HOVER: _hover,
+    types.TEXT_DOCUMENT_DIAGNOSTIC: _document_diagnostic,
+    types.WORKSPACE_DIAGNOSTIC: _workspace_diagnostic,
+    types.WORKSPACE_TEXT_DOCUMENT_CONTENT: _request(_text_document_content),
+    types.WINDOW_WORK_DONE_PROGRESS_CANCEL: _progress_cancel,
+    "irscope/trusted": _trusted,
+    "irscope/runs": _request(requests.runs),
+    "irscope/report": _request(requests.report),
+    "irscope/run": _request(requests.run),
+    "irscope/cancel": _request(requests.cancel),
+    "irscope/kernelsAt": _request(requests.kernels_at),
+    "irscope/stagesOf": _request(requests.stages),
+    "irscope/graph": _request(requests.graph),
+    "irscope/document": _request(requests.text_of_document),
+}
+
+_OPTIONS: dict[str, Any] = {
+    types.TEXT_DOCUMENT_CODE_LENS: types.CodeLensOptions(resolve_provider=False),
+    types.TEXT_DOCUMENT_DIAGNOSTIC: types.DiagnosticOptions(
+        inter_file_dependencies=True, workspace_diagnostics=True, identifier="irscope"
+    ),
+}

@@ -1,0 +1,78 @@
+"""The line over a compiled function: ``2 graphs · 1 break · 3 recompiles · 5 kernels · 1.8 s``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from irscope.protocol import Compile
+from lsprotocol import types
+
+from irscope_server import words
+from irscope_server.functions import outline_of
+from irscope_server.results import frame_of, is_recompile
+from irscope_server.texts import to_units
+from irscope_server.views import PlacedFunction
+
+if TYPE_CHECKING:
+    from irscope_server.server import IrscopeServer
+
+COMMAND = "irscope.showRun"
+"""Of the client; one that does not know it loses nothing but the click."""
+
+
+def lenses_of(server: IrscopeServer, path: str, uri: str) -> list[types.CodeLens]:
+    """The lenses of a document.
+
+    They stand above a function's first decorator, where a reader looks for what is said about the function.
+    While the document's script runs they say so, above every function that was compiled before or that the text
+    itself hands to ``torch.compile``.
+    """
+    lines = server.texts.lines(path)
+    functions = server.views.functions(path)
+    run = server.runs.current(path)
+    if run is not None:
+        places = {function.first_line for function in functions}
+        outline = outline_of("\n".join(lines))
+        places |= {function.first_line - 1 for function in outline.marked()} if outline else set()
+        if not places and outline and outline.compile_calls:
+            places = {outline.compile_calls[0] - 1}
+        titled = [(line, "running…", run.live.run) for line in sorted(places)]
+    else:
+        titled = [(function.first_line, lens_title(function), function.ended.run) for function in functions]
+    lenses = []
+    for line, title, name in titled:
+        text = lines[line] if line < len(lines) else ""
+        start = len(text) - len(text.lstrip())
+        end = to_units(text, len(text), server.encoding)
+        command = types.Command(title, COMMAND, arguments=[{"run": name, "uri": uri, "line": line}])
+        lenses.append(types.CodeLens(types.Range(types.Position(line, start), types.Position(line, end)), command))
+    return lenses
+
+
+def lens_title(function: PlacedFunction) -> str:
+    """Counts of a compiled function; what is zero is left out, but for the graphs."""
+    compiles = function.compiles
+    ids = {compile.id for compile in compiles}
+    breaks = sum(
+        1 for f in function.ended.report.findings if f.kind == "graph-break" and not ids.isdisjoint(f.compiles)
+    )
+    recompiles = sum(1 for compile in compiles if is_recompile(compile))
+    parts = [words.count(graph_count(compiles), "graph")]
+    parts += [words.count(breaks, "break")] if breaks else []
+    parts += [words.count(recompiles, "recompile")] if recompiles else []
+    parts += [words.count(len(function.kernels), "kernel")] if function.kernels else []
+    time = words.seconds(sum(compile.seconds for compile in compiles))
+    parts += [time] if time else []
+    title = " · ".join(parts)
+    return f"compiled in other files: {title}" if function.elsewhere else title
+
+
+def graph_count(compiles: tuple[Compile, ...]) -> int:
+    """Distinct frames that gave a graph: a recompilation of a frame is no further graph, a resume function is."""
+    return len(
+        {
+            frame_of(compile)
+            for compile in compiles
+            if compile.graph_ops > 0 or any(stage.name == "dynamo-graph" for stage in compile.stages)
+        }
+    )

@@ -1,0 +1,60 @@
+"""A run as a progress in the client's window, which can cancel it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+if TYPE_CHECKING:
+    from irscope_server.server import IrscopeServer
+
+log = logging.getLogger(__name__)
+
+_PAUSE = 0.1
+"""Seconds between two reports; more would only flicker."""
+
+
+class RunProgress:
+    """One progress: shown once the client has agreed to its token, never waited for by the run."""
+
+    def __init__(self, server: IrscopeServer, title: str) -> None:
+        self.token = f"irscope-{uuid.uuid4()}"
+        self._server = server
+        self._title = title
+        self._text = ""
+        self._end: str | None = None
+        self._news = asyncio.Event()
+        self._task = asyncio.ensure_future(self._show())
+
+    def report(self, text: str) -> None:
+        self._text = text
+        self._news.set()
+
+    def end(self, text: str) -> None:
+        self._end = text
+        self._news.set()
+
+    async def _show(self) -> None:
+        server = self._server
+        try:
+            await server.window_work_done_progress_create_async(types.WorkDoneProgressCreateParams(self.token))
+        except Exception as error:  # noqa: BLE001  whatever the client says, it gets no progress and the run goes on
+            log.debug("The client refused a progress: %s", error)
+            return
+        self._send(types.WorkDoneProgressBegin(self._title, cancellable=True, message=self._text or None))
+        while self._end is None:
+            await self._news.wait()
+            self._news.clear()
+            if self._end is None:
+                self._send(types.WorkDoneProgressReport(message=self._text, cancellable=True))
+                await asyncio.sleep(_PAUSE)
+        self._send(types.WorkDoneProgressEnd(message=self._end))
+
+    def _send(
+        self, value: types.WorkDoneProgressBegin | types.WorkDoneProgressReport | types.WorkDoneProgressEnd
+    ) -> None:
+        self._server.progress(types.ProgressParams(self.token, value))

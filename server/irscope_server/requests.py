@@ -1,0 +1,243 @@
+"""irscope's own requests: runs, kernels at a line, stages, graphs, documents."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import warnings
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from irscope.graphs import parse_graph
+from irscope.protocol import Kernel, Lane, Report
+from irscope.source import digest_of
+from irscope.store import Store
+
+from irscope_server import words
+from irscope_server.documents import document
+from irscope_server.graph_dot import graph_result
+from irscope_server.messages import Encoded
+from irscope_server.results import Ended, Live
+from irscope_server.runs import Run, with_texts
+from irscope_server.texts import file_key
+from irscope_server.tree import kernel_items, run_item, run_tree, stage_named, stages_of
+from irscope_server.wire import (
+    CancelResult,
+    DocumentResult,
+    GraphParams,
+    KernelItem,
+    KernelsAtParams,
+    KernelsResult,
+    ReportParams,
+    RunParams,
+    RunResult,
+    RunsParams,
+    RunsResult,
+    RunTree,
+    StagesOfParams,
+    StagesResult,
+    UriParams,
+    to_wire,
+)
+
+if TYPE_CHECKING:
+    from irscope_server.server import IrscopeServer
+
+_NOT_A_FILE = "This document is not a file, so nothing can be run for it."
+_OUTDATED = "This is from a run of an earlier version of the text."
+
+
+async def runs(server: IrscopeServer, params: RunsParams) -> RunsResult:
+    path = server.path_of(params.uri) if params.uri else None
+    if params.uri and path is None:
+        return RunsResult(())
+    summaries = await server.archive.runs(max(1, min(params.limit, 1000)), path)
+    return RunsResult(tuple(run_item(summary, server.uri_of) for summary in summaries))
+
+
+async def report(server: IrscopeServer, params: ReportParams) -> RunTree:
+    """Raises LookupError where there is no such run."""
+
+    def read(store: Store) -> RunTree:
+        report = store.report(params.run)
+        summary = next(s for s in store.runs(-1, report.script) if s.run == params.run)
+        return run_tree(summary, report, server.uri_of, lambda stage: _text(store, params.run, stage))
+
+    return await server.archive.ask(read)
+
+
+async def run(server: IrscopeServer, params: RunParams) -> RunResult:
+    path = server.path_of(params.uri)
+    if path is None:
+        return RunResult(None, "environment-error", _NOT_A_FILE)
+    if not server.trusted:
+        return RunResult(None, "environment-error", "The workspace is not trusted, so nothing is run.")
+    ended = await _wait(await server.activity.start(params.uri, path, params.lane), started_here=True)
+    outcome = ended.report.outcome
+    return RunResult(ended.run or None, outcome.kind.value, outcome.message)
+
+
+def cancel(server: IrscopeServer, params: UriParams) -> CancelResult:
+    path = server.path_of(params.uri)
+    return CancelResult(path is not None and server.runs.cancel(path))
+
+
+async def kernels_at(server: IrscopeServer, params: KernelsAtParams) -> KernelsResult:
+    """The kernels of the line; where it has none of its own, those of the statement that it belongs to.
+
+    On the first line of a compound statement (``def``, ``for``, ``with``) that is all of its body.
+    """
+    path = server.path_of(params.uri)
+    if path is None:
+        return KernelsResult(None, (), _NOT_A_FILE)
+    deep, reason = await deep_run(server, params.uri, path, params.run)
+    if deep is None:
+        return KernelsResult(None, (), reason)
+    lines = server.texts.lines(path)
+    line_map = server.views.line_map(deep.texts.get(file_key(path)), lines)
+    by_line: dict[int, list[Kernel]] = {}
+    for kernel in deep.report.kernels:
+        here = (line_map.exact(origin.line - 1) for origin in kernel.origins if file_key(origin.file) == file_key(path))
+        for line in {line for line in here if line is not None}:
+            by_line.setdefault(line, []).append(kernel)
+    found = by_line.get(params.line, [])
+    if not found:
+        first, last = statement_around("\n".join(lines), params.line)
+        found = [kernel for line in range(first, last + 1) for kernel in by_line.get(line, ())]
+    kernels = tuple({(kernel.stage, kernel.name): kernel for kernel in found}.values())
+    items = await _items(server, deep.report, kernels)
+    return KernelsResult(deep.run, items, reason if items else _why_none(deep, by_line, reason))
+
+
+async def stages(server: IrscopeServer, params: StagesOfParams) -> StagesResult:
+    path = server.path_of(params.uri)
+    if path is None:
+        return StagesResult(None, (), _NOT_A_FILE)
+    deep, reason = await deep_run(server, params.uri, path, params.run)
+    if deep is None:
+        return StagesResult(None, (), reason)
+    found = stages_of(deep.report)
+    if not found and not reason:
+        reason = f"The run has no stages. {deep.report.outcome.message}".strip()
+    return StagesResult(deep.run or None, found, reason)
+
+
+async def graph(server: IrscopeServer, params: GraphParams) -> Encoded:
+    """Raises LookupError for an unknown run or stage, ValueError for a stage that is no graph."""
+    report = await server.archive.report(params.run)
+    compile, stage = stage_named(report, params.stage)
+    text = await server.archive.ask(lambda store: store.stage_text(params.run, stage.id))
+    title = f"{words.stage_title(stage)} of {compile.function} ({compile.id})"
+
+    def draw() -> Encoded:
+        picture = graph_result(title, parse_graph(text), params.run, stage.id, stage.language, server.uri_of)
+        return Encoded(json.dumps(to_wire(picture)))
+
+    return await asyncio.to_thread(draw)
+
+
+async def text_of_document(server: IrscopeServer, params: UriParams) -> DocumentResult:
+    return await document(server.archive, params.uri)
+
+
+# --- the deep run that belongs to a document --------------------------------------------------------------------------
+
+
+async def deep_run(server: IrscopeServer, uri: str, path: str, may_run: bool) -> tuple[Ended | None, str]:
+    """The deep run that tells of a file, and what has to be said about it.
+
+    Of the text as it is now: this session's, the store's, then that of another script that uses this file; failing
+    these a new one is run if that is wanted, else the newest of an earlier text is taken.
+    """
+    lines = server.texts.lines(path)
+    source = digest_of("\n".join(lines))
+    mine = server.results.deep(path)
+    if mine is not None and mine.source == source:
+        return mine, ""
+    stored = await server.archive.newest(path, Lane.DEEP, source)
+    if stored is not None:
+        live = Live(path, Lane.DEEP, source, {file_key(path): lines}, stored.report.run)
+        ended = await asyncio.to_thread(with_texts, live, stored.report)
+        server.results.remember_deep(ended)
+        server.activity.results_changed()
+        return ended, ""
+    others = [ended for ended in server.results.deep_runs_touching(path) if file_key(ended.script) != file_key(path)]
+    for ended in others:
+        if list(ended.texts[file_key(path)]) == list(lines):
+            return ended, ""
+    if may_run:
+        return await _run_deep(server, uri, path, source)
+    if mine is not None:
+        return mine, _OUTDATED
+    if others:
+        return others[0], _OUTDATED
+    older = await server.archive.newest(path, Lane.DEEP)
+    if older is not None:
+        return Ended(path, Lane.DEEP, older.source, older.report, {}), _OUTDATED
+    return None, "There is no deep run of this file yet."
+
+
+async def _run_deep(server: IrscopeServer, uri: str, path: str, source: str) -> tuple[Ended | None, str]:
+    if not server.trusted:
+        return None, "The workspace is not trusted, so nothing is run."
+    running = server.runs.current(path)
+    if running is not None and running.live.lane is Lane.DEEP and running.live.source == source:
+        ended = await _wait(running, started_here=False)
+    else:
+        ended = await _wait(await server.activity.start(uri, path, Lane.DEEP), started_here=True)
+    if not ended.report.compiles:
+        return (ended if ended.run else None), ended.report.outcome.message
+    return ended, ""
+
+
+async def _wait(run: Run, started_here: bool) -> Ended:
+    """The end of a run.  A request that is cancelled while it waits takes the run that it started with it."""
+    try:
+        return await asyncio.shield(run.done)
+    except asyncio.CancelledError:
+        if started_here:
+            run.cancel()
+        raise
+
+
+async def _items(server: IrscopeServer, report: Report, kernels: Iterable[Kernel]) -> tuple[KernelItem, ...]:
+    return await server.archive.ask(
+        lambda store: kernel_items(report, kernels, server.uri_of, lambda stage: _text(store, report.run, stage))
+    )
+
+
+def _text(store: Store, run: str, stage: str) -> str:
+    try:
+        return store.stage_text(run, stage)
+    except LookupError:
+        return ""
+
+
+def _why_none(deep: Ended, by_line: dict[int, list[Kernel]], reason: str) -> str:
+    if not deep.report.kernels:
+        parts = ["The run generated no kernels.", deep.report.outcome.message]
+    elif by_line:
+        shown = ", ".join(str(line + 1) for line in sorted(by_line)[:12])
+        parts = [f"No kernel came from this line. Lines with kernels: {shown}{', …' if len(by_line) > 12 else ''}."]
+    else:
+        parts = ["No kernel came from this file."]
+    return " ".join(dict.fromkeys(part for part in [*parts, reason] if part))
+
+
+def statement_around(text: str, line: int) -> tuple[int, int]:
+    """First and last line (0-based) of the innermost statement that a line belongs to."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return line, line
+    best = (line, line)
+    size: float = float("inf")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt) and node.lineno <= line + 1 <= (node.end_lineno or node.lineno):
+            lines = (node.end_lineno or node.lineno) - node.lineno
+            if lines <= size:
+                best, size = (node.lineno - 1, (node.end_lineno or node.lineno) - 1), lines
+    return best

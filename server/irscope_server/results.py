@@ -1,0 +1,217 @@
+"""What the runs of this session found, in memory: the one source of diagnostics, lenses and hovers.
+
+A script has its newest run, its newest deep run and perhaps a run that goes on.  Each remembers the texts it ran
+with, so that what it found can be placed in the text as it is now.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from irscope.protocol import Compile, Finding, Kernel, Lane, Outcome, OutcomeKind, Report
+
+from irscope_server.texts import file_key
+
+_SEEN_BY_FAST = frozenset(
+    {
+        "graph-break",
+        "recompilation",
+        "guard-failure",
+        "specialization",
+        "recompile-limit",
+        "skipped-frame",
+        "compile-error",
+    }
+)
+"""Kinds of findings of which a fast run tells all: a newer fast run takes the place of an older deep one's."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run that ended."""
+
+    script: str
+    lane: Lane
+    source: str
+    """Digest of the script's text as it ran."""
+    report: Report
+    texts: Mapping[str, Sequence[str]]
+    """Lines of the files it tells of, by `file_key`, as they were when it ran."""
+
+    @property
+    def run(self) -> str:
+        return self.report.run
+
+
+@dataclass
+class Live:
+    """A run that goes on, with what it has found so far."""
+
+    script: str
+    lane: Lane
+    source: str
+    texts: Mapping[str, Sequence[str]]
+    run: str = ""
+    findings: dict[tuple[object, ...], Finding] = field(default_factory=dict)
+
+    def add(self, finding: Finding) -> None:
+        self.findings[finding.cause] = finding
+
+
+@dataclass(frozen=True)
+class Found:
+    """A finding with the run and the text that it comes from."""
+
+    finding: Finding
+    run: str
+    lines: Sequence[str] | None
+    """The file's lines when it ran; nothing where they are not known (then they are taken to be as now)."""
+
+
+@dataclass
+class _Script:
+    newest: Ended | None = None
+    deep: Ended | None = None
+    live: Live | None = None
+
+
+class Results:
+    """Everything known, by script.  ``revision`` grows with each change."""
+
+    def __init__(self) -> None:
+        self.revision = 0
+        self._scripts: dict[str, _Script] = {}
+
+    def begin(self, live: Live) -> None:
+        """A run began; what the one before found stays until this one ends."""
+        self._of(live.script).live = live
+        self.revision += 1
+
+    def add_finding(self, live: Live, finding: Finding) -> None:
+        live.add(finding)
+        self.revision += 1
+
+    def end(self, live: Live | None, ended: Ended | None) -> None:
+        """A run ended; what it found takes the place of what was known.
+
+        One that was cancelled has told only a part and replaces nothing, unless there was nothing.
+        """
+        if live is not None and (script := self._of(live.script)).live is live:
+            script.live = None
+        if ended is not None:
+            script = self._of(ended.script)
+            if ended.report.outcome.kind is not OutcomeKind.CANCELLED or script.newest is None:
+                script.newest = ended
+                if ended.lane is Lane.DEEP:
+                    script.deep = ended
+        self.revision += 1
+
+    def remember_deep(self, ended: Ended) -> None:
+        """A deep run from the store, of the text as it is now: it brings kernels, and findings where there are none."""
+        script = self._of(ended.script)
+        script.deep = ended
+        script.newest = script.newest or ended
+        self.revision += 1
+
+    def forget(self, path: str) -> None:
+        """Drops what a script's runs found."""
+        if self._scripts.pop(file_key(path), None):
+            self.revision += 1
+
+    def is_running(self, path: str) -> bool:
+        script = self._scripts.get(file_key(path))
+        return script is not None and script.live is not None
+
+    def newest(self, path: str) -> Ended | None:
+        script = self._scripts.get(file_key(path))
+        return script.newest if script else None
+
+    def deep(self, path: str) -> Ended | None:
+        """The newest deep run of a script."""
+        script = self._scripts.get(file_key(path))
+        return script.deep if script else None
+
+    def runs_touching(self, path: str) -> list[Ended]:
+        """The newest runs that compiled something in a file: the file's own first, then other scripts', newest first."""
+        key = file_key(path)
+        own = self._scripts.get(key)
+        others = [s.newest for name, s in self._scripts.items() if name != key and s.newest]
+        others.sort(key=lambda ended: ended.run, reverse=True)
+        mine = [own.newest] if own and own.newest else []
+        return mine + [ended for ended in others if any(file_key(c.file) == key for c in ended.report.compiles)]
+
+    def deep_runs_touching(self, path: str) -> list[Ended]:
+        """The newest deep runs that may tell of a file's kernels: the file's own first."""
+        key = file_key(path)
+        own = self._scripts.get(key)
+        others = [s.deep for name, s in self._scripts.items() if name != key and s.deep]
+        others.sort(key=lambda ended: ended.run, reverse=True)
+        return ([own.deep] if own and own.deep else []) + [e for e in others if key in e.texts]
+
+    def files(self) -> set[str]:
+        """Paths (as `file_key`) of the files in which something was found."""
+        return {file_key(found.finding.file) for found in self._all()}
+
+    def findings_in(self, path: str) -> list[Found]:
+        """What the runs of all scripts found in a file; what a run found a moment ago before what an older one did."""
+        key = file_key(path)
+        return [found for found in self._all() if file_key(found.finding.file) == key]
+
+    def _all(self) -> Iterator[Found]:
+        for script in self._scripts.values():
+            if script.live:
+                for finding in script.live.findings.values():
+                    yield Found(finding, script.live.run, script.live.texts.get(file_key(finding.file)))
+            newest, deep = script.newest, script.deep
+            if newest:
+                yield from _found(newest, newest.report.findings)
+            if newest and deep and deep is not newest and deep.source == newest.source:
+                yield from _found(deep, (f for f in deep.report.findings if f.kind not in _SEEN_BY_FAST))
+
+    def _of(self, path: str) -> _Script:
+        return self._scripts.setdefault(file_key(path), _Script())
+
+
+def _found(ended: Ended, findings: Iterator[Finding] | Sequence[Finding]) -> Iterator[Found]:
+    for finding in findings:
+        yield Found(finding, ended.run, ended.texts.get(file_key(finding.file)))
+
+
+def files_of(report: Report) -> set[str]:
+    """Paths of the files that a report tells of."""
+    return {
+        report.script,
+        *(finding.file for finding in report.findings),
+        *(compile.file for compile in report.compiles),
+        *(origin.file for kernel in report.kernels for origin in kernel.origins),
+    }
+
+
+def with_findings(report: Report, extra: Sequence[Finding]) -> Report:
+    """The report with more findings, those about how the run ended."""
+    return dataclasses.replace(report, findings=(*report.findings, *extra)) if extra else report
+
+
+def empty_report(script: str, outcome: Outcome) -> Report:
+    """The report of a run that never came to be in the store."""
+    return Report(1, "", script, None, outcome, (), (), (), ())
+
+
+def kernels_by_compile(report: Report) -> dict[str, list[Kernel]]:
+    kernels: dict[str, list[Kernel]] = {}
+    for kernel in report.kernels:
+        kernels.setdefault(kernel.compile, []).append(kernel)
+    return kernels
+
+
+def is_recompile(compile: Compile) -> bool:
+    """``0/1`` is a recompilation of frame 0, ``0/0`` is its first compile."""
+    last = compile.id.rsplit("/", 1)[-1].strip("[]")
+    return last.isdigit() and int(last) > 0
+
+
+def frame_of(compile: Compile) -> str:
+    """The part of a compile's id that its recompilations share."""
+    return compile.id.rsplit("/", 1)[0]

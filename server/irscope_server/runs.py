@@ -1,0 +1,260 @@
+"""Runs of scripts: one at a time per document, each in a thread of its own, reported on the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from irscope.protocol import (
+    CompileSeen,
+    Finding,
+    FindingSeen,
+    Message,
+    Outcome,
+    OutcomeKind,
+    Progress,
+    Report,
+    ScriptEnded,
+    Started,
+)
+from irscope.source import digest_of
+from irscope.store import Store, StoreError
+
+from irscope_server.outcomes import findings_of
+from irscope_server.results import Ended, Live, empty_report, files_of, with_findings
+from irscope_server.texts import file_key, split_lines, text_on_disk
+
+if TYPE_CHECKING:
+    from irscope.driver import RunSpec
+
+log = logging.getLogger(__name__)
+
+_AUTOMATIC_AT_ONCE = 2
+"""An editor that opens twenty files starts no twenty interpreters with torch in them."""
+
+Execute = Callable[..., "tuple[str, Outcome]"]
+
+
+class Run:
+    """A run that was asked for.  Everything but `cancel` belongs to the event loop."""
+
+    def __init__(self, uri: str, live: Live, automatic: bool, spec: RunSpec) -> None:
+        self.uri = uri
+        self.live = live
+        self.automatic = automatic
+        self.spec = spec
+        self.asked_to_stop = threading.Event()
+        self.done: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
+        self.torch = ""
+
+    @property
+    def script(self) -> str:
+        return self.live.script
+
+    def cancel(self) -> None:
+        """Asks the run to stop; its end is reported as usual."""
+        self.asked_to_stop.set()
+
+
+class Listener(Protocol):
+    """Who wants to know how runs go; called on the event loop."""
+
+    def run_began(self, run: Run) -> None: ...
+
+    def run_named(self, run: Run) -> None:
+        """The store has it now: `run.live.run` is its id."""
+
+    def run_found(self, run: Run, seen: FindingSeen) -> None: ...
+
+    def run_compiled(self, run: Run, seen: CompileSeen) -> None: ...
+
+    def run_progressed(self, run: Run, text: str) -> None: ...
+
+    def run_printed(self, run: Run, stream: str, text: str) -> None: ...
+
+    def run_ended(self, run: Run, ended: Ended) -> None: ...
+
+
+class Runs:
+    """Starts, supersedes and cancels runs.
+
+    Parameters
+    ----------
+    listener
+        Told of everything that happens.
+    execute
+        `irscope.driver.execute`, which is imported with the first run; tests hand in another.
+    """
+
+    def __init__(self, listener: Listener, execute: Execute | None = None) -> None:
+        self._listener = listener
+        self._execute = execute
+        self._current: dict[str, Run] = {}
+        self._threads: set[threading.Thread] = set()
+        self._automatic = threading.BoundedSemaphore(_AUTOMATIC_AT_ONCE)
+        self._closed = False
+
+    def current(self, path: str) -> Run | None:
+        """The run of a script that goes on."""
+        return self._current.get(file_key(path))
+
+    def all(self) -> list[Run]:
+        return list(self._current.values())
+
+    def start(self, uri: str, spec: RunSpec, text: str, store_path: str, *, automatic: bool = False) -> Run:
+        """Runs a script; an older run of the same script is cancelled, and what it still tells goes unheard.
+
+        Parameters
+        ----------
+        text
+            The script's text as it runs: the overlay, else what is on disk.
+        automatic
+            Nobody asked for it, an open or a save did: it waits while others like it are running.
+        """
+        key = file_key(spec.script)
+        texts = {file_key(path): split_lines(overlay) for path, overlay in spec.overlays.items()}
+        texts[key] = split_lines(text)
+        run = Run(uri, Live(spec.script, spec.lane, digest_of(text), texts), automatic, spec)
+        older = self._current.get(key)
+        self._current[key] = run
+        if older is not None:
+            older.cancel()
+        self._listener.run_began(run)
+        loop = asyncio.get_running_loop()
+        thread = threading.Thread(
+            target=self._work, args=(run, store_path, loop), name=f"irscope-run-{len(self._threads)}", daemon=True
+        )
+        self._threads.add(thread)
+        thread.start()
+        return run
+
+    def cancel(self, path: str) -> bool:
+        """Stops the run of a script; says whether there was one."""
+        run = self.current(path)
+        if run is not None:
+            run.cancel()
+        return run is not None
+
+    def close(self, timeout: float = 3.0) -> None:
+        """Stops every run and waits until their processes are gone, at most for so many seconds."""
+        self._closed = True
+        for run in self._current.values():
+            run.cancel()
+        deadline = time.monotonic() + timeout
+        for thread in list(self._threads):
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    # --- in the run's thread ------------------------------------------------------------------------------------------
+
+    def _work(self, run: Run, store_path: str, loop: asyncio.AbstractEventLoop) -> None:
+        def tell(callback: Callable[..., None], *args: object) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the server is on its way out
+                loop.call_soon_threadsafe(callback, *args)
+
+        held = False
+        try:
+            while run.automatic and not held and not run.asked_to_stop.is_set():
+                held = self._automatic.acquire(timeout=0.05)
+            ended = self._run(run, store_path, tell)
+        finally:
+            if held:
+                self._automatic.release()
+        tell(self._ended, run, ended, threading.current_thread())
+
+    def _run(self, run: Run, store_path: str, tell: Callable[..., None]) -> Ended:
+        spec, live = run.spec, run.live
+        begun = time.monotonic()
+        if run.asked_to_stop.is_set():
+            return _ended_without_report(live, Outcome(OutcomeKind.CANCELLED, None, "Cancelled before it began.", 0.0))
+        try:
+            with Store(store_path) as store:
+                execute = self._execute or _driver()
+                name, outcome = execute(
+                    spec,
+                    store,
+                    on_start=lambda name: tell(self._named, run, name),
+                    on_message=lambda message: tell(self._heard, run, message),
+                    on_output=lambda stream, text: tell(self._printed, run, stream, text),
+                    cancel=run.asked_to_stop,
+                )
+                report = dataclasses.replace(store.report(name), outcome=outcome)
+        except (StoreError, OSError, LookupError) as error:
+            outcome = Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, str(error), time.monotonic() - begun)
+            return _ended_without_report(live, outcome)
+        except Exception as error:
+            log.exception("The run of %s failed inside irscope", spec.script)
+            outcome = Outcome(
+                OutcomeKind.CRASHED,
+                None,
+                f"irscope itself failed: {type(error).__name__}: {error}",
+                time.monotonic() - begun,
+            )
+            return _ended_without_report(live, outcome)
+        return with_texts(live, with_findings(report, _about_the_end(live, report.outcome)))
+
+    # --- on the event loop --------------------------------------------------------------------------------------------
+
+    def _is_current(self, run: Run) -> bool:
+        return not self._closed and self._current.get(file_key(run.script)) is run
+
+    def _named(self, run: Run, name: str) -> None:
+        run.live.run = name
+        if self._is_current(run):
+            self._listener.run_named(run)
+
+    def _heard(self, run: Run, message: Message) -> None:
+        if not self._is_current(run):
+            return
+        if isinstance(message, Started):
+            run.torch = message.torch
+        elif isinstance(message, FindingSeen):
+            self._listener.run_found(run, message)
+        elif isinstance(message, CompileSeen):
+            self._listener.run_compiled(run, message)
+        elif isinstance(message, Progress):
+            self._listener.run_progressed(run, message.text)
+        elif isinstance(message, ScriptEnded):
+            self._listener.run_progressed(run, "the script ended")
+
+    def _printed(self, run: Run, stream: str, text: str) -> None:
+        if self._is_current(run):
+            self._listener.run_printed(run, stream, text)
+
+    def _ended(self, run: Run, ended: Ended, thread: threading.Thread) -> None:
+        self._threads.discard(thread)
+        if self._current.get(file_key(run.script)) is run:
+            del self._current[file_key(run.script)]
+        if not self._closed:
+            self._listener.run_ended(run, ended)
+        if not run.done.done():
+            run.done.set_result(ended)
+
+
+def with_texts(live: Live, report: Report) -> Ended:
+    """An ended run with the texts of the files that it tells of; those that the run did not bring are read from disk."""
+    texts = dict(live.texts)
+    for file in files_of(report):
+        if file_key(file) not in texts and (text := text_on_disk(file)):
+            texts[file_key(file)] = split_lines(text)
+    return Ended(live.script, live.lane, live.source, report, texts)
+
+
+def _ended_without_report(live: Live, outcome: Outcome) -> Ended:
+    report = with_findings(empty_report(live.script, outcome), _about_the_end(live, outcome))
+    return Ended(live.script, live.lane, live.source, report, live.texts)
+
+
+def _about_the_end(live: Live, outcome: Outcome) -> list[Finding]:
+    return findings_of(outcome, live.script, live.texts.get(file_key(live.script), ()))
+
+
+def _driver() -> Execute:
+    from irscope.driver import execute
+
+    return execute

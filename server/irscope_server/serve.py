@@ -1,0 +1,97 @@
+"""Runs the server on this process's standard input and output, and ends the process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+from typing import BinaryIO
+
+from lsprotocol import types
+
+from irscope_server.features import make_server
+from irscope_server.runs import Execute
+from irscope_server.server import IrscopeServer
+from irscope_server.transport import Writer, read_forever
+
+
+def serve_stdio(execute: Execute | None = None) -> None:
+    """Serves until ``exit`` or the end of standard input.  Does not return.
+
+    The process ends by `os._exit`, once all runs are stopped: threads that read the store or wait for a killed
+    process must not hold up an editor that closes.
+    """
+    stdin, stdout = take_protocol_streams()
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    server = make_server(execute)
+    _log_to(server, loop)
+    server.protocol.set_writer(Writer(stdout))
+    ended = asyncio.Event()
+    code = 1
+    try:
+        for number in (signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGTERM)):
+            with contextlib.suppress(NotImplementedError, ValueError, OSError):
+                loop.add_signal_handler(number, ended.set)
+        read_forever(stdin, loop, server.protocol.receive, ended.set)
+        loop.run_until_complete(ended.wait())
+    except SystemExit as stop:  # raised by pygls' handler of `exit`: 0 after a shutdown, else 1
+        code = stop.code if isinstance(stop.code, int) else 1
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.close()
+        os._exit(code)
+
+
+def take_protocol_streams() -> tuple[BinaryIO, BinaryIO]:
+    """Private duplicates of standard input and output for the protocol.
+
+    From here on descriptor 0 is empty and descriptor 1 is standard error, so whatever prints or reads by mistake
+    (a library, a child process) does no harm to the protocol.
+    """
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.setmode(0, os.O_BINARY)
+        msvcrt.setmode(1, os.O_BINARY)
+    stdin, stdout = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    os.dup2(2, 1)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115  for the life of the process
+    sys.stdout = open(1, "w", buffering=1, closefd=False)  # noqa: SIM115
+    return stdin, stdout
+
+
+class _ClientLog(logging.Handler):
+    """Sends irscope's own log to the client's window, from whatever thread."""
+
+    _TYPES = ((logging.ERROR, types.MessageType.Error), (logging.WARNING, types.MessageType.Warning))
+
+    def __init__(self, server: IrscopeServer, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(logging.INFO)
+        self._server, self._loop = server, loop
+
+    def emit(self, record: logging.LogRecord) -> None:
+        kind = next((kind for level, kind in self._TYPES if record.levelno >= level), types.MessageType.Info)
+        params = types.LogMessageParams(kind, self.format(record))
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._server.window_log_message, params)
+
+
+def _log_to(server: IrscopeServer, loop: asyncio.AbstractEventLoop) -> None:
+    """irscope's log goes to the client; pygls' only where it is serious, and to standard error.
+
+    pygls logs whole messages at INFO, a traceback for each request that fails, and an error in its sending that was
+    sent would be the next error.  Few clients read standard error, and a full pipe would stop the server.
+    """
+    logging.basicConfig(stream=sys.stderr, level=logging.CRITICAL, format="%(name)s: %(message)s")
+    ours = logging.getLogger("irscope_server")
+    ours.setLevel(logging.INFO)
+    ours.propagate = False
+    ours.addHandler(_ClientLog(server, loop))

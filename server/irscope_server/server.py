@@ -1,0 +1,197 @@
+"""The language server: its documents, its client and its settings."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable
+from typing import Any
+
+from irscope import __version__
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+from pygls.uris import from_fs_path, to_fs_path, uri_scheme
+
+from irscope_server import wire
+from irscope_server.activity import Activity
+from irscope_server.archive import Archive
+from irscope_server.diagnostics import Publisher
+from irscope_server.messages import IrscopeProtocol, RequestFailed
+from irscope_server.results import Results
+from irscope_server.runs import Execute, Runs
+from irscope_server.settings import SECTION, Settings, read_settings
+from irscope_server.texts import Texts, file_key
+from irscope_server.views import Views
+
+log = logging.getLogger(__name__)
+
+_ANSWER_SECONDS = 2.0
+"""How long a client may take to answer with its configuration before what is known is used."""
+
+
+class IrscopeServer(LanguageServer):
+    """State of the server.  Everything here belongs to the event loop.
+
+    Parameters
+    ----------
+    execute
+        Stands in for `irscope.driver.execute`, for tests.
+    """
+
+    protocol: IrscopeProtocol
+
+    def __init__(self, execute: Execute | None = None) -> None:
+        # Full texts, since pygls applies incremental changes to lines as `str.splitlines` sees them (form feeds!).
+        super().__init__("irscope", __version__, types.TextDocumentSyncKind.Full, protocol_cls=IrscopeProtocol)
+        self.settings = Settings()
+        self.trusted = True
+        self.options: Any = None
+        self.results = Results()
+        self.texts = Texts(self._buffer_of)
+        self.views = Views(self.results, self.texts)
+        self.publisher = Publisher(self)
+        self.activity = Activity(self)
+        self.runs = Runs(self.activity, execute)
+        self.archive = Archive(self.settings.store)
+        self._complaints: set[str] = set()
+        self._open: dict[str, tuple[str, str]] = {}
+        self._background: set[asyncio.Future[Any]] = set()
+
+    # --- documents ----------------------------------------------------------------------------------------------------
+
+    def path_of(self, uri: str) -> str | None:
+        """The path of a ``file:`` URI; nothing for other schemes."""
+        return to_fs_path(uri) if uri_scheme(uri) == "file" else None
+
+    def uri_of(self, path: str) -> str:
+        """The URI of a file, as the client wrote it where the file is open."""
+        known = self._open.get(file_key(path))
+        return known[0] if known else from_fs_path(path) or path
+
+    def is_open(self, path: str) -> bool:
+        return file_key(path) in self._open
+
+    def open_files(self) -> list[tuple[str, str]]:
+        """Path and URI of the Python files that are open."""
+        return [(path, uri) for uri, path in self._open.values()]
+
+    def version_of(self, path: str) -> int | None:
+        known = self._open.get(file_key(path))
+        return self.workspace.get_text_document(known[0]).version if known else None
+
+    def overlays(self) -> dict[str, str]:
+        """Texts of open Python files that differ from what is on disk, by path."""
+        return {
+            path: "\n".join(self.texts.lines(path))
+            for _, path in self._open.values()
+            if not self.texts.is_as_on_disk(path)
+        }
+
+    def remember_open(self, uri: str, path: str) -> None:
+        self._open[file_key(path)] = (uri, path)
+
+    def remember_closed(self, path: str) -> None:
+        self._open.pop(file_key(path), None)
+
+    def _buffer_of(self, key: str) -> str | None:
+        known = self._open.get(key)
+        return self.workspace.get_text_document(known[0]).source if known else None
+
+    # --- the client ---------------------------------------------------------------------------------------------------
+
+    @property
+    def encoding(self) -> str:
+        """Unit of columns that was agreed on: ``utf-8``, ``utf-16`` or ``utf-32``."""
+        return str(getattr(self.workspace.position_encoding, "value", self.workspace.position_encoding) or "utf-16")
+
+    @property
+    def pulls(self) -> bool:
+        """Whether the client asks for diagnostics; then none are published."""
+        document = self.client_capabilities.text_document
+        return document is not None and document.diagnostic is not None
+
+    @property
+    def shows_progress(self) -> bool:
+        window = self.client_capabilities.window
+        return window is not None and bool(window.work_done_progress)
+
+    def can_refresh(self, method: str) -> bool:
+        """Whether the client can be asked to ask again for diagnostics or lenses."""
+        workspace = self.client_capabilities.workspace
+        if workspace is None:
+            return False
+        options = workspace.diagnostics if method == "workspace/diagnostic/refresh" else workspace.code_lens
+        return options is not None and bool(options.refresh_support)
+
+    def refresh(self, method: str) -> None:
+        if self.can_refresh(method):
+            self.in_background(self.protocol.send_request_async(method))
+
+    def tell(self, method: str, params: object) -> None:
+        """Sends one of irscope's own notifications."""
+        self.protocol.notify(method, wire.to_wire(params))
+
+    def show_message(self, message: str) -> None:
+        self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, message))
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """To the log only.  pygls' own way is a message box per error, and an error in sending is another error."""
+        if isinstance(error, RequestFailed):
+            return  # whoever asked has been told
+        log.error("%s: %s", getattr(source, "__name__", source), error)
+
+    def in_background(self, request: Awaitable[Any]) -> None:
+        """Keeps a request alive whose answer does not matter."""
+        future = asyncio.ensure_future(request)
+        self._background.add(future)
+
+        def done(future: asyncio.Future[Any]) -> None:
+            self._background.discard(future)
+            if not future.cancelled() and (error := future.exception()) is not None:
+                log.debug("The client answered with an error: %s", error)
+
+        future.add_done_callback(done)
+
+    # --- settings -----------------------------------------------------------------------------------------------------
+
+    async def settings_for(self, uri: str | None) -> Settings:
+        """The settings of a document's folder; where the client does not answer, those known so far."""
+        configuration = await self._configuration(uri)
+        if configuration is None:
+            return self.settings
+        return self.read_options(self.options, configuration)
+
+    async def load_settings(self, given: Any = None) -> None:
+        """Reads the settings anew; opens another store where its path has changed."""
+        configuration = await self._configuration(None)
+        self.settings = self.read_options(self.options, given, configuration)
+        if self.settings.store != self.archive.path:
+            self.archive.close()
+            self.archive = Archive(self.settings.store)
+
+    async def _configuration(self, uri: str | None) -> Any:
+        workspace = self.client_capabilities.workspace
+        if workspace is None or not workspace.configuration:
+            return None
+        item = types.ConfigurationItem(scope_uri=uri, section=SECTION)
+        with contextlib.suppress(Exception):  # no answer, a refusal: the settings stay as they are
+            answer = await asyncio.wait_for(
+                self.workspace_configuration_async(types.ConfigurationParams([item])), _ANSWER_SECONDS
+            )
+            return answer[0] if answer else None
+        return None
+
+    def read_options(self, *sources: Any) -> Settings:
+        """Settings from what the client sent; what is wrong in it is logged, once."""
+        settings, complaints = read_settings(*sources)
+        for complaint in complaints:
+            if complaint not in self._complaints:
+                self._complaints.add(complaint)
+                log.warning("%s", complaint)
+        return settings
+
+    def close(self) -> None:
+        """Stops everything that runs."""
+        self.runs.close()
+        self.archive.close()

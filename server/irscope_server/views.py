@@ -1,0 +1,188 @@
+"""A file as the results have it, placed in the text as it is now: what diagnostics, lenses and hovers are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from irscope.protocol import Compile, Finding, Kernel
+
+from irscope_server.functions import Function, function_of, outline_of
+from irscope_server.line_map import LineMap
+from irscope_server.results import Ended, Found, Results
+from irscope_server.texts import Texts, file_key
+
+
+@dataclass(frozen=True)
+class PlacedFinding:
+    """A finding in the text as it is now; lines are 0-based, columns indices into the line as a Python string."""
+
+    finding: Finding
+    run: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True)
+class PlacedFunction:
+    """A function that was compiled, in the text as it is now (0-based lines)."""
+
+    title: str
+    first_line: int
+    """Of its first decorator."""
+    line: int
+    """Of its ``def``; the same where there is no function (module level, code made by `exec`)."""
+    name: str
+    ended: Ended
+    compiles: tuple[Compile, ...]
+    kernels: tuple[Kernel, ...]
+    """Those of a deep run of the text as it is now."""
+    elsewhere: bool = False
+    """Its compiles are of other files: the code that this script handed to ``torch.compile``."""
+
+
+class Views:
+    """Places results in current texts; remembers what it placed until a text or a result changes."""
+
+    def __init__(self, results: Results, texts: Texts) -> None:
+        self._results = results
+        self._texts = texts
+        self._findings: dict[str, tuple[int, Sequence[str], tuple[PlacedFinding, ...]]] = {}
+        self._functions: dict[str, tuple[int, Sequence[str], tuple[PlacedFunction, ...]]] = {}
+        self._maps: list[tuple[Sequence[str], Sequence[str], LineMap]] = []
+
+    def findings(self, path: str) -> tuple[PlacedFinding, ...]:
+        """The findings in a file, one per cause, without those on lines that have changed since."""
+        key, lines = file_key(path), self._texts.lines(path)
+        known = self._findings.get(key)
+        if known is None or known[0] != self._results.revision or known[1] is not lines:
+            known = (self._results.revision, lines, self._place_findings(key, lines))
+            self._findings[key] = known
+        return known[2]
+
+    def functions(self, path: str) -> tuple[PlacedFunction, ...]:
+        """The functions of a file that the newest run compiled, from top to bottom."""
+        key, lines = file_key(path), self._texts.lines(path)
+        known = self._functions.get(key)
+        if known is None or known[0] != self._results.revision or known[1] is not lines:
+            known = (self._results.revision, lines, self._place_functions(key, lines))
+            self._functions[key] = known
+        return known[2]
+
+    def line_map(self, old: Sequence[str] | None, new: Sequence[str]) -> LineMap:
+        """The map between two texts; the last few are kept."""
+        old = new if old is None else old
+        for known_old, known_new, line_map in self._maps:
+            if known_old is old and known_new is new:
+                return line_map
+        line_map = LineMap(old, new)
+        self._maps = [(old, new, line_map), *self._maps[:15]]
+        return line_map
+
+    def _place_findings(self, key: str, lines: Sequence[str]) -> tuple[PlacedFinding, ...]:
+        placed: dict[tuple[object, ...], PlacedFinding] = {}
+        for found in self._results.findings_in(key):
+            one = self._place(found, lines)
+            if one is not None:
+                cause = (one.finding.kind, one.finding.code, one.line, one.column, one.end_line, one.end_column)
+                placed.setdefault(cause, one)
+        return tuple(sorted(placed.values(), key=lambda one: (one.line, one.column)))
+
+    def _place(self, found: Found, lines: Sequence[str]) -> PlacedFinding | None:
+        line_map = self.line_map(found.lines, lines)
+        start, end = found.finding.range.start, found.finding.range.end
+        line, end_line = line_map.exact(start.line - 1), line_map.exact(end.line - 1)
+        if line is None or end_line is None:
+            beyond = found.lines is None or start.line > len(found.lines)
+            if not beyond or not lines:
+                return None
+            last = len(lines) - 1  # a place that is not in the text: show it at the end rather than not at all
+            return PlacedFinding(found.finding, found.run, last, 0, last, len(lines[last]))
+        if end_line < line:
+            end_line = line
+        return PlacedFinding(found.finding, found.run, line, start.column, end_line, end.column)
+
+    def _place_functions(self, key: str, lines: Sequence[str]) -> tuple[PlacedFunction, ...]:
+        for ended in self._results.runs_touching(key):
+            placed = self._functions_of(ended, key, lines)
+            if placed:
+                return placed
+        return ()
+
+    def _functions_of(self, ended: Ended, key: str, lines: Sequence[str]) -> tuple[PlacedFunction, ...]:
+        old = ended.texts.get(key)
+        line_map = self.line_map(old, lines)
+        here, elsewhere = _group(ended, key, old if old is not None else lines)
+        deep = self._current_deep(ended, key, lines)
+        deep_here, deep_elsewhere = ({}, ()) if deep is None else _group(deep, key, lines)
+        placed = []
+        for (name, line), (function, compiles) in here.items():
+            kernels: tuple[Kernel, ...] = ()
+            if deep is not None:
+                kernels = _kernels(deep, _matching(deep_here, function, name, line, line_map))
+            first = function.first_line if function else line
+            placed.append(
+                PlacedFunction(
+                    function.title if function else name,
+                    line_map.near(first - 1),
+                    line_map.near((function.line if function else line) - 1),
+                    function.name if function else "",
+                    ended,
+                    compiles,
+                    kernels,
+                )
+            )
+        if elsewhere and file_key(ended.script) == key:
+            line = self._compile_call(lines)
+            kernels = _kernels(deep, deep_elsewhere) if deep is not None else ()
+            placed.append(PlacedFunction("other files", line, line, "", ended, elsewhere, kernels, elsewhere=True))
+        return tuple(sorted(placed, key=lambda one: (one.first_line, one.elsewhere)))
+
+    def _current_deep(self, ended: Ended, key: str, lines: Sequence[str]) -> Ended | None:
+        """The newest deep run of a script, if the file's text is still what it ran with."""
+        deep = self._results.deep(ended.script)
+        if deep is None:
+            return None
+        for file in (key, file_key(ended.script)):
+            ran, now = deep.texts.get(file), self._texts.lines(file)
+            if ran is not None and ran is not now and list(ran) != list(now):
+                return None
+        return deep
+
+    def _compile_call(self, lines: Sequence[str]) -> int:
+        """The line that calls ``torch.compile``, where the lens on what was compiled elsewhere stands."""
+        outline = outline_of("\n".join(lines))
+        return outline.compile_calls[0] - 1 if outline and outline.compile_calls else 0
+
+
+_Groups = dict[tuple[str, int], tuple[Function | None, tuple[Compile, ...]]]
+
+
+def _group(ended: Ended, key: str, lines: Sequence[str]) -> tuple[_Groups, tuple[Compile, ...]]:
+    """A run's compiles by the function of the file that they belong to, and those of other files."""
+    outline = outline_of("\n".join(lines))
+    groups: dict[tuple[str, int], tuple[Function | None, list[Compile]]] = {}
+    elsewhere = []
+    for compile in ended.report.compiles:
+        if file_key(compile.file) != key:
+            elsewhere.append(compile)
+            continue
+        function = function_of(outline, compile.function, compile.line) if outline else None
+        name = (function.title, function.first_line) if function else (compile.function, compile.line)
+        groups.setdefault(name, (function, []))[1].append(compile)
+    return {name: (function, tuple(compiles)) for name, (function, compiles) in groups.items()}, tuple(elsewhere)
+
+
+def _matching(
+    groups: _Groups, function: Function | None, name: str, line: int, line_map: LineMap
+) -> tuple[Compile, ...]:
+    """The compiles that a deep run of the current text has for a function that another run compiled."""
+    wanted = (name, line_map.near((function.first_line if function else line) - 1) + 1)
+    return groups[wanted][1] if wanted in groups else ()
+
+
+def _kernels(deep: Ended, compiles: tuple[Compile, ...]) -> tuple[Kernel, ...]:
+    ids = {compile.id for compile in compiles}
+    return tuple(kernel for kernel in deep.report.kernels if kernel.compile in ids)

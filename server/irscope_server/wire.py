@@ -1,0 +1,306 @@
+"""The custom requests and notifications of docs/PROTOCOL.md as data, and how they go over the wire.
+
+Names are snake_case here and camelCase there.  Lines are LSP's (0-based), because clients use them as they are.
+Typed, since pygls' way with unknown messages (nested named tuples) is slow and renames keys.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import typing
+from dataclasses import dataclass
+from typing import Any
+
+from irscope.protocol import Lane
+
+
+class BadParams(ValueError):
+    """What a client sent does not have the shape that docs/PROTOCOL.md gives it."""
+
+
+# --- what clients send ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RunsParams:
+    uri: str | None = None
+    limit: int = 20
+
+
+@dataclass(frozen=True)
+class ReportParams:
+    run: str
+
+
+@dataclass(frozen=True)
+class RunParams:
+    uri: str
+    lane: Lane = Lane.DEEP
+
+
+@dataclass(frozen=True)
+class UriParams:
+    uri: str
+
+
+@dataclass(frozen=True)
+class KernelsAtParams:
+    uri: str
+    line: int
+    run: bool = False
+
+
+@dataclass(frozen=True)
+class StagesOfParams:
+    uri: str
+    run: bool = False
+
+
+@dataclass(frozen=True)
+class GraphParams:
+    run: str
+    stage: str
+
+
+@dataclass(frozen=True)
+class TrustedParams:
+    pass
+
+
+PARAMS: dict[str, type[Any]] = {
+    "irscope/runs": RunsParams,
+    "irscope/report": ReportParams,
+    "irscope/run": RunParams,
+    "irscope/cancel": UriParams,
+    "irscope/kernelsAt": KernelsAtParams,
+    "irscope/stagesOf": StagesOfParams,
+    "irscope/graph": GraphParams,
+    "irscope/document": UriParams,
+    "irscope/trusted": TrustedParams,
+}
+"""Type of the parameters of each message that only irscope knows."""
+
+
+# --- what the server answers ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RunItem:
+    run: str
+    script: str
+    script_uri: str
+    lane: str
+    started: float
+    outcome: str | None
+    message: str
+    seconds: float
+    compiles: int
+    findings: int
+    kernels: int
+
+
+@dataclass(frozen=True)
+class StageItem:
+    run: str
+    stage: str
+    name: str
+    title: str
+    language: str
+    bytes: int
+    uri: str
+    is_graph: bool
+
+
+@dataclass(frozen=True)
+class StageOfCompile(StageItem):
+    compile: str
+    function: str
+
+
+@dataclass(frozen=True)
+class Place:
+    uri: str
+    line: int
+
+
+@dataclass(frozen=True)
+class KernelItem:
+    run: str
+    stage: str
+    name: str
+    language: str
+    compile: str
+    uri: str
+    line: int
+    origins: tuple[Place, ...]
+
+
+@dataclass(frozen=True)
+class CompileItem:
+    id: str
+    function: str
+    uri: str
+    line: int
+    outcome: str
+    restarts: int
+    graph_ops: int
+    seconds: float
+    stages: tuple[StageItem, ...]
+    kernels: tuple[KernelItem, ...]
+
+
+@dataclass(frozen=True)
+class Gap:
+    what: str
+    why: str
+
+
+@dataclass(frozen=True)
+class RunTree:
+    item: RunItem
+    torch: str | None
+    compiles: tuple[CompileItem, ...]
+    gaps: tuple[Gap, ...]
+
+
+@dataclass(frozen=True)
+class RunsResult:
+    runs: tuple[RunItem, ...]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    run: str | None
+    outcome: str
+    message: str
+
+
+@dataclass(frozen=True)
+class CancelResult:
+    cancelled: bool
+
+
+@dataclass(frozen=True)
+class KernelsResult:
+    run: str | None
+    kernels: tuple[KernelItem, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
+class StagesResult:
+    run: str | None
+    stages: tuple[StageOfCompile, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
+class GraphNodeItem:
+    id: str
+    name: str
+    op: str
+    detail: str
+    origin: Place | None
+    stage_uri: str
+    stage_line: int
+
+
+@dataclass(frozen=True)
+class GraphResult:
+    title: str
+    dot: str
+    nodes: tuple[GraphNodeItem, ...]
+
+
+@dataclass(frozen=True)
+class DocumentResult:
+    text: str
+    language_id: str
+
+
+# --- notifications of the server --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WorkerState:
+    state: str
+    """``stopped``, ``ready``, ``running``, ``crashed`` or ``refused``."""
+    text: str
+    python: str
+    uri: str | None
+    run: str | None
+
+
+@dataclass(frozen=True)
+class RunsChanged:
+    run: str
+    uri: str
+    running: bool
+
+
+@dataclass(frozen=True)
+class Output:
+    run: str
+    stream: str
+    text: str
+
+
+# --- over the wire ----------------------------------------------------------------------------------------------------
+
+
+def to_wire(value: Any) -> Any:
+    """Dataclasses to what `json` can write, names in camelCase."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {wire: to_wire(getattr(value, name)) for name, wire in _names(type(value))}
+    if isinstance(value, (list, tuple)):
+        return [to_wire(item) for item in value]
+    return value
+
+
+def from_wire(cls: type[Any], data: Any) -> Any:
+    """Parameters of a custom message.  Unknown keys are passed over.
+
+    Raises
+    ------
+    BadParams
+        A key is missing or has another type; the message names it.
+    """
+    data = {} if data is None else data
+    if not isinstance(data, dict):
+        raise BadParams(f"the parameters must be an object, not {type(data).__name__}")
+    hints = _hints(typing.cast(Any, cls))
+    values = {}
+    for field in dataclasses.fields(cls):
+        if field.name in data and not (data[field.name] is None and field.default is not dataclasses.MISSING):
+            values[field.name] = _checked(field.name, hints[field.name], data[field.name])
+        elif field.default is dataclasses.MISSING:
+            raise BadParams(f"{field.name!r} is missing")
+    return cls(**values)
+
+
+def _checked(name: str, hint: Any, value: Any) -> Any:
+    if hint is Lane:
+        try:
+            return Lane(value)
+        except ValueError:
+            raise BadParams(f"{name!r} must be 'fast' or 'deep', not {value!r}") from None
+    wanted = {str: str, int: int, bool: bool}.get(hint, str)
+    if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+        raise BadParams(f"{name!r} must be a {wanted.__name__}, not {type(value).__name__}")
+    return value
+
+
+@functools.cache
+def _hints(cls: Any) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+@functools.cache
+def _names(cls: Any) -> tuple[tuple[str, str], ...]:
+    return tuple((field.name, _camel(field.name)) for field in dataclasses.fields(cls))
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(part.capitalize() for part in rest)

@@ -1,0 +1,79 @@
+"""Words for people: titles of stages, numbers with their nouns, escaping for Markdown."""
+
+from __future__ import annotations
+
+import re
+
+from irscope.protocol import StageRef
+
+_TITLES = {
+    "bytecode": "Bytecode",
+    "modified-bytecode": "Bytecode as Dynamo rewrote it",
+    "symbolic-trace": "Symbolic trace",
+    "dynamo-graph": "Dynamo graph",
+    "pre-grad-graph": "Pre-grad graph",
+    "joint-graph": "Joint graph (forward and backward)",
+    "forward-graph": "Forward graph",
+    "backward-graph": "Backward graph",
+    "inference-graph": "Inference graph",
+    "post-grad-graph": "Post-grad graph",
+    "ir-before-fusion": "Inductor IR before fusion",
+    "ir-after-fusion": "Inductor IR after fusion",
+    "output-code": "Output code",
+    "kernel": "Kernel",
+    "guards": "Guards",
+}
+
+_MARKUP = re.compile(r"[\\`*\[\]<>&|~$]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|^[#+\-=]")
+_CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+_RESUMED = re.compile(r"^torch_dynamo_resume_in_(.+)_at_(\d+)$")
+_NUMBERED = re.compile(r"^(\d+)([.)])")
+
+
+def stage_title(stage: StageRef) -> str:
+    """``Forward graph``; with what sets it apart where a compile can have several: ``Kernel cpp_fused_relu_0``."""
+    title = _TITLES.get(stage.name, stage.name.replace("-", " ").capitalize())
+    last = stage.id.rsplit("/", 1)[-1]
+    return title if last == stage.name else f"{title} {last}"
+
+
+def function_title(name: str) -> str:
+    """A code object's name; of a resume function the function and the line that it goes on from."""
+    match = _RESUMED.match(name)
+    return f"{match[1]}, after line {match[2]}" if match else name
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """``1 break``, ``2 graphs``."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def seconds(value: float) -> str:
+    """``1.8 s``, ``60 ms``, ``2 min 5 s``; empty for less than half a millisecond."""
+    if value >= 99.95:
+        return f"{int(value // 60)} min {int(value % 60)} s"
+    if value >= 0.095:
+        return f"{value:.1f} s"
+    return f"{value * 1000:.0f} ms" if value >= 0.0005 else ""
+
+
+def markdown(text: str) -> str:
+    """Text of unknown origin as Markdown: what stands between backticks as code, and nothing else in it as markup.
+
+    No line of it ends the paragraph.
+    """
+    parts = _CODE.split(" ".join(text.split()))
+    return "".join(code_span(part) if number % 2 else _escaped(part) for number, part in enumerate(parts))
+
+
+def _escaped(text: str) -> str:
+    return _NUMBERED.sub(r"\1\\\2", _MARKUP.sub(lambda match: "\\" + match[0], text))
+
+
+def code_span(text: str) -> str:
+    """Text of unknown origin as inline code, whatever backticks it holds."""
+    text = " ".join(text.split())
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if text[:1] == "`" or text[-1:] == "`" else ""
+    return f"{fence}{pad}{text}{pad}{fence}" if text else ""

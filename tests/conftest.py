@@ -1,0 +1,63 @@
+"""What every tier of the tests has in common.
+
+`tests/plain` needs no torch, `tests/worker` runs scripts with the real one, `tests/protocol` drives the language
+server and `tests/editor` the extension in a browser.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+if str(HERE) not in sys.path:
+    sys.path.insert(0, str(HERE))
+
+from support import Ran, run_captured, write  # noqa: E402
+
+RunScript = Callable[..., Ran]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "worker: runs scripts with the real torch (minutes)")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE / "worker" in item.path.parents:
+            item.add_marker(pytest.mark.worker)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Scripts see none of the caller's settings, one folder of compiled kernels for the session, and a store of their
+    own."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    before = dict(os.environ)
+    for name in list(os.environ):
+        if name.startswith(("TORCH", "INDUCTOR_", "IRSCOPE_", "PYTORCH_")):
+            del os.environ[name]
+    os.environ.update(
+        TORCHINDUCTOR_CACHE_DIR=str(shared / "inductor"),
+        IRSCOPE_STORE=str(base / "default-store" / "runs.db"),
+        OMP_NUM_THREADS="1",
+    )
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.fixture
+def run_script(tmp_path: Path) -> RunScript:
+    """``run_script(source, lane="fast", args=(), …)`` writes a script, runs it under capture and returns a `Ran`."""
+
+    def run(source: str, lane: str = "fast", *, name: str = "script.py", **options: Any) -> Ran:
+        return run_captured(write(tmp_path, source, name), tmp_path / "store" / "runs.db", lane, **options)
+
+    return run

@@ -1,0 +1,154 @@
+import * as assert from "node:assert/strict";
+import * as vscode from "vscode";
+import { closeAll, internals, openScript, pick, until, visibleDocument } from "./help";
+
+describe("commands", () => {
+  beforeEach(async () => {
+    await closeAll();
+    await internals();
+  });
+
+  it("are all registered, and none has an id of the server's", async () => {
+    const registered = await vscode.commands.getCommands(true);
+    const manifest = vscode.extensions.getExtension("irscope.irscope")?.packageJSON as {
+      contributes: { commands: { command: string; category: string }[] };
+    };
+    for (const { command, category } of manifest.contributes.commands) {
+      assert.ok(registered.includes(command), command);
+      assert.equal(category, "IRScope");
+      assert.ok(!command.startsWith("irscope.server."), command);
+    }
+  });
+
+  it("Show Generated Kernel opens the kernel of the line beside the source and leaves the cursor there", async () => {
+    const editor = await openScript();
+    editor.selection = new vscode.Selection(4, 0, 4, 0);
+    await vscode.commands.executeCommand("irscope.showKernel");
+    const kernel = await until("the kernel", () => visibleDocument("cpp_fused_mul_relu_0.cpp"));
+    assert.equal(kernel.document.languageId, "cpp");
+    assert.equal(kernel.viewColumn, vscode.ViewColumn.Two);
+    assert.equal(kernel.selection.active.line, 2);
+    assert.match(kernel.document.getText(), /extern "C" void kernel/);
+    assert.equal(vscode.window.activeTextEditor?.document.uri.toString(), editor.document.uri.toString());
+  });
+
+  it("Show Generated Kernel offers a choice where a line has several", async () => {
+    const editor = await openScript();
+    editor.selection = new vscode.Selection(5, 0, 5, 0);
+    const done = vscode.commands.executeCommand("irscope.showKernel");
+    await pick(1);
+    await done;
+    const kernel = await until("the kernel", () => visibleDocument("cpp_fused_mul_relu_0.cpp"));
+    assert.equal(kernel.selection.active.line, 3, "the second one was chosen");
+  });
+
+  it("Show Generated Kernel opens nothing where there is none", async () => {
+    const editor = await openScript();
+    editor.selection = new vscode.Selection(0, 0, 0, 0);
+    await vscode.commands.executeCommand("irscope.showKernel");
+    assert.equal(vscode.window.visibleTextEditors.length, 1);
+  });
+
+  it("Show Stage… opens the chosen stage in its language", async () => {
+    await openScript();
+    const done = vscode.commands.executeCommand("irscope.showStage");
+    await pick(1);
+    await done;
+    const stage = await until("the stage", () => visibleDocument("modified-bytecode.pyc.txt"));
+    assert.equal(stage.document.languageId, "python-bytecode");
+    const before = stage.document.getText();
+    await Promise.resolve(stage.edit((edit) => edit.insert(new vscode.Position(0, 0), "x"))).catch(() => false);
+    assert.equal(stage.document.getText(), before, "it is read-only");
+  });
+
+  it("Show Stage… on a stage document chooses among the stages of its own run", async () => {
+    const uri = vscode.Uri.parse("irscope:/20261120-101500-fake/0/1/dynamo-graph.py");
+    await vscode.window.showTextDocument(await vscode.workspace.openTextDocument(uri));
+    const done = vscode.commands.executeCommand("irscope.showStage");
+    await pick(2);
+    await done;
+    await until("the guards", () => visibleDocument("guards.guards.txt"));
+  });
+
+  it("Show FX Graph draws the graph of the open stage document", async () => {
+    const { graphs } = await internals();
+    await openScript();
+    const uri = vscode.Uri.parse("irscope:/20261120-101500-fake/0/0/dynamo-graph.py");
+    await vscode.window.showTextDocument(await vscode.workspace.openTextDocument(uri));
+    const drawn = new Promise<number>((resolve) => graphs.onDidDraw(({ nodes }) => resolve(nodes)));
+    await vscode.commands.executeCommand("irscope.showGraph");
+    assert.equal(await drawn, 3);
+  });
+
+  it("Run on This File fills the tree", async () => {
+    const { tree } = await internals();
+    await openScript();
+    await vscode.commands.executeCommand("irscope.run");
+    const [run] = await tree.getChildren();
+    assert.ok(run?.kind === "run");
+    assert.equal(tree.getTreeItem(run).label, "train.py");
+    assert.match(String(tree.getTreeItem(run).description), /^deep · 1 finding · 2 kernels · 1\.8 s · /);
+    const [first, second, , gaps] = await tree.getChildren(run);
+    assert.equal(first && tree.getTreeItem(first).label, "0/0 loss_of");
+    assert.equal(first && tree.getTreeItem(first).description, "2 ops · 900 ms");
+    assert.equal(second && tree.getTreeItem(second).label, "0/1 torch_dynamo_resume_in_loss_of_at_6");
+    assert.equal(gaps && tree.getTreeItem(gaps).description, "1 gap");
+    const stages = first === undefined ? [] : await tree.getChildren(first);
+    assert.deepEqual(
+      stages.map((stage) => tree.getTreeItem(stage).label),
+      ["Dynamo graph", "Modified bytecode", "Guards", "Kernels"],
+    );
+    assert.equal(stages[0] && tree.getTreeItem(stages[0]).contextValue, "graphStage");
+    const kernels = stages[3] === undefined ? [] : await tree.getChildren(stages[3]);
+    assert.deepEqual(
+      kernels.map((kernel) => [tree.getTreeItem(kernel).label, tree.getTreeItem(kernel).description]),
+      [
+        ["cpp_fused_mul_relu_0", "cpp · line 5"],
+        ["cpp_fused_add_1", "cpp · line 5"],
+      ],
+    );
+  });
+
+  it("a click in the tree opens the document at the kernel", async () => {
+    const uri = "irscope:/20261120-101500-fake/0/0/kernel/cpp_fused_mul_relu_0.cpp";
+    await vscode.commands.executeCommand("irscope.openStage", uri, 2);
+    const kernel = await until("the kernel", () => visibleDocument("cpp_fused_mul_relu_0.cpp"));
+    assert.equal(kernel.selection.active.line, 2);
+  });
+
+  it("the lens reveals its run in the tree", async () => {
+    const { tree } = await internals();
+    const { document } = await openScript();
+    await vscode.commands.executeCommand("irscope.run");
+    const place = { run: "20261120-101500-fake", uri: document.uri.toString(), line: 3 };
+    await vscode.commands.executeCommand("irscope.showRun", place);
+    const selected = await until("a selection in the tree", () => tree.view.selection[0]);
+    assert.ok(selected.kind === "compile" && selected.item.id === "0/0");
+  });
+
+  it("Cancel Run ends a run at once", async () => {
+    await openScript("slow.py");
+    const started = Date.now();
+    const run = vscode.commands.executeCommand("irscope.run");
+    const { tree } = await internals();
+    await until("the run", async () => (await tree.getChildren()).some((each) => each.kind === "run" && each.item.outcome === null));
+    await vscode.commands.executeCommand("irscope.cancel");
+    await run;
+    assert.ok(Date.now() - started < 15_000, "the fake run takes 30 s when it is not cancelled");
+  });
+
+  it("Restart Server comes back with an answering server, however often it is asked", async () => {
+    const { server } = await internals();
+    const states: string[] = [];
+    const subscription = server.onDidChangeState((state) => states.push(state));
+    await Promise.all([1, 2, 3, 4, 5].map(() => vscode.commands.executeCommand("irscope.restartServer")));
+    subscription.dispose();
+    assert.equal(server.status().state, "ready");
+    assert.ok(states.filter((state) => state === "ready").length <= 2, `one running and one queued restart: ${states.join(" ")}`);
+  });
+
+  it("Show Log and Show Script Output open their channels", async () => {
+    await vscode.commands.executeCommand("irscope.showLog");
+    await vscode.commands.executeCommand("irscope.showOutput");
+  });
+});

@@ -1,0 +1,254 @@
+"""A language server with canned answers, to test the client without torch.
+
+Speaks docs/PROTOCOL.md over stdio with the standard library alone.  It answers about one script, whichever is asked
+for; the name of the script chooses what goes wrong: see `RUN_OUTCOMES` and `main`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from typing import Any
+
+RUN = "20261120-101500-fake"
+LINES = {"kernel": 4, "kernels": 5, "function": 3}  # 0-based lines of workspace/train.py
+
+DOCUMENTS = {
+    "0/0/dynamo-graph.py": ("python", "def forward(self, x):\n    relu = torch.relu(x)\n    mul = relu * 2\n    return (mul,)\n"),
+    "0/0/modified-bytecode.pyc.txt": ("python-bytecode", "  4           0 RESUME                   0\n              2 LOAD_GLOBAL              1 (compiled)\n"),
+    "0/0/guards.guards.txt": ("irscope-guards", "TREE_GUARD_MANAGER:\n+- RootGuardManager\n| +- DEFAULT_DEVICE: utils_device.CURRENT_DEVICE == None\n"),
+    "0/0/kernel/cpp_fused_mul_relu_0.cpp": ("cpp", '#include "header.h"\n\nextern "C" void kernel(const float* in_ptr0)\n{\n}\n'),
+    "0/1/dynamo-graph.py": ("python", "def forward(self, y):\n    add = y + 1\n    return (add,)\n"),
+    "0/1/forward-graph.py": ("python", "def forward(self):\n    return ()\n"),
+    "0/9/large-graph.py": ("python", "# 1500 nodes\n"),
+    "0/9/broken-graph.py": ("python", "# no graph\n"),
+}  # fmt: skip
+
+
+class Server:
+    """One connection, on stdin and stdout."""
+
+    def __init__(self) -> None:
+        self.out = os.fdopen(os.dup(1), "wb")
+        self.lock = threading.Lock()
+        self.uri = ""
+        self.next_id = 1
+        self.cancelled = threading.Event()
+        self.runs: list[dict[str, Any]] = []
+
+    def serve(self) -> None:
+        while (message := self.read()) is not None:
+            threading.Thread(target=self.handle, args=(message,), daemon=True).start()
+
+    def read(self) -> dict[str, Any] | None:
+        length = 0
+        while (line := sys.stdin.buffer.readline().strip()) != b"":
+            name, _, value = line.partition(b":")
+            if name.lower() == b"content-length":
+                length = int(value)
+        return json.loads(sys.stdin.buffer.read(length)) if length else None
+
+    def send(self, message: dict[str, Any]) -> None:
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        with self.lock:
+            self.out.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+            self.out.flush()
+
+    def notify(self, method: str, params: Any) -> None:
+        self.send({"method": method, "params": params})
+
+    def handle(self, message: dict[str, Any]) -> None:
+        method, params = message.get("method", ""), message.get("params") or {}
+        if "id" not in message:
+            self.on_notification(method, params)
+        elif method:
+            try:
+                self.send({"id": message["id"], "result": self.answer(method, params)})
+            except Exception as error:  # noqa: BLE001 - whatever goes wrong is the client's answer
+                self.send({"id": message["id"], "error": {"code": -32803, "message": str(error)}})
+
+    def on_notification(self, method: str, params: Any) -> None:
+        if method == "exit":
+            os._exit(0)
+        if method == "initialized":
+            self.notify("irscope/worker", self.worker("ready", "Ready"))
+        if method == "textDocument/didOpen":
+            uri = params["textDocument"]["uri"]
+            if uri.endswith("train.py"):
+                self.publish(uri)
+
+    def publish(self, uri: str) -> None:
+        self.uri = uri
+        place = {"start": {"line": 5, "character": 7}, "end": {"line": 5, "character": 18}}
+        self.notify(
+            "textDocument/publishDiagnostics",
+            {
+                "uri": uri,
+                "diagnostics": [
+                    {
+                        "range": place,
+                        "severity": 2,
+                        "source": "irscope",
+                        "code": "GB0170",
+                        "codeDescription": {"href": "https://example.org/gb/gb0170.html"},
+                        "message": "Graph break: data-dependent branching",
+                        "data": {"run": RUN, "kind": "graph-break"},
+                    }
+                ],
+            },
+        )
+
+    def worker(self, state: str, text: str) -> dict[str, Any]:
+        return {"state": state, "text": text, "python": sys.executable, "uri": self.uri or None, "run": RUN}
+
+    def answer(self, method: str, params: Any) -> Any:
+        answers = {
+            "initialize": self.initialize,
+            "shutdown": lambda _: None,
+            "textDocument/codeLens": self.code_lens,
+            "irscope/runs": lambda _: {"runs": self.runs},
+            "irscope/report": self.report,
+            "irscope/run": self.run,
+            "irscope/cancel": self.cancel,
+            "irscope/kernelsAt": self.kernels_at,
+            "irscope/stagesOf": self.stages_of,
+            "irscope/graph": self.graph,
+            "irscope/document": self.document,
+            "test/environment": self.environment,
+        }
+        if method not in answers:
+            raise ValueError(f"unknown method {method}")
+        return answers[method](params)
+
+    def initialize(self, params: Any) -> Any:
+        self.options = params.get("initializationOptions")
+        return {
+            "capabilities": {
+                "textDocumentSync": {"openClose": True, "change": 1, "save": True},
+                "codeLensProvider": {},
+                "executeCommandProvider": {"commands": ["irscope.server.run", "irscope.server.cancel"]},
+            },
+            "serverInfo": {"name": "fake"},
+        }
+
+    def environment(self, _: Any) -> Any:
+        return {"options": self.options, "path": sys.path, "isolated": sys.flags.isolated, "no_site": sys.flags.no_site}
+
+    def code_lens(self, params: Any) -> Any:
+        uri = params["textDocument"]["uri"]
+        if not uri.endswith("train.py"):
+            return []
+        line = LINES["function"]
+        place = {"start": {"line": line, "character": 0}, "end": {"line": line, "character": 0}}
+        arguments = [{"run": RUN, "uri": uri, "line": line}]
+        title = "2 graphs · 1 break · 1 kernel · 1.8 s"
+        return [{"range": place, "command": {"title": title, "command": "irscope.showRun", "arguments": arguments}}]
+
+    def item(self, outcome: str | None) -> dict[str, Any]:
+        return {
+            "run": RUN, "script": self.uri.removeprefix("file://"), "scriptUri": self.uri, "lane": "deep", "started": time.time(),
+            "outcome": outcome, "message": "", "seconds": 1.8, "compiles": 2, "findings": 1, "kernels": 2,
+        }  # fmt: skip
+
+    def run(self, params: Any) -> Any:
+        self.uri = params["uri"]
+        self.cancelled.clear()
+        self.runs = [self.item(None)]
+        self.notify("irscope/worker", self.worker("running", "Running train.py"))
+        self.notify("irscope/runsChanged", {"run": RUN, "uri": self.uri, "running": True})
+        self.notify("irscope/output", {"run": RUN, "stream": "stdout", "text": "tensor(3.)\n"})
+        self.cancelled.wait(30 if "slow" in self.uri else 0.3)
+        outcome = "cancelled" if self.cancelled.is_set() else "completed"
+        self.runs = [self.item(outcome)]
+        self.notify("irscope/worker", self.worker("ready", "Ready"))
+        self.notify("irscope/runsChanged", {"run": RUN, "uri": self.uri, "running": False})
+        return {"run": RUN, "outcome": outcome, "message": ""}
+
+    def cancel(self, _: Any) -> Any:
+        self.cancelled.set()
+        return {"cancelled": True}
+
+    def stage(self, path: str, title: str) -> dict[str, Any]:
+        identity = path.rsplit(".pyc.txt")[0].rsplit(".", 1)[0].removesuffix(".guards")
+        language, text = DOCUMENTS[path]
+        name = identity.split("/")[2]
+        return {
+            "run": RUN, "stage": identity, "name": name, "title": title, "language": language, "bytes": len(text),
+            "uri": f"irscope:/{RUN}/{path}", "isGraph": name.endswith("-graph"),
+        }  # fmt: skip
+
+    def kernel(self, name: str, line: int) -> dict[str, Any]:
+        return {
+            "run": RUN, "stage": "0/0/kernel/cpp_fused_mul_relu_0", "name": name, "language": "cpp", "compile": "0/0",
+            "uri": f"irscope:/{RUN}/0/0/kernel/cpp_fused_mul_relu_0.cpp", "line": line,
+            "origins": [{"uri": self.uri, "line": LINES["kernel"]}],
+        }  # fmt: skip
+
+    def compiles(self) -> list[dict[str, Any]]:
+        base = {"uri": self.uri, "line": LINES["function"], "outcome": "compiled", "restarts": 0, "seconds": 0.9}
+        first = [self.stage("0/0/dynamo-graph.py", "Dynamo graph"), self.stage("0/0/modified-bytecode.pyc.txt", "Modified bytecode"),
+                 self.stage("0/0/guards.guards.txt", "Guards")]  # fmt: skip
+        second = [self.stage("0/1/dynamo-graph.py", "Dynamo graph"), self.stage("0/1/forward-graph.py", "Forward graph")]
+        kernels = [self.kernel("cpp_fused_mul_relu_0", 2), self.kernel("cpp_fused_add_1", 3)]
+        extremes = [self.stage("0/9/large-graph.py", "Large graph"), self.stage("0/9/broken-graph.py", "Broken graph")]
+        return [
+            {**base, "id": "0/0", "function": "loss_of", "graphOps": 2, "stages": first, "kernels": kernels},
+            {**base, "id": "0/1", "function": "torch_dynamo_resume_in_loss_of_at_6", "graphOps": 1, "stages": second, "kernels": []},
+            {**base, "id": "0/9", "function": "extremes", "outcome": "error", "graphOps": 0, "stages": extremes, "kernels": []},
+        ]
+
+    def report(self, params: Any) -> Any:
+        if params["run"] != RUN:
+            raise ValueError(f"There is no run {params['run']}.")
+        gaps = [{"what": "fusion decisions", "why": "torch 9.9 has no WhyNoFuse"}]
+        return {"item": self.item("completed"), "torch": "9.9.0", "compiles": self.compiles(), "gaps": gaps}
+
+    def kernels_at(self, params: Any) -> Any:
+        self.uri = params["uri"]
+        if params["line"] == LINES["kernel"]:
+            return {"run": RUN, "kernels": [self.kernel("cpp_fused_mul_relu_0", 2)], "reason": ""}
+        if params["line"] == LINES["kernels"]:
+            return {"run": RUN, "kernels": [self.kernel("cpp_fused_mul_relu_0", 2), self.kernel("cpp_fused_add_1", 3)], "reason": ""}
+        return {"run": RUN, "kernels": [], "reason": "No kernel came from this line: it runs in Python."}
+
+    def stages_of(self, params: Any) -> Any:
+        self.uri = params["uri"]
+        stages = [
+            {**stage, "compile": compile_["id"], "function": compile_["function"]}
+            for compile_ in self.compiles()
+            for stage in compile_["stages"]
+        ]
+        return {"run": RUN, "stages": stages, "reason": ""}
+
+    def graph(self, params: Any) -> Any:
+        stage = params["stage"]
+        if stage == "0/9/broken-graph":
+            raise ValueError("The stage is <b>damaged</b>.")
+        count = 0 if stage == "0/1/forward-graph" else 1500 if stage == "0/9/large-graph" else 3
+        names = ["x", "relu", "mul"] if count == 3 else [f"add_{number}" for number in range(count)]
+        nodes = [
+            {
+                "id": f"n{number}", "name": name, "op": "placeholder" if number == 0 else "aten.op", "detail": "f32[8] <script>alert(1)</script>",
+                "origin": {"uri": self.uri, "line": LINES["kernel"]} if number else None,
+                "stageUri": f"irscope:/{RUN}/0/0/dynamo-graph.py", "stageLine": number,
+            }
+            for number, name in enumerate(names)
+        ]  # fmt: skip
+        kinds = ["placeholder" if number == 0 else "call" for number in range(count)]
+        dot = [f'  n{n} [id="n{n}", class="{kinds[n]}", label="{name}\\nf32[8]", tooltip="<script>"]' for n, name in enumerate(names)]
+        dot += [f"  n{max(0, n - 1 - n % 7)} -> n{n}" for n in range(1, count)]
+        return {"title": "Dynamo graph of loss_of", "dot": "digraph {\n" + "\n".join(dot) + "\n}", "nodes": nodes}
+
+    def document(self, params: Any) -> Any:
+        path = params["uri"].removeprefix(f"irscope:/{RUN}/")
+        if path not in DOCUMENTS:
+            raise ValueError(f"There is no document {params['uri']}.")
+        language, text = DOCUMENTS[path]
+        return {"text": text, "languageId": language}
+
+
+if __name__ == "__main__":
+    Server().serve()

@@ -1,0 +1,166 @@
+/**
+ * What a user sees, with the packed extension, the real server and real torch, on the first example.
+ * Each step leaves a picture in .screenshots/ for somebody to look at.
+ */
+
+import assert from "node:assert/strict";
+import * as fs from "node:fs";
+import * as path from "node:path";
+import { startEditor } from "../../../scripts/lib/codeServer.mjs";
+import { OUT, ROOT, SCREENSHOTS, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
+import { VSIX } from "../../../scripts/package.mjs";
+import { ensureCodeServer } from "../../../scripts/setup.mjs";
+import { launchBrowser } from "../browser.mjs";
+import { Workbench } from "../workbench.mjs";
+
+const SCRIPT = "gpt_training.py";
+const SOURCE = path.join(ROOT, "examples", SCRIPT);
+/** A deep run of the example with a cold compiler cache, on a slow machine. */
+const RUN_MS = 170_000;
+
+describe("on the screen", function () {
+  this.timeout(RUN_MS + 60_000);
+  /** @type {import("../../../scripts/lib/codeServer.mjs").Editor} */
+  let editor;
+  /** @type {import("playwright-core").Browser} */
+  let browser;
+  /** @type {Workbench} */
+  let workbench;
+  /** @type {string} */
+  let home;
+
+  before(async () => {
+    fs.mkdirSync(SCREENSHOTS, { recursive: true });
+    fs.mkdirSync(OUT, { recursive: true });
+    home = fs.mkdtempSync(path.join(OUT, "rendering-"));
+    const folder = path.join(home, "examples");
+    fs.mkdirSync(folder);
+    fs.copyFileSync(SOURCE, path.join(folder, SCRIPT));
+    fs.writeFileSync(path.join(folder, "plain.py"), "print('nothing to compile here')\n");
+    editor = await startEditor({
+      codeServer: await ensureCodeServer(),
+      vsix: VSIX,
+      home,
+      settings: { "irscope.python": VENV_PYTHON, "irscope.run.budgetSeconds": 150, "workbench.colorTheme": "Default Dark Modern" },
+    });
+    browser = await launchBrowser();
+    const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
+    workbench = new Workbench(page, SCREENSHOTS);
+    await page.goto(editor.address(folder));
+    await workbench.ready();
+  });
+
+  after(async () => {
+    await browser?.close();
+    await editor?.stop();
+    if (home !== undefined) {
+      fs.rmSync(home, { recursive: true, force: true });
+    }
+  });
+
+  afterEach(async function () {
+    if (this.currentTest?.state === "failed") {
+      await workbench.screenshot(`failed-${this.currentTest.title.replace(/\W+/g, "-")}`);
+    }
+  });
+
+  it("nothing is shown where torch is not used", async () => {
+    await workbench.open("plain.py");
+    await workbench.page.waitForTimeout(1500);
+    assert.equal(await workbench.page.locator("#irscope\\.irscope\\.irscope\\.status, [id*='irscope.status']").count(), 0);
+    assert.equal(await workbench.page.locator(".activitybar [aria-label^='IRScope']").count(), 0);
+  });
+
+  it("a finding is a squiggle, an entry of Problems and a hover", async () => {
+    await workbench.goToText(SOURCE, "loss > 5");
+    await workbench.page.locator(".squiggly-warning, .squiggly-info").first().waitFor({ timeout: RUN_MS });
+    await workbench.command("Problems: Focus on Problems View");
+    const problem = workbench.page.locator(".markers-panel .monaco-list-row", { hasText: "irscope" });
+    await problem.first().waitFor();
+    await workbench.screenshot("problems");
+    await problem.first().click();
+    await workbench.command("Show or Focus Hover");
+    const hover = workbench.page.locator(".monaco-hover:not(.hidden)", { hasText: /graph break|recompil/i });
+    await hover.first().waitFor();
+    await workbench.screenshot("hover");
+    await workbench.page.keyboard.press("Escape");
+    await workbench.command("View: Toggle Panel Visibility");
+  });
+
+  it("a lens stands over the compiled function", async () => {
+    await workbench.goToText(SOURCE, "def loss(");
+    const lens = workbench.page.locator(".codelens-decoration a", { hasText: /graph/ });
+    await lens.first().waitFor();
+    assert.match(await lens.first().innerText(), /\d+ graphs? · .*\d+ break/);
+    await workbench.screenshot("lens");
+  });
+
+  it("the kernel of a line opens beside it, and the tree holds the run", async () => {
+    await workbench.page.locator(".activitybar [aria-label^='IRScope']").first().click();
+    await workbench.page.locator(".monaco-list-row[aria-label^='Run of']").first().waitFor();
+    await workbench.goToText(SOURCE, "scores = q @ k");
+    await workbench.command("IRScope: Show Generated Kernel");
+    await workbench.page.waitForTimeout(2000);
+    await workbench.screenshot("progress");
+    await workbench.pickFirst("Show Generated Kernel", RUN_MS);
+    await workbench.page.locator(".tab", { hasText: /\.cpp/ }).first().waitFor({ timeout: 20_000 });
+    await workbench.page.waitForTimeout(1500);
+    await workbench.screenshot("kernel");
+    const rows = workbench.page.locator(".sidebar .monaco-list-row");
+    await rows.and(workbench.page.locator("[aria-label^='Run of']")).first().click();
+    await rows.filter({ hasText: "0/0 loss" }).first().click();
+    await rows.filter({ has: workbench.page.getByText("Kernels", { exact: true }) }).first().click();
+    await rows.filter({ hasText: "cpp_fused" }).first().waitFor();
+    await workbench.page.mouse.move(700, 400);
+    await workbench.screenshot("tree");
+  });
+
+  it("an FX graph is drawn, searched, walked with the keys and leads to the source", async () => {
+    await workbench.command("View: Close All Editors");
+    await workbench.open(SCRIPT);
+    await workbench.command("IRScope: Show FX Graph");
+    await workbench.pickFirst("Show FX Graph", RUN_MS, "graph-choice");
+    const panel = workbench.webview();
+    await panel.locator("#canvas svg .node").first().waitFor({ timeout: 60_000 });
+    await workbench.page.waitForTimeout(800);
+    await workbench.screenshot("graph-dark");
+    assert.ok((await panel.locator("#canvas svg .node").count()) > 10);
+
+    await panel.locator("#search").fill("softmax");
+    await panel.locator("#search").press("Enter");
+    assert.match(await panel.locator("#matches").innerText(), /^1 of \d+$/);
+    assert.equal(await panel.locator("svg .node.current-match").count(), 1);
+    await workbench.screenshot("graph-search");
+
+    await panel.locator("#canvas").focus();
+    await panel.locator("svg .node.selected").press("ArrowDown");
+    const name = await panel.locator("#details-name").innerText();
+    assert.notEqual(name, "");
+    await panel.locator("svg .node.current-match").click();
+    await workbench.page.locator(".editor-group-container", { hasText: "weights" }).first().waitFor();
+    const line = await workbench.cursorLine();
+    const text = fs.readFileSync(SOURCE, "utf8").split("\n")[line - 1];
+    assert.match(text ?? "", /softmax/, `the node leads to line ${line}`);
+    await workbench.screenshot("graph-to-source");
+  });
+
+  it("the graph takes its colours from a light theme too", async () => {
+    await workbench.setTheme("Light Modern");
+    await workbench.page.waitForTimeout(1500);
+    await workbench.screenshot("graph-light");
+    const panel = workbench.webview();
+    const background = await panel.locator("body").evaluate((body) => getComputedStyle(body).backgroundColor);
+    const fill = await panel.locator("svg .node path, svg .node polygon").first().evaluate((shape) => getComputedStyle(shape).fill);
+    const ink = await panel.locator("svg .node text").first().evaluate((text) => getComputedStyle(text).fill);
+    assert.ok(brightness(background) > 200, `background ${background}`);
+    assert.ok(brightness(fill) > 180, `node ${fill}`);
+    assert.ok(brightness(ink) < 120, `text ${ink}`);
+    await workbench.setTheme("Dark Modern");
+  });
+});
+
+/** @param {string} color `rgb(…)` */
+function brightness(color) {
+  const [red = 0, green = 0, blue = 0] = (color.match(/[\d.]+/g) ?? []).map(Number);
+  return (red + green + blue) / 3;
+}

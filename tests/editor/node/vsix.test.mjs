@@ -1,0 +1,181 @@
+/** What the packed extension holds, and that its server works with an interpreter that has nothing but torch. */
+
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import * as fs from "node:fs";
+import * as path from "node:path";
+import { OUT, ROOT, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
+import { VSIX } from "../../../scripts/package.mjs";
+import { LspClient } from "../lspClient.mjs";
+
+describe("the packed extension", function () {
+  this.timeout(240_000);
+  /** @type {string} */
+  let home;
+  /** @type {string} */
+  let extension;
+
+  before(() => {
+    fs.mkdirSync(OUT, { recursive: true });
+    home = fs.mkdtempSync(path.join(OUT, "vsix-"));
+    // Python's own unzip: nothing to install.
+    execFileSync(VENV_PYTHON, ["-m", "zipfile", "-e", VSIX, home]);
+    extension = path.join(home, "extension");
+  });
+
+  after(() => fs.rmSync(home, { recursive: true, force: true }));
+
+  it("carries the server, the capture code and pure-Python libraries, and nothing else", () => {
+    const files = filesUnder(extension).map((file) => path.relative(extension, file));
+    for (const needed of [
+      "package.json", "readme.md", "LICENSE.txt", "changelog.md", "extension/dist/extension.js", "extension/dist/graph.js",
+      "extension/launch_server.py", "extension/media/icon.png", "extension/bundled/compiler/irscope/protocol.py",
+      "extension/bundled/server/irscope_server/__main__.py", "extension/bundled/libs/pygls/__init__.py",
+      "extension/bundled/libs/typing_extensions.py", "extension/bundled/libs/exceptiongroup/__init__.py",
+    ]) {
+      assert.ok(files.includes(needed), `${needed} is missing`);
+    } // prettier-ignore
+    const native = files.filter((file) => /\.(so|pyd|dylib|dll|node)$/.test(file));
+    assert.deepEqual(native, []);
+    const foreign = files.filter((file) => /^(tests|examples|benchmarks|node_modules|scripts|docs|extension\/src)\//.test(file));
+    assert.deepEqual(foreign, []);
+    assert.ok(!files.some((file) => file.includes("__pycache__")));
+  });
+
+  it("pins the same library versions as pyproject.toml", () => {
+    const pins = (/** @type {string} */ text) =>
+      [...text.matchAll(/\b(pygls|lsprotocol|graphviz)==([\w.]+)/g)].map(([pin]) => pin).sort();
+    const project = fs.readFileSync(path.join(ROOT, "pyproject.toml"), "utf8");
+    const requirements = fs.readFileSync(path.join(ROOT, "extension", "requirements.txt"), "utf8");
+    assert.deepEqual(pins(requirements), pins(project));
+  });
+
+  it("runs a script with an environment that holds only torch, and leaves it as it was", async () => {
+    const python = makeTorchOnlyEnvironment(path.join(home, "venv"));
+    const found = execFileSync(python, ["-c", PROBE], { encoding: "utf8" }).trim();
+    assert.equal(found, "torch", "the environment holds torch and none of our libraries");
+    const before = listOf(path.join(home, "venv"));
+
+    const script = path.join(home, "script.py");
+    fs.writeFileSync(script, SCRIPT);
+    const server = spawn(python, ["-I", "-S", path.join(extension, "extension", "launch_server.py")], {
+      cwd: home,
+      env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1", PYTHONPATH: "/nowhere" },
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    const client = new LspClient(server);
+    try {
+      const uri = `file://${script}`;
+      await client.request("initialize", {
+        processId: process.pid,
+        rootUri: `file://${home}`,
+        capabilities: {},
+        initializationOptions: { python, storePath: path.join(home, "runs.db"), run: { onSave: "off" }, trusted: true },
+      });
+      client.notify("initialized", {});
+      client.notify("textDocument/didOpen", { textDocument: { uri, languageId: "python", version: 1, text: SCRIPT } });
+      const { outcome, message, run } = await client.request("irscope/run", { uri, lane: "fast" });
+      assert.equal(outcome, "completed", message);
+      const published = await client.until("textDocument/publishDiagnostics", ({ diagnostics }) => diagnostics.length > 0);
+      assert.deepEqual(published.diagnostics.map((/** @type {{code: string}} */ each) => each.code), ["GB0170"]);
+      const { compiles } = await client.request("irscope/report", { run });
+      assert.ok(compiles.length >= 1);
+      const { nodes, dot } = await client.request("irscope/graph", {
+        run,
+        stage: compiles[0].stages.find((/** @type {{isGraph: boolean}} */ stage) => stage.isGraph).stage,
+      });
+      assert.ok(nodes.length > 0 && dot.includes("digraph"));
+      const { stdout } = client.output();
+      assert.match(stdout, /sees torch only/, "the script sees the user's environment and nothing of ours");
+    } finally {
+      await client.end();
+    }
+    assert.deepEqual(listOf(path.join(home, "venv")), before, "nothing was installed");
+  });
+
+  it("says what is wrong where the interpreter is too old", () => {
+    const launcher = fs.readFileSync(path.join(extension, "extension", "launch_server.py"), "utf8");
+    const old = launcher.replace("OLDEST = (3, 10)", "OLDEST = (9, 9)").replace("3.10 or newer", "9.9 or newer");
+    const file = path.join(home, "old.py");
+    fs.writeFileSync(file, old);
+    assert.throws(
+      () => execFileSync(VENV_PYTHON, ["-I", "-S", file], { stdio: "pipe" }),
+      (/** @type {{status: number, stderr: Buffer}} */ error) =>
+        error.status === 3 && /needs Python 9\.9 or newer/.test(error.stderr.toString()),
+    );
+  });
+});
+
+const PROBE = `
+import importlib.util
+names = ("torch", "pygls", "lsprotocol", "graphviz", "irscope", "irscope_server", "pytest", "numpy")
+print(" ".join(name for name in names if importlib.util.find_spec(name)))
+`;
+
+const SCRIPT = `
+import importlib.util
+import torch
+
+ours = [n for n in ("pygls", "lsprotocol", "cattrs", "graphviz", "irscope_server") if importlib.util.find_spec(n)]
+print("sees", *(ours or ["torch only"]))
+
+@torch.compile
+def f(x):
+    if x.sum() > 0:
+        x = x + 1
+    return x * 2
+
+f(torch.ones(4))
+`;
+
+/** What torch needs at run time, and no more: linked from the development environment, not copied. @param {string} venv */
+function makeTorchOnlyEnvironment(venv) {
+  const ask = (/** @type {string} */ python, /** @type {string} */ code) =>
+    execFileSync(python, ["-c", code], { encoding: "utf8" }).trim();
+  execFileSync(VENV_PYTHON, ["-m", "venv", "--without-pip", venv]);
+  const python = path.join(venv, "bin", "python");
+  const site = (/** @type {string} */ of) => ask(of, "import sysconfig; print(sysconfig.get_paths()['purelib'])");
+  const [from, to] = [site(VENV_PYTHON), site(python)];
+  const closure = ask(VENV_PYTHON, TORCH_FILES).split("\n");
+  for (const name of closure) {
+    fs.symlinkSync(path.join(from, name), path.join(to, name));
+  }
+  return python;
+}
+
+/** Prints the top-level entries of site-packages that torch and its own dependencies consist of. */
+const TORCH_FILES = `
+import importlib.metadata as metadata, re
+from packaging.requirements import Requirement
+seen, todo, tops = set(), ["torch"], set()
+while todo:
+    name = re.sub(r"[-_.]+", "-", todo.pop()).lower()
+    if name in seen:
+        continue
+    seen.add(name)
+    try:
+        found = metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        continue
+    for file in found.files or ():
+        if not str(file).startswith((".", "__pycache__")):
+            tops.add(file.parts[0])
+    for text in found.requires or ():
+        requirement = Requirement(text)
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+            todo.append(requirement.name)
+print("\\n".join(sorted(tops)))
+`;
+
+/** @param {string} folder @returns {string[]} */
+function filesUnder(folder) {
+  return fs.readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const file = path.join(folder, entry.name);
+    return entry.isDirectory() ? filesUnder(file) : [file];
+  });
+}
+
+/** Names and times of what an environment holds; what it links to counts as one entry. @param {string} venv */
+function listOf(venv) {
+  return filesUnder(venv).map((file) => `${path.relative(venv, file)} ${fs.lstatSync(file).mtimeMs}`).sort();
+}

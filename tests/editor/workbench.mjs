@@ -1,0 +1,87 @@
+/** What a user does with the mouse and the keyboard in a VS Code in the browser. */
+
+import * as fs from "node:fs";
+import * as path from "node:path";
+
+export class Workbench {
+  /** @param {import("playwright-core").Page} page @param {string} screenshots folder */
+  constructor(page, screenshots) {
+    this.page = page;
+    this.screenshots = screenshots;
+  }
+
+  async ready() {
+    await this.page.locator(".monaco-workbench .part.editor").waitFor({ timeout: 60_000 });
+    await this.page.locator(".statusbar-item").first().waitFor({ timeout: 60_000 });
+  }
+
+  /** @param {string} name */
+  async screenshot(name) {
+    await this.page.screenshot({ path: path.join(this.screenshots, `${name}.png`) });
+  }
+
+  /** Opens a file of the folder. @param {string} place its name, and a line if it matters: `name:line` */
+  async open(place) {
+    const [name = ""] = place.split(":");
+    await this.page.keyboard.press("Control+P");
+    const input = this.page.locator(".quick-input-widget input");
+    await input.fill(place);
+    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: name }).first().waitFor();
+    await this.page.keyboard.press("Enter");
+    await this.page.locator(".tab.active", { hasText: name }).waitFor();
+  }
+
+  /** Runs a command of the palette by its exact label. @param {string} label */
+  async command(label) {
+    await this.page.keyboard.press("F1");
+    const input = this.page.locator(".quick-input-widget input");
+    await input.waitFor();
+    await input.fill(`>${label}`);
+    const row = this.page.locator(".quick-input-list .monaco-list-row").filter({ has: this.page.getByText(label, { exact: true }) });
+    await row.first().click();
+    await row.first().waitFor({ state: "hidden" }); // The command may show a list of its own.
+  }
+
+  /** Opens a file and puts the cursor on the first line that has a text. @param {string} file @param {string} text */
+  async goToText(file, text) {
+    const lines = fs.readFileSync(file, "utf8").split("\n");
+    const line = lines.findIndex((each) => each.includes(text)) + 1;
+    await this.open(`${path.basename(file)}:${line}`);
+    await this.page.locator(".statusbar-item", { hasText: `Ln ${line},` }).waitFor();
+  }
+
+  /**
+   * Takes the first entry of the list that a command shows when it is done.
+   * @param {string} title the list's @param {number} patience milliseconds @param {string} [screenshot]
+   */
+  async pickFirst(title, patience, screenshot) {
+    await this.page.locator(".quick-input-title:visible", { hasText: title }).waitFor({ timeout: patience });
+    await this.page.locator(".quick-input-list .monaco-list-row").first().waitFor();
+    if (screenshot !== undefined) {
+      await this.page.waitForTimeout(400); // It fades in.
+      await this.screenshot(screenshot);
+    }
+    await this.page.keyboard.press("Enter");
+    await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
+  }
+
+  /** The content of the (one) webview on the screen. */
+  webview() {
+    return this.page.frameLocator("iframe.webview.ready").frameLocator("iframe#active-frame");
+  }
+
+  /** The line the cursor is on, as the status bar names it. */
+  async cursorLine() {
+    const text = await this.page.locator(".statusbar-item", { hasText: /Ln \d+/ }).innerText();
+    return Number(/Ln (\d+)/.exec(text)?.[1]);
+  }
+
+  /** @param {string} name */
+  async setTheme(name) {
+    await this.command("Preferences: Color Theme");
+    const input = this.page.locator(".quick-input-widget input");
+    await input.fill(name);
+    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: name }).first().click();
+    await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
+  }
+}

@@ -1,0 +1,54 @@
+"""What a finding costs, worked out from the compiles of its run."""
+
+from __future__ import annotations
+
+from facts import a_compile, a_finding, a_range
+from irscope.costs import with_costs
+from irscope.protocol import Compile, Cost, Related
+
+FILE = "/home/me/model.py"
+
+
+def resume(function: str, line: int, seconds: float, graph_ops: int = 3, file: str = FILE, id: str = "1/0") -> Compile:
+    name = f"torch_dynamo_resume_in_{function}_at_{line}"
+    return a_compile(id=id, function=name, file=file, seconds=seconds, graph_ops=graph_ops)
+
+
+def test_a_recompilation_costs_the_compiles_that_it_brought_about() -> None:
+    compiles = [a_compile(id=f"0/{n}", seconds=n + 0.5, graph_ops=n) for n in range(4)]
+    findings = [
+        a_finding(kind="recompilation", compiles=("0/1", "0/3", "9/9")),
+        a_finding(kind="recompilation", compiles=("0/0",)),
+    ]
+    assert [f.cost for f in with_costs(findings, compiles)] == [Cost(5.0, 2), Cost(0.5, 0)]
+
+
+def test_a_graph_break_costs_what_goes_on_behind_it() -> None:
+    compiles = [
+        a_compile(id="0/0", function="forward", file=FILE),
+        resume("forward", 6, 1.0, id="1/0"),
+        resume("forward", 6, 0.25, graph_ops=0, id="1/1"),
+        resume("forward", 8, 4.0, id="2/0"),  # another break's
+        resume("forward", 6, 8.0, file="/home/me/other.py", id="3/0"),
+        resume("backward", 6, 16.0, id="4/0"),
+    ]
+    (finding,) = with_costs([a_finding(compiles=("0/0",), related=())], compiles)
+    assert finding.cost == Cost(1.25, 1)
+
+
+def test_a_break_in_a_helper_goes_on_in_its_caller() -> None:
+    compiles = [a_compile(id="0/0", function="forward", file=FILE), resume("forward", 20, 2.0)]
+    helper = a_finding(
+        file="/home/me/helper.py", compiles=("0/0",), related=(Related(FILE, a_range(20), "called from forward"),)
+    )
+    assert with_costs([helper], compiles)[0].cost == Cost(2.0, 1)
+
+
+def test_a_break_behind_another_break() -> None:
+    compiles = [resume("forward", 6, 1.0, id="1/0"), resume("forward", 9, 2.0, id="2/0")]
+    (finding,) = with_costs([a_finding(range=a_range(9, 0, 9, 4), compiles=("1/0",), related=())], compiles)
+    assert finding.cost == Cost(2.0, 1)
+
+
+def test_other_kinds_cost_nothing() -> None:
+    assert with_costs([a_finding(kind="compile-error", cost=Cost(9.0, 9))], [a_compile()])[0].cost == Cost(0.0, 0)

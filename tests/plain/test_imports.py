@@ -1,0 +1,138 @@
+"""Who may import what (DESIGN.md, the table of folders and invariants 1 to 3)."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+COMPILER, SERVER = ROOT / "compiler", ROOT / "server"
+STDLIB = frozenset(sys.stdlib_module_names)
+SERVER_MAY = STDLIB | {"pygls", "lsprotocol", "graphviz", "attrs", "irscope", "irscope_server"}
+COMPILER_MAY = STDLIB | {"torch", "irscope"}
+
+# The boot file and the entry points do their work when they are imported.
+RUNS_WHEN_IMPORTED = {"irscope.__main__", "irscope.runner.boot", "irscope_server.__main__"}
+
+
+def modules_of(folder: Path) -> dict[str, Path]:
+    """Every module below a folder by its full name."""
+    found = {}
+    for path in sorted(folder.rglob("*.py")):
+        parts = path.relative_to(folder).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports_of(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and top-level name of every import in a file, those inside functions included."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name.partition(".")[0]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node.lineno, node.module.partition(".")[0]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in (
+            "import_module",
+            "__import__",
+        ):
+            if node.args and isinstance(node.args[0], ast.Constant):
+                yield node.lineno, str(node.args[0].value).partition(".")[0]
+
+
+def forbidden(folder: Path, may: frozenset[str] | set[str]) -> list[str]:
+    return [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for path in modules_of(folder).values()
+        for line, name in imports_of(path)
+        if name not in may and not (name and "pipelines" in path.parts)
+    ]
+
+
+def test_the_server_imports_only_what_it_may() -> None:
+    assert len(modules_of(SERVER)) > 10
+    assert forbidden(SERVER, SERVER_MAY) == []
+
+
+def test_the_capture_side_imports_only_what_it_may() -> None:
+    """Other compilers only inside `pipelines/`; never pygls or lsprotocol."""
+    assert len(modules_of(COMPILER)) > 30
+    assert forbidden(COMPILER, COMPILER_MAY) == []
+
+
+def test_the_capture_side_never_imports_the_server() -> None:
+    names = {name for path in modules_of(COMPILER).values() for _, name in imports_of(path)}
+    assert not names & {"irscope_server", "pygls", "lsprotocol"}
+
+
+def test_the_protocol_needs_the_standard_library_alone() -> None:
+    assert {name for _, name in imports_of(COMPILER / "irscope" / "protocol.py")} <= STDLIB
+
+
+_IMPORT_ALL = """
+import importlib, json, sys
+
+class Blocker:
+    '''Refuses to import, and remembers that somebody tried.'''
+    tried = []
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in BLOCKED:
+            Blocker.tried.append(name)
+            raise ImportError(f"{name} is not allowed here")
+
+sys.meta_path.insert(0, Blocker())
+for module in MODULES:
+    importlib.import_module(module)
+print(json.dumps({"tried": Blocker.tried, "loaded": sorted({name.partition(".")[0] for name in sys.modules})}))
+"""
+
+
+def import_all(modules: list[str], blocked: list[str], *flags: str, path: list[Path]) -> dict[str, list[str]]:
+    """Really imports modules in a fresh interpreter that cannot import some others."""
+    head = (
+        f"import sys\nsys.path[:0] = {[str(each) for each in path]!r}\nMODULES = {modules!r}\nBLOCKED = {blocked!r}\n"
+    )
+    done = subprocess.run(
+        [sys.executable, *flags, "-c", head + _IMPORT_ALL], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+def importable(folder: Path) -> list[str]:
+    return [name for name in modules_of(folder) if name not in RUNS_WHEN_IMPORTED]
+
+
+def test_the_server_and_all_that_it_imports_load_without_torch() -> None:
+    done = import_all(importable(SERVER), ["torch", "numpy", "triton", "transformers"], path=[])
+    assert done["tried"] == []
+    assert {"irscope", "irscope_server", "pygls"} <= set(done["loaded"])
+
+
+def test_every_module_of_the_capture_side_loads_without_any_package() -> None:
+    """In an interpreter without site-packages (-S): users' environments hold torch and nothing of ours; and torch itself
+    is imported by the script alone, after it has set what torch reads meanwhile."""
+    done = import_all(importable(COMPILER), ["torch", "pygls", "lsprotocol"], "-S", "-I", path=[COMPILER])
+    assert done["tried"] == []
+    assert set(done["loaded"]) - STDLIB - {"__main__", "irscope"} == set()
+
+
+def test_the_blocker_blocks(tmp_path: Path) -> None:
+    (tmp_path / "breaks_the_rule.py").write_text("import torch\n")
+    with pytest.raises(AssertionError, match="torch is not allowed here"):
+        import_all(["breaks_the_rule"], ["torch"], path=[tmp_path])
+
+
+def test_the_walk_sees_hidden_imports(tmp_path: Path) -> None:
+    file = tmp_path / "sly.py"
+    file.write_text(
+        "def f():\n    import pygls.server\n    from lsprotocol import types\n    __import__('torch')\nfrom . import x\n"
+        "import importlib\nimportlib.import_module('numpy.linalg')\n"
+    )
+    assert {name for _, name in imports_of(file)} == {"pygls", "lsprotocol", "torch", "importlib", "numpy"}

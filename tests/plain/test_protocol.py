@@ -1,0 +1,177 @@
+"""What the rooms say to each other, and its JSON as `docs/json.md` describes it."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import json
+import re
+import typing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from facts import a_compile, a_finding, a_gap, a_kernel, a_stage, an_outcome
+from irscope import protocol
+from irscope.graphs import GraphNode
+from irscope.lines import LineStep, LineTrail
+from irscope.protocol import (
+    SCHEMA,
+    CompileSeen,
+    FindingSeen,
+    GapSeen,
+    Lane,
+    Message,
+    Progress,
+    Refused,
+    Report,
+    RunRequest,
+    RunSummary,
+    ScriptEnded,
+    Started,
+    decode_message,
+    encode_message,
+    from_json,
+    to_json,
+)
+
+DOCS = Path(__file__).parents[2] / "docs" / "json.md"
+
+MESSAGES: list[Message] = [
+    Started("2.13.0+cpu"),
+    Refused("PyTorch is not installed."),
+    CompileSeen(a_compile(stages=(a_stage(),))),
+    FindingSeen(a_finding()),
+    FindingSeen(a_finding(link=None, hints=(), related=())),
+    GapSeen(a_gap()),
+    Progress("compiling été 🚀"),
+    ScriptEnded(3, "the script ended with sys.exit(3)"),
+]
+REPORT = Report(
+    SCHEMA, "20261120-101500-3fa2b1", "/home/me/model.py", None, an_outcome(exit_code=None),
+    (a_compile(stages=(a_stage(),)),), (a_finding(),), (a_kernel(),), (a_gap(),),
+)  # fmt: skip
+REQUEST = RunRequest("r", "/s.py", ("--a", "b"), Lane.FAST, "/store.db", "s.py", {"/s.py": "x = 'é\ud800'\n"})
+SUMMARY = RunSummary("r", "/s.py", Lane.DEEP, 1.5, None, None, 1, 2, 3)
+
+
+def through_text(value: Any) -> Any:
+    return json.loads(json.dumps(value))
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
+def test_a_message_there_and_back(message: Message) -> None:
+    assert decode_message(through_text(encode_message(message))) == message
+
+
+def test_every_message_is_tested() -> None:
+    assert {type(message) for message in MESSAGES} == set(typing.get_args(Message))
+
+
+@pytest.mark.parametrize("value", [REPORT, REQUEST, SUMMARY, dataclasses.replace(SUMMARY, outcome=an_outcome())])
+def test_plain_data_there_and_back(value: Any) -> None:
+    assert from_json(type(value), through_text(to_json(value))) == value
+
+
+def test_unknown_keys_are_passed_over() -> None:
+    data = {**encode_message(FindingSeen(a_finding())), "new": 1}
+    data["finding"]["verified"] = {"new": True}
+    data["finding"]["range"]["start"]["new"] = [1]
+    assert decode_message(data) == FindingSeen(a_finding())
+
+
+def test_missing_keys() -> None:
+    data = to_json(a_finding())
+    del data["related"]  # has a default
+    assert from_json(protocol.Finding, data) == a_finding(related=())
+    del data["file"]
+    with pytest.raises(KeyError, match=r"Finding\.file"):
+        from_json(protocol.Finding, data)
+
+
+@pytest.mark.parametrize("data", [{}, {"is": "Nonsense"}, {"is": "Report"}, {"is": ""}])
+def test_what_is_no_message(data: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="not a message"):
+        decode_message(data)
+
+
+def test_a_value_outside_its_enum() -> None:
+    with pytest.raises(ValueError, match="loud"):
+        from_json(protocol.Finding, {**to_json(a_finding()), "severity": "loud"})
+
+
+# --- docs/json.md -----------------------------------------------------------------------------------------------------
+
+DOCUMENTED: dict[str, Any] = {
+    cls.__name__: cls
+    for cls in (
+        protocol.Report, protocol.Outcome, protocol.Compile, protocol.StageRef, protocol.Finding, protocol.Cost, protocol.Related,
+        protocol.Range, protocol.Position, protocol.Kernel, protocol.Origin, protocol.CaptureGap, protocol.RunSummary,
+        LineTrail, LineStep, GraphNode,
+    )
+}  # fmt: skip
+
+
+def documented_tables() -> dict[str, dict[str, tuple[str, str]]]:
+    """Class → key → type and meaning, as the documentation has them."""
+    tables: dict[str, dict[str, tuple[str, str]]] = {}
+    for section in DOCS.read_text(encoding="utf-8").split("\n### ")[1:]:
+        title, _, body = section.partition("\n")
+        rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+) \|$", body.split("\n## ")[0], re.MULTILINE)
+        tables[title] = {key: (type_, meaning) for key, type_, meaning in rows}
+    return tables
+
+
+def test_the_documentation_has_every_class() -> None:
+    assert set(documented_tables()) == set(DOCUMENTED)
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_the_documentation_has_every_key_in_order(name: str) -> None:
+    assert list(documented_tables()[name]) == [field.name for field in dataclasses.fields(DOCUMENTED[name])]
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_the_documented_types(name: str) -> None:
+    hints = typing.get_type_hints(DOCUMENTED[name])
+    for key, (words, _) in documented_tables()[name].items():
+        assert words == _in_words(hints[key]), f"{name}.{key}"
+
+
+def _in_words(hint: Any) -> str:
+    plain = {str: "string", int: "integer", float: "number"}
+    if hint in plain:
+        return plain[hint]
+    if typing.get_origin(hint) is tuple:
+        item = typing.get_args(hint)[0]
+        return "array of strings" if item is str else f"array of {_in_words(item)}"
+    if none := [arg for arg in typing.get_args(hint) if arg is not type(None)]:
+        return f"{_in_words(none[0])} or null"
+    if issubclass(hint, enum.Enum):
+        return "string"
+    return f"[{hint.__name__}](#{hint.__name__.lower()})"
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "words"),
+    [
+        ("Outcome", "kind", [kind.value for kind in protocol.OutcomeKind]),
+        ("Compile", "outcome", [outcome.value for outcome in protocol.CompileOutcome]),
+        ("Finding", "severity", [severity.value for severity in protocol.Severity]),
+        ("RunSummary", "lane", [lane.value for lane in Lane]),
+    ],
+)
+def test_every_word_is_documented(name: str, key: str, words: list[str]) -> None:
+    meaning = documented_tables()[name][key][1]
+    assert [word for word in words if f"`{word}`" not in meaning] == []
+
+
+def test_every_stage_name_is_documented() -> None:
+    from irscope.capture.stages import KINDS
+
+    meaning = documented_tables()["StageRef"]["name"][1]
+    assert set(re.findall(r"`([\w-]+)`", meaning)) == set(KINDS)
+
+
+def test_the_schema_is_documented() -> None:
+    assert documented_tables()["Report"]["schema"][1] == f"version of this document: {SCHEMA}"

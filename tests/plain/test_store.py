@@ -1,0 +1,295 @@
+"""The run store: what is written is read again, whoever writes, reads or is killed meanwhile."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from facts import a_compile, a_finding, a_gap, a_kernel, a_range, a_stage, an_outcome
+from irscope.protocol import Cost, Lane, OutcomeKind
+from irscope.store import Store, StoreError, default_path
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "new folder" / "runs.db")
+
+
+@pytest.fixture
+def store(path: str) -> Iterator[Store]:
+    with Store(path) as opened:
+        yield opened
+
+
+def new_run(store: Store, script: str = "/home/me/model.py") -> str:
+    return store.create_run(script, ["--steps", "3"], Lane.DEEP, "digest")
+
+
+def test_a_report_is_what_was_put(store: Store, path: str) -> None:
+    run = new_run(store)
+    store.set_torch(run, "2.13.0+cpu")
+    store.put_compile(run, a_compile())
+    store.put_stage(run, "0/0", a_stage("output-code"), "code", 9)
+    store.put_stage(run, "0/0", a_stage("dynamo-graph"), "naïve λ 🚀", 1)
+    store.put_kernel(run, a_kernel())
+    store.put_finding(run, a_finding())
+    store.put_gap(run, a_gap())
+    store.put_gap(run, a_gap())
+    store.set_outcome(run, an_outcome())
+    with Store(path) as again:
+        report = again.report(run)
+        assert again.stage_text(run, "0/0/dynamo-graph") == "naïve λ 🚀"
+        assert again.source_of(run) == "digest"
+        assert again.lane_of(run) is Lane.DEEP
+    assert (report.run, report.script, report.torch) == (run, "/home/me/model.py", "2.13.0+cpu")
+    assert report.outcome == an_outcome()
+    assert report.findings == (a_finding(cost=Cost(0.0, 0)),)  # the cost is worked out from the compiles
+    assert report.kernels == (a_kernel(),)
+    assert report.capture_gaps == (a_gap(),)
+    (compile,) = report.compiles
+    assert compile == a_compile(stages=compile.stages)
+    # along the pipeline, whatever the order of writing; bytes are bytes of UTF-8
+    assert [(stage.name, stage.bytes) for stage in compile.stages] == [("dynamo-graph", 14), ("output-code", 4)]
+
+
+def test_a_run_is_in_the_list_with_its_counts(store: Store) -> None:
+    first, second = new_run(store), new_run(store, "/home/me/other.py")
+    store.put_compile(second, a_compile())
+    store.put_finding(second, a_finding())
+    store.put_kernel(second, a_kernel())
+    store.set_outcome(second, an_outcome())
+    newest, oldest = store.runs()
+    assert (newest.run, newest.compiles, newest.findings, newest.kernels) == (second, 1, 1, 1)
+    assert newest.outcome == an_outcome()
+    assert (oldest.run, oldest.outcome, oldest.compiles) == (first, None, 0)
+    assert [run.run for run in store.runs(limit=1)] == [second]
+    assert [run.run for run in store.runs(script="/home/me/model.py")] == [first]
+
+
+def test_a_run_that_has_not_ended_says_so(store: Store) -> None:
+    outcome = store.report(new_run(store)).outcome
+    assert outcome.kind is OutcomeKind.CANCELLED
+    assert "has not ended" in outcome.message
+
+
+def test_a_finding_replaces_the_one_with_its_cause(store: Store) -> None:
+    run = new_run(store)
+    store.put_finding(run, a_finding(count=1))
+    store.put_finding(run, a_finding(range=a_range(7)))
+    store.put_finding(run, a_finding(count=5, message="seen again"))
+    assert [(f.count, f.range.start.line, f.message) for f in store.report(run).findings] == [
+        (5, 6, "seen again"),
+        (2, 7, a_finding().message),
+    ]
+
+
+def test_a_compile_and_a_stage_are_replaced(store: Store) -> None:
+    run = new_run(store)
+    for restarts in (0, 1):
+        store.put_compile(run, a_compile(restarts=restarts))
+        store.put_stage(run, "0/0", a_stage(), f"attempt {restarts}", 1)
+    (compile,) = store.report(run).compiles
+    assert (compile.restarts, len(compile.stages)) == (1, 1)
+    assert store.stage_text(run, "0/0/dynamo-graph") == "attempt 1"
+
+
+def test_equal_texts_are_stored_once(store: Store, path: str) -> None:
+    text = "the same text\n" * 100
+    for run in (new_run(store), new_run(store)):
+        for name in ("dynamo-graph", "pre-grad-graph"):
+            store.put_stage(run, "0/0", a_stage(name), text, 1)
+    ((count, stored, length),) = sqlite3.connect(path).execute("SELECT count(*), length(data), bytes FROM texts")
+    assert (count, length) == (1, len(text))
+    assert stored < len(text) / 5  # and compressed
+
+
+@pytest.mark.parametrize("text", ["", "\0", "\ud800 lone surrogate", "\r\n\r", "x" * 1_000_000])
+def test_any_text_comes_back(store: Store, text: str) -> None:
+    run = new_run(store)
+    store.put_stage(run, "0/0", a_stage(), text, 1)
+    assert store.stage_text(run, "0/0/dynamo-graph") == text
+
+
+def test_runs_are_found_by_how_they_begin(store: Store, path: str) -> None:
+    with pytest.raises(LookupError, match=r"No run in .* yet\. Start one: irscope run"):
+        store.find_run()
+    runs = [new_run(store) for _ in range(3)]
+    assert store.find_run() == runs[-1]
+    assert store.find_run(runs[0]) == runs[0]
+    assert store.find_run(runs[1][:-1]) == runs[1]  # three random bytes: distinct before the last digit, nearly always
+    with pytest.raises(LookupError, match="More than one run begins with 2"):
+        store.find_run("2")
+    for name in ("nothing", "%", "_", runs[0] + "0"):
+        with pytest.raises(LookupError, match=f"No run is called {name}"):
+            store.find_run(name)
+
+
+def test_what_is_not_there(store: Store) -> None:
+    run = new_run(store)
+    for ask in (store.report, store.source_of, store.lane_of):
+        with pytest.raises(LookupError, match="No run is called x"):
+            ask("x")
+    with pytest.raises(LookupError, match="has no stage 0/0/kernel"):
+        store.stage_text(run, "0/0/kernel")
+
+
+def test_prune_deletes_the_oldest_first(store: Store, path: str) -> None:
+    runs = []
+    for number in range(4):
+        run = new_run(store)
+        runs.append(run)
+        store.put_compile(run, a_compile())
+        store.put_stage(run, "0/0", a_stage(), os.urandom(4000).hex(), 1)
+        store.put_stage(run, "0/0", a_stage("guards"), "shared by all", 1)
+        store.put_finding(run, a_finding())
+        store.put_kernel(run, a_kernel())
+        store.put_gap(run, a_gap())
+        if number != 1:
+            store.set_outcome(run, an_outcome())
+    assert store.prune(1_000_000) == 0
+    assert store.prune(14_000) == 1
+    assert [run.run for run in store.runs()] == runs[:0:-1]
+    assert store.prune(0) == 1  # runs[2]: runs[1] is still going on, and the last two are always kept
+    assert [run.run for run in store.runs()] == [runs[3], runs[1]]
+    assert store.stage_text(runs[3], "0/0/guards") == "shared by all"
+    db = sqlite3.connect(path)
+    for table in ("runs", "compiles", "kernels", "findings", "gaps"):
+        assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (2,), table
+    assert db.execute("SELECT count(*) FROM texts").fetchone() == (3,)
+
+
+def test_a_transaction_is_all_or_nothing(store: Store, path: str) -> None:
+    run = new_run(store)
+    with pytest.raises(ZeroDivisionError), store.transaction():
+        store.put_compile(run, a_compile())
+        raise ZeroDivisionError
+    assert store.report(run).compiles == ()
+    with Store(path) as reader, store.transaction():
+        store.put_compile(run, a_compile())
+        assert reader.report(run).compiles == ()  # nobody waits, nobody sees half of it
+        assert store.report(run).compiles == (a_compile(),)
+    assert store.report(run).compiles == (a_compile(),)
+
+
+def test_two_writers_at_once(path: str) -> None:
+    def write(count: int) -> None:
+        with Store(path) as store:
+            run = new_run(store)
+            for number in range(count):
+                store.put_compile(run, a_compile(id=f"{number}/0"))
+
+    threads = [threading.Thread(target=write, args=(60,)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with Store(path) as store:
+        assert [run.compiles for run in store.runs()] == [60, 60, 60]
+
+
+def _write_until_killed(path: str, ready: Any) -> None:
+    with Store(path) as store:
+        run = new_run(store)
+        store.put_compile(run, a_compile())
+        store.put_stage(run, "0/0", a_stage(), "committed", 1)
+        with store.transaction():
+            for number in range(1, 500):
+                store.put_compile(run, a_compile(id=f"{number}/0"))
+            ready.set()
+            signal.pause()
+
+
+def test_killed_in_a_transaction(path: str) -> None:
+    """What was committed is there, and nothing of the transaction; the next writer need not wait."""
+    context = multiprocessing.get_context("spawn")
+    ready = context.Event()
+    process = context.Process(target=_write_until_killed, args=(path, ready))
+    process.start()
+    assert ready.wait(60)
+    process.kill()
+    process.join()
+    with Store(path) as store:
+        report = store.report(store.find_run())
+        assert [compile.id for compile in report.compiles] == ["0/0"]
+        assert store.stage_text(report.run, "0/0/dynamo-graph") == "committed"
+        store.set_outcome(report.run, an_outcome())
+        assert store.runs()[0].outcome == an_outcome()
+
+
+def test_a_forked_child_leaves_the_parent_s_store_alone(store: Store) -> None:
+    run = new_run(store)
+    with store.transaction():
+        store.put_compile(run, a_compile())
+        child = os.fork()
+        if child == 0:
+            store.abandon()
+            del store
+            os._exit(0)
+        os.waitpid(child, 0)
+    assert store.report(run).compiles == (a_compile(),)
+
+
+@pytest.mark.parametrize("content", [b"import torch\n" * 100, b"\0" * 4096, b"SQLite format 3\0" + b"x" * 4096])
+def test_a_file_that_is_no_store(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "model.py"
+    file.write_bytes(content)
+    with pytest.raises(StoreError, match=r"model.py cannot be used: .*Name another file \(--store FILE"):
+        Store(str(file))
+    assert file.read_bytes() == content
+
+
+def test_a_folder_is_no_store(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot be used"):
+        Store(str(tmp_path))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot be used"):
+        Store(str(tmp_path / "file" / "runs.db"))
+
+
+def test_another_version_s_file_is_moved_aside(path: str) -> None:
+    with Store(path) as store:
+        new_run(store)
+        store._db.execute("PRAGMA user_version = 999")
+    with Store(path) as store:
+        assert store.runs() == []
+        new_run(store)
+    old = sqlite3.connect(path + ".old")
+    assert old.execute("SELECT count(*) FROM runs").fetchone() == (1,)
+
+
+def test_somebody_else_s_database_is_not_touched(tmp_path: Path) -> None:
+    file = tmp_path / "bookmarks.sqlite"
+    db = sqlite3.connect(file)
+    db.execute("CREATE TABLE bookmarks (url TEXT)")
+    db.commit()
+    db.close()
+    with pytest.raises(StoreError, match="not a run store"):
+        Store(str(file))
+    db = sqlite3.connect(file)
+    assert [name for (name,) in db.execute("SELECT name FROM sqlite_master")] == ["bookmarks"]
+
+
+def test_a_full_disk_is_an_error_and_keeps_what_was_written(store: Store) -> None:
+    run = new_run(store)
+    store.put_compile(run, a_compile())
+    ((pages,),) = store._db.execute("PRAGMA page_count")
+    store._db.execute(f"PRAGMA max_page_count = {pages + 2}")
+    with pytest.raises(sqlite3.OperationalError, match="full"):
+        store.put_stage(run, "0/0", a_stage(), os.urandom(100_000).hex(), 1)
+    assert store.report(run).compiles == (a_compile(),)
+
+
+def test_the_default_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("IRSCOPE_STORE", "/somewhere/else.db")
+    assert default_path() == "/somewhere/else.db"
+    monkeypatch.delenv("IRSCOPE_STORE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("sys.platform", "linux")
+    assert default_path() == str(tmp_path / "irscope" / "runs.db")

@@ -1,0 +1,55 @@
+"""Fixtures of the server's tests: a real server process, a store, an editor."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+sys.path.insert(0, os.path.dirname(__file__))
+
+from lsp_editor import PLAYING_SERVER, SERVER, Editor, StartEditor
+
+
+@pytest.fixture
+def store_path(tmp_path: Path) -> str:
+    return str(tmp_path / "store" / "runs.db")
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Callable[..., Path]:
+    """Writes what the playing server's runs do instead of running; see playing_server.py."""
+    path = tmp_path / "play.json"
+
+    def write(*acts: dict[str, Any]) -> Path:
+        path.write_text(json.dumps(list(acts)))
+        return path
+
+    write()
+    return write
+
+
+@pytest_asyncio.fixture
+async def start_editor(tmp_path: Path, store_path: str, play: Any) -> AsyncIterator[StartEditor]:
+    """Starts an editor with a real server process; ``playing=True`` puts a play in place of the runs."""
+    editors: list[Editor] = []
+
+    async def start(*, playing: bool = False, options: dict[str, Any] | None = None, **kwargs: Any) -> Editor:
+        editor = await Editor.start(
+            PLAYING_SERVER if playing else SERVER,
+            options={"storePath": store_path, **(options or {})},
+            env={**os.environ, "IRSCOPE_TEST_PLAY": str(tmp_path / "play.json")},
+            **kwargs,
+        )
+        editors.append(editor)
+        return editor
+
+    yield start
+    for editor in editors:
+        await editor.close()

@@ -1,0 +1,181 @@
+"""An editor as the server sees one: a language client with a few documents, driven by tests."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import copy
+import functools
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest_lsp
+from lsprotocol import types
+from pytest_lsp import ClientServerConfig, LanguageClient
+
+HERE = Path(__file__).parent
+SERVER = [sys.executable, "-m", "irscope_server"]
+PLAYING_SERVER = [sys.executable, str(HERE / "playing_server.py")]
+
+
+class Editor:
+    """A client with its server process.
+
+    ``told`` holds the parameters of irscope's own notifications by method, in the order they came.
+    """
+
+    def __init__(self, client: LanguageClient) -> None:
+        self.client = client
+        self.told: dict[str, list[Any]] = {}
+        self.lens_refreshes = 0
+        self.pulls = False
+        self.result: types.InitializeResult | None = None
+        self._published: list[str] = []
+        received = client.protocol._handle_notification
+
+        def note(method: str, params: Any) -> None:
+            if method == types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS:
+                self._published.append(params.uri)
+            received(method, params)
+
+        client.protocol._handle_notification = note
+        for method in ("irscope/worker", "irscope/runsChanged", "irscope/output"):
+            self._keep(method)
+
+        @client.feature(types.WORKSPACE_CODE_LENS_REFRESH)
+        def _(params: Any) -> None:
+            self.lens_refreshes += 1
+
+    def _keep(self, method: str) -> None:
+        @self.client.feature(method)
+        def _(params: Any) -> None:
+            self.told.setdefault(method, []).append(params)
+
+    @staticmethod
+    async def start(
+        command: list[str],
+        *,
+        like: str = "visual-studio-code",
+        options: dict[str, Any] | None = None,
+        settings: dict[str, Any] | None = None,
+        pull: bool | None = False,
+        change: Callable[[types.ClientCapabilities], None] = lambda capabilities: None,
+        env: dict[str, str] | None = None,
+    ) -> Editor:
+        """Starts a server and initializes it with the capabilities of a real client.
+
+        ``pull`` says whether it pulls diagnostics; nothing: as the real one does.
+        """
+        client = await ClientServerConfig(command, server_env=env).start()
+        assert isinstance(client, LanguageClient)
+        editor = Editor(client)
+        client.set_configuration({"irscope": settings or {}})
+        capabilities = copy.deepcopy(_capabilities(like))
+        assert capabilities.text_document and capabilities.workspace
+        if pull is False:
+            capabilities.text_document.diagnostic = None
+        elif pull:
+            capabilities.text_document.diagnostic = types.DiagnosticClientCapabilities()
+            capabilities.workspace.diagnostics = types.DiagnosticWorkspaceClientCapabilities(refresh_support=True)
+        change(capabilities)
+        editor.pulls = capabilities.text_document.diagnostic is not None
+        editor.result = await client.initialize_session(
+            types.InitializeParams(capabilities=capabilities, initialization_options=options)
+        )
+        return editor
+
+    async def close(self) -> None:
+        with contextlib.suppress(Exception):
+            await asyncio.wait_for(self.client.shutdown_session(), 10)
+        await self.client.stop()
+
+    # --- documents ----------------------------------------------------------------------------------------------------
+
+    def open(self, path: Path, text: str | None = None) -> str:
+        uri = path.as_uri()
+        text = path.read_text() if text is None else text
+        self.client.text_document_did_open(
+            types.DidOpenTextDocumentParams(types.TextDocumentItem(uri, "python", 1, text))
+        )
+        return uri
+
+    def change(self, uri: str, text: str, version: int = 2) -> None:
+        self.client.text_document_did_change(
+            types.DidChangeTextDocumentParams(
+                types.VersionedTextDocumentIdentifier(version=version, uri=uri),
+                [types.TextDocumentContentChangeWholeDocument(text)],
+            )
+        )
+
+    def save(self, uri: str) -> None:
+        self.client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(uri)))
+
+    def close_document(self, uri: str) -> None:
+        self.client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri)))
+
+    # --- what it shows ------------------------------------------------------------------------------------------------
+
+    def diagnostics(self, uri: str) -> list[types.Diagnostic]:
+        return list(self.client.diagnostics.get(uri, []))
+
+    def codes(self, uri: str) -> list[Any]:
+        return [diagnostic.code for diagnostic in self.diagnostics(uri)]
+
+    def published(self, uri: str) -> list[str]:
+        """An entry for each time that diagnostics of a document were published."""
+        return [published for published in self._published if published == uri]
+
+    async def lenses(self, uri: str) -> list[tuple[int, str]]:
+        """Line and title of each lens."""
+        lenses = await self.client.text_document_code_lens_async(
+            types.CodeLensParams(types.TextDocumentIdentifier(uri))
+        )
+        return [(lens.range.start.line, lens.command.title) for lens in lenses or [] if lens.command]
+
+    async def hover(self, uri: str, line: int, character: int) -> str:
+        hover = await self.client.text_document_hover_async(
+            types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(line, character))
+        )
+        if hover is None:
+            return ""
+        assert isinstance(hover.contents, types.MarkupContent)
+        return hover.contents.value
+
+    async def request(self, method: str, **params: Any) -> Any:
+        """One of irscope's own requests."""
+        return await self.client.protocol.send_request_async(method, params)
+
+    @property
+    def log(self) -> str:
+        return "\n".join(entry.message for entry in self.client.log_messages)
+
+    @property
+    def state(self) -> str:
+        states = self.told.get("irscope/worker", [])
+        return states[-1].state if states else ""
+
+    async def until(self, condition: Callable[[], bool], seconds: float = 20.0) -> None:
+        """Waits until something is so."""
+        await until(condition, seconds)
+
+    async def until_ended(self, runs: int = 1, seconds: float = 120.0) -> None:
+        """Waits until so many runs have ended."""
+        await until(lambda: sum(not told.running for told in self.told.get("irscope/runsChanged", [])) >= runs, seconds)
+
+
+@functools.cache
+def _capabilities(like: str) -> types.ClientCapabilities:
+    return pytest_lsp.client_capabilities(like)
+
+
+async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to be in time"
+        await asyncio.sleep(0.01)
+
+
+StartEditor = Callable[..., Awaitable[Editor]]

@@ -1,0 +1,92 @@
+"""The real server, in which `irscope.driver.execute` is played: no torch, no waiting, the same from run to run.
+
+``IRSCOPE_TEST_PLAY`` names a JSON file, a list of acts.  Each has an ``outcome`` (kind), a ``message``, ``findings``,
+``compiles`` (each ``[compile, [stage, …]]``), ``kernels`` as JSON of `irscope.protocol`, ``prints``, and ``seconds``
+to wait before the end.  The n-th run plays the n-th act, the last act again and again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from irscope.driver import RunSpec
+from irscope.protocol import (
+    Compile,
+    CompileSeen,
+    Finding,
+    FindingSeen,
+    Kernel,
+    Message,
+    Outcome,
+    OutcomeKind,
+    Progress,
+    StageRef,
+    Started,
+    from_json,
+)
+from irscope.source import decode_source, digest_of
+from irscope.store import Store
+
+_played = 0
+
+
+def execute(
+    spec: RunSpec,
+    store: Store,
+    *,
+    on_start: Callable[[str], None],
+    on_message: Callable[[Message], None],
+    on_output: Callable[[str, str], None],
+    cancel: threading.Event,
+) -> tuple[str, Outcome]:
+    global _played
+    with open(os.environ["IRSCOPE_TEST_PLAY"]) as file:
+        acts: list[dict[str, Any]] = json.load(file) or [{}]
+    act = acts[min(_played, len(acts) - 1)]
+    _played += 1
+    if spec.script in spec.overlays:
+        text = spec.overlays[spec.script]
+    else:
+        with open(spec.script, "rb") as script:
+            text = decode_source(script.read())
+    run = store.create_run(spec.script, spec.args, spec.lane, digest_of(text))
+    on_start(run)
+    on_message(Started("2.13.0"))
+    store.set_torch(run, "2.13.0")
+    on_message(Progress("playing"))
+    for stream, printed in act.get("prints", []):
+        on_output(stream, printed)
+    for facts, stages in act.get("compiles", []):
+        compile = from_json(Compile, facts)
+        store.put_compile(run, compile)
+        for number, (stage, stage_text) in enumerate(stages):
+            store.put_stage(run, compile.id, from_json(StageRef, stage), stage_text, number)
+        on_message(CompileSeen(compile))
+    for facts in act.get("findings", []):
+        finding = from_json(Finding, facts)
+        store.put_finding(run, finding)
+        on_message(FindingSeen(finding))
+    for facts in act.get("kernels", []):
+        store.put_kernel(run, from_json(Kernel, facts))
+    begun = time.monotonic()
+    kind = OutcomeKind(act.get("outcome", "completed"))
+    while time.monotonic() - begun < act.get("seconds", 0):
+        if cancel.wait(0.01):
+            kind = OutcomeKind.CANCELLED
+            break
+    outcome = Outcome(kind, 0, act.get("message", ""), time.monotonic() - begun)
+    store.set_outcome(run, outcome)
+    return run, outcome
+
+
+if __name__ == "__main__":
+    from irscope_server.serve import serve_stdio
+
+    sys.argv[1:] = []
+    serve_stdio(execute)

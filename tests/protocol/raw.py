@@ -1,0 +1,84 @@
+"""A server process spoken to in bytes: what no well-behaved client sends."""
+
+from __future__ import annotations
+
+import json
+import queue
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+class Raw:
+    """Starts a server and reads what it sends in a thread."""
+
+    def __init__(self, command: list[str], **popen: Any) -> None:
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **popen
+        )
+        self.messages: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self.seen: list[dict[str, Any]] = []
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        while header := self.process.stdout.readline():
+            if match := re.match(rb"Content-Length: (\d+)", header):
+                while self.process.stdout.readline().strip():
+                    pass
+                self.messages.put(json.loads(self.process.stdout.read(int(match[1]))))
+        self.messages.put(None)
+
+    def write(self, data: bytes) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+
+    def send(self, message: Any) -> None:
+        body = json.dumps(message).encode()
+        self.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+    def notify(self, method: str, params: Any = None) -> None:
+        self.send({"jsonrpc": "2.0", "method": method, "params": params})
+
+    def ask(self, id: Any, method: str, params: Any = None) -> dict[str, Any]:
+        self.send({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+        return self.answer(id)
+
+    def answer(self, id: Any) -> dict[str, Any]:
+        return self.until(lambda message: "method" not in message and message.get("id") == id)
+
+    def until(self, wanted: Callable[[dict[str, Any]], bool], seconds: float = 15.0) -> dict[str, Any]:
+        """The next message that fits; the server's own requests are answered with nothing."""
+        deadline = time.monotonic() + seconds
+        while True:
+            message = self.messages.get(timeout=max(0.01, deadline - time.monotonic()))
+            assert message is not None, "the server has ended"
+            self.seen.append(message)
+            if "method" in message and "id" in message:
+                self.send({"jsonrpc": "2.0", "id": message["id"], "result": None})
+            if wanted(message):
+                return message
+
+    def initialize(self, **params: Any) -> dict[str, Any]:
+        result = self.ask(0, "initialize", {"processId": None, "rootUri": None, "capabilities": {}, **params})
+        self.notify("initialized", {})
+        return result
+
+    def open(self, uri: str, text: str) -> None:
+        document = {"uri": uri, "languageId": "python", "version": 1, "text": text}
+        self.notify("textDocument/didOpen", {"textDocument": document})
+
+    def wait(self, seconds: float = 5.0) -> int:
+        return self.process.wait(seconds)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream:
+                stream.close()

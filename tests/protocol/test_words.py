@@ -1,0 +1,72 @@
+"""Numbers with their nouns, and text of unknown origin in Markdown."""
+
+from __future__ import annotations
+
+import pytest
+from irscope.protocol import StageRef
+from irscope_server import words
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 graphs"), (1, "1 graph"), (2, "2 graphs")])
+def test_counts(number: int, text: str) -> None:
+    assert words.count(number, "graph") == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, ""),
+        (0.0004, ""),
+        (0.0031, "3 ms"),
+        (0.094, "94 ms"),
+        (0.095, "0.1 s"),
+        (1.84, "1.8 s"),
+        (99.94, "99.9 s"),
+        (125.4, "2 min 5 s"),
+    ],
+)
+def test_seconds(value: float, text: str) -> None:
+    assert words.seconds(value) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("a `x` b", "a `x` b"),
+        ("snake_case _it_ *b*", r"snake_case \_it\_ \*b\*"),
+        ("<img src=x onerror=1> & [a](b)", r"\<img src=x onerror=1\> \& \[a\](b)"),
+        ("# no heading", r"\# no heading"),
+        ("1. no list", r"1\. no list"),
+        ("http://evil", r"http\://evil"),
+        ("one\n\n# two", "one # two"),
+        ("`` odd ` ticks", r"\`\` odd \` ticks"),
+        ("a `<b>|*` c", "a `<b>|*` c"),
+        ("$(icon)", r"\$(icon)"),
+    ],
+)
+def test_nothing_in_foreign_text_is_markup(text: str, escaped: str) -> None:
+    assert words.markdown(text) == escaped
+
+
+@pytest.mark.parametrize(
+    ("text", "span"), [("x", "`x`"), ("a`b", "``a`b``"), ("`a", "`` `a ``"), ("a\nb", "`a b`"), ("", "")]
+)
+def test_code_spans_hold_any_text(text: str, span: str) -> None:
+    assert words.code_span(text) == span
+
+
+@pytest.mark.parametrize(
+    ("id", "name", "title"),
+    [
+        ("0/0/forward-graph", "forward-graph", "Forward graph"),
+        ("0/0/kernel/cpp_fused_relu_0", "kernel", "Kernel cpp_fused_relu_0"),
+        ("0/0/memory-plan", "memory-plan", "Memory plan"),
+    ],
+)
+def test_titles_of_stages(id: str, name: str, title: str) -> None:
+    assert words.stage_title(StageRef(id, name, "python", 0)) == title
+
+
+def test_titles_of_resume_functions() -> None:
+    assert words.function_title("torch_dynamo_resume_in_f_at_6") == "f, after line 6"
+    assert words.function_title("f") == "f"

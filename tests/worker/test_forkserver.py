@@ -1,0 +1,270 @@
+"""The worker: runs in forks of a process that has imported torch already."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from irscope.driver import RunSpec, execute
+from irscope.protocol import FindingSeen, Lane, Message, Outcome, OutcomeKind, Report
+from irscope.store import Store
+from irscope.worker.client import Worker, WorkerState, can_fork, wait_for
+from support import write
+
+pytestmark = pytest.mark.skipif(not can_fork(), reason="forking with torch is not safe on this system")
+
+BREAKS = """
+    import torch
+
+    @torch.compile
+    def f(x):
+        if x.sum() > 0:
+            x = x + 1
+        return x * 2
+
+    for n in (4, 5):
+        f(torch.ones(n))
+    print("done")
+"""
+
+
+@dataclass
+class Warm:
+    """A worker, and runs in it."""
+
+    worker: Worker
+    store: Path
+    printed: list[str] = field(default_factory=list)
+
+    def run(self, script: Path, worker: bool = True, **options: object) -> tuple[Outcome, Report]:
+        self.printed.clear()
+        budget = options.pop("budget_seconds", 100.0)
+        spec = RunSpec(str(script), lane=Lane.FAST, cwd=str(script.parent), budget_seconds=budget)  # type: ignore[arg-type]
+        with Store(str(self.store)) as store:
+            run, outcome = execute(
+                spec,
+                store,
+                worker=self.worker if worker else None,
+                on_output=lambda _stream, text: self.printed.append(text),
+                **options,  # type: ignore[arg-type]
+            )
+            return outcome, store.report(run)
+
+    @property
+    def output(self) -> str:
+        return "".join(self.printed)
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    worker = Worker(sys.executable)
+    assert wait_for(worker, 120) is WorkerState.READY, worker.reason
+    yield worker
+    worker.stop()
+
+
+@pytest.fixture
+def warm(worker: Worker, tmp_path: Path) -> Warm:
+    return Warm(worker, tmp_path / "runs.db")
+
+
+def facts(report: Report) -> object:
+    return (
+        [(f.kind, f.code, f.range, f.count, f.compiles) for f in report.findings],
+        [(c.id, c.function, c.outcome, c.graph_ops, [s.id for s in c.stages]) for c in report.compiles],
+        report.capture_gaps,
+    )
+
+
+def test_a_fork_finds_what_a_fresh_process_finds(warm: Warm, tmp_path: Path) -> None:
+    script = write(tmp_path, BREAKS)
+    outcome, forked = warm.run(script)
+    assert outcome.kind is OutcomeKind.COMPLETED and "done" in warm.output
+    _, fresh = warm.run(script, worker=False)
+    assert facts(forked) == facts(fresh)
+    assert {finding.code for finding in forked.findings} >= {"GB0170", "recompile-size"}
+
+
+def test_it_really_is_a_fork(warm: Warm, tmp_path: Path) -> None:
+    script = write(tmp_path, "import os; print(os.getppid(), __name__, __file__, __import__('sys').argv)")
+    warm.run(script)
+    assert warm.output.split() == [str(warm.worker._process.pid), "__main__", str(script), f"['{script}']"]  # type: ignore[union-attr]
+
+
+def test_runs_do_not_see_each_other(warm: Warm, tmp_path: Path) -> None:
+    script = write(
+        tmp_path,
+        """
+        import os, random, sys, torch
+        print(hasattr(torch, "left_behind"), random.random(), torch.rand(1).item(), os.environ.get("LEFT"), sys.path[0])
+        torch.left_behind = True
+        os.environ["LEFT"] = "yes"
+        """,
+    )
+    warm.run(script)
+    first = warm.output.split()
+    warm.run(script)
+    second = warm.output.split()
+    assert (first[0], first[3]) == (second[0], second[3]) == ("False", "None")
+    assert first[1] != second[1], "Python's random numbers differ from run to run, as in fresh processes"
+    assert first[2] == second[2], "torch's seed is the same in every process"
+    assert first[4] == str(tmp_path)
+
+
+def test_a_variable_that_torch_reads_at_import_gives_a_fresh_process(warm: Warm, tmp_path: Path) -> None:
+    script = write(
+        tmp_path,
+        """
+        import os
+        os.environ["TORCHINDUCTOR_MAX_AUTOTUNE"] = "1"
+        import torch, torch._inductor.config
+        print("autotune", torch._inductor.config.max_autotune)
+        """,
+    )
+    outcome, _ = warm.run(script)
+    assert outcome.kind is OutcomeKind.COMPLETED
+    assert warm.output.strip() == "autotune True"
+    assert any("TORCHINDUCTOR_MAX_AUTOTUNE" in reason for reason in warm.worker.unfit.values())
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "code", "says"),
+    [
+        ("import sys; sys.exit(3)", OutcomeKind.SCRIPT_ERROR, 3, "sys.exit(3)"),
+        ("1/0", OutcomeKind.SCRIPT_ERROR, 1, "ZeroDivisionError"),
+        ("import os; os._exit(5)", OutcomeKind.CRASHED, 5, "os._exit"),
+        ("import ctypes; ctypes.string_at(0)", OutcomeKind.CRASHED, None, "SIGSEGV"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", OutcomeKind.CRASHED, None, "SIGKILL"),
+        ("x = (", OutcomeKind.SCRIPT_ERROR, 1, "SyntaxError"),
+    ],
+)
+def test_a_fork_that_fails_leaves_the_worker_alone(
+    warm: Warm, tmp_path: Path, source: str, kind: OutcomeKind, code: int | None, says: str
+) -> None:
+    outcome, _ = warm.run(write(tmp_path, source))
+    assert (outcome.kind, outcome.exit_code) == (kind, code)
+    assert says in outcome.message
+    assert warm.worker.wait_until_ready(0) is WorkerState.READY
+
+
+def test_the_budget_ends_an_endless_loop(warm: Warm, tmp_path: Path) -> None:
+    outcome, _ = warm.run(write(tmp_path, "while True: pass"), budget_seconds=1.0)
+    assert outcome.kind is OutcomeKind.BUDGET
+
+
+def test_cancelling_ends_the_run_and_all_its_children(warm: Warm, tmp_path: Path) -> None:
+    script = write(
+        tmp_path,
+        """
+        import os, subprocess, sys, time
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
+        print(os.getpid(), child.pid, flush=True)
+        time.sleep(1000)
+        """,
+    )
+    cancel = threading.Event()
+    seen: list[int] = []
+
+    def hear(_stream: str, text: str) -> None:
+        seen.extend(map(int, text.split()))
+        cancel.set()
+
+    with Store(str(warm.store)) as store:
+        _, outcome = execute(
+            RunSpec(str(script), lane=Lane.FAST), store, worker=warm.worker, on_output=hear, cancel=cancel
+        )
+    assert outcome.kind is OutcomeKind.CANCELLED
+    assert len(seen) == 2 and not any(map(alive, seen))
+
+
+def test_findings_come_while_the_script_runs(warm: Warm, tmp_path: Path) -> None:
+    script = write(tmp_path, BREAKS.replace('print("done")', "import time; time.sleep(1000)"))
+    cancel = threading.Event()
+
+    def hear(message: Message) -> None:
+        if isinstance(message, FindingSeen):
+            cancel.set()
+
+    with Store(str(warm.store)) as store:
+        run, outcome = execute(
+            RunSpec(str(script), lane=Lane.FAST, budget_seconds=60), store, worker=warm.worker,
+            on_message=hear, on_output=lambda *_: None, cancel=cancel,
+        )  # fmt: skip
+        assert outcome.kind is OutcomeKind.CANCELLED
+        assert [finding.code for finding in store.report(run).findings][:1] == ["GB0170"]
+
+
+def test_many_runs_leave_nothing_open(warm: Warm, tmp_path: Path) -> None:
+    script = write(tmp_path, "print('x')")
+    pid = warm.worker._process.pid  # type: ignore[union-attr]
+    warm.run(script)
+    before = len(os.listdir(f"/proc/{pid}/fd"))
+    ours = len(os.listdir("/proc/self/fd"))
+    for _ in range(20):
+        outcome, _ = warm.run(script)
+        assert outcome.kind is OutcomeKind.COMPLETED
+    assert len(os.listdir(f"/proc/{pid}/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) == ours
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    assert not children, "every child has been waited for"
+
+
+def test_killing_the_worker_ends_its_runs_and_is_told(tmp_path: Path) -> None:
+    worker = Worker(sys.executable)
+    assert wait_for(worker, 120) is WorkerState.READY
+    warm = Warm(worker, tmp_path / "runs.db")
+    script = write(tmp_path, "import os, time; print(os.getpid(), flush=True); time.sleep(1000)")
+    pids: list[int] = []
+
+    def hear(_stream: str, text: str) -> None:
+        pids.append(int(text))
+        os.kill(worker._process.pid, signal.SIGKILL)  # type: ignore[union-attr]
+
+    with Store(str(warm.store)) as store:
+        _, outcome = execute(RunSpec(str(script), lane=Lane.FAST), store, worker=worker, on_output=hear)
+        assert outcome.kind is OutcomeKind.CRASHED
+        assert pids and not alive(pids[0])
+        _, outcome = execute(
+            RunSpec(str(write(tmp_path, "print('still works')")), lane=Lane.FAST), store, worker=worker,
+            on_output=lambda _stream, text: warm.printed.append(text),
+        )  # fmt: skip
+    assert outcome.kind is OutcomeKind.COMPLETED and "still works" in warm.output
+    assert worker.state is WorkerState.CRASHED
+    worker.stop()
+
+
+def test_the_worker_ends_with_the_one_who_started_it(tmp_path: Path) -> None:
+    worker = Worker(sys.executable)
+    assert wait_for(worker, 120) is WorkerState.READY
+    pid = worker._process.pid  # type: ignore[union-attr]
+    worker._socket.close()  # type: ignore[union-attr]  # what a killed language server leaves behind
+    worker._process.wait(timeout=10)  # type: ignore[union-attr]
+    assert not alive(pid)
+
+
+def test_no_torch_is_a_reason() -> None:
+    worker = Worker(sys.executable, {"PYTHONPATH": "", "PYTHONNOUSERSITE": "1", "IRSCOPE_TEST": "1"})
+    worker.stop()
+    assert worker.state is WorkerState.STOPPED
+    refused = Worker("/nonexistent/python")
+    assert refused.state is WorkerState.REFUSED and "/nonexistent/python" in refused.reason
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; a zombie does not."""
+    for _ in range(50):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            return False
+        if state in "ZX":
+            return False
+        time.sleep(0.02)
+    return True

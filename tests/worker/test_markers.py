@@ -1,0 +1,101 @@
+"""Scripts that say themselves what is to be found in them, in markers below the lines concerned.
+
+A marker is a comment line with carets under the range, the kind, the code and, where it is more than one, the count::
+
+    if x.sum() > 0:
+    #  ^^^^^^^^^^^ graph-break GB0170 ×3
+
+Where a range begins too far left for that, the ``#`` is its first column (``#^^^^``).  A range that ends on a later
+line says where: ``to +2:9`` is column 9 two lines below, marker lines not counted.  A range of several findings has a
+marker line for each.  The first comments of a script may set its ``lane``, an ``env`` variable and the ``outcome``.
+
+The markers are all there is: a finding without a marker fails the test as a marker without a finding does.
+``UPDATE_EXPECT=1`` writes the markers anew; read the difference before you keep it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from irscope.control import controlled
+from irscope.protocol import Finding, Lane, Position, Range
+from support import run_captured
+
+MARKERS = Path(__file__).parents[1] / "markers"
+SCRIPTS = sorted(MARKERS.glob("*/*.py"))
+_MARKER = re.compile(r"^\s*# *\^+(?: to \+\d+:\d+)? [a-z-]+ \S+(?: ×\d+)?$")
+_HEADER = re.compile(r"^# (lane|env|outcome): (.+)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_script(script: Path, tmp_path: Path) -> None:
+    check_findings(script, tmp_path)
+
+
+def check_findings(script: Path, folder: Path) -> None:
+    """Runs a script and compares its findings, in all of its files, with the markers.
+
+    Parameters
+    ----------
+    folder
+        Where the run may write.
+    """
+    headers = _HEADER.findall(script.read_text(encoding="utf-8"))
+    setting = dict(headers)
+    env = dict(text.split("=", 1) for key, text in headers if key == "env")
+    lane = Lane(setting.get("lane", "fast"))
+    ran = run_captured(
+        script,
+        folder / "runs.db",
+        lane.value,
+        cwd=str(folder),
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **env},
+    )
+    assert ran.report.outcome.kind.value == setting.get("outcome", "completed"), ran.stderr[-3000:]
+    assert ran.report.capture_gaps == ()
+    by_file: dict[Path, list[Finding]] = defaultdict(list)
+    for finding in controlled(ran.report, lane).findings:
+        by_file[Path(finding.file)].append(finding)
+    own = [script, *script.with_name(f"{script.stem}_lib").glob("**/*.py")]
+    problems = [finding for file in by_file.keys() - set(own) for finding in by_file[file]]
+    assert problems == [], "findings in files that are not the script's"
+    for file in own:
+        text = file.read_text(encoding="utf-8")
+        found = marked(text, by_file[file])
+        if os.environ.get("UPDATE_EXPECT"):
+            file.write_text(found, encoding="utf-8")
+        else:
+            assert found == text, f"{file.name}: what is found (-) is not what is marked (+)"
+
+
+def marked(text: str, findings: Iterable[Finding]) -> str:
+    """The text with a marker for each finding and without those that it had; the findings' lines are the text's."""
+    kept: list[str] = []
+    new_line = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        new_line[number] = len(kept) + (0 if _MARKER.match(line) else 1)
+        if not _MARKER.match(line):
+            kept.append(line)
+    below = defaultdict(list)
+    for finding in sorted(findings, key=lambda f: (f.range, f.kind, f.code)):
+        start, end = new_line[finding.range.start.line], new_line[finding.range.end.line]
+        below[start].append(_marker(kept[start - 1], finding, end - start))
+    return "\n".join(out for number, line in enumerate(kept, 1) for out in (line, *below[number]))
+
+
+def _marker(line: str, finding: Finding, lines_more: int) -> str:
+    start, end = finding.range.start.column, finding.range.end.column
+    width = (len(line) if lines_more else end) - start
+    hash_at = min(len(line) - len(line.lstrip()), start)
+    if start == hash_at + 1:
+        hash_at = start
+    lead = "".join(char if char == "\t" else " " for char in line[:hash_at])
+    carets = f"#{'^' * max(width - 1, 1)}" if start == hash_at else f"#{' ' * (start - hash_at - 1)}{'^' * width}"
+    to = f" to +{lines_more}:{end}" if lines_more or (start == hash_at and width < 2) else ""
+    count = f" ×{finding.count}" if finding.count != 1 else ""
+    return f"{lead}{carets}{to} {finding.kind} {finding.code}{count}"
