@@ -209,6 +209,6 @@ function succeeds(command, args) {
 
 /** What `npm run` sets for its scripts must not steer another npm in another folder. */
 function plainNpmEnvironment() {
-  const dropped = /^npm_(package|lifecycle|command|execpath|node_execpath|config_(local_prefix|global_prefix|prefix|node_gyp|noproxy))/;
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !dropped.test(name) && name !== "INIT_CWD"));
+  const dropped = /^npm_(package|lifecycle|command|execpath|node_execpath|config_(local_prefix|global_prefix|prefix|node_gyp|user_agent)$)/;
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !dropped.test(name) && !["INIT_CWD", "NODE"].includes(name)));
 }

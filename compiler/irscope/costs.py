@@ -13,7 +13,31 @@ _RESUME = "torch_dynamo_resume_in_"
 def with_costs(findings: Sequence[Finding], compiles: Sequence[Compile]) -> tuple[Finding, ...]:
     """The findings with their `Cost`, worked out from the compiles of the run."""
     by_id = {compile.id: compile for compile in compiles}
-    return tuple(dataclasses.replace(f, cost=_cost(f, by_id)) for f in findings)
+    return tuple(
+        dataclasses.replace(f, cost=_cost(f, by_id), explanation=f.explanation + _of_how_many(f, by_id))
+        for f in findings
+    )
+
+
+def _of_how_many(finding: Finding, by_id: dict[str, Compile]) -> str:
+    """For a recompilation: which of the function's recompilations it is."""
+    frames = {_frame(name) for name in finding.compiles if name in by_id}
+    if finding.kind != "recompilation" or not frames:
+        return ""
+    total = sum(_frame(name) in frames and _number(name) > 0 for name in by_id)
+    which = ", ".join(str(_number(name)) for name in finding.compiles)
+    return f"\nRecompilation {which} of {total} of this function in this run."
+
+
+def _frame(compile: str) -> tuple[str, str]:
+    """``0/2#2`` is of frame 0 in the second round."""
+    name, _, round = compile.partition("#")
+    return name.rpartition("/")[0], round
+
+
+def _number(compile: str) -> int:
+    last = compile.partition("#")[0].rpartition("/")[2]
+    return int(last) if last.isdigit() else 0
 
 
 def _cost(finding: Finding, by_id: dict[str, Compile]) -> Cost:

@@ -108,17 +108,32 @@ def range_of_focus(path: str, line: int) -> Range:
     return range_of_line(path, line)
 
 
-def condition_of(path: str, where: Range) -> Range:
-    """Of a range that is a whole ``if`` or ``while`` statement, with all that it holds, what decides: its condition.
+def head_of(path: str, where: Range) -> Range:
+    """Of a range that is a whole compound statement, with all that it holds, what is at work: the condition of an
+    ``if``, ``while`` or ``assert``, what a ``for`` runs over, the head of a ``with`` or a ``class``.
 
-    Python gives the jump of ``if f(x):`` the place of the whole statement (3.11 to 3.13).  The line stays the same:
-    where the condition begins on a later one, the range begins at the statement.  Any other range is itself.
+    Python gives some instructions the place of a whole statement (the jump of ``if f(x):`` in 3.11 to 3.13).  The line
+    stays the same: where the condition begins on a later one, the range begins at the statement.  Any other range is
+    itself.
     """
     for node in nodes_at(path, where.start.line):
-        if isinstance(node, (ast.If, ast.While)) and range_of_node(path, node) == where:
-            test = range_of_node(path, node.test)
-            return test if test.start.line == where.start.line else Range(where.start, test.end)
+        if (last := _end_of_head(node)) is not None and range_of_node(path, node) == where:
+            head = range_of_node(path, last)
+            whole = isinstance(node, (ast.With, ast.AsyncWith, ast.ClassDef)) or head.start.line != where.start.line
+            return Range(where.start, head.end) if whole else head
     return where
+
+
+def _end_of_head(node: ast.AST) -> ast.expr | None:
+    if isinstance(node, (ast.If, ast.While, ast.Assert)):
+        return node.test
+    if isinstance(node, (ast.For, ast.AsyncFor)):
+        return node.iter
+    if isinstance(node, (ast.With, ast.AsyncWith)):
+        return node.items[-1].optional_vars or node.items[-1].context_expr
+    if isinstance(node, ast.ClassDef):
+        return max((*node.bases, *(k.value for k in node.keywords)), key=lambda n: n.end_col_offset or 0, default=None)
+    return None
 
 
 def nodes_at(path: str, line: int) -> Iterator[ast.AST]:

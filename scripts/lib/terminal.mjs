@@ -78,7 +78,9 @@ export function execute(command, args, { cwd, env, report, next } = {}) {
       for (const line of chunk.toString().split(/[\r\n]+/)) {
         if (line.trim() !== "") {
           lines.push(line);
-          report?.(line);
+          if (!line.startsWith("npm warn")) {
+            report?.(line);
+          }
         }
       }
       lines.splice(0, Math.max(0, lines.length - LINES_SHOWN_ON_FAILURE));

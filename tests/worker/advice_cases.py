@@ -195,6 +195,15 @@ case(
     """,
 )
 case(
+    "percent_format",
+    "GB0033",
+    """
+    def f(x):
+        text = "sum %.2f" % x.sum()
+        return x + 1, text
+    """,
+)
+case(
     "sorted_tensors",
     "GB0207",
     """
@@ -974,6 +983,16 @@ case(
     """,
 )
 case(
+    "array_as_objects",
+    "GB0250",
+    """
+    def f(x):
+        table = x.numpy().astype(object)
+        return x + 1
+    """,
+    proven=0,
+)
+case(
     "shallow_copy",
     "GB0208",
     """
@@ -1024,6 +1043,16 @@ case(
 
 # --- randomness -------------------------------------------------------------------------------------------------------
 
+case(
+    "random_in_place",
+    "GB0107",
+    """
+    def f(x):
+        noise = torch.empty(4)
+        noise.random_(0, 3)
+        return x + noise * 0
+    """,
+)
 case(
     "generator_made",
     "GB0363",
@@ -1284,6 +1313,37 @@ case(
     """,
 )
 case(
+    "made_with_grad",
+    "GB0225",
+    """
+    def f(x):
+        w = torch.ones(4, dtype=torch.float32, requires_grad=True)
+        return (x * w).sum().detach()
+    """,
+)
+case(
+    "data_replaced",
+    "GB0056",
+    """
+    def f(x):
+        y = x + 1
+        y.data = x * 3
+        return y
+    """,
+)
+case(
+    "gradient_kept",
+    "GB0108",
+    """
+    def f(x):
+        y = x * 2
+        y.retain_grad()
+        return y
+    """,
+    args="torch.ones(4, requires_grad=True),",
+    proven=0,
+)
+case(
     "leaf_leaks",
     "GB8985",
     """
@@ -1297,6 +1357,18 @@ case(
 
 # --- control flow -----------------------------------------------------------------------------------------------------
 
+case(
+    "next_of_iterator",
+    "GB4347",
+    """
+    numbers = iter([1, 2, 3, 4, 5])
+
+
+    def f(x):
+        return x + next(numbers)
+    """,
+    proven=0,
+)
 case(
     "raised",
     "GB0088",

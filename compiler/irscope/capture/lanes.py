@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -23,10 +24,24 @@ def _use_eager_backend(eval_frame: types.ModuleType) -> Undo:
     original = eval_frame.get_compiler_fn
 
     def get_compiler_fn(compiler_fn: Any) -> Any:
-        registered = isinstance(compiler_fn, str) or hasattr(compiler_fn, "compiler_name")
-        return original("eager" if registered else compiler_fn)
+        return original("eager" if _is_registered(compiler_fn) else compiler_fn)
 
     return replace_attribute(eval_frame, "get_compiler_fn", get_compiler_fn)
+
+
+def _is_registered(compiler_fn: Any) -> bool:
+    """Whether a back end is one of PyTorch's registry.
+
+    ``torch.compile`` wraps what it was given: Inductor in a class of its own, anything else in one that holds the
+    function as ``compiler_fn``, the user's own function too.
+    """
+    if isinstance(compiler_fn, str):
+        return True
+    if not hasattr(compiler_fn, "compiler_name"):
+        return False
+    function = getattr(compiler_fn, "compiler_fn", None)
+    registry: Any = sys.modules["torch._dynamo.backends.registry"]
+    return function is None or any(function is known for known in registry._COMPILER_FNS.values())
 
 
 _EAGER_BACKEND = Hook(

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from irscope.protocol import Position, Range, Related
-from irscope.source import column_of_byte, condition_of, nodes_at, range_of_focus, range_of_line, range_of_node
+from irscope.source import column_of_byte, head_of, nodes_at, range_of_focus, range_of_line, range_of_node
 from irscope.usercode import is_package_file, is_user_file
 
 RESUME_PREFIX = "torch_dynamo_resume_in_"
@@ -73,6 +73,10 @@ def traced_places(error: BaseException | None) -> list[Place]:
     if summaries is None:
         summaries = _tracing_now()
     exact = {(name, file, line): where for name, file, line, where in _translators(error)}
+    told = {(summary.name, summary.filename, summary.lineno) for summary in summaries}
+    if (chain := _raised_in(error)) and chain[-1][:3] not in told:
+        # PyTorch loses frames of generators that run while something else is inlined (``sum(f(v) for v in x)``).
+        return [Place(file, plain_name(name), where) for name, file, _, where in chain]
     places = []
     for summary in summaries:
         name, file, line = summary.name, summary.filename, summary.lineno or 1
@@ -161,7 +165,7 @@ def _range(
         Position(line, column_of_byte(file, line, column)),
         Position(end_line, column_of_byte(file, end_line, end_column)),
     )
-    return condition_of(file, where)
+    return head_of(file, where)
 
 
 def _range_from_columns(file: str, line: int, column: int | None, end_column: int | None) -> Range:
@@ -170,32 +174,56 @@ def _range_from_columns(file: str, line: int, column: int | None, end_column: in
         return range_of_focus(file, line)
     for node in nodes_at(file, line):
         if getattr(node, "col_offset", None) == column and getattr(node, "end_col_offset", None) == end_column:
-            return condition_of(file, range_of_node(file, node))
+            return head_of(file, range_of_node(file, node))
     return Range(
         Position(line, column_of_byte(file, line, column)), Position(line, column_of_byte(file, line, end_column))
     )
 
 
-def _translators(error: BaseException | None) -> Iterator[tuple[str, str, int, Range]]:
+_Traced = tuple[str, str, int, Range]  # a function's name, its file, the line it is at, the exact range
+
+
+def _translators(error: BaseException | None) -> Iterator[_Traced]:
     """Dynamo's translators with the exact range of the instruction each is at.
 
     They are found as ``self`` in the frames of ``torch/_dynamo/symbolic_convert.py``: those on the stack, and those
     that the exception and its causes passed through.  Checked on torch 2.13; where they look otherwise nothing is
     found, and the columns come from the exception's own stack.
     """
-    frames: list[types.FrameType] = []
-    live: types.FrameType | None = sys._getframe(1)
-    while live is not None:
-        frames.append(live)
-        live = live.f_back
+    frames = _live_frames()
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        traceback = error.__traceback__
-        while traceback is not None:
-            frames.append(traceback.tb_frame)
-            traceback = traceback.tb_next
+        frames += _frames_passed(error)
         error = error.__cause__ or error.__context__
+    return _of_translators(frames)
+
+
+def _raised_in(error: BaseException | None) -> list[_Traced]:
+    """What was being traced where an exception was raised, outermost first; empty where it did not come from there."""
+    passed = _frames_passed(error) if error is not None else []
+    return list(_of_translators([*reversed(_live_frames()), *passed])) if any(_of_translators(passed)) else []
+
+
+def _live_frames() -> list[types.FrameType]:
+    frames: list[types.FrameType] = []
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        frames.append(frame)
+        frame = frame.f_back
+    return frames
+
+
+def _frames_passed(error: BaseException) -> list[types.FrameType]:
+    frames: list[types.FrameType] = []
+    traceback = error.__traceback__
+    while traceback is not None:
+        frames.append(traceback.tb_frame)
+        traceback = traceback.tb_next
+    return frames
+
+
+def _of_translators(frames: list[types.FrameType]) -> Iterator[_Traced]:
     done: set[int] = set()
     for frame in frames:
         if not frame.f_code.co_filename.endswith("symbolic_convert.py"):

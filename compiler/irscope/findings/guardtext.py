@@ -103,6 +103,9 @@ def _of_value(text: str, frames: tuple[tuple[str, int], ...]) -> FailedGuard:
             return FailedGuard(
                 text, left, "recompile-training-mode", f"it was in {was} mode when it was compiled", frames
             )
+        if isinstance(tree.ops[0], ast.Is) and not isinstance(tree.comparators[0], ast.Constant):
+            what = f"`{left}` and `{readable(right)}` were one object when it was compiled"
+            return FailedGuard(text, left, "recompile-aliasing", what, frames)
         if isinstance(tree.ops[0], (ast.Eq, ast.Is)):
             return FailedGuard(text, left, "recompile-value", f"it was {right} when it was compiled", frames)
         return FailedGuard(text, left, "recompile-value", f"`{readable(expression)}` no longer holds", frames)

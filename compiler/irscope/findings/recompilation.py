@@ -5,17 +5,19 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections.abc import Iterable
 
 from irscope.capture.stack import RESUME_PREFIX, call_into_compiled_code, plain_name
 from irscope.findings.guardtext import FailedGuard, parse_failed_guard
 from irscope.findings.moment import Moment
 from irscope.findings.places import function_of
 from irscope.protocol import Compile, Finding, Position, Range, Related, Severity
-from irscope.source import nodes_at, parse, range_of_line, range_of_name, range_of_node
+from irscope.source import nodes_at, parse, range_of_line, range_of_name, range_of_node, text_of_range
 from irscope.usercode import is_user_file
 
 KIND = "recompilation"
 EVENT = "recompile_reasons"
+_LEFT = "___stack"  # PyTorch's name for what lay on the stack at a graph break
 
 
 def reasons_in(payload: str) -> list[str]:
@@ -33,11 +35,12 @@ def call_site() -> Related | None:
     return None if place is None else Related(place.file, place.range, "this call did not fit what was compiled")
 
 
-def make(moment: Moment, reasons: list[str], call: Related | None) -> Finding | None:
+def make(moment: Moment, reasons: list[str], call: Related | None, findings: Iterable[Finding] = ()) -> Finding | None:
     """The finding of a recompilation that has begun; ``moment.compile`` is the new compile.
 
     It stands at what the newest failed guard watches: the parameter in the signature, else the expression in the
-    body or the use of the global, else the function's name.
+    body or the use of the global, else the function's name.  A value that a graph break left for the code behind it
+    stands at the break, which is one of the ``findings`` so far.
     """
     compile = moment.compile
     if compile is None:
@@ -47,13 +50,17 @@ def make(moment: Moment, reasons: list[str], call: Related | None) -> Finding | 
         if reasons
         else FailedGuard("", "", "recompile-unknown", "PyTorch gives no reason", ())
     )
-    place = watched_place(guard, compile)
+    place = _left_by_break(guard, compile, findings) or watched_place(guard, compile)
     if place is None and call is not None:
         place = (call.file, call.range)  # a function of a library: the call is all that is the user's
     if place is None:
         return None
     name = plain_name(compile.function)
-    subject = f"`{guard.source}`: " if guard.source and "___" not in guard.source else ""
+    subject = f"`{guard.source}`: " if guard.source else ""
+    if guard.source.startswith(_LEFT):
+        subject = f"`{text_of_range(*place)}`: " if place[1].start.line == place[1].end.line else "a value: "
+    elif "___" in guard.source:
+        subject = ""
     earlier = [f"{i + 2}. {parse_failed_guard(reason).text}" for i, reason in enumerate(reasons[1:8])]
     return Finding(
         kind=KIND,
@@ -74,6 +81,19 @@ def make(moment: Moment, reasons: list[str], call: Related | None) -> Finding | 
         compiles=(compile.id,),
         related=(call,) if call else (),
     )
+
+
+def _left_by_break(guard: FailedGuard, compile: Compile, findings: Iterable[Finding]) -> tuple[str, Range] | None:
+    """The one graph break on the line where a resume function begins, for a guard on what it left on the stack."""
+    if not guard.source.startswith(_LEFT) or not compile.function.startswith(RESUME_PREFIX):
+        return None
+    line = compile.function.rpartition("_at_")[2]
+    breaks = {
+        (finding.file, finding.range)
+        for finding in findings
+        if finding.kind == "graph-break" and finding.file == compile.file and str(finding.range.start.line) == line
+    }
+    return breaks.pop() if len(breaks) == 1 else None
 
 
 def watched_place(guard: FailedGuard, compile: Compile) -> tuple[str, Range] | None:
@@ -141,6 +161,11 @@ def _use_in(file: str, function: ast.AST, source: str) -> Range | None:
 def _hints(guard: FailedGuard) -> tuple[str, ...]:
     """What to do, the best first."""
     source = guard.source or "x"
+    if guard.code == "recompile-size" and re.search(r"(^| )[01] →|→ [01] ", guard.what):
+        return (
+            f"Sizes 0 and 1 are always compiled for themselves: pad `{source}`, or warm both up before you measure.",
+            f"`torch._dynamo.decorators.mark_unbacked({source}, {guard.dimension})` makes one compile serve 0 and 1 too (raises where the code needs to know).",
+        )
     if guard.code == "recompile-size":
         return (
             f"`torch._dynamo.mark_dynamic({source}, {guard.dimension})` on the tensor before the first call, so that one compile serves every size (raises where the code fixes that size).",

@@ -14,6 +14,8 @@ KIND = "slow-guards"
 EVENTS = ("dynamo_cpp_guards_str",)
 _LATENCY = re.compile(r"^Guard latency = (?P<microseconds>[\d.]+) us\s*$", re.MULTILINE)
 _GUARD = re.compile(r"\+- [A-Z_]+: ")
+# PyTorch measures one single check.  More than this for each guard means that the machine did something else meanwhile.
+_MOST_FOR_ONE_MICROSECONDS = 20.0
 
 
 def threshold_microseconds() -> float:
@@ -37,6 +39,8 @@ def detect(moment: Moment) -> Iterator[Finding]:
     if latency is None or latency < threshold_microseconds():
         return
     guards = len(_GUARD.findall(text))
+    if latency > guards * _MOST_FOR_ONE_MICROSECONDS:
+        return
     finding = at_function(
         moment,
         kind=KIND,

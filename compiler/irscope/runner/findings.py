@@ -100,7 +100,7 @@ class FindingBook:
         name, reasons, call = self._pending
         self._pending = None
         if name == record.compile:
-            self._add(recompilation.make(self._moment(record), reasons, call))
+            self._add(recompilation.make(self._moment(record), reasons, call, self._findings.values()))
 
     def _failed(self, record: Record) -> None:
         finding = compile_error.detect(self._moment(record))

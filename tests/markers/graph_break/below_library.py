@@ -25,7 +25,7 @@ def add(a, b):
     torch._dynamo.graph_break()
     #^^^^^^^^^^^^^^^^^^^^^^^^^^ graph-break GB0025 ×2
     return a + b
-    #      ^ recompilation recompile-value
+    #      ^ recompilation recompile-aliasing
 
 
 @torch.compile

@@ -7,7 +7,6 @@ import torch
 def logged(function):
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
-    #   ^^^^^^^ slow-guards slow-guards
         print("calling", function.__name__)
         #^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ graph-break GB0059 ×3
         #                ^^^^^^^^ recompilation recompile-object
@@ -20,7 +19,6 @@ def logged(function):
 def twice(function):
     @functools.wraps(function)
     def wrapper(x):
-    #   ^^^^^^^ slow-guards slow-guards
         return function(function(x))
 
     return wrapper
@@ -34,8 +32,8 @@ def add(x):
 @twice
 def scale(x):
     return x * x.max().item()
-    #^^^^^^^^^^^^^^^^^^^^^^^^ recompilation recompile-value
     #          ^^^^^^^^^^^^^^ graph-break GB0124 ×4
+    #          ^^^^^^^^^^^^^^ recompilation recompile-value
 
 
 @torch.compile

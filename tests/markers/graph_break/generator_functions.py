@@ -32,8 +32,8 @@ def unpacks(x):
 @torch.compile
 def sums(x):
     return x * sum(float(v) for v in x[0])
-    #          ^^^^^^^^^^^^^^^^^^^^^^^^^^^ graph-break GB0124
-    #          ^^^^^^^^^^^^^^^^^^^^^^^^^^^ graph-break GB8335
+    #             ^^^^^^^^^^^^^^^^^^^^^^^^ graph-break GB8335
+    #              ^^^^^^^^ graph-break GB0124
 
 
 @torch.compile

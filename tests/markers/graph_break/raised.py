@@ -5,6 +5,7 @@ import torch
 class Bad(Exception):
     def __init__(self, size, note=""):
         super().__init__(f"bad {size} {note}")
+        #^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ graph-break GB0006 ×3
         self.size = size
 
 
@@ -30,6 +31,7 @@ def catches(x):
 @torch.compile
 def looks_up(x):
     return x + {"a": 1}[KEY]
+    #          ^^^^^^^^^^^^^ graph-break GB0088
 
 
 KEY = "b"

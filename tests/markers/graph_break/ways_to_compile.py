@@ -4,6 +4,7 @@ import torch
 
 def shout(x):
     print("!", x.shape)
+    #^^^^^^^^^^^^^^^^^^ graph-break GB0059 ×3
     return x + 1
 
 
@@ -16,11 +17,13 @@ class Model(torch.nn.Module):
     @torch.compile
     def helper(self, x):
         n = x.max().item()
+        #   ^^^^^^^^^^^^^^ graph-break GB0124
         return x * n
 
     def forward(self, x):
         y = x.sin()
         torch._dynamo.graph_break()
+        #^^^^^^^^^^^^^^^^^^^^^^^^^^ graph-break GB0025
         return y + 1
 
 

@@ -67,6 +67,8 @@ RULES: dict[str, Callable[[Spot], Advice]] = {
     # arrays, storages, sparse tensors
     "GB0294": arrays.numpy_function,
     "GB0087": arrays.fake_tensor_failure,
+    "GB0185": arrays.array_of_objects,
+    "GB0250": arrays.array_of_objects,
     "GB0208": arrays.non_tensor_result,
     "GB0015": arrays.sparse,
     "GB0277": arrays.sparse,
@@ -77,10 +79,12 @@ RULES: dict[str, Callable[[Spot], Advice]] = {
     # randomness
     "GB0363": randomness.generator_made,
     "GB7650": randomness.generator_method,
+    "GB0107": randomness.random_in_place,
     "GB0055": randomness.generator_argument,
     # contexts
     "GB0142": contexts.unsupported_context,
     "GB0262": contexts.unsupported_context,
+    "GB0212": contexts.profiler,
     "GB0066": contexts.inside_context,
     # objects
     "GB4198": state.deepcopy,
@@ -101,6 +105,10 @@ RULES: dict[str, Callable[[Spot], Advice]] = {
     "GB8985": autograd.leaf_leaks,
     "GB2464": autograd.dirty_not_returned,
     "GB2019": autograd.dirty_outside,
+    "GB0225": autograd.made_with_grad,
+    "GB0104": autograd.kept_gradient,
+    "GB0108": autograd.kept_gradient,
+    "GB0056": autograd.data_replaced,
     "GB0149": autograd.functorch,
     "GB0067": autograd.checkpointed,
     "GB0000": autograd.subclass,
@@ -110,6 +118,8 @@ RULES: dict[str, Callable[[Spot], Advice]] = {
     # control flow
     "GB0003": control.generator,
     "GB8335": control.generator_rebuilt,
+    "GB4347": control.iterated,
+    "GB0811": control.iterated,
     "GB0088": control.raised,
     "GB0069": control.import_failed,
     "GB7000": control.in_loop,

@@ -133,3 +133,11 @@ def non_tensor_result(spot: Spot) -> Advice:
         return Advice(what, why, some(pass_in(spot, call, "The function is compiled once for each value.")))
     why = "What an operator of the graph gives must be a tensor, a number or a collection of these."
     return Advice(what, why, some(hoist(spot, call, "It is then made once.")))
+
+
+def array_of_objects(spot: Spot) -> Advice:
+    """NumPy arrays of objects or strings."""
+    what = f"{spot.short(spot.expression or spot.statement)} has to do with an array that does not hold numbers"
+    why = "Dynamo traces NumPy arrays as tensors, and a tensor holds numbers."
+    out = Option("Keep arrays of objects and strings out of the compiled code", "", "A list or a tuple can stay.")
+    return Advice(what, why, some(hoist(spot, spot.call, "It is then made once."), out))

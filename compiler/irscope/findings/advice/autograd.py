@@ -103,7 +103,8 @@ def functorch(spot: Spot) -> Advice:
 
 def checkpointed(spot: Spot) -> Advice:
     """A body of checkpoint, cond, map, … that changes something outside of itself."""
-    what = f"{spot.short(spot.expression)} gets a function that changes something outside of itself"
+    node = spot.statement if isinstance(spot.statement, (ast.Assign, ast.AugAssign)) else spot.expression
+    what = f"{spot.short(node)} changes something outside of a function that becomes a graph of its own"
     why = f"Its body becomes a graph of its own, which may only return tensors. {spot.cause.explanation}".strip()
     return Advice(what, why, (Option("Return the value from the function and store it behind the call"),))
 
@@ -115,3 +116,47 @@ def subclass(spot: Spot) -> Advice:
     options = some(Option("Hand plain tensors to the compiled code", "x.as_subclass(torch.Tensor)", "Its `__torch_function__` is then not called."),
                    custom_op(spot, spot.call))  # fmt: skip
     return Advice(what, why, options)
+
+
+def made_with_grad(spot: Spot) -> Advice:
+    """``torch.ones(…, requires_grad=True)``."""
+    call = spot.call
+    what = f"{spot.short(call)} makes a new leaf of autograd while tracing"
+    why = "Dynamo has no rule for `requires_grad=True` in the functions that make tensors."
+    if call is None:
+        return Advice(what, why)
+    kept = [spot.text(arg) for arg in call.args]
+    kept += [
+        f"{k.arg}={spot.text(k.value)}" if k.arg else f"**{spot.text(k.value)}"
+        for k in call.keywords
+        if k.arg != "requires_grad"
+    ]
+    code = f"{spot.text(call.func)}({', '.join(kept)}).requires_grad_()"
+    caveat = "What depends on it must not be returned with its gradient history: detach it, or use it up inside."
+    option = Option("Ask for it in a second step", spot.line_with(call, code), caveat, (spot.replace(call, code),))
+    return Advice(what, why, (option,))
+
+
+def kept_gradient(spot: Spot) -> Advice:
+    """``y.retain_grad()`` and ``y.grad_fn``, which belong to autograd's own graph."""
+    what = f"{spot.short(spot.expression)} asks for autograd's graph, which does not exist inside of compiled code"
+    why = "The backward of compiled code is compiled as well; the tensors in between never get a node of autograd."
+    text = spot.text(spot.expression) if spot.expression is not None else ""
+    return Advice(what, why, (around(spot, "Return the tensor and do it in the caller", "", "", text),))
+
+
+def data_replaced(spot: Spot) -> Advice:
+    """``y.data = x``."""
+    statement = spot.statement
+    what = f"{spot.short(statement)} replaces the data of a tensor behind autograd's back"
+    why = "Dynamo follows this only for tensors that come from outside of the compiled code."
+    option = None
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target = statement.targets[0]
+        if isinstance(target, ast.Attribute) and target.attr == "data" and isinstance(target.value, ast.Name):
+            code = f"{target.value.id} = {spot.tight(statement.value)}.detach()"
+            edits = (spot.replace_statements([statement], code),)
+            option = Option(
+                "Bind the name to the new tensor", code, "Other names of the old tensor keep the old data.", edits
+            )
+    return Advice(what, why, some(option))

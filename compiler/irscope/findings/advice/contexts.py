@@ -100,3 +100,11 @@ def _entered_in_plain_runs(spot: Spot, block: ast.With) -> Option | None:
         "Compiled runs then go without it.",
         (*imports, *more, spot.replace(item.context_expr, text)),
     )
+
+
+def profiler(spot: Spot) -> Advice:
+    """A profiler that is started inside of compiled code."""
+    what = f"{spot.short(spot.expression or spot.statement)} works with a profiler while tracing"
+    why = "A profiler watches the running process; it cannot be part of a graph, nor live across a cut of it."
+    option = around(spot, "Profile in the caller", "with torch.profiler.profile() as profile:")
+    return Advice(what, why, (Option(option.do, option.code.replace("\n", "\n    "), option.caveat),))

@@ -6,7 +6,7 @@ import ast
 import re
 
 from irscope.findings.advice import calls, output
-from irscope.findings.advice.common import around, called, guard, hoist, some
+from irscope.findings.advice.common import around, called, guard, hoist, pass_in, some
 from irscope.findings.advice.conditions import decision_at
 from irscope.findings.advice.model import Advice, Option
 from irscope.findings.advice.spot import Spot, loaded_names
@@ -213,3 +213,17 @@ def assertion(spot: Spot) -> Advice:
         return data_dependent_branch(spot)
     what = f"{spot.short(spot.statement)} depends on the values of a tensor"
     return Advice(what, spot.cause.explanation, (around(spot, "Check it in the caller", ""),))
+
+
+def iterated(spot: Spot) -> Advice:
+    """``next(it)`` and ``for x in it`` over an iterator that Dynamo does not know."""
+    node = spot.expression
+    loop = spot.statement if isinstance(spot.statement, ast.For) else None
+    if node is None and loop is not None:
+        node = loop.iter
+    what = f"{spot.short(node)} steps through an iterator that Dynamo does not know"
+    why = "Its state lives outside of the graph, in C code, a file or another object."
+    made = (
+        Option("Make it a list before the compiled code", f"items = list({spot.text(node)})") if loop and node else None
+    )
+    return Advice(what, why, some(made, pass_in(spot, node, "") if loop is None else None))

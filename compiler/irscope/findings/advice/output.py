@@ -114,7 +114,7 @@ def text_of_tensor(spot: Spot) -> Advice:
     call = spot.call
     what = f"{spot.short(call)} needs the values of a tensor while tracing"
     why = "The text of a tensor shows its values, which it does not have while a graph is traced."
-    if call is None or len(call.args) != 1:
+    if call is None or len(call.args) != 1 or spot.qualified(call.func) not in ("str", "repr", "format"):
         return Advice(what, why, some(_leave_out(spot)))
     shape = Option(
         "Use what is known while tracing", f"str({spot.tight(call.args[0])}.shape)", "Shape, dtype and device are."

@@ -54,7 +54,8 @@ def _torch_twin(spot: Spot, call: ast.Call | None, name: str) -> Option | None:
     arguments = [f"({spot.text(a)})" if isinstance(a, ast.BinOp) else spot.text(a) for a in call.args]
     made = None
     if name in ("random.gauss", "random.normalvariate") and len(arguments) == 2:
-        made = f"({arguments[0]} + {arguments[1]} * {torch}.randn(()))"
+        scaled = f"{torch}.randn(())" if arguments[1] == "1" else f"{arguments[1]} * {torch}.randn(())"
+        made = f"{torch}.randn(())" if arguments == ["0", "1"] else f"({arguments[0]} + {scaled})"
     elif name == "random.random" and not arguments:
         made = f"{torch}.rand(())"
     elif name == "random.expovariate" and len(arguments) == 1:
@@ -109,3 +110,24 @@ def generator_argument(spot: Spot) -> Advice:
     )
     second = pass_in(spot, call, "The numbers stay those of the generator.")
     return Advice(what, "A `torch.Generator` cannot be an argument of an operator in the graph.", some(first, second))
+
+
+def random_in_place(spot: Spot) -> Advice:
+    """``x.random_(…)``."""
+    call = spot.call
+    what = f"{spot.short(call)} fills a tensor with random integers in place"
+    why = "Dynamo has no rule for `random_`; it traces `torch.randint` and `torch.randint_like`."
+    if call is None or not isinstance(call.func, ast.Attribute) or not call.args or call.keywords:
+        return Advice(what, why)
+    torch, imports = spot.need("torch")
+    receiver = call.func.value
+    made = f"{torch}.randint_like({spot.text(receiver)}, {', '.join(spot.text(arg) for arg in call.args)})"
+    if not spot.alone:
+        edit, code = spot.replace(call, made), spot.line_with(call, made)
+    elif isinstance(receiver, ast.Name) and spot.statement is not None:
+        code = f"{receiver.id} = {made}"
+        edit = spot.replace_statements([spot.statement], code)
+    else:
+        return Advice(what, why)
+    caveat = "It is a new tensor: other names of the old one do not see it."
+    return Advice(what, why, (Option("Draw a new tensor", code, caveat, (*imports, edit)),), receiver)

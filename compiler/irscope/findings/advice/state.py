@@ -77,7 +77,8 @@ def class_made(spot: Spot) -> Advice:
                 "It is then one class, not a new one in every call.",
                 (spot.above(text + "\n\n"), spot.replace_statements([node], "pass")),
             )
-    return Advice(what, why, some(option))
+    apart = Option("Define it above the function, and pass in what it uses from here") if option is None else None
+    return Advice(what, why, some(option, apart))
 
 
 def _own_names(node: ast.ClassDef) -> set[str]:

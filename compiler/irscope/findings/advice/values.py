@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from irscope.findings.advice.branches import branch_options
 from irscope.findings.advice.common import guard, setting, some
@@ -194,8 +195,26 @@ def data_dependent_operator(spot: Spot) -> Advice:
             (*imports, spot.replace(call, code)),
         )
         return Advice(what, _WHY, (option,), call.args[0] if call.args else None)
+    if (formatted := _percent_format(spot, node)) is not None:
+        return Advice(what, _WHY, (formatted,), node)
     capture = setting(spot, _SCALARS, _SCALARS_CAVEAT, "Let the number be a symbol of the graph")
     return Advice(what, _WHY, (capture,), node)
+
+
+def _percent_format(spot: Spot, node: ast.expr | None) -> Option | None:
+    """``"%.2f" % x`` as an f-string, which can wait until the graph has run."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mod) or not isinstance(node.left, ast.Constant):
+        return None
+    pattern = node.left.value
+    if not isinstance(pattern, str) or isinstance(node.right, (ast.Tuple, ast.Dict)) or set('{}"\\\n') & set(pattern):
+        return None
+    found = re.findall(r"%([0 +]?\d*(?:\.\d+)?[feg])", pattern)
+    value = spot.text(node.right)
+    if len(found) != 1 or pattern.count("%") != 1 or '"' in value:
+        return None
+    code = 'f"' + pattern.replace(f"%{found[0]}", f"{{{value}:{found[0]}}}") + '"'
+    caveat = "The text is then made when the graph has run."
+    return Option("Use an f-string", spot.line_with(node, code), caveat, (spot.replace(node, code),))
 
 
 def sort_by_tensors(spot: Spot) -> Advice:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from advice_cases import CASES, BreakCase
 from irscope.findings.advice import Edit, Option
-from irscope.protocol import Report, from_json
+from irscope.protocol import CompileOutcome, Report, from_json
 from support import Ran, run_captured
 
 DRIVER = """
@@ -76,6 +76,9 @@ class Session:
         return [
             f.code for f in self.report.findings if f.file == str(path) and f.kind in ("graph-break", "compile-error")
         ]
+
+    def compiled(self, path: Path) -> bool:
+        return any(c.file == str(path) and c.outcome is CompileOutcome.COMPILED for c in self.report.compiles)
 
 
 @pytest.fixture(scope="module")
@@ -149,6 +152,8 @@ def test_option(entry: BreakCase, folder: Path, broken: Session, mended: Session
         text = other.read_text(encoding="utf-8")
         ast.parse(text)
         assert set(mended.codes(other)) <= set(entry.left), (text, mended.results[str(other)])
+        assert mended.compiled(other), text
+        assert "Error: " not in mended.results[str(other)], text
         if entry.same:
             assert mended.results[str(other)] == broken.results[str(path)], text
 

@@ -1,0 +1,212 @@
+"""Each touch of a private PyTorch name: loud when it goes silent, and visible, without harm, where it does not fit."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from irscope.capture.hooks import Hook, Hooks, replace_attribute
+from irscope.protocol import CaptureGap, Lane, RunRequest
+from irscope.runner.messages import MessagePipe
+from irscope.runner.session import Session
+from support import Ran, run_captured, write
+
+SCRIPT = """\
+import torch
+
+@torch.compile
+def f(x):
+    y = x.sin() * 2
+    print("in the middle")
+    return y.cos() + 1
+
+print(f(torch.ones(4)).shape)
+print(f(torch.ones(6)).shape)
+"""
+OUTPUT = "in the middle\ntorch.Size([4])\nin the middle\ntorch.Size([6])\n"
+
+# Wherever the interpreter starts with this on its path, hooks number IRSCOPE_TEST_HOOKS (a list) do not fit.
+MISFIT = """\
+import importlib.abc, json, os, sys
+
+class Misfit(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name != "irscope.capture.hooks":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        execute = spec.loader.exec_module
+        def exec_module(module):
+            execute(module)
+            import dataclasses
+            original = module.Hooks.__init__
+            def renamed(_):
+                raise AttributeError("renamed")
+            def init(self, hooks, on_gap):
+                chosen = json.loads(os.environ["IRSCOPE_TEST_HOOKS"])
+                original(self, [dataclasses.replace(h, apply=renamed) if i in chosen else h for i, h in enumerate(hooks)], on_gap)
+            module.Hooks.__init__ = init
+        spec.loader.exec_module = exec_module
+        return spec
+
+import importlib.util
+sys.meta_path.insert(0, Misfit())
+"""
+
+
+def hooks_of(lane: Lane) -> list[Hook]:
+    pipe = MessagePipe(os.open(os.devnull, os.O_WRONLY))
+    session = Session(RunRequest("r", "/s.py", (), lane, "/nowhere"), pipe, "2.13")
+    pipe.close()
+    return session._hooks._hooks
+
+
+def run_with_misfits(folder: Path, lane: Lane, chosen: list[int]) -> Ran:
+    write(folder, MISFIT, "site/sitecustomize.py")
+    env = {"PYTHONPATH": str(folder / "site"), "IRSCOPE_TEST_HOOKS": str(chosen)}
+    return run_captured(write(folder, SCRIPT), folder / "runs.db", lane.value, env=env)
+
+
+@pytest.mark.parametrize("lane", list(Lane), ids=lambda lane: lane.value)
+def test_no_hook_fits_and_the_run_goes_on(lane: Lane, tmp_path: Path) -> None:
+    """PyTorch's trace alone gives the findings, the compiles and most stages; what is missing is said."""
+    hooks = hooks_of(lane)
+    ran = run_with_misfits(tmp_path, lane, list(range(len(hooks))))
+    assert ran.stdout == OUTPUT
+    assert ran.report.outcome.exit_code == 0
+    assert [
+        (finding.kind, finding.code)
+        for finding in ran.report.findings
+        if finding.kind in ("graph-break", "recompilation")
+    ] == [
+        ("graph-break", "GB0059"),
+        ("recompilation", "recompile-size"),
+        ("recompilation", "recompile-size"),
+    ]
+    assert "0/0/dynamo-graph" in {stage.id for stage in ran.compile("0/0").stages}
+    imported = {gap.what for gap in ran.report.capture_gaps}
+    assert imported >= {
+        hook.what for hook in hooks if hook.module in ("torch._dynamo.eval_frame", "torch._dynamo.convert_frame")
+    }
+    for gap in ran.report.capture_gaps:
+        assert re.search(
+            r"is not as expected \(AttributeError\('renamed'\)\); checked on torch 2\.|let the FX graph cache answer",
+            gap.why,
+        )
+
+
+def test_one_hook_does_not_fit_and_the_others_work(tmp_path: Path) -> None:
+    hooks = hooks_of(Lane.DEEP)
+    provenance = next(i for i, hook in enumerate(hooks) if hook.what == "which user lines a kernel came from")
+    ran = run_with_misfits(tmp_path, Lane.DEEP, [provenance])
+    assert [gap.what for gap in ran.report.capture_gaps] == ["which user lines a kernel came from"]
+    assert ran.stdout == OUTPUT
+    assert "0/0/modified-bytecode" in {stage.id for stage in ran.compile("0/0").stages}
+
+
+@pytest.fixture(scope="module")
+def deep_twice(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Ran]:
+    folder = tmp_path_factory.mktemp("twice")
+    script = write(folder, SCRIPT)
+    first, second = (run_captured(script, folder / "runs.db", "deep") for _ in range(2))
+    return first, second
+
+
+def test_no_gaps_on_this_torch(deep_twice: tuple[Ran, Ran], tmp_path: Path) -> None:
+    fast = run_captured(write(tmp_path, SCRIPT), tmp_path / "runs.db", "fast")
+    for ran in (*deep_twice, fast):
+        assert ran.report.capture_gaps == ()
+        assert ran.stdout == OUTPUT
+
+
+def test_a_warm_cache_hides_no_stage(deep_twice: tuple[Ran, Ran]) -> None:
+    """The FX graph cache and the AOTAutograd cache are full at the second run."""
+    first, second = ([stage.id for compile in ran.report.compiles for stage in compile.stages] for ran in deep_twice)
+    assert first == second
+    assert sum("/kernel/" in id for id in second) == 4
+    assert [kernel.origins for kernel in deep_twice[0].report.kernels] == [
+        kernel.origins for kernel in deep_twice[1].report.kernels
+    ]
+    assert all(kernel.origins for kernel in deep_twice[1].report.kernels)
+
+
+def test_the_fast_lane_never_reaches_inductor(tmp_path: Path) -> None:
+    ran = run_captured(write(tmp_path, SCRIPT), tmp_path / "runs.db", "fast")
+    assert ran.report.kernels == ()
+    assert {stage.name for compile in ran.report.compiles for stage in compile.stages} == {
+        "bytecode", "dynamo-graph", "guards", "modified-bytecode",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("backend", ["inductor", "aot_eager", "eager"])
+def test_both_lanes_find_the_same(backend: str, tmp_path: Path) -> None:
+    source = SCRIPT.replace("@torch.compile", f"@torch.compile(backend={backend!r})")
+    deep, fast = (run_captured(write(tmp_path, source), tmp_path / "runs.db", lane) for lane in ("deep", "fast"))
+    found = [
+        [
+            (f.kind, f.code, f.range, f.count, f.compiles)
+            for f in ran.report.findings
+            if f.kind in ("graph-break", "recompilation")
+        ]
+        for ran in (deep, fast)
+    ]
+    assert found[0] == found[1] != []
+
+
+def test_a_back_end_of_the_user_s_own_runs_as_it_is(tmp_path: Path) -> None:
+    source = SCRIPT.replace(
+        "@torch.compile",
+        "def mine(graph, inputs):\n    print('mine')\n    return graph\n\n@torch.compile(backend=mine)",
+    )
+    ran = run_captured(write(tmp_path, source), tmp_path / "runs.db", "fast")
+    assert ran.stdout.count("mine\n") == 4
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="instructions have no columns")
+def test_the_exact_columns(tmp_path: Path) -> None:
+    """They come from Dynamo's translators, by private names: two breaks on one line, in a function that is inlined."""
+    source = """\
+import torch
+
+def helper(x):
+    return x.sum().item() + (x * 2).max().item()
+
+@torch.compile
+def f(x):
+    return helper(x) + 1
+
+f(torch.ones(3))
+"""
+    ran = run_captured(write(tmp_path, source), tmp_path / "runs.db", "fast")
+    line = source.split("\n")[3]
+    places = {
+        line[f.range.start.column : f.range.end.column] for f in ran.findings("graph-break") if f.range.start.line == 4
+    }
+    assert places == {"x.sum().item()", "(x * 2).max().item()"}
+
+
+def test_hooks_are_undone_in_reverse_and_gaps_are_told() -> None:
+    import json as target
+
+    gaps: list[CaptureGap] = []
+    order: list[str] = []
+    before = (target.dumps, target.loads)
+
+    def named(name: str) -> Hook:
+        def apply(module: object) -> object:
+            undo = replace_attribute(module, name, lambda: name)
+            return lambda: (order.append(name), undo())
+
+        return Hook(name, "json", "2.13", apply)  # type: ignore[arg-type]
+
+    wrong = Hook("nothing", "json", "2.13", lambda module: replace_attribute(module, "no_such_name", None))
+    sour = Hook("sour", "json", "2.13", lambda module: lambda: 1 / 0)  # type: ignore[arg-type,return-value]
+    with Hooks([named("dumps"), wrong, sour, named("loads")], gaps.append):
+        assert (target.dumps(), target.loads()) == ("dumps", "loads")  # type: ignore[call-arg]
+    assert order == ["loads", "dumps"]
+    assert (target.dumps, target.loads) == before
+    assert [gap.what for gap in gaps] == ["nothing", "restoring PyTorch after the run"]
+    assert "json is not as expected (AttributeError" in gaps[0].why
