@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 from collections.abc import Coroutine
@@ -13,11 +14,12 @@ from irscope.source import digest_of
 from irscope.store import StoreError
 
 from irscope_server import words
-from irscope_server.functions import uses_compile
+from irscope_server.functions import uses_compile, uses_torch
 from irscope_server.output import OutputRelay
 from irscope_server.progress import RunProgress
 from irscope_server.results import Ended, Live
 from irscope_server.runs import Run, with_texts
+from irscope_server.settings import Settings
 from irscope_server.texts import file_key
 from irscope_server.wire import Output, RunsChanged, WorkerState
 
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from irscope_server.server import IrscopeServer
 
 log = logging.getLogger(__name__)
+
+_TROUBLE = {OutcomeKind.CRASHED: "crashed", OutcomeKind.ENVIRONMENT_ERROR: "refused"}
+"""States that a run's end leaves behind."""
 
 _PAUSE = 0.5
 """Seconds between two notices that a run has more in the store."""
@@ -40,6 +45,9 @@ class Activity:
         self._told: dict[Run, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._shown_messages: set[str] = set()
+        self._last: tuple[Run, Ended] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._sweeper: asyncio.TimerHandle | None = None
 
     # --- documents ----------------------------------------------------------------------------------------------------
 
@@ -63,11 +71,16 @@ class Activity:
         self._server.results.forget(path)
         self.results_changed()
 
-    def trusted(self) -> None:
-        """The workspace has become trusted: what would have run on open runs now."""
+    def trust_changed(self) -> None:
+        """The workspace has become trusted: what would have run on open runs now.  Or it is trusted no more."""
+        if not self._server.trusted:
+            for run in self._server.runs.all():
+                run.cancel()
+            self.stop_workers()
         self.tell_state()
-        for path, uri in self._server.open_files():
-            self.opened(uri, path)
+        if self._server.trusted:
+            for path, uri in self._server.open_files():
+                self.opened(uri, path)
 
     async def _look_at(self, uri: str, path: str, saved: bool) -> None:
         """Shows what the store knows of the text as it is, and starts a run where that is wanted.
@@ -78,13 +91,16 @@ class Activity:
         """
         server = self._server
         text = "\n".join(server.texts.lines(path))
-        if not uses_compile(text):
-            if server.runs.current(path) is None:
-                server.results.forget(path)
-                self.results_changed()
+        if not uses_compile(text) and server.runs.current(path) is None:
+            server.results.forget(path)
+            self.results_changed()
+        if not uses_torch(text):
             return
         settings = await server.settings_for(uri)
         if not server.is_open(path):
+            return
+        self._warm(settings)
+        if not uses_compile(text):
             return
         source = digest_of(text)
         if not saved and await self._show_stored(path, source, settings.on_save):
@@ -94,7 +110,7 @@ class Activity:
         running = server.runs.current(path)
         if running is not None and running.live.source == source and running.live.lane in (settings.on_save, Lane.DEEP):
             return
-        await self.start(uri, path, settings.on_save, automatic=True)
+        self._start(uri, path, settings.on_save, settings, automatic=True)
 
     async def _show_stored(self, path: str, source: str, lane: Lane | None) -> bool:
         """Shows the store's newest run of this very text, and says whether that spares a run of a lane."""
@@ -117,12 +133,14 @@ class Activity:
 
     # --- runs ---------------------------------------------------------------------------------------------------------
 
-    async def start(self, uri: str, path: str, lane: Lane, *, automatic: bool = False) -> Run:
+    async def start(self, uri: str, path: str, lane: Lane) -> Run:
         """Runs a script with the texts as they are in the editor."""
+        return self._start(uri, path, lane, await self._server.settings_for(uri))
+
+    def _start(self, uri: str, path: str, lane: Lane, settings: Settings, *, automatic: bool = False) -> Run:
         from irscope.driver import RunSpec
 
         server = self._server
-        settings = await server.settings_for(uri)
         spec = RunSpec(
             script=path,
             args=settings.args,
@@ -130,11 +148,12 @@ class Activity:
             python=settings.interpreter,
             cwd=os.path.expanduser(settings.cwd) if settings.cwd else os.path.dirname(path),
             env=settings.env or None,
-            budget_seconds=settings.budget_seconds or None,
+            budget_seconds=settings.budget(lane),
             overlays=server.overlays(),
         )
+        text = "\n".join(server.texts.lines(path))
         return server.runs.start(
-            uri, spec, "\n".join(server.texts.lines(path)), server.archive.path, automatic=automatic
+            uri, spec, text, server.archive.path, automatic=automatic, in_worker=settings.worker_enabled
         )
 
     def run_began(self, run: Run) -> None:
@@ -185,7 +204,52 @@ class Activity:
         if ended.run:
             server.tell("irscope/runsChanged", RunsChanged(ended.run, run.uri, running=False))
         if server.runs.current(run.script) is None:
-            self.tell_state(run, ended)
+            self._last = (run, ended)
+            self.tell_state()
+
+    # --- workers ------------------------------------------------------------------------------------------------------
+
+    def _warm(self, settings: Settings) -> None:
+        """Starts the worker in which the next run will be, if it may be and is not there."""
+        server = self._server
+        self._loop = asyncio.get_running_loop()
+        server.workers.idle_seconds = 60 * server.settings.worker_idle_minutes
+        if server.has_workers and server.trusted and settings.worker_enabled:
+            server.workers.warm(settings.interpreter, settings.env)
+
+    def worker_changed(self) -> None:
+        """Called in any thread when a worker is in another state."""
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._worker_changed)
+
+    def _worker_changed(self) -> None:
+        self.tell_state()
+        if self._sweeper is None:
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Stops workers that have been idle for long, and comes back when the next one may be."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        again = self._server.workers.sweep()
+        self._sweeper = None if again is None else asyncio.get_running_loop().call_later(again, self._sweep)
+
+    def stop_workers(self) -> None:
+        self._server.workers.stop()
+
+    async def settings_changed(self) -> None:
+        """Lets go of workers that no open file needs now, and starts those that are needed."""
+        server = self._server
+        uris = [uri for path, uri in server.open_files() if uses_torch("\n".join(server.texts.lines(path)))]
+        settings = [await server.settings_for(uri) for uri in uris]
+        server.workers.keep_only((one.interpreter, one.env) for one in settings if one.worker_enabled)
+        for one in settings:
+            self._warm(one)
+        server.workers.idle_seconds = 60 * server.settings.worker_idle_minutes
+        self._sweep()
+        self._last = None  # an environment that was refused may be another one now
+        self.tell_state()
 
     # --- telling the client -------------------------------------------------------------------------------------------
 
@@ -194,24 +258,27 @@ class Activity:
         self._server.publisher.changed()
         self._server.refresh("workspace/codeLens/refresh")
 
-    def tell_state(self, run: Run | None = None, ended: Ended | None = None) -> None:
-        """Sends ``irscope/worker``: what goes on, else how the last run ended."""
+    def tell_state(self, run: Run | None = None) -> None:
+        """Sends ``irscope/worker``: what goes on, else how the worker is and how the last run ended."""
         server = self._server
         running = server.runs.all()
+        worker = server.workers.state()
+        last, ended = self._last or (None, None)
         if running:
             run = run if run in running else running[-1]
             assert run is not None
             state, text = "running", f"Running {os.path.basename(run.script)} ({run.live.lane.value} lane)"
         elif not server.trusted:
             state, text = "stopped", "The workspace is not trusted, so nothing is run."
-        elif ended is None:
-            state, text = "ready", "Ready"
         else:
-            outcome = ended.report.outcome
-            state = {OutcomeKind.CRASHED: "crashed", OutcomeKind.ENVIRONMENT_ERROR: "refused"}.get(
-                outcome.kind, "ready"
-            )
-            text = f"{os.path.basename(ended.script)}: {outcome.message}"
+            state, text = (worker.state.value, worker.text) if worker else ("ready", "Ready")
+            if ended is not None and last is not None:
+                run, outcome = last, ended.report.outcome
+                said = f"{os.path.basename(ended.script)}: {outcome.message}"
+                if outcome.kind in _TROUBLE:
+                    state, text = _TROUBLE[outcome.kind], said
+                else:
+                    text = f"{text}. {said}"
         python = run.spec.python if run else server.settings.interpreter
         server.tell(
             "irscope/worker",

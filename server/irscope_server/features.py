@@ -51,6 +51,7 @@ async def _initialized(ls: IrscopeServer, params: types.InitializedParams) -> No
 async def _did_change_configuration(ls: IrscopeServer, params: types.DidChangeConfigurationParams) -> None:
     given = params.settings.get(SECTION) if isinstance(params.settings, dict) else None
     await ls.load_settings(given)
+    await ls.activity.settings_changed()
 
 
 def _did_open(ls: IrscopeServer, params: types.DidOpenTextDocumentParams) -> None:
@@ -105,13 +106,14 @@ def _progress_cancel(ls: IrscopeServer, params: types.WorkDoneProgressCancelPara
 
 
 def _shutdown(ls: IrscopeServer, params: None) -> None:
+    ls.activity.stop_workers()
     for run in ls.runs.all():
         run.cancel()
 
 
 def _trusted(ls: IrscopeServer, params: wire.TrustedParams) -> None:
-    ls.trusted = True
-    ls.activity.trusted()
+    ls.trusted = params.trusted
+    ls.activity.trust_changed()
 
 
 def _request(work: Callable[[IrscopeServer, Any], Any]) -> Callable[[IrscopeServer, Any], Awaitable[Any]]:

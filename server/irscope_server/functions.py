@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 _RESUMED = re.compile(r"^(?:torch_dynamo_)?resume_in_(?P<name>.+)_at_(?P<line>\d+)$")
 
+_IMPORTS_TORCH = re.compile(r"^[ \t]*(?:import|from)[ \t][^#\n]*\btorch\b", re.MULTILINE)
+
 
 @dataclass(frozen=True)
 class Function:
@@ -50,6 +52,11 @@ def uses_compile(text: str) -> bool:
     and ``getattr(torch, "compile")`` all count.  A needless run shows nothing; a run left out hides a finding.
     """
     return "torch" in text and "compile" in text
+
+
+def uses_torch(text: str) -> bool:
+    """Whether a worker is worth its memory: a run may be asked for, since the script imports torch or compiles."""
+    return uses_compile(text) or _IMPORTS_TORCH.search(text) is not None
 
 
 @functools.lru_cache(maxsize=32)

@@ -8,7 +8,7 @@ import dataclasses
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from irscope.protocol import (
@@ -29,9 +29,11 @@ from irscope.store import Store, StoreError
 from irscope_server.outcomes import findings_of
 from irscope_server.results import Ended, Live, empty_report, files_of, with_findings
 from irscope_server.texts import file_key, split_lines, text_on_disk
+from irscope_server.workers import Workers
 
 if TYPE_CHECKING:
     from irscope.driver import RunSpec
+    from irscope.worker.client import Worker
 
 log = logging.getLogger(__name__)
 
@@ -44,8 +46,9 @@ Execute = Callable[..., "tuple[str, Outcome]"]
 class Run:
     """A run that was asked for.  Everything but `cancel` belongs to the event loop."""
 
-    def __init__(self, uri: str, live: Live, automatic: bool, spec: RunSpec) -> None:
+    def __init__(self, uri: str, live: Live, automatic: bool, spec: RunSpec, in_worker: bool = False) -> None:
         self.uri = uri
+        self.in_worker = in_worker
         self.live = live
         self.automatic = automatic
         self.spec = spec
@@ -89,10 +92,13 @@ class Runs:
     listener
         Told of everything that happens.
     execute
-        `irscope.driver.execute`, which is imported with the first run; tests hand in another.
+        `irscope.driver.execute`, which is imported with the first run; tests hand in another, which has no workers.
+    workers
+        Where runs that are to be in a worker find one.
     """
 
-    def __init__(self, listener: Listener, execute: Execute | None = None) -> None:
+    def __init__(self, listener: Listener, execute: Execute | None = None, workers: Workers | None = None) -> None:
+        self._workers = workers if execute is None else None
         self._listener = listener
         self._execute = execute
         self._current: dict[str, Run] = {}
@@ -107,7 +113,16 @@ class Runs:
     def all(self) -> list[Run]:
         return list(self._current.values())
 
-    def start(self, uri: str, spec: RunSpec, text: str, store_path: str, *, automatic: bool = False) -> Run:
+    def start(
+        self,
+        uri: str,
+        spec: RunSpec,
+        text: str,
+        store_path: str,
+        *,
+        automatic: bool = False,
+        in_worker: bool = False,
+    ) -> Run:
         """Runs a script; an older run of the same script is cancelled, and what it still tells goes unheard.
 
         Parameters
@@ -116,11 +131,13 @@ class Runs:
             The script's text as it runs: the overlay, else what is on disk.
         automatic
             Nobody asked for it, an open or a save did: it waits while others like it are running.
+        in_worker
+            It runs in a fork of the worker of its interpreter and environment, if there can be one.
         """
         key = file_key(spec.script)
         texts = {file_key(path): split_lines(overlay) for path, overlay in spec.overlays.items()}
         texts[key] = split_lines(text)
-        run = Run(uri, Live(spec.script, spec.lane, digest_of(text), texts), automatic, spec)
+        run = Run(uri, Live(spec.script, spec.lane, digest_of(text), texts), automatic, spec, in_worker)
         older = self._current.get(key)
         self._current[key] = run
         if older is not None:
@@ -171,9 +188,11 @@ class Runs:
         spec, live = run.spec, run.live
         begun = time.monotonic()
         if run.asked_to_stop.is_set():
-            return _ended_without_report(live, Outcome(OutcomeKind.CANCELLED, None, "Cancelled before it began.", 0.0))
+            return _cancelled_before(live)
         try:
-            with Store(store_path) as store:
+            with self._worker_for(run, tell) as more, Store(store_path) as store:
+                if run.asked_to_stop.is_set():
+                    return _cancelled_before(live)
                 execute = self._execute or _driver()
                 name, outcome = execute(
                     spec,
@@ -182,6 +201,7 @@ class Runs:
                     on_message=lambda message: tell(self._heard, run, message),
                     on_output=lambda stream, text: tell(self._printed, run, stream, text),
                     cancel=run.asked_to_stop,
+                    **more,
                 )
                 report = dataclasses.replace(store.report(name), outcome=outcome)
         except (StoreError, OSError, LookupError) as error:
@@ -197,6 +217,19 @@ class Runs:
             )
             return _ended_without_report(live, outcome)
         return with_texts(live, with_findings(report, _about_the_end(live, report.outcome)))
+
+    @contextlib.contextmanager
+    def _worker_for(self, run: Run, tell: Callable[..., None]) -> Iterator[dict[str, Worker | None]]:
+        """What `execute` is told of the worker; waits for one that is starting, but not when the run is cancelled."""
+        if self._workers is None or not run.in_worker:
+            yield {}
+            return
+
+        def waiting() -> None:
+            tell(self._heard, run, Progress("starting: torch is being imported"))
+
+        with self._workers.for_run(run.spec.python, run.spec.env, run.asked_to_stop, waiting) as worker:
+            yield {"worker": worker}
 
     # --- on the event loop --------------------------------------------------------------------------------------------
 
@@ -243,6 +276,10 @@ def with_texts(live: Live, report: Report) -> Ended:
         if file_key(file) not in texts and (text := text_on_disk(file)):
             texts[file_key(file)] = split_lines(text)
     return Ended(live.script, live.lane, live.source, report, texts)
+
+
+def _cancelled_before(live: Live) -> Ended:
+    return _ended_without_report(live, Outcome(OutcomeKind.CANCELLED, None, "Cancelled before it began.", 0.0))
 
 
 def _ended_without_report(live: Live, outcome: Outcome) -> Ended:

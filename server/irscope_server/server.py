@@ -23,6 +23,7 @@ from irscope_server.runs import Execute, Runs
 from irscope_server.settings import SECTION, Settings, read_settings
 from irscope_server.texts import Texts, file_key
 from irscope_server.views import Views
+from irscope_server.workers import Workers
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +53,9 @@ class IrscopeServer(LanguageServer):
         self.views = Views(self.results, self.texts)
         self.publisher = Publisher(self)
         self.activity = Activity(self)
-        self.runs = Runs(self.activity, execute)
+        self.workers = Workers(self.activity.worker_changed)
+        self.runs = Runs(self.activity, execute, self.workers)
+        self.has_workers = execute is None
         self.archive = Archive(self.settings.store)
         self._complaints: set[str] = set()
         self._open: dict[str, tuple[str, str]] = {}
@@ -194,4 +197,5 @@ class IrscopeServer(LanguageServer):
     def close(self) -> None:
         """Stops everything that runs."""
         self.runs.close()
+        self.workers.close()
         self.archive.close()

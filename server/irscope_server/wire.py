@@ -65,7 +65,7 @@ class GraphParams:
 
 @dataclass(frozen=True)
 class TrustedParams:
-    pass
+    trusted: bool = True
 
 
 PARAMS: dict[str, type[Any]] = {
@@ -225,7 +225,7 @@ class DocumentResult:
 @dataclass(frozen=True)
 class WorkerState:
     state: str
-    """``stopped``, ``ready``, ``running``, ``crashed`` or ``refused``."""
+    """``stopped``, ``starting``, ``ready``, ``running``, ``crashed`` or ``refused``."""
     text: str
     python: str
     uri: str | None

@@ -242,6 +242,29 @@ def test_local_name_of_a_module_is_no_module(tmp_path: Path) -> None:
     assert "threads" not in words.message
 
 
+def test_the_caller_is_not_told_of_local_names(tmp_path: Path) -> None:
+    file = Breaking(
+        tmp_path,
+        """
+        import threading
+        import torch
+
+        def f(x, y):
+            lock = threading.Lock()
+            lock.acquire()
+            x = x + 1
+            if x.sum() > 0:
+                y.append(x)
+            if y.sum() > 0:
+                y.append(x)
+            return x
+        """,
+    )
+    assert file.at("lock.acquire()", message("GB0156")).hints == ("Hold the lock in the caller.",)
+    assert "flag" not in str(file.at("x.sum() > 0", message("GB0170")).hints)
+    assert "flag = bool(y.sum() > 0)\n    result = f(x, y, flag)" in file.at("y.sum() > 0", message("GB0170")).hints[0]
+
+
 def test_origin_in_another_file(tmp_path: Path) -> None:
     """PyTorch's own attribution is used where the value was made elsewhere."""
     other = tmp_path / "other.py"

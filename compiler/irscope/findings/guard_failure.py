@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -30,6 +31,8 @@ def hook(receive: Callable[[BaseException], None]) -> Hook:
             if eval_frame._stance.stance != "fail_on_recompile" or not callable(chosen):
                 return chosen
 
+            # With its attributes, by which PyTorch finds the compiled code that belongs to this back end.
+            @functools.wraps(chosen)
             def failing(*args: Any, **kwargs: Any) -> Any:
                 try:
                     return chosen(*args, **kwargs)

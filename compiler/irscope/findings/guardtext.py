@@ -13,6 +13,7 @@ _SIZE = re.compile(
     r"^(?P<what>size|stride) mismatch at index (?P<index>\d+)\. expected (?P<expected>\S+), actual (?P<actual>\S+)"
 )
 _TYPE_BEHIND = re.compile(r"\), type=<[^>]*>$")  # behind a check of an object's identity
+_NO_TENSOR = re.compile(r"^expected type of '(?P<source>.+?)' to be a tensor type.*but found <class '(?P<type>[^']+)'>")
 _EXPECTED = re.compile(r"expected (?P<expected>.+?)[,.] (?:actual|got) (?P<actual>.+?)\.?$", re.DOTALL)
 
 
@@ -51,6 +52,9 @@ def parse_failed_guard(reason: str) -> FailedGuard:
     text = _TYPE_BEHIND.sub(")", text)
     if match := _TENSOR.match(text):
         return _of_tensor(text, readable(match["source"]), match["rest"], frames)
+    if match := _NO_TENSOR.match(text):
+        what = f"it is a `{match['type'].removeprefix('__main__.')}` now"
+        return FailedGuard(text, readable(match["source"]), "recompile-type", what, frames)
     if text.startswith("Duplicate tensors found"):
         return FailedGuard(
             text,
@@ -83,9 +87,21 @@ def _of_tensor(text: str, source: str, rest: str, frames: tuple[tuple[str, int],
     if kind == "requires_grad":
         now = "no longer" if "requires_grad=1" in values or "requires_grad=True" in values else "now"
         return FailedGuard(text, source, code, f"it {now} requires grad", frames)
+    if kind == "dispatch key set" and (changed := _changed_keys(values)):
+        return FailedGuard(text, source, code, changed, frames)
     if match := _EXPECTED.search(values.strip(" .")):
         return FailedGuard(text, source, code, f"{kind} {match['expected']} → {match['actual']}", frames)
     return FailedGuard(text, source, code, rest.rstrip("."), frames)
+
+
+def _changed_keys(values: str) -> str:
+    """Which dispatch keys came or went: ``dispatch keys: now Conjugate``."""
+    sets = [re.findall(r"\w+", keys) for keys in re.findall(r"DispatchKeySet\(([^)]*)\)", values)]
+    if len(sets) != 2:
+        return ""
+    new, gone = (", ".join(key for key in one if key not in other) for one, other in (sets[::-1], sets))
+    parts = [f"now {new}" if new else "", f"no longer {gone}" if gone else ""]
+    return "dispatch keys: " + ", ".join(part for part in parts if part)
 
 
 def _of_value(text: str, frames: tuple[tuple[str, int], ...]) -> FailedGuard:
@@ -103,6 +119,9 @@ def _of_value(text: str, frames: tuple[tuple[str, int], ...]) -> FailedGuard:
             return FailedGuard(
                 text, left, "recompile-training-mode", f"it was in {was} mode when it was compiled", frames
             )
+        if isinstance(tree.ops[0], ast.NotEq) and left.startswith("len("):
+            # The length of a dictionary is printed as what is the case now, not as the guard.
+            return FailedGuard(text, left, "recompile-value", f"it was {right} when it was compiled", frames)
         if isinstance(tree.ops[0], ast.Is) and not isinstance(tree.comparators[0], ast.Constant):
             what = f"`{left}` and `{readable(right)}` were one object when it was compiled"
             return FailedGuard(text, left, "recompile-aliasing", what, frames)
@@ -155,6 +174,7 @@ def readable(source: str) -> str:
     source = re.sub(r"\b[LG]\['([^']+)'\]", r"\1", source)
     source = re.sub(r"\._(?:modules|parameters|buffers)\['([^'\d][^']*)'\]", r".\1", source)
     source = re.sub(r"\._(?:modules|parameters|buffers)\['(\d+)'\]", r"[\1]", source)
+    source = re.sub(r"\blist\(dict\.keys\((.+)\)\)", r"list(\1)", source)
     source = re.sub(r"\b__import_(\w+)", lambda match: match[1].replace("_dot_", "."), source)
     return re.sub(r"\.__dict__\['([^']+)'\]", r".\1", source)
 

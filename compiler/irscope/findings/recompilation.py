@@ -6,8 +6,10 @@ import ast
 import json
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from irscope.capture.stack import RESUME_PREFIX, call_into_compiled_code, plain_name
+from irscope.findings.actual import value_now
 from irscope.findings.guardtext import FailedGuard, parse_failed_guard
 from irscope.findings.moment import Moment
 from irscope.findings.places import function_of
@@ -17,6 +19,7 @@ from irscope.usercode import is_user_file
 
 KIND = "recompilation"
 EVENT = "recompile_reasons"
+_WRAPPERS = ("len", "list", "dict", "tuple", "set", "type", "iter", "next", "id")
 _LEFT = "___stack"  # PyTorch's name for what lay on the stack at a graph break
 
 
@@ -29,20 +32,38 @@ def reasons_in(payload: str) -> list[str]:
     return [str(reason) for reason in (data if isinstance(data, list) else [data]) if str(reason).strip()]
 
 
+@dataclass(frozen=True)
+class Trigger:
+    """What is known when a guard has failed, before the recompilation begins.
+
+    ``now`` is what the newest failed guard's source is at this moment, where it is a plain value.
+    """
+
+    reasons: tuple[str, ...]
+    call: Related | None
+    now: str | None
+
+
+def trigger(payload: str) -> Trigger:
+    """From a ``recompile_reasons`` record, on the stack of the call that did not fit."""
+    reasons = tuple(reasons_in(payload))
+    return Trigger(reasons, call_site(), value_now(parse_failed_guard(reasons[0]).source) if reasons else None)
+
+
 def call_site() -> Related | None:
     """The user's call into the compiled region that is running now."""
     place = call_into_compiled_code()
     return None if place is None else Related(place.file, place.range, "this call did not fit what was compiled")
 
 
-def make(moment: Moment, reasons: list[str], call: Related | None, findings: Iterable[Finding] = ()) -> Finding | None:
+def make(moment: Moment, trigger: Trigger, findings: Iterable[Finding] = ()) -> Finding | None:
     """The finding of a recompilation that has begun; ``moment.compile`` is the new compile.
 
     It stands at what the newest failed guard watches: the parameter in the signature, else the expression in the
     body or the use of the global, else the function's name.  A value that a graph break left for the code behind it
     stands at the break, which is one of the ``findings`` so far.
     """
-    compile = moment.compile
+    compile, reasons, call = moment.compile, trigger.reasons, trigger.call
     if compile is None:
         return None
     guard = (
@@ -61,12 +82,13 @@ def make(moment: Moment, reasons: list[str], call: Related | None, findings: Ite
         subject = f"`{text_of_range(*place)}`: " if place[1].start.line == place[1].end.line else "a value: "
     elif "___" in guard.source:
         subject = ""
+    now = f", now it is {trigger.now}" if trigger.now is not None and guard.code == "recompile-value" else ""
     earlier = [f"{i + 2}. {parse_failed_guard(reason).text}" for i, reason in enumerate(reasons[1:8])]
     return Finding(
         kind=KIND,
         code=guard.code,
         severity=Severity.INFORMATION,
-        message=f"`{name}` was compiled again: {subject}{guard.what}.",
+        message=f"`{name}` was compiled again: {subject}{guard.what}{now}.",
         explanation="\n".join(
             [
                 f"The guard that failed: {guard.text or 'unknown'}",
@@ -101,9 +123,9 @@ def watched_place(guard: FailedGuard, compile: Compile) -> tuple[str, Range] | N
     user_frames = [(file, line) for file, line in guard.frames if is_user_file(file)]
     if is_user_file(compile.file):
         node = function_of(compile)
-        root = re.match(r"[^\W\d]\w*", guard.source)
-        if node is not None and root is not None and not compile.function.startswith(RESUME_PREFIX):
-            if parameter := _parameter(compile.file, node, root[0], guard.source):
+        root = _root(guard.source)
+        if node is not None and root and not compile.function.startswith(RESUME_PREFIX):
+            if parameter := _parameter(compile.file, node, root, guard.source):
                 return compile.file, parameter
     for file, line in reversed(user_frames):
         return file, _expression_on(file, line, guard.source)
@@ -114,6 +136,12 @@ def watched_place(guard: FailedGuard, compile: Compile) -> tuple[str, Range] | N
     if guard.source and (use := _use_in(compile.file, node, guard.source)):
         return compile.file, use
     return compile.file, range_of_name(compile.file, node)
+
+
+def _root(source: str) -> str:
+    """The variable that a source begins with: of ``len(xs)`` and ``list(xs)[0]`` it is ``xs``."""
+    names = re.findall(r"(?<![.\w'\"])[^\W\d]\w*", source)
+    return next((name for name in names if name not in _WRAPPERS), "")
 
 
 def _parameter(
@@ -129,33 +157,40 @@ def _parameter(
 
 
 def _expression_on(file: str, line: int, source: str) -> Range:
-    """The expression on a line that reads the watched thing, else the line's statement."""
-    wanted = {source, source.rpartition(".")[2], source.partition(".")[0]} - {"", "self"}
-    best: ast.expr | None = None
-    for node in nodes_at(file, line):
-        if isinstance(node, (ast.Attribute, ast.Name, ast.Subscript)) and isinstance(
-            getattr(node, "ctx", None), ast.Load
-        ):
-            text = ast.unparse(node)
-            if text == source:
+    """The expression on a line that reads the watched thing, or the nearest thing that it is a part of, else the
+    line's statement: for ``self.drop.training`` that is ``self.drop`` where only this stands there."""
+    reads = {
+        ast.unparse(node): node
+        for node in reversed(list(nodes_at(file, line)))
+        if isinstance(node, (ast.Attribute, ast.Name, ast.Subscript)) and isinstance(node.ctx, ast.Load)
+    }
+    for whole in [*_wholes(source), _root(source)]:
+        if whole in reads and whole not in ("self", "cls"):
+            return range_of_node(file, reads[whole])
+    for name in reversed(re.findall(r"\.([^\W\d]\w*)", source)):  # in a method of a part of it
+        for node in reads.values():
+            if isinstance(node, ast.Attribute) and node.attr == name:
                 return range_of_node(file, node)
-            if best is None and (text in wanted or (isinstance(node, ast.Attribute) and node.attr in wanted)):
-                best = node
-    return range_of_node(file, best) if best is not None else range_of_line(file, line)
+    return range_of_line(file, line)
+
+
+def _wholes(source: str) -> list[str]:
+    """A source and what it is a part of: ``self.drop.training``, ``self.drop``, ``self``."""
+    parts = re.split(r"(?=[.\[])", source)
+    return ["".join(parts[:end]) for end in range(len(parts), 0, -1)]
 
 
 def _use_in(file: str, function: ast.AST, source: str) -> Range | None:
-    """The first place in a function that reads a name or an attribute chain."""
+    """The first place in a function that reads a name or an attribute chain, or else the nearest that it is a part
+    of."""
     if parse(file) is None:
         return None
+    reads: dict[str, ast.expr] = {}
     for node in ast.walk(function):
-        if (
-            isinstance(node, (ast.Name, ast.Attribute))
-            and isinstance(node.ctx, ast.Load)
-            and ast.unparse(node) == source
-        ):
-            return range_of_node(file, node)
-    return None
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+            reads.setdefault(ast.unparse(node), node)
+    found = next((reads[whole] for whole in _wholes(source) if whole in reads and whole not in ("self", "cls")), None)
+    return range_of_node(file, found) if found is not None else None
 
 
 def _hints(guard: FailedGuard) -> tuple[str, ...]:

@@ -35,15 +35,19 @@ class LimitHandler(logging.Handler):
                 self._receive(str(args[0]), int(str(args[1])), match["name"], match["file"], int(match["line"]))
 
 
-def make(function: Compile, limit_name: str, limit: int, compiles: tuple[str, ...], call: Related | None) -> Finding:
+def make(
+    function: Compile, limit_name: str, limit: int, compiles: tuple[str, ...], call: Related | None, fullgraph: bool
+) -> Finding:
     """The finding at the function's name; of a library's function, at the user's call."""
+    from_now_on = "now fail, because of fullgraph=True" if fullgraph else "now run as plain Python"
+    others = "raises an error" if fullgraph else "runs without the compiler"
     mine = call is None or is_user_file(function.file)
     return Finding(
         kind=KIND,
         code=CODE,
         severity=Severity.WARNING,
-        message=f"`{plain_name(function.function)}` reached the recompile limit ({limit}): calls that fit none of its compiles now run as plain Python.",
-        explanation=f"torch._dynamo.config.{limit_name} is {limit}. What was compiled stays in use for the calls that fit it; every other call runs without the compiler.",
+        message=f"`{plain_name(function.function)}` reached the recompile limit ({limit}): calls that fit none of its compiles {from_now_on}.",
+        explanation=f"torch._dynamo.config.{limit_name} is {limit}. What was compiled stays in use for the calls that fit it; every other call {others}.",
         hints=(
             "Remove the cause of the recompilations listed for this function: make sizes dynamic, pass changing values as tensors.",
             f"If that many versions are wanted: `torch._dynamo.config.{limit_name} = {limit * 2}` before the first call.",

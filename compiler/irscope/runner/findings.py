@@ -23,7 +23,7 @@ from irscope.findings import (
     specialization,
 )
 from irscope.findings.moment import Moment, look
-from irscope.protocol import CompileOutcome, Finding, Kernel, Related
+from irscope.protocol import CompileOutcome, Finding, Kernel
 from irscope.runner.compiles import CompileBook
 
 _RELATED_KEPT = 20
@@ -50,14 +50,14 @@ class FindingBook:
         self._publish = publish
         self._findings: dict[tuple[object, ...], Finding] = {}
         # A recompilation is known by its reasons before it begins, and may yet not begin (the recompile limit).
-        self._pending: tuple[str, list[str], Related | None] | None = None
+        self._pending: tuple[str, recompilation.Trigger] | None = None
 
     def note(self, record: Record) -> None:
         """Takes in a record, on the stack on which it was written; ``record.compile`` is unique in the run."""
         for detect in _DETECTORS.get(record.event, ()):
             self._add_all(detect(self._moment(record)))
         if record.event == recompilation.EVENT and record.compile is not None:
-            self._pending = (record.compile, recompilation.reasons_in(record.payload), recompilation.call_site())
+            self._pending = (record.compile, recompilation.trigger(record.payload))
         elif record.event == "dynamo_start" and self._pending is not None and record.attempt == 0:
             self._recompiled(record)
         elif record.event == graph_break.EVENT:
@@ -69,11 +69,12 @@ class FindingBook:
 
     def limit_reached(self, limit_name: str, limit: int, _name: str, file: str, line: int) -> None:
         """Dynamo has warned that a function is not compiled any more."""
-        call = self._pending[2] if self._pending else recompilation.call_site()
+        call = self._pending[1].call if self._pending else recompilation.call_site()
         self._pending = None
         if mine := self._compiles.of_function(file, line):
             compiles = tuple(compile.id for compile in mine)
-            self._add(recompile_limit.make(mine[0], limit_name, limit, compiles, call))
+            fullgraph = look(Record("limit", {}, None, 0, ""), None).fullgraph
+            self._add(recompile_limit.make(mine[0], limit_name, limit, compiles, call, fullgraph))
 
     def recompile_forbidden(self, error: BaseException) -> None:
         """A stance has turned a failed guard into an error."""
@@ -97,10 +98,10 @@ class FindingBook:
 
     def _recompiled(self, record: Record) -> None:
         assert self._pending is not None
-        name, reasons, call = self._pending
+        name, trigger = self._pending
         self._pending = None
         if name == record.compile:
-            self._add(recompilation.make(self._moment(record), reasons, call, self._findings.values()))
+            self._add(recompilation.make(self._moment(record), trigger, self._findings.values()))
 
     def _failed(self, record: Record) -> None:
         finding = compile_error.detect(self._moment(record))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from irscope.source import overlay_of
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
+_PACKAGE = os.path.dirname(_HERE) + os.sep
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def _describe(error: BaseException, path: str) -> str:
     traceback = error.__traceback__
     while traceback is not None:
         name = traceback.tb_frame.f_code.co_filename
-        if not name.startswith(("<", _HERE)) and ("site-packages" not in name or not line):
+        if not name.startswith(("<", _PACKAGE)) and ("site-packages" not in name or not line):
             file, line = name, traceback.tb_lineno
         traceback = traceback.tb_next
     text = str(error).strip().split("\n")[0]

@@ -191,13 +191,31 @@ class Server:
         base = {"uri": self.uri, "line": LINES["function"], "outcome": "compiled", "restarts": 0, "seconds": 0.9}
         first = [self.stage("0/0/dynamo-graph.py", "Dynamo graph"), self.stage("0/0/modified-bytecode.pyc.txt", "Modified bytecode"),
                  self.stage("0/0/guards.guards.txt", "Guards")]  # fmt: skip
-        second = [self.stage("0/1/dynamo-graph.py", "Dynamo graph"), self.stage("0/1/forward-graph.py", "Forward graph")]
+        second = [
+            self.stage("0/1/dynamo-graph.py", "Dynamo graph"),
+            self.stage("0/1/forward-graph.py", "Forward graph"),
+        ]
         kernels = [self.kernel("cpp_fused_mul_relu_0", 2), self.kernel("cpp_fused_add_1", 3)]
         extremes = [self.stage("0/9/large-graph.py", "Large graph"), self.stage("0/9/broken-graph.py", "Broken graph")]
         return [
             {**base, "id": "0/0", "function": "loss_of", "graphOps": 2, "stages": first, "kernels": kernels},
-            {**base, "id": "0/1", "function": "torch_dynamo_resume_in_loss_of_at_6", "graphOps": 1, "stages": second, "kernels": []},
-            {**base, "id": "0/9", "function": "extremes", "outcome": "error", "graphOps": 0, "stages": extremes, "kernels": []},
+            {
+                **base,
+                "id": "0/1",
+                "function": "torch_dynamo_resume_in_loss_of_at_6",
+                "graphOps": 1,
+                "stages": second,
+                "kernels": [],
+            },
+            {
+                **base,
+                "id": "0/9",
+                "function": "extremes",
+                "outcome": "error",
+                "graphOps": 0,
+                "stages": extremes,
+                "kernels": [],
+            },
         ]
 
     def report(self, params: Any) -> Any:
@@ -211,7 +229,11 @@ class Server:
         if params["line"] == LINES["kernel"]:
             return {"run": RUN, "kernels": [self.kernel("cpp_fused_mul_relu_0", 2)], "reason": ""}
         if params["line"] == LINES["kernels"]:
-            return {"run": RUN, "kernels": [self.kernel("cpp_fused_mul_relu_0", 2), self.kernel("cpp_fused_add_1", 3)], "reason": ""}
+            return {
+                "run": RUN,
+                "kernels": [self.kernel("cpp_fused_mul_relu_0", 2), self.kernel("cpp_fused_add_1", 3)],
+                "reason": "",
+            }
         return {"run": RUN, "kernels": [], "reason": "No kernel came from this line: it runs in Python."}
 
     def stages_of(self, params: Any) -> Any:
@@ -238,7 +260,10 @@ class Server:
             for number, name in enumerate(names)
         ]  # fmt: skip
         kinds = ["placeholder" if number == 0 else "call" for number in range(count)]
-        dot = [f'  n{n} [id="n{n}", class="{kinds[n]}", label="{name}\\nf32[8]", tooltip="<script>"]' for n, name in enumerate(names)]
+        dot = [
+            f'  n{n} [id="n{n}", class="{kinds[n]}", label="{name}\\nf32[8]", tooltip="<script>"]'
+            for n, name in enumerate(names)
+        ]
         dot += [f"  n{max(0, n - 1 - n % 7)} -> n{n}" for n in range(1, count)]
         return {"title": "Dynamo graph of loss_of", "dot": "digraph {\n" + "\n".join(dot) + "\n}", "nodes": nodes}
 

@@ -120,6 +120,24 @@ describe("the graph panel", function () {
     assert.equal(((await view())[0] ?? 0) <= 0, true, "Fit shows all of it");
   });
 
+  it("comes back after a reload as it was left", async () => {
+    const panel = await showGraph("Dynamo graph");
+    await panel.locator("svg .node").first().waitFor();
+    await panel.locator("#search").fill("relu");
+    await panel.locator("#search").press("Enter");
+    await panel.locator("#zoom-in").click();
+    const view = await panel.locator("svg").getAttribute("viewBox");
+    await workbench.page.waitForTimeout(1500); // The editor writes its state now and then.
+    await workbench.page.reload();
+    await workbench.ready();
+    const restored = workbench.webview();
+    await restored.locator("svg .node.current-match, svg .node.match").first().waitFor();
+    assert.equal(await restored.locator("#search").inputValue(), "relu");
+    assert.equal(await restored.locator("#details-name").innerText(), "relu");
+    const scale = (/** @type {string | null} */ box) => Number(box?.split(" ")[2]);
+    assert.ok(Math.abs(scale(await restored.locator("svg").getAttribute("viewBox")) - scale(view)) < 1, "the same zoom");
+  });
+
   it("an empty graph says so", async () => {
     const panel = await showGraph("Forward graph");
     await panel.locator("#notice", { hasText: "no nodes" }).waitFor();

@@ -6,6 +6,7 @@ import torch
 
 @torch.compile(dynamic=False)
 def f(x, scale: float = 2.0):
+#     ^ recompilation recompile-size ×5
     return x * scale
 
 
@@ -13,6 +14,7 @@ def f(x, scale: float = 2.0):
 def long_signature(
     first,
     second,
+    #^^^^^ recompilation recompile-size
     *rest,
     flag=False,
 ):

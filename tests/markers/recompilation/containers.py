@@ -7,20 +7,20 @@ import torch
 @torch.compile
 def args(*tensors):
 #         ^^^^^^^ recompilation recompile-size
+#         ^^^^^^^ recompilation recompile-value
     return sum(t.sum() for t in tensors)
-    #^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ recompilation recompile-value
 
 
 @torch.compile
 def kwargs(**tensors):
+#            ^^^^^^^ recompilation recompile-value
     return sum(t.sum() for t in tensors.values())
-    #^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ recompilation recompile-value
 
 
 @torch.compile
 def listed(tensors):
+#          ^^^^^^^ recompilation recompile-value
     total = tensors[0]
-    #^^^^^^^^^^^^^^^^^ recompilation recompile-value
     for t in tensors[1:]:
         total = total + t
     return total
@@ -34,7 +34,7 @@ def dictionary(batch):
 
 @torch.compile
 def dictionary_keys(batch):
-#   ^^^^^^^^^^^^^^^ recompilation recompile-value
+#                   ^^^^^ recompilation recompile-value
     return sum(batch[key].sum() for key in batch)
 
 

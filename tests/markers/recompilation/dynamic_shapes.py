@@ -4,6 +4,7 @@ import torch
 
 @torch.compile(dynamic=True)
 def small_or_large(x):
+#                  ^ recompilation recompile-condition
     if x.shape[0] > 8:
         return x * 2
     return x + 1
@@ -11,6 +12,7 @@ def small_or_large(x):
 
 @torch.compile(dynamic=True)
 def equal_sizes(x, y):
+#                  ^ recompilation recompile-condition
     if x.shape[0] == y.shape[0]:
         return x + y
     return x.sum() + y.sum()
@@ -18,6 +20,8 @@ def equal_sizes(x, y):
 
 @torch.compile
 def one_after_many(x):
+#                  ^ recompilation recompile-condition
+#                  ^ recompilation recompile-size
     return x + x.shape[0]
 
 

@@ -10,6 +10,8 @@ class Block(torch.nn.Module):
 
     def forward(self, x):
         return self.norm(self.fc(x))
+        #      ^^^^^^^^^ recompilation recompile-training-mode
+        #                ^^^^^^^^^^ specialization specialize-value
 
 
 class Net(torch.nn.Module):
@@ -19,12 +21,14 @@ class Net(torch.nn.Module):
 
     def forward(self, x):
         for block in self.blocks:
+        #            ^^^^^^^^^^^ recompilation recompile-requires-grad
             x = block(x)
         return x
 
 
 @torch.compile
 def apply(block, x):
+#                ^ recompilation recompile-size
     return block(x)
 
 

@@ -26,7 +26,7 @@ class Mine(torch.Tensor):
 
 @torch.compile
 def by_subclass(x):
-#   ^^^^^^^^^^^ recompilation recompile-guard
+#               ^ recompilation recompile-type
     return x + 1
 
 

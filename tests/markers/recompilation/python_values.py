@@ -35,10 +35,10 @@ def flag(x, negate):
 
 @torch.compile
 def optional(x, bias=None):
-#   ^^^^^^^^ skipped-frame skipped-frame
+#               ^^^^ recompilation recompile-value
     if bias is not None:
         x = x + bias
-    return x
+    return x * 2
 
 
 @torch.compile

@@ -6,17 +6,23 @@ import torch
 def used_later(x, n):
     y = x.sin()
     print("break")
+    #^^^^^^^^^^^^^ graph-break GB0059
     return y.repeat(n)
+    #               ^ recompilation recompile-value
 
 
 @torch.compile
 def value_on_stack(x):
     return x * x.max().item()
+    #          ^^^^^^^^^^^^^^ graph-break GB0124
+    #          ^^^^^^^^^^^^^^ recompilation recompile-value
 
 
 @torch.compile
 def local_value(x):
     n = x.max().item()
+    #   ^^^^^^^^^^^^^^ graph-break GB0124
+    #   ^^^^^^^^^^^^^^ recompilation recompile-value
     y = x + 1
     return y * n
 
@@ -24,6 +30,8 @@ def local_value(x):
 @torch.compile
 def size_behind(x):
     y = x[x > 0]
+    #   ^^^^^^^^ graph-break GB0036
+    #   ^^^^^^^^ recompilation recompile-size
     return y + 1
 
 

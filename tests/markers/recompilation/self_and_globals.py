@@ -22,7 +22,7 @@ class Model(torch.nn.Module):
         #  ^^^^^^^^^^ recompilation recompile-value
             x = x + self.cache
         return self.drop(x)
-        #^^^^^^^^^^^^^^^^^^ recompilation recompile-training-mode
+        #      ^^^^^^^^^ recompilation recompile-training-mode
 
 
 @torch.compile

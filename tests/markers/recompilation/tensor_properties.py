@@ -6,7 +6,6 @@ import torch
 def size(x, y):
 #        ^ recompilation recompile-size
     return x + y
-    #      ^^^^^ specialization specialize-value ×2
 
 
 @torch.compile
@@ -23,7 +22,7 @@ def stride(x, y):
 
 @torch.compile
 def dtype(x, y):
-#         ^ recompilation recompile-aliasing
+#            ^ recompilation recompile-dtype
     return x * 2 + y
 
 
@@ -46,13 +45,14 @@ def conj(x, y):
 
 
 a = torch.ones(4, 4)
-size(a, a)
+b = torch.ones(4, 4)
+size(a, b)
 size(torch.ones(6, 6), torch.ones(6, 6))
 size_of_second(a, torch.ones(3))
 size_of_second(a, torch.ones(5))
 stride(a, a)
 stride(a.t(), a)
-dtype(a, a)
+dtype(a, b)
 dtype(a, a.double())
 rank(a, a)
 rank(torch.ones(4), a)

@@ -330,7 +330,7 @@ def _decided_outside_of(spot: Spot, test: ast.expr | None) -> Option | None:
     if test is None or not spot.functions:
         return None
     arguments = {arg.arg for arg in ast.walk(spot.functions[-1].args) if isinstance(arg, ast.arg)} - {"self"}
-    if not set(loaded_names(test)) & arguments or set(loaded_names(test)) & (spot.local_names() - arguments):
+    if not set(loaded_names(test)) & arguments or spot.inner_names(test):
         return None
     call = called(spot)
     code = f"flag = bool({spot.text(test)})\nresult = {call[:-1]}, flag)"

@@ -56,7 +56,9 @@ def _constant_name(spot: Spot, node: ast.expr) -> str:
 
 
 def around(spot: Spot, do: str, before: str, caveat: str = "", after: str = "") -> Option:
-    """An example for the place that calls the compiled function."""
+    """An example for the place that calls the compiled function; without code where ``before`` holds local names."""
+    if before and spot.inner_names(ast.parse(before + (" pass" if before.endswith(":") else ""))):
+        return Option(do, "", caveat)
     lines = [before, f"result = {called(spot)}", after]
     return Option(do, "\n".join(line for line in lines if line), caveat)
 
@@ -73,8 +75,8 @@ def called(spot: Spot) -> str:
 
 
 def pass_in(spot: Spot, node: ast.expr | None, caveat: str) -> Option | None:
-    """Computes a value in the caller and hands it over as an argument."""
-    if node is None or not spot.functions:
+    """Computes a value in the caller and hands it over as an argument; nothing where it is made of local names."""
+    if node is None or not spot.functions or spot.inner_names(node):
         return None
     name = "value"
     statement = spot.parent(node)

@@ -51,8 +51,10 @@ def _with(spot: Spot) -> ast.With | None:
 
 def _around(spot: Spot, block: ast.With) -> Option:
     head = ", ".join(_item(spot, item) for item in block.items)
-    option = around(spot, "", "")
-    return Option("Put the block around the call of the compiled code", f"with {head}:\n    {option.code}", "")
+    do = "Put the block around the call of the compiled code"
+    if any(spot.inner_names(item.context_expr) for item in block.items):
+        return Option(do)
+    return Option(do, f"with {head}:\n    {around(spot, do, '').code}")
 
 
 def _item(spot: Spot, item: ast.withitem) -> str:

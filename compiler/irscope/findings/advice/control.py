@@ -69,7 +69,7 @@ def _passed_as_int(spot: Spot, count: ast.expr) -> Option | None:
         {arg.arg for arg in ast.walk(spot.functions[-1].args) if isinstance(arg, ast.arg)} if spot.functions else set()
     )
     names = set(loaded_names(count))
-    if not names or not names <= arguments:
+    if not names or not names <= arguments or spot.inner_names(count):
         return None
     call, number = called(spot), f"int({spot.text(count)})"
     code = (

@@ -143,6 +143,19 @@ class Spot:
             names.update(bound_names(function))
         return names
 
+    def inner_names(self, node: ast.AST) -> set[str]:
+        """The names in a piece of code that only the functions at hand know: what they bind, and ``self``."""
+        stored = {
+            n.id
+            for function in self.functions
+            for n in ast.walk(function)
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
+        inner = {
+            arg.arg for function in self.functions[:-1] for arg in ast.walk(function.args) if isinstance(arg, ast.arg)
+        }
+        return set(loaded_names(node)) & (stored | inner | {"self", "cls", "ctx"})
+
     @functools.cached_property
     def imports(self) -> dict[str, str]:
         """What each imported name of the file stands for: ``F`` is ``torch.nn.functional``."""

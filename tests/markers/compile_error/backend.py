@@ -1,0 +1,48 @@
+"""A back end of the user's own that fails: the error stands at the function that was compiled."""
+import torch
+
+
+def broken(gm, inputs):
+    raise NotImplementedError("no such target")
+
+
+def picky(gm, inputs):
+    for node in gm.graph.nodes:
+        if node.op == "call_function" and "cos" in str(node.target):
+            raise ValueError(f"cannot lower {node.target}")
+    return gm.forward
+
+
+def fails_when_it_runs(gm, inputs):
+    def run(*args):
+        raise RuntimeError("device lost")
+
+    return run
+
+
+@torch.compile(backend=broken)
+def f(x):
+    return x.sin() + 1
+    #^^^^^^^^^^^^^^^^^ compile-error BackendCompilerFailed
+
+
+@torch.compile(backend=picky)
+def g(x):
+    y = x.sin()
+    return y.cos()
+
+
+@torch.compile(backend=fails_when_it_runs)
+def h(x):
+    return x + 1
+
+
+for function in (f, g, h):
+    try:
+        function(torch.ones(4))
+    except Exception as error:
+        print(type(error).__name__)
+try:
+    torch.compile(lambda x: x + 1, backend="no_such_backend")(torch.ones(3))
+except Exception as error:
+    print(type(error).__name__)
