@@ -95,6 +95,24 @@ class Related:
 
 
 @dataclass(frozen=True)
+class Edit:
+    """Replaces a range of a finding's file by a text; an empty range inserts."""
+
+    range: Range
+    text: str
+
+
+@dataclass(frozen=True)
+class Fix:
+    """A change of the source that removes a finding.  Edits at one position apply in the order given."""
+
+    title: str
+    caveat: str
+    """What it changes, or when it does not apply; may be empty."""
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True)
 class Cost:
     """What a finding brought about: seconds of compile time, and graphs that would not be there without it."""
 
@@ -122,6 +140,7 @@ class Finding:
     compiles: tuple[str, ...]
     related: tuple[Related, ...] = ()
     cost: Cost = Cost(0.0, 0)
+    fixes: tuple[Fix, ...] = ()
 
     @property
     def cause(self) -> tuple[str, str, str, Range]:

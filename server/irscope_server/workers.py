@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from irscope.worker.client import Worker, WorkerState
+from irscope.worker.process import kill_group
 
 log = logging.getLogger(__name__)
 
@@ -21,6 +22,8 @@ _MOST = 2
 """Workers at a time, each with a few hundred megabytes of torch in it; the one unused for longest goes first."""
 _WAIT = 0.05
 """Seconds between two looks at whether a run that waits for its worker was cancelled."""
+_LONGEST_WAIT = 90.0
+"""Seconds after which a run does not wait for a worker that is starting any more."""
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
 """The interpreter, and the variables on top of this process's environment."""
@@ -45,7 +48,7 @@ class ServerWorker(Worker):
     def stop(self) -> None:
         """As `Worker.stop`, and at once while it is still importing torch: it has no runs then, and does not listen."""
         if self.state is WorkerState.STARTING and self._process is not None:
-            self._process.kill()
+            kill_group(self._process.pid)
         super().stop()
 
     def wait_until_dead(self) -> None:
@@ -65,7 +68,7 @@ class _Entry:
     started: threading.Event = field(default_factory=threading.Event)
     worker: ServerWorker | None = None
     packages: dict[str, int] = field(default_factory=dict)
-    """Modification times of the folders of installed packages when it was started."""
+    """Modification times of the folders of installed packages when it had imported torch."""
     used: float = field(default_factory=time.monotonic)
     busy: int = 0
     """Runs that wait for it or go on in it."""
@@ -138,7 +141,13 @@ class Workers:
         try:
             if entry.state is WorkerState.STARTING:
                 waiting()
-            while entry.state is WorkerState.STARTING and not cancel.is_set() and not entry.dropped:
+            until = time.monotonic() + _LONGEST_WAIT
+            while (
+                entry.state is WorkerState.STARTING
+                and not cancel.is_set()
+                and not entry.dropped
+                and time.monotonic() < until
+            ):
                 if entry.started.wait(_WAIT) and entry.worker is not None:
                     entry.worker.wait_until_ready(_WAIT)
             yield entry.worker if entry.state is WorkerState.READY and not cancel.is_set() else None
@@ -226,8 +235,6 @@ class Workers:
         """The life of a worker, in a thread of its own: start, readiness, and its end whenever it comes."""
         python, env = entry.key[0], dict(entry.key[1])
         worker = self._make(shutil.which(python) or python, env)
-        entry.packages = dict.fromkeys(package_folders(worker.python, env), 0)
-        entry.packages = {folder: _modified(folder) for folder in entry.packages}
         entry.worker = worker
         entry.started.set()
         if entry.dropped:
@@ -235,6 +242,8 @@ class Workers:
             return
         while worker.wait_until_ready(_WAIT) is WorkerState.STARTING:
             time.sleep(0.001)  # for whoever else wants to look
+        if worker.state in (WorkerState.READY, WorkerState.REFUSED):
+            entry.packages = {folder: _modified(folder) for folder in package_folders(worker.python, env)}
         if worker.state is WorkerState.READY:
             log.info("A worker is ready: %s, torch %s", python, worker.torch)
         elif worker.state is WorkerState.REFUSED:

@@ -33,13 +33,25 @@ export class Workbench {
 
   /** Runs a command of the palette by its exact label. @param {string} label */
   async command(label) {
-    await this.page.keyboard.press("F1");
     const input = this.page.locator(".quick-input-widget input");
-    await input.waitFor();
-    await input.fill(`>${label}`);
-    const row = this.page.locator(".quick-input-list .monaco-list-row").filter({ has: this.page.getByText(label, { exact: true }) });
-    await row.first().click();
-    await row.first().waitFor({ state: "hidden" }); // The command may show a list of its own.
+    const rows = this.page.locator(".quick-input-list .monaco-list-row");
+    const row = rows.filter({ has: this.page.getByText(label, { exact: true }) }).first();
+    for (let attempt = 1; ; attempt += 1) {
+      await this.page.keyboard.press("F1");
+      await input.waitFor();
+      await input.fill(`>${label}`);
+      try {
+        await row.click({ timeout: attempt < 3 ? 5_000 : 30_000 });
+        break;
+      } catch (error) {
+        if (attempt === 3) {
+          throw error;
+        }
+        // The palette offers what applies at the moment it is opened; a window that was just loaded needs a while.
+        await this.page.keyboard.press("Escape");
+      }
+    }
+    await row.waitFor({ state: "hidden" }); // The command may show a list of its own.
   }
 
   /** Opens a file and puts the cursor on the first line that has a text. @param {string} file @param {string} text */

@@ -29,6 +29,7 @@ from irscope.protocol import (
     RunSummary,
     ScriptEnded,
     Started,
+    Unfit,
     decode_message,
     encode_message,
     from_json,
@@ -45,6 +46,7 @@ MESSAGES: list[Message] = [
     FindingSeen(a_finding(link=None, hints=(), related=())),
     GapSeen(a_gap()),
     Progress("compiling été 🚀"),
+    Unfit("it sets OMP_NUM_THREADS"),
     ScriptEnded(3, "the script ended with sys.exit(3)"),
 ]
 REPORT = Report(
@@ -105,7 +107,7 @@ def test_a_value_outside_its_enum() -> None:
 DOCUMENTED: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
-        protocol.Report, protocol.Outcome, protocol.Compile, protocol.StageRef, protocol.Finding, protocol.Cost, protocol.Related,
+        protocol.Report, protocol.Outcome, protocol.Compile, protocol.StageRef, protocol.Finding, protocol.Cost, protocol.Fix, protocol.Edit, protocol.Related,
         protocol.Range, protocol.Position, protocol.Kernel, protocol.Origin, protocol.CaptureGap, protocol.RunSummary,
         LineTrail, LineStep, GraphNode,
     )

@@ -8,7 +8,7 @@ from irscope.capture.stack import Place, innermost_user, live_places, related_to
 from irscope.findings import graph_break
 from irscope.findings.breakmessage import parse_break_messages
 from irscope.findings.moment import Moment
-from irscope.protocol import Finding, Position, Range, Severity
+from irscope.protocol import Finding, Fix, Position, Range, Severity
 from irscope.source import line_text, range_of_focus
 
 KIND = "compile-error"
@@ -18,6 +18,10 @@ _FRAME = re.compile(
     r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)\n(?P<code>.*)(?:\n(?P<carets>[ ]*[~^]+)[ ]*$)?',
     re.MULTILINE,
 )
+_FAILURE = re.compile(r"fake tensors: .*: got \w+\((?P<quote>['\"])(?P<what>.*)(?P=quote)\)$", re.MULTILINE)
+_BREAKS = ("Unsupported", "UserError")  # what Dynamo raises for a graph break
+# How PyTorch reports that an operation fails on fake tensors, as it would on real ones.
+_FAILURE = re.compile(r"got (?P<type>\w+)\((?P<quote>['\"])(?P<text>.*?)(?P=quote)\)", re.DOTALL)
 _EXPLAINED_LINES = 12
 _NO_COMPILER = ("InvalidCxxCompiler", "No working C++ compiler found")
 
@@ -58,15 +62,22 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
             "Install a C++ compiler: `apt install g++` on Debian and Ubuntu, `xcode-select --install` on macOS.",
             "Or name one in the environment variable CXX. Graph breaks and recompilations do not need it: use the fast lane.",
         )
-    headline = (
-        f"{cause.type} (fullgraph=True allows no graph break)" if cause and moment.fullgraph else first_sentence(text)
-    )
+    fixes: tuple[Fix, ...] = ()
+    headline, explanation = first_sentence(text), _without_advice(text)
+    if cause is not None and name == "Unsupported":
+        words = graph_break.words_at(places[at], messages, text, skipped=False)
+        headline = words.message.replace("the graph is cut here", "and fullgraph=True allows no graph break")
+        explanation, hints, fixes = words.explanation, words.hints or hints, graph_break.fixes_of(words)
+    elif cause is not None:
+        failure = _FAILURE.search(cause.explanation)
+        headline = f"{failure['type']}: {failure['text']}" if failure else cause.type
+        explanation = cause.explanation
     return Finding(
         kind=KIND,
         code=(cause.code if cause else "") or name,
         severity=Severity.ERROR,
         message=f"Compilation failed: {headline}",
-        explanation=(cause.explanation if cause else _without_advice(text)),
+        explanation=explanation,
         hints=hints,
         link=cause.link if cause else None,
         file=places[at].file,
@@ -74,6 +85,7 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
         count=1,
         compiles=(moment.record.compile,) if moment.record.compile else (),
         related=related_to(places, at),
+        fixes=fixes,
     )
 
 
@@ -96,6 +108,13 @@ def _place(match: re.Match[str]) -> Place:
         start = len(text) - len(text.lstrip()) + len(carets) - len(carets.lstrip()) - indent
         where = Range(Position(line, start), Position(line, start + len(carets.strip())))
     return Place(file, match["function"], where)
+
+
+def _failure_inside(text: str) -> str:
+    """What an operation said when Dynamo tried it without data: shapes that do not fit, an operator without a fake
+    implementation."""
+    match = _FAILURE.search(text)
+    return match["what"].replace("\\n", " ").replace("\\'", "'").strip().rstrip(".") if match else ""
 
 
 def first_sentence(text: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from irscope.capture.stack import Place, innermost_user, live_places, related_to, traced_places
-from irscope.findings.advice import BreakContext, words_for
+from irscope.findings.advice import BreakContext, Words, words_for
 from irscope.findings.breakmessage import BreakMessage, parse_break_messages
 from irscope.findings.moment import Moment
-from irscope.protocol import Finding, Severity
+from irscope.protocol import Finding, Fix, Severity
 from irscope.source import node_at_range, range_of_line
 
 KIND = "graph-break"
@@ -42,17 +42,7 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
         places, at = [Place(file, "", range_of_line(file, line))], 0
     place = places[at]
     cause = messages[0] if messages else None
-    words = words_for(
-        BreakContext(
-            messages=tuple(messages),
-            file=place.file,
-            function=place.function,
-            range=place.range,
-            node=node_at_range(place.file, place.range),
-            payload=moment.record.payload,
-            skipped=skipped,
-        )
-    )
+    words = words_at(place, messages, moment.record.payload, skipped)
     return Finding(
         kind=KIND,
         code=(cause.code if cause else "") or "graph-break",
@@ -66,4 +56,17 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
         count=1,
         compiles=(moment.record.compile,) if moment.record.compile else (),
         related=related_to(places, at),
+        fixes=fixes_of(words),
     )
+
+
+def fixes_of(words: Words) -> tuple[Fix, ...]:
+    """The options that can be applied as they are."""
+    return tuple(Fix(option.do, option.caveat, option.edits) for option in words.options if option.edits)
+
+
+def words_at(place: Place, messages: list[BreakMessage], payload: str, skipped: bool) -> Words:
+    """What to say of a break at a place."""
+    node = node_at_range(place.file, place.range)
+    context = BreakContext(tuple(messages), place.file, place.function, place.range, node, payload, skipped)
+    return words_for(context)

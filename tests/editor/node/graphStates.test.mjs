@@ -127,8 +127,9 @@ describe("the graph panel", function () {
     await panel.locator("#search").press("Enter");
     await panel.locator("#zoom-in").click();
     const view = await panel.locator("svg").getAttribute("viewBox");
-    await workbench.page.waitForTimeout(1500); // The editor writes its state now and then.
-    await workbench.page.reload();
+    const loaded = workbench.page.waitForEvent("load");
+    await workbench.command("Developer: Reload Window");
+    await loaded;
     await workbench.ready();
     const restored = workbench.webview();
     await restored.locator("svg .node.current-match, svg .node.match").first().waitFor();

@@ -23,10 +23,11 @@ from irscope.findings.advice import (
     values,
 )
 from irscope.findings.advice.fallback import from_registry
-from irscope.findings.advice.model import Advice, BreakContext, Edit, Option, Words
+from irscope.findings.advice.model import Advice, BreakContext, Option, Words
 from irscope.findings.advice.origin import origin_of
 from irscope.findings.advice.sequel import sequel_of
 from irscope.findings.advice.spot import Spot
+from irscope.protocol import Edit
 
 __all__ = ["RULES", "BreakContext", "Edit", "Option", "Words", "words_for"]
 

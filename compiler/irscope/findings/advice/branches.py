@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from irscope.findings.advice.common import called, some
 from irscope.findings.advice.conditions import Decision, condition, decision_at, looks_like_tensor
-from irscope.findings.advice.model import Advice, Edit, Option
+from irscope.findings.advice.model import Advice, Option
 from irscope.findings.advice.spot import Spot, bound_names, loaded_names
+from irscope.protocol import Edit
 
 _WHY = "A graph has no branches: while it is traced, tensors have shapes but no values."
 _BOTH = "Both sides are computed, and their shapes must broadcast."

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from irscope.findings.breakmessage import BreakMessage
-from irscope.protocol import Range
+from irscope.protocol import Edit, Range
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,6 @@ class BreakContext:
     node: ast.expr | ast.stmt | None
     payload: str
     skipped: bool
-
-
-@dataclass(frozen=True)
-class Edit:
-    """Replaces a range of the broken file by a text; an empty range inserts."""
-
-    range: Range
-    text: str
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ import builtins
 import functools
 import textwrap
 
-from irscope.findings.advice.model import BreakContext, Edit
+from irscope.findings.advice.model import BreakContext
 from irscope.findings.breakmessage import BreakMessage
-from irscope.protocol import Position, Range
+from irscope.protocol import Edit, Position, Range
 from irscope.source import parents, parse, range_of_node, read_source, text_of_range
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
