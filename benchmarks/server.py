@@ -76,10 +76,15 @@ class Client:
                 body = self.process.stdout.read(int(match[1]))
                 now = time.perf_counter()
                 message = json.loads(body)
-                if "method" not in message:
+                if "method" in message:
+                    self.heard(now, message)
+                else:
                     with self._arrived:
                         self._answers[message["id"]] = (now, message)
                         self._arrived.notify_all()
+
+    def heard(self, now: float, message: dict[str, Any]) -> None:
+        """Called for what the server says by itself."""
 
     def send(self, message: dict[str, Any]) -> None:
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()

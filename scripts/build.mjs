@@ -29,10 +29,22 @@ export async function ensureLibraries() {
       const anyPython = ["--python-version", "3.10", "--implementation", "py", "--abi", "none", "--platform", "any"];
       await execute(
         VENV_PYTHON,
-        ["-m", "pip", "install", "--disable-pip-version-check", "--target", libs, "--no-deps", "--no-compile",
-          ...anyPython, "--only-binary=:all:", "-r", requirements],
+        [
+          "-m",
+          "pip",
+          "install",
+          "--disable-pip-version-check",
+          "--target",
+          libs,
+          "--no-deps",
+          "--no-compile",
+          ...anyPython,
+          "--only-binary=:all:",
+          "-r",
+          requirements,
+        ],
         { report },
-      ); // prettier-ignore
+      );
       fs.rmSync(path.join(libs, "bin"), { recursive: true, force: true });
     }),
   );
@@ -43,7 +55,13 @@ export async function bundle({ watch = false } = {}) {
   const esbuild = await import("esbuild");
   fs.mkdirSync(DIST, { recursive: true });
   /** @type {import("esbuild").BuildOptions} */
-  const common = { bundle: true, minify: !watch, sourcemap: watch ? "inline" : false, logLevel: "warning", legalComments: "none" };
+  const common = {
+    bundle: true,
+    minify: !watch,
+    sourcemap: watch ? "inline" : false,
+    logLevel: "warning",
+    legalComments: "none",
+  };
   /** @type {import("esbuild").BuildOptions} */
   const browser = { ...common, platform: "browser", format: "iife", target: "es2022" };
   /** Makes the bundled layout worker a string, so that the panel can start it from a blob. */
@@ -51,20 +69,43 @@ export async function bundle({ watch = false } = {}) {
     name: "graph-worker-source",
     /** @param {import("esbuild").PluginBuild} build */
     setup(build) {
-      build.onResolve({ filter: /^graph-worker-source$/ }, ({ path: name }) => ({ path: name, namespace: "worker-source" }));
+      build.onResolve({ filter: /^graph-worker-source$/ }, ({ path: name }) => ({
+        path: name,
+        namespace: "worker-source",
+      }));
       build.onLoad({ filter: /.*/, namespace: "worker-source" }, async () => {
-        const worker = await esbuild.build({ ...browser, entryPoints: [path.join(SOURCES, "graph", "layoutWorker.ts")], write: false });
-        return { contents: worker.outputFiles[0]?.text ?? "", loader: "text", watchDirs: [path.join(SOURCES, "graph")] };
+        const worker = await esbuild.build({
+          ...browser,
+          entryPoints: [path.join(SOURCES, "graph", "layoutWorker.ts")],
+          write: false,
+        });
+        return {
+          contents: worker.outputFiles[0]?.text ?? "",
+          loader: "text",
+          watchDirs: [path.join(SOURCES, "graph")],
+        };
       });
     },
   };
   /** @type {import("esbuild").BuildOptions[]} */
   const builds = [
-    { ...common, platform: "node", format: "cjs", target: "node20", external: ["vscode"],
-      entryPoints: [path.join(SOURCES, "extension.ts")], outfile: path.join(DIST, "extension.js") },
-    { ...browser, plugins: [workerSource], entryPoints: [path.join(SOURCES, "graph", "main.ts")], outfile: path.join(DIST, "graph.js") },
+    {
+      ...common,
+      platform: "node",
+      format: "cjs",
+      target: "node20",
+      external: ["vscode"],
+      entryPoints: [path.join(SOURCES, "extension.ts")],
+      outfile: path.join(DIST, "extension.js"),
+    },
+    {
+      ...browser,
+      plugins: [workerSource],
+      entryPoints: [path.join(SOURCES, "graph", "main.ts")],
+      outfile: path.join(DIST, "graph.js"),
+    },
     { ...browser, entryPoints: [path.join(SOURCES, "graph", "graph.css")], outfile: path.join(DIST, "graph.css") },
-  ]; // prettier-ignore
+  ];
   for (const options of builds) {
     if (watch) {
       await (await esbuild.context({ ...options, logLevel: "info" })).watch();

@@ -9,6 +9,8 @@ import { ensureNodeModules, ensureVenv } from "./setup.mjs";
 const python = (/** @type {string} */ name) => path.join(VENV, "bin", name);
 const node = (/** @type {string} */ name) => path.join(ROOT, "node_modules", ".bin", name);
 
+const FORMATTED = ["*.mjs", "extension/src/**/*.{ts,css}", "scripts/**/*.mjs", "tests/editor/**/*.{ts,mjs}"];
+
 /** @type {[title: string, command: string, args: string[]][]} */
 const CHECKS = [
   ["ruff check", python("ruff"), ["check", "."]],
@@ -19,6 +21,7 @@ const CHECKS = [
   ["tsc: tests", node("tsc"), ["-p", "tests/editor"]],
   ["tsc: scripts", node("tsc"), ["-p", "scripts"]],
   ["eslint", node("eslint"), ["."]],
+  ["prettier", node("prettier"), ["--check", ...FORMATTED]],
 ];
 
 /** @type {[title: string, command: string, args: string[]][]} */
@@ -26,6 +29,7 @@ const FIXES = [
   ["ruff check --fix", python("ruff"), ["check", "--fix", "."]],
   ["ruff format", python("ruff"), ["format", "."]],
   ["eslint --fix", node("eslint"), ["--fix", "."]],
+  ["prettier", node("prettier"), ["--write", ...FORMATTED]],
 ];
 
 /** @param {{fix?: boolean}} [options] @returns {Promise<number>} how many failed */

@@ -14,16 +14,35 @@ export const VSIX = path.join(OUT, `irscope-${MANIFEST.version}.vsix`);
 export async function ensureVsix() {
   await ensureBuilt();
   const inputs = hashOfFiles(
-    "extension/src", "extension/media", "extension/launch_server.py", "extension/requirements.txt", "compiler", "server",
-    "package.json", "package-lock.json", ".vscodeignore", "README.md", "CHANGELOG.md", "LICENSE", "scripts/build.mjs", "scripts/package.mjs",
-  ); // prettier-ignore
+    "extension/src",
+    "extension/media",
+    "extension/launch_server.py",
+    "extension/requirements.txt",
+    "compiler",
+    "server",
+    "package.json",
+    "package-lock.json",
+    ".vscodeignore",
+    "README.md",
+    "CHANGELOG.md",
+    "LICENSE",
+    "scripts/build.mjs",
+    "scripts/package.mjs",
+  );
   await once(`${VSIX}.stamp`, inputs, () =>
     step("Packing the extension", async (report) => {
       copyPackages();
       fs.mkdirSync(OUT, { recursive: true });
       const vsce = path.join(ROOT, "node_modules", "@vscode", "vsce", "vsce");
       // Everything is bundled, so no npm package goes in.
-      const args = ["package", "--no-dependencies", "--allow-missing-repository", "--no-rewrite-relative-links", "--out", VSIX];
+      const args = [
+        "package",
+        "--no-dependencies",
+        "--allow-missing-repository",
+        "--no-rewrite-relative-links",
+        "--out",
+        VSIX,
+      ];
       await execute(process.execPath, [vsce, ...args], { cwd: ROOT, report });
     }),
   );
@@ -32,7 +51,10 @@ export async function ensureVsix() {
 
 /** Copies our own Python packages, without caches, to where launch_server.py looks in a packed extension. */
 function copyPackages() {
-  for (const [room, name] of /** @type {const} */ ([["compiler", "irscope"], ["server", "irscope_server"]])) {
+  for (const [room, name] of /** @type {const} */ ([
+    ["compiler", "irscope"],
+    ["server", "irscope_server"],
+  ])) {
     const target = path.join(BUNDLED, room, name);
     fs.rmSync(target, { recursive: true, force: true });
     fs.cpSync(path.join(ROOT, room, name), target, {

@@ -20,12 +20,20 @@ export async function ensureVenv(profile) {
   if (!fs.existsSync(VENV_PYTHON)) {
     const python = findPython();
     await step("Making .venv", () =>
-      execute(python, ["-m", "venv", VENV], { next: "On Debian and Ubuntu: apt-get install python3-venv" }).then(() => {}),
+      execute(python, ["-m", "venv", VENV], { next: "On Debian and Ubuntu: apt-get install python3-venv" }).then(
+        () => {},
+      ),
     );
   }
   const pip = (/** @type {string[]} */ ...args) => [
-    "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off", ...args,
-  ]; // prettier-ignore
+    "-m",
+    "pip",
+    "install",
+    "--disable-pip-version-check",
+    "--progress-bar",
+    "off",
+    ...args,
+  ];
   /** @param {string} title @param {string} stamp @param {string} inputs @param {string[][]} calls */
   const install = (title, stamp, inputs, calls) =>
     once(path.join(VENV, `.irscope-${stamp}`), hashOf(inputs, ...calls.flat()), () =>
@@ -69,7 +77,10 @@ export async function ensureNodeModules() {
 /** Inductor's CPU code needs a C++ compiler. */
 export function ensureCompiler() {
   if (["g++", "clang++", "c++"].every((name) => which(process.env["CXX"] ?? name) === undefined)) {
-    throw new Failure("No C++ compiler was found, and torch.compile needs one.", "On Debian and Ubuntu: apt-get install g++");
+    throw new Failure(
+      "No C++ compiler was found, and torch.compile needs one.",
+      "On Debian and Ubuntu: apt-get install g++",
+    );
   }
 }
 
@@ -79,6 +90,12 @@ export async function ensureCodeServer() {
   const found = codeServerIn(home);
   if (fs.existsSync(found.node) && fs.existsSync(found.entry)) {
     return found;
+  }
+  if (process.platform !== "linux" || !["x64", "arm64"].includes(process.arch)) {
+    throw new Failure(
+      `The browser-based editor is built for Linux only (this is ${process.platform} ${process.arch}).`,
+      "Install VS Code and its `code` command (Command Palette: Shell Command: Install 'code' command in PATH).",
+    );
   }
   await ensureAptPackages([
     ["libkrb5-dev", () => fs.existsSync("/usr/include/gssapi/gssapi.h")],
@@ -97,7 +114,11 @@ export async function ensureCodeServer() {
       const env = plainNpmEnvironment();
       await execute("npm", [...npm, `${nodePackage()}@${CODE_SERVER_NODE}`], { cwd: partial, env, report, next });
       const node = path.join(partial, "node_modules", nodePackage());
-      const withNode = { ...env, PATH: `${path.join(node, "bin")}${path.delimiter}${env["PATH"]}`, npm_config_nodedir: node };
+      const withNode = {
+        ...env,
+        PATH: `${path.join(node, "bin")}${path.delimiter}${env["PATH"]}`,
+        npm_config_nodedir: node,
+      };
       await execute("npm", [...npm, `code-server@${CODE_SERVER}`], { cwd: partial, env: withNode, report, next });
       fs.rmSync(home, { recursive: true, force: true });
       fs.renameSync(partial, home);
@@ -126,7 +147,8 @@ function nodePackage() {
 /** A browser for the tests. @returns {Promise<string>} its path */
 export async function ensureChromium() {
   const found = () =>
-    process.env["CHROMIUM"] ?? ["chromium", "chromium-browser", "google-chrome"].map(which).find((each) => each !== undefined);
+    process.env["CHROMIUM"] ??
+    ["chromium", "chromium-browser", "google-chrome"].map(which).find((each) => each !== undefined);
   await ensureAptPackages([["chromium", () => found() !== undefined]]);
   const chromium = found();
   if (chromium === undefined) {
@@ -148,7 +170,10 @@ async function ensureAptPackages(packages) {
   const next = `Run: sudo ${install.join(" ")}`;
   const isRoot = process.getuid?.() === 0;
   const prefix = isRoot ? [] : ["sudo", "-n"];
-  if (which("apt-get") === undefined || (!isRoot && !(which("sudo") !== undefined && succeeds("sudo", ["-n", "true"])))) {
+  if (
+    which("apt-get") === undefined ||
+    (!isRoot && !(which("sudo") !== undefined && succeeds("sudo", ["-n", "true"])))
+  ) {
     throw new Failure(`Missing system packages: ${missing.join(", ")}.`, next);
   }
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
@@ -165,7 +190,8 @@ async function ensureAptPackages(packages) {
 /** A Python that is new enough and can make virtual environments. */
 function findPython() {
   const asked = process.env["PYTHON"];
-  const names = asked !== undefined ? [asked] : ["python3", "python3.13", "python3.12", "python3.11", "python3.10", "python"];
+  const names =
+    asked !== undefined ? [asked] : ["python3", "python3.13", "python3.12", "python3.11", "python3.10", "python"];
   let tooOld = "";
   for (const name of names) {
     const python = path.isAbsolute(name) ? name : which(name);
@@ -195,7 +221,9 @@ function findPython() {
 /** @param {string} python */
 function versionOf(python) {
   try {
-    const text = execFileSync(python, ["-c", "import sys; print(sys.version_info[0], sys.version_info[1])"], { encoding: "utf8" });
+    const text = execFileSync(python, ["-c", "import sys; print(sys.version_info[0], sys.version_info[1])"], {
+      encoding: "utf8",
+    });
     return text.trim().split(" ").map(Number);
   } catch {
     return [];
@@ -209,6 +237,9 @@ function succeeds(command, args) {
 
 /** What `npm run` sets for its scripts must not steer another npm in another folder. */
 function plainNpmEnvironment() {
-  const dropped = /^npm_(package|lifecycle|command|execpath|node_execpath|config_(local_prefix|global_prefix|prefix|node_gyp|user_agent)$)/;
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !dropped.test(name) && !["INIT_CWD", "NODE"].includes(name)));
+  const dropped =
+    /^npm_(package|lifecycle|command|execpath|node_execpath|config_(local_prefix|global_prefix|prefix|node_gyp|user_agent)$)/;
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !dropped.test(name) && !["INIT_CWD", "NODE"].includes(name)),
+  );
 }

@@ -105,7 +105,9 @@ async function openBrowserEditor() {
     }
   });
   const payload = JSON.stringify([["openFile", `vscode-remote://${new URL(editor.origin).host}${firstExample()}`]]);
-  console.log(`\nOpen this address (it holds the token; keep it to yourself):\n\n  ${bold(editor.address(EXAMPLES, { payload }))}\n`);
+  console.log(
+    `\nOpen this address (it holds the token; keep it to yourself):\n\n  ${bold(editor.address(EXAMPLES, { payload }))}\n`,
+  );
   console.log("Ctrl-C stops it.");
   const exit = await Promise.race([stopped, editor.ended]);
   console.log("\nStopping…");
@@ -114,7 +116,10 @@ async function openBrowserEditor() {
 }
 
 function examples() {
-  return fs.readdirSync(EXAMPLES).filter((name) => name.endsWith(".py")).sort();
+  return fs
+    .readdirSync(EXAMPLES)
+    .filter((name) => name.endsWith(".py"))
+    .sort();
 }
 
 function firstExample() {

@@ -51,7 +51,10 @@ function parse(args) {
   const at = args.indexOf("--tier");
   if (at < 0) {
     if (args.length > 0) {
-      throw new Failure(`Unknown argument: ${args.join(" ")}`, `npm test [-- --tier ${TIERS.join("|")} [arguments of pytest, or a pattern]]`);
+      throw new Failure(
+        `Unknown argument: ${args.join(" ")}`,
+        `npm test [-- --tier ${TIERS.join("|")} [arguments of pytest, or a pattern]]`,
+      );
     }
     return { tier: undefined, rest: [] };
   }
@@ -72,7 +75,9 @@ async function runPytest(tier, rest) {
     child.on("error", reject);
     child.on("close", (code) => resolve(code ?? 1));
   });
-  const counts = fs.existsSync(report) ? countsOf(fs.readFileSync(report, "utf8")) : { passed: 0, failed: 0, skipped: 0 };
+  const counts = fs.existsSync(report)
+    ? countsOf(fs.readFileSync(report, "utf8"))
+    : { passed: 0, failed: 0, skipped: 0 };
   // A run that broke down, or found nothing where nothing was selected, is a failure even if no test is.
   const brokeDown = exit !== 0 && counts.failed === 0 && !(exit === NO_TESTS && rest.length > 0);
   return brokeDown ? { ...counts, failed: 1 } : counts;

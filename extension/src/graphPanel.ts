@@ -32,7 +32,9 @@ export class GraphPanels implements vscode.WebviewPanelSerializer<{ stage?: Stag
       known.reveal();
       return;
     }
-    const panel = vscode.window.createWebviewPanel(VIEW_TYPE, ref.title, vscode.ViewColumn.Beside, { enableScripts: true });
+    const panel = vscode.window.createWebviewPanel(VIEW_TYPE, ref.title, vscode.ViewColumn.Beside, {
+      enableScripts: true,
+    });
     this.adopt(panel, ref);
   }
 

@@ -119,9 +119,7 @@ const EXTENSION_PATIENCE_MS = 15_000;
 
 /** The parts of ms-python.vscode-python-envs that are used here. */
 interface EnvironmentsApi {
-  getEnvironment(
-    scope: vscode.Uri | undefined,
-  ): Promise<{ execInfo?: { run?: { executable?: string } } } | undefined>;
+  getEnvironment(scope: vscode.Uri | undefined): Promise<{ execInfo?: { run?: { executable?: string } } } | undefined>;
   onDidChangeEnvironment?: vscode.Event<unknown>;
 }
 
@@ -135,9 +133,7 @@ async function environmentsExtensionPython(scope?: vscode.Uri): Promise<string |
 interface PythonApi {
   environments?: {
     getActiveEnvironmentPath(resource?: vscode.Uri): { path: string };
-    resolveEnvironment(
-      environment: { path: string },
-    ): Promise<{ executable?: { uri?: vscode.Uri } } | undefined>;
+    resolveEnvironment(environment: { path: string }): Promise<{ executable?: { uri?: vscode.Uri } } | undefined>;
     onDidChangeActiveEnvironmentPath?: vscode.Event<unknown>;
   };
 }

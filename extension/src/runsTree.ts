@@ -116,7 +116,9 @@ export class RunsTree implements vscode.TreeDataProvider<Element>, vscode.Dispos
   private async tryToReveal(run: string, place?: Place): Promise<void> {
     const found = (await this.getChildren()).find((each) => each.kind === "run" && each.item.run === run);
     if (found === undefined) {
-      void vscode.window.showInformationMessage("This run is not in the store any more. Save the file to run it again.");
+      void vscode.window.showInformationMessage(
+        "This run is not in the store any more. Save the file to run it again.",
+      );
       return;
     }
     const compiles = place === undefined ? [] : await this.getChildren(found);
@@ -230,7 +232,9 @@ function runItem(run: RunItem): vscode.TreeItem {
     `run ${run.run}`,
   ].join("\n");
   item.contextValue = "run";
-  item.accessibilityInformation = { label: `Run of ${path.basename(run.script)}, ${run.outcome ?? "running"}, ${facts.join(", ")}` };
+  item.accessibilityInformation = {
+    label: `Run of ${path.basename(run.script)}, ${run.outcome ?? "running"}, ${facts.join(", ")}`,
+  };
   return item;
 }
 
@@ -242,10 +246,7 @@ const COMPILE_ICONS: Record<string, [icon: string, color?: string]> = {
 };
 
 function compileItem(run: RunItem, compile: CompileItem): vscode.TreeItem {
-  const item = new vscode.TreeItem(
-    `${compile.id} ${compile.function}`,
-    vscode.TreeItemCollapsibleState.Collapsed,
-  );
+  const item = new vscode.TreeItem(`${compile.id} ${compile.function}`, vscode.TreeItemCollapsibleState.Collapsed);
   const [icon, color] = COMPILE_ICONS[compile.outcome] ?? ["symbol-method"];
   item.id = `${run.run}/${compile.id}`;
   item.iconPath = new vscode.ThemeIcon(icon, color === undefined ? undefined : new vscode.ThemeColor(color));
@@ -286,7 +287,10 @@ function kernelItem(kernel: KernelItem): vscode.TreeItem {
   item.id = `${kernel.run}/${kernel.stage}/${kernel.name}`;
   item.iconPath = new vscode.ThemeIcon("symbol-function");
   const lines = [...new Set(kernel.origins.map((origin) => origin.line + 1))].sort((a, b) => a - b);
-  item.description = [kernel.language, ...(lines.length > 0 ? [`line${lines.length > 1 ? "s" : ""} ${lines.join(", ")}`] : [])].join(" · ");
+  item.description = [
+    kernel.language,
+    ...(lines.length > 0 ? [`line${lines.length > 1 ? "s" : ""} ${lines.join(", ")}`] : []),
+  ].join(" · ");
   item.tooltip = `${kernel.name} (${kernel.language})`;
   item.contextValue = kernel.origins.length > 0 ? "kernel" : "kernelWithoutSource";
   item.command = { command: "irscope.openStage", title: "Open", arguments: [kernel.uri, kernel.line] };

@@ -105,7 +105,9 @@ export class Server implements vscode.Disposable {
     const client = this.client;
     this.client = undefined;
     if (client !== undefined && client.state !== State.Stopped) {
-      await client.stop(3_000).catch((error: unknown) => this.channels.client.warn(`Stopping the server: ${String(error)}`));
+      await client
+        .stop(3_000)
+        .catch((error: unknown) => this.channels.client.warn(`Stopping the server: ${String(error)}`));
     }
     await client?.dispose().catch(() => undefined);
   }

@@ -63,7 +63,11 @@ export class StatusItem implements vscode.Disposable {
         ? ["sync~spin", "IRScope: starting", "The language server is starting."]
         : state === "failed"
           ? ["error", "IRScope: not running", problem]
-          : [ICONS[this.worker?.state ?? "stopped"], textOf(this.worker), this.worker?.text ?? "No script was run yet."];
+          : [
+              ICONS[this.worker?.state ?? "stopped"],
+              textOf(this.worker),
+              this.worker?.text ?? "No script was run yet.",
+            ];
     this.item.text = `$(${icon}) ${text}`;
     this.item.accessibilityInformation = { label: `${text}. ${detail}`, role: "button" };
     const python = this.worker?.python || interpreter?.path;

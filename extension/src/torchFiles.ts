@@ -46,7 +46,8 @@ export class TorchFiles implements vscode.Disposable {
     const document = vscode.window.activeTextEditor?.document;
     const before = this.current;
     // With the focus in a panel there is no active editor; the files that can be seen still count.
-    const shown = document === undefined ? vscode.window.visibleTextEditors.map((editor) => editor.document) : [document];
+    const shown =
+      document === undefined ? vscode.window.visibleTextEditors.map((editor) => editor.document) : [document];
     this.current = shown.some(usesTorch);
     setContext("irscope.usesTorch", this.current);
     setContext("irscope.documentIsGraph", document?.uri.scheme === SCHEME && /-graph\.py$/.test(document.uri.path));

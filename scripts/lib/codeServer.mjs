@@ -59,10 +59,20 @@ export async function startEditor({ codeServer, home, settings, flags = [], vsix
   const child = spawn(
     codeServer.node,
     [
-      codeServer.entry, ...folders, "--socket", socket, "--socket-mode", "600", "--auth", "none",
-      "--disable-telemetry", "--disable-update-check", "--disable-getting-started-override",
-      ...(trusted ? ["--disable-workspace-trust"] : []), ...flags,
-    ], // prettier-ignore
+      codeServer.entry,
+      ...folders,
+      "--socket",
+      socket,
+      "--socket-mode",
+      "600",
+      "--auth",
+      "none",
+      "--disable-telemetry",
+      "--disable-update-check",
+      "--disable-getting-started-override",
+      ...(trusted ? ["--disable-workspace-trust"] : []),
+      ...flags,
+    ],
     { env: environment, stdio: ["ignore", "pipe", "pipe"], detached: true },
   );
   let log = "";
@@ -87,7 +97,10 @@ export async function startEditor({ codeServer, home, settings, flags = [], vsix
     await untilUp(socket, ended);
   } catch (error) {
     await stop();
-    throw new Failure(`${error instanceof Error ? error.message : error}\n${log}`, "Remove the cache folder to have it built anew.");
+    throw new Failure(
+      `${error instanceof Error ? error.message : error}\n${log}`,
+      "Remove the cache folder to have it built anew.",
+    );
   }
   const { port } = /** @type {import("node:net").AddressInfo} */ (proxy.address());
   const origin = `http://127.0.0.1:${port}`;

@@ -241,8 +241,13 @@ class Activity:
     async def settings_changed(self) -> None:
         """Lets go of workers that no open file needs now, and starts those that are needed."""
         server = self._server
-        uris = [uri for path, uri in server.open_files() if uses_torch("\n".join(server.texts.lines(path)))]
-        settings = [await server.settings_for(uri) for uri in uris]
+        settings = [
+            await server.settings_for(uri)
+            for path, uri in server.open_files()
+            if uses_torch("\n".join(server.texts.lines(path)))
+        ]
+        server.results.control_again()
+        self.results_changed()
         server.workers.keep_only((one.interpreter, one.env) for one in settings if one.worker_enabled)
         for one in settings:
             self._warm(one)

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from irscope.control import UNUSED
 from irscope.protocol import Range, Severity
 from lsprotocol import types
 
@@ -25,6 +26,9 @@ _SEVERITY = {
     Severity.INFORMATION: types.DiagnosticSeverity.Information,
     Severity.HINT: types.DiagnosticSeverity.Hint,
 }
+
+_TAGS = {UNUSED: [types.DiagnosticTag.Unnecessary]}
+"""By kind; tagged so, an ignore comment that hides nothing is shown faded."""
 
 _PAUSE = 0.05
 """Seconds between two publications: a frame that recompiles a thousand times sends a thousand findings."""
@@ -71,7 +75,8 @@ def diagnostic_of(server: IrscopeServer, placed: PlacedFinding, lines: Sequence[
             for related in finding.related
         ]
         or None,
-        data={"run": placed.run, "kind": finding.kind},
+        tags=_TAGS.get(finding.kind),
+        data={"run": placed.run, "kind": finding.kind, "code": finding.code},
     )
 
 

@@ -7,7 +7,7 @@ with, so that what it found can be placed in the text as it is now.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irscope.protocol import Compile, Finding, Kernel, Lane, Outcome, OutcomeKind, Report
@@ -40,6 +40,9 @@ class Ended:
     texts: Mapping[str, Sequence[str]]
     """Lines of the files it tells of, by `file_key`, as they were when it ran."""
 
+    full: Report | None = None
+    """The report with everything that was found, where `report` is what the user wants to see of it."""
+
     @property
     def run(self) -> str:
         return self.report.run
@@ -55,8 +58,11 @@ class Live:
     texts: Mapping[str, Sequence[str]]
     run: str = ""
     findings: dict[tuple[object, ...], Finding] = field(default_factory=dict)
+    shown: tuple[Finding, ...] | None = None
+    """What the user wants to see of them, once it was asked for."""
 
     def add(self, finding: Finding) -> None:
+        self.shown = None
         self.findings[finding.cause] = finding
 
 
@@ -70,19 +76,56 @@ class Found:
     """The file's lines when it ran; nothing where they are not known (then they are taken to be as now)."""
 
 
-@dataclass
+Control = Callable[[Report, Lane, Mapping[str, Sequence[str]]], Report]
+"""Gives a report as the user wants to see it, with the texts that it is about."""
+
+
 class _Script:
-    newest: Ended | None = None
-    deep: Ended | None = None
-    live: Live | None = None
+    """What is known of a script; ``newest`` and ``deep`` are as the user wants to see them."""
+
+    def __init__(self) -> None:
+        self.newest: Ended | None = None
+        self.deep: Ended | None = None
+        self.live: Live | None = None
 
 
 class Results:
-    """Everything known, by script.  ``revision`` grows with each change."""
+    """Everything known, by script.  ``revision`` grows with each change.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    control
+        What hides findings and changes their severity; it is applied once per run, and again by `control_again`.
+    """
+
+    def __init__(self, control: Control = lambda report, lane, texts: report) -> None:
         self.revision = 0
         self._scripts: dict[str, _Script] = {}
+        self._control = control
+
+    def control_again(self) -> None:
+        """What the user wants to see has changed."""
+        for script in self._scripts.values():
+            newest, deep = script.newest, script.deep
+            script.newest = self._shown(newest)
+            script.deep = script.newest if deep is newest else self._shown(deep)
+            if script.live:
+                script.live.shown = None
+        self.revision += 1
+
+    def _shown(self, ended: Ended | None) -> Ended | None:
+        if ended is None:
+            return None
+        full = ended.full or ended.report
+        return dataclasses.replace(ended, report=self._control(full, ended.lane, ended.texts), full=full)
+
+    def _shown_live(self, live: Live) -> tuple[Finding, ...]:
+        """What a run has found so far.  Whether a comment is of no use cannot be said before the end."""
+        if live.shown is None:
+            unended = Outcome(OutcomeKind.CANCELLED, None, "", 0.0)
+            report = Report(1, live.run, live.script, None, unended, (), tuple(live.findings.values()), (), ())
+            live.shown = self._control(report, live.lane, live.texts).findings
+        return live.shown
 
     def begin(self, live: Live) -> None:
         """A run began; what the one before found stays until this one ends."""
@@ -103,16 +146,16 @@ class Results:
         if ended is not None:
             script = self._of(ended.script)
             if ended.report.outcome.kind is not OutcomeKind.CANCELLED or script.newest is None:
-                script.newest = ended
-                if ended.lane is Lane.DEEP:
+                script.newest = ended = self._shown(ended)
+                if ended is not None and ended.lane is Lane.DEEP:
                     script.deep = ended
         self.revision += 1
 
     def remember_deep(self, ended: Ended) -> None:
         """A deep run from the store, of the text as it is now: it brings kernels, and findings where there are none."""
         script = self._of(ended.script)
-        script.deep = ended
-        script.newest = script.newest or ended
+        script.deep = self._shown(ended)
+        script.newest = script.newest or script.deep
         self.revision += 1
 
     def forget(self, path: str) -> None:
@@ -162,7 +205,7 @@ class Results:
     def _all(self) -> Iterator[Found]:
         for script in self._scripts.values():
             if script.live:
-                for finding in script.live.findings.values():
+                for finding in self._shown_live(script.live):
                     yield Found(finding, script.live.run, script.live.texts.get(file_key(finding.file)))
             newest, deep = script.newest, script.deep
             if newest:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 from collections.abc import Awaitable
 from typing import Any
 
@@ -16,6 +17,7 @@ from pygls.uris import from_fs_path, to_fs_path, uri_scheme
 from irscope_server import wire
 from irscope_server.activity import Activity
 from irscope_server.archive import Archive
+from irscope_server.controls import Controls
 from irscope_server.diagnostics import Publisher
 from irscope_server.messages import IrscopeProtocol, RequestFailed
 from irscope_server.results import Results
@@ -48,8 +50,15 @@ class IrscopeServer(LanguageServer):
         self.settings = Settings()
         self.trusted = True
         self.options: Any = None
-        self.results = Results()
         self.texts = Texts(self._buffer_of)
+        self._settings_of: dict[str, Settings] = {}
+        self.controls = Controls(
+            lambda script: self._settings_of.get(file_key(script), self.settings),
+            self.folder_of,
+            self.texts.lines,
+            self._complain,
+        )
+        self.results = Results(self.controls)
         self.views = Views(self.results, self.texts)
         self.publisher = Publisher(self)
         self.activity = Activity(self)
@@ -90,6 +99,13 @@ class IrscopeServer(LanguageServer):
             for _, path in self._open.values()
             if not self.texts.is_as_on_disk(path)
         }
+
+    def folder_of(self, path: str) -> str:
+        """The workspace folder that a file is in, the innermost one; without one the file's own folder."""
+        folders = [to_fs_path(uri) for uri in self.workspace.folders] or [self.workspace.root_path]
+        key = file_key(path)
+        around = [folder for folder in folders if folder and key.startswith(os.path.join(file_key(folder), ""))]
+        return max(around, key=len, default=os.path.dirname(path))
 
     def remember_open(self, uri: str, path: str) -> None:
         self._open[file_key(path)] = (uri, path)
@@ -161,14 +177,16 @@ class IrscopeServer(LanguageServer):
     async def settings_for(self, uri: str | None) -> Settings:
         """The settings of a document's folder; where the client does not answer, those known so far."""
         configuration = await self._configuration(uri)
-        if configuration is None:
-            return self.settings
-        return self.read_options(self.options, configuration)
+        settings = self.settings if configuration is None else self.read_options(self.options, configuration)
+        if uri is not None and (path := self.path_of(uri)) is not None:
+            self._settings_of[file_key(path)] = settings
+        return settings
 
     async def load_settings(self, given: Any = None) -> None:
         """Reads the settings anew; opens another store where its path has changed."""
         configuration = await self._configuration(None)
         self.settings = self.read_options(self.options, given, configuration)
+        self._settings_of.clear()
         if self.settings.store != self.archive.path:
             self.archive.close()
             self.archive = Archive(self.settings.store)
@@ -193,6 +211,13 @@ class IrscopeServer(LanguageServer):
                 self._complaints.add(complaint)
                 log.warning("%s", complaint)
         return settings
+
+    def _complain(self, message: str) -> None:
+        """To the user, once."""
+        if message not in self._complaints:
+            self._complaints.add(message)
+            log.warning("%s", message)
+            self.show_message(message)
 
     def close(self) -> None:
         """Stops everything that runs."""

@@ -9,9 +9,14 @@ import { OUT, ROOT } from "../../scripts/lib/paths.mjs";
 import { ensureChromium, ensureCodeServer } from "../../scripts/setup.mjs";
 
 const FLAGS = [
-  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-  "--disable-component-update", "--disable-sync",
-]; // prettier-ignore
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
 const API_PATIENCE_MS = 240_000;
 
 /** @returns {Promise<import("playwright-core").Browser>} */
@@ -93,7 +98,10 @@ async function compile(suite) {
   const source = path.join(ROOT, "tests", "editor", suite);
   const target = path.join(OUT, "tests", suite);
   fs.rmSync(target, { recursive: true, force: true });
-  const tests = fs.readdirSync(source).filter((name) => name.endsWith(".test.ts")).map((name) => path.join(source, name));
+  const tests = fs
+    .readdirSync(source)
+    .filter((name) => name.endsWith(".test.ts"))
+    .map((name) => path.join(source, name));
   await esbuild.build({
     entryPoints: [path.join(ROOT, "tests", "editor", "api", "index.ts"), ...tests],
     outdir: target,

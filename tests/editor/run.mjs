@@ -47,7 +47,10 @@ async function runApiTests(counts, grep) {
 async function runNodeTests(counts, grep) {
   const mocha = new Mocha({ ui: "bdd", timeout: 180_000, reporter: "spec", ...(grep === "" ? {} : { grep }) });
   const folder = path.join(HERE, "node");
-  for (const name of fs.readdirSync(folder).filter((each) => each.endsWith(".test.mjs")).sort()) {
+  for (const name of fs
+    .readdirSync(folder)
+    .filter((each) => each.endsWith(".test.mjs"))
+    .sort()) {
     mocha.addFile(path.join(folder, name));
   }
   await mocha.loadFilesAsync();

@@ -14,6 +14,7 @@ import pytest
 from facts import a_compile, a_finding, a_gap, a_kernel, a_stage, an_outcome
 from irscope import protocol
 from irscope.graphs import GraphNode
+from irscope.guards import Guard, GuardList
 from irscope.lines import LineStep, LineTrail
 from irscope.protocol import (
     SCHEMA,
@@ -41,6 +42,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "json.md"
 MESSAGES: list[Message] = [
     Started("2.13.0+cpu"),
     Refused("PyTorch is not installed."),
+    Unfit("it sets a variable that torch has read"),
     CompileSeen(a_compile(stages=(a_stage(),))),
     FindingSeen(a_finding()),
     FindingSeen(a_finding(link=None, hints=(), related=())),
@@ -109,7 +111,7 @@ DOCUMENTED: dict[str, Any] = {
     for cls in (
         protocol.Report, protocol.Outcome, protocol.Compile, protocol.StageRef, protocol.Finding, protocol.Cost, protocol.Fix, protocol.Edit, protocol.Related,
         protocol.Range, protocol.Position, protocol.Kernel, protocol.Origin, protocol.CaptureGap, protocol.RunSummary,
-        LineTrail, LineStep, GraphNode,
+        LineTrail, LineStep, GraphNode, GuardList, Guard,
     )
 }  # fmt: skip
 

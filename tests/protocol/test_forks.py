@@ -152,7 +152,8 @@ async def test_a_worker_that_is_killed_during_a_run(start_editor: StartEditor, t
     uri = editor.open(path)
     await editor.until(lambda: "run " in printed(editor), 90)
     run = int(printed(editor).rpartition("run ")[2])
-    os.kill(await ready(editor), signal.SIGKILL)
+    (worker,) = children(server_pid(editor))
+    os.kill(worker, signal.SIGKILL)
     await editor.until_ended(1, 10)
     await editor.until(lambda: "crashed" in editor.codes(uri))
     await until(lambda: gone(run), 5)
@@ -165,7 +166,7 @@ async def test_nothing_outlives_a_language_server_that_is_killed(start_editor: S
     editor.open(path)
     await editor.until(lambda: "run " in printed(editor), 90)
     run = int(printed(editor).rpartition("run ")[2])
-    worker = await ready(editor)
+    (worker,) = children(server_pid(editor))
     os.kill(server_pid(editor), signal.SIGKILL)
     await until(lambda: gone(run) and gone(worker), 5)
 

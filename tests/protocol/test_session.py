@@ -86,7 +86,7 @@ async def test_open_runs_and_shows(start_editor: StartEditor, play: Play, script
         uri, types.Range(types.Position(8, 0), types.Position(8, 19))
     )
     run = editor.told["irscope/runsChanged"][-1].run
-    assert diagnostic.data == {"run": run, "kind": "graph-break"}
+    assert diagnostic.data == {"run": run, "kind": "graph-break", "code": "GB0059"} and diagnostic.tags is None
     assert await editor.lenses(uri) == [(2, "1 graph · 1 break · 0.5 s")]
     assert "**Graph break** [GB0059]" in await editor.hover(uri, 5, 6)
     assert "| `0/0` | `f` | compiled |" in await editor.hover(uri, 3, 4)
@@ -509,7 +509,7 @@ async def test_bad_endings_are_shown_where_they_belong(
     (diagnostic,) = editor.diagnostics(uri)
     assert diagnostic.message == message and diagnostic.range.start.line == line
     await editor.until(lambda: editor.state == state)
-    assert message in editor.log
+    await editor.until(lambda: message in editor.log)
     editor.change(uri, SCRIPT + "#")
     editor.save(uri)
     await editor.until_ended(2)

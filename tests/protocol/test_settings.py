@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,6 +40,12 @@ def test_off() -> None:
         ({"run": {"args": "a b"}}, "irscope.run.args"),
         ({"run": {"args": [1]}}, "irscope.run.args"),
         ({"run": {"env": []}}, "irscope.run.env"),
+        ({"run": {"deepBudgetSeconds": "1"}}, "irscope.run.deepBudgetSeconds"),
+        ({"worker": {"enabled": 1}}, "irscope.worker.enabled"),
+        ({"worker.idleMinutes": -1}, "irscope.worker.idleMinutes"),
+        ({"severity": []}, "irscope.severity"),
+        ({"severity": {"GB0059": "loud"}}, "irscope.severity of GB0059"),
+        ({"baseline": 1}, "irscope.baseline"),
     ],
 )
 def test_a_wrong_value_is_named_and_the_others_count(given: dict[str, Any], named: str) -> None:
@@ -51,3 +59,25 @@ def test_null_and_empty_mean_not_set() -> None:
         python="/a", store_path="/s"
     )
     assert read_settings({"python": None, "run": {"env": {"A": 1, "B": None}}})[0] == Settings(env={"A": "1"})
+
+
+def test_each_lane_has_its_budget() -> None:
+    settings, _ = read_settings({"run": {"budgetSeconds": 5, "deepBudgetSeconds": 0}})
+    assert settings.budget(Lane.FAST) == 5 and settings.budget(Lane.DEEP) is None
+    assert Settings().budget(Lane.DEEP) == 600
+
+
+def test_the_manifest_has_these_settings() -> None:
+    """The extension's manifest and the server agree on names and defaults."""
+    manifest = json.loads((Path(__file__).parents[2] / "package.json").read_text())
+    properties = manifest["contributes"]["configuration"]["properties"]
+    given = {
+        name.removeprefix("irscope."): facts["default"]
+        for name, facts in properties.items()
+        if name != "irscope.trace.server"
+    }
+    assert read_settings(given) == (Settings(), [])
+    assert set(given) == {
+        "python", "storePath", "run.onSave", "run.budgetSeconds", "run.deepBudgetSeconds", "run.args", "run.cwd",
+        "run.env", "severity", "baseline", "worker.enabled", "worker.idleMinutes",
+    }  # fmt: skip

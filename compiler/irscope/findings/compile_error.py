@@ -18,8 +18,6 @@ _FRAME = re.compile(
     r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)\n(?P<code>.*)(?:\n(?P<carets>[ ]*[~^]+)[ ]*$)?',
     re.MULTILINE,
 )
-_FAILURE = re.compile(r"fake tensors: .*: got \w+\((?P<quote>['\"])(?P<what>.*)(?P=quote)\)$", re.MULTILINE)
-_BREAKS = ("Unsupported", "UserError")  # what Dynamo raises for a graph break
 # How PyTorch reports that an operation fails on fake tensors, as it would on real ones.
 _FAILURE = re.compile(r"got (?P<type>\w+)\((?P<quote>['\"])(?P<text>.*?)(?P=quote)\)", re.DOTALL)
 _EXPLAINED_LINES = 12
@@ -48,7 +46,9 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
     """The finding at the user's expression that failed."""
     text = str(error)
     messages = parse_break_messages(text)
-    traced = traced_places(error) or _places_in_message(text)
+    # An error of the back end has no stack of its own; what is traced at that moment is the end of the function.
+    told = [] if getattr(error, "real_stack", None) else _places_in_message(text)
+    traced = told or traced_places(error)
     places = [*live_places(), *traced]
     at = innermost_user(places)
     if at is None:
@@ -108,13 +108,6 @@ def _place(match: re.Match[str]) -> Place:
         start = len(text) - len(text.lstrip()) + len(carets) - len(carets.lstrip()) - indent
         where = Range(Position(line, start), Position(line, start + len(carets.strip())))
     return Place(file, match["function"], where)
-
-
-def _failure_inside(text: str) -> str:
-    """What an operation said when Dynamo tried it without data: shapes that do not fit, an operator without a fake
-    implementation."""
-    match = _FAILURE.search(text)
-    return match["what"].replace("\\n", " ").replace("\\'", "'").strip().rstrip(".") if match else ""
 
 
 def first_sentence(text: str) -> str:

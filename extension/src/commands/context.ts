@@ -51,7 +51,9 @@ export function activePythonFile(): vscode.TextEditor | undefined {
   if (only !== undefined && another === undefined) {
     return only;
   }
-  void vscode.window.showInformationMessage("IRScope: open the Python script first; this command works on the active editor.");
+  void vscode.window.showInformationMessage(
+    "IRScope: open the Python script first; this command works on the active editor.",
+  );
   return undefined;
 }
 

@@ -33,7 +33,10 @@ export function registerCommands(services: Services): vscode.Disposable {
       const place = element === undefined ? undefined : sourceOf(element);
       if (place !== undefined) {
         const column = columnOf(vscode.Uri.parse(place.uri));
-        await showSource(place.uri, { ...(place.line === undefined ? {} : { line: place.line }), ...(column === undefined ? {} : { column }) });
+        await showSource(place.uri, {
+          ...(place.line === undefined ? {} : { line: place.line }),
+          ...(column === undefined ? {} : { column }),
+        });
       }
     },
     "irscope.showStageGraph": async (element: Element | undefined) => {

@@ -24,7 +24,11 @@ export async function showKernel(services: Services): Promise<void> {
   }
   const kernel = kernels.length === 1 ? kernels[0] : await pickKernel(kernels, line);
   if (kernel !== undefined) {
-    await services.documents.show(kernel.uri, { line: kernel.line, column: vscode.ViewColumn.Beside, preserveFocus: true });
+    await services.documents.show(kernel.uri, {
+      line: kernel.line,
+      column: vscode.ViewColumn.Beside,
+      preserveFocus: true,
+    });
   }
 }
 

@@ -28,7 +28,14 @@ self.onmessage = async ({ data }: MessageEvent<LayoutJob>) => {
       format: "svg",
       engine: "dot",
       // Defaults only: what the DOT says itself wins.
-      nodeAttributes: { fontname: MEASURED_FONT, fontsize: 11, shape: "box", style: "rounded", height: 0.3, margin: "0.12,0.05" },
+      nodeAttributes: {
+        fontname: MEASURED_FONT,
+        fontsize: 11,
+        shape: "box",
+        style: "rounded",
+        height: 0.3,
+        margin: "0.12,0.05",
+      },
       edgeAttributes: { fontname: MEASURED_FONT, fontsize: 9, arrowsize: 0.6 },
       graphAttributes:
         data.nodes >= LARGE

@@ -57,9 +57,13 @@ vscode.postMessage({ type: "ready" });
 
 async function draw(what: Graph): Promise<void> {
   const started = performance.now();
-  element("summary").textContent = `${what.nodes.length.toLocaleString()} ${what.nodes.length === 1 ? "node" : "nodes"}`;
+  element("summary").textContent =
+    `${what.nodes.length.toLocaleString()} ${what.nodes.length === 1 ? "node" : "nodes"}`;
   if (what.nodes.length === 0) {
-    notice("This graph has no nodes.", "The compile kept nothing to draw at this stage. Another stage of it may have more.");
+    notice(
+      "This graph has no nodes.",
+      "The compile kept nothing to draw at this stage. Another stage of it may have more.",
+    );
     return;
   }
   const layout = startLayout({ dot: what.dot, nodes: what.nodes.length });
@@ -216,7 +220,8 @@ function handleKey(event: KeyboardEvent, { camera, picture }: NonNullable<typeof
     const [x, y] = { up: [0, -1], down: [0, 1], left: [-1, 0], right: [1, 0] }[direction] as [number, number];
     camera.pan(x * PAN_STEP_PIXELS, y * PAN_STEP_PIXELS);
   } else if (direction !== undefined) {
-    const next = selected === undefined ? picture.nodes.values().next().value : neighbour(selected, direction, picture.nodes);
+    const next =
+      selected === undefined ? picture.nodes.values().next().value : neighbour(selected, direction, picture.nodes);
     if (next !== undefined) {
       select(next);
       next.element.focus({ preventScroll: true });

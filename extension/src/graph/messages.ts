@@ -10,9 +10,7 @@ export interface StageRef {
 }
 
 export type ToPanel =
-  | { type: "stage"; stage: StageRef }
-  | { type: "graph"; graph: Graph }
-  | { type: "failed"; message: string };
+  { type: "stage"; stage: StageRef } | { type: "graph"; graph: Graph } | { type: "failed"; message: string };
 
 export type FromPanel =
   | { type: "ready" }

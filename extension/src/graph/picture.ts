@@ -10,9 +10,22 @@ import type { GraphNode } from "../protocol";
 const SVG = "http://www.w3.org/2000/svg";
 const ELEMENTS = new Set(["svg", "g", "path", "polygon", "polyline", "ellipse", "text"]);
 const ATTRIBUTES = new Set([
-  "id", "class", "d", "points", "cx", "cy", "rx", "ry", "x", "y", "transform", "text-anchor", "font-size",
-  "viewBox", "stroke-dasharray",
-]); // prettier-ignore
+  "id",
+  "class",
+  "d",
+  "points",
+  "cx",
+  "cy",
+  "rx",
+  "ry",
+  "x",
+  "y",
+  "transform",
+  "text-anchor",
+  "font-size",
+  "viewBox",
+  "stroke-dasharray",
+]);
 
 export interface DrawnNode {
   node: GraphNode;
@@ -113,7 +126,10 @@ function label(element: SVGGElement, node: GraphNode): void {
 
 function centreOf(element: SVGGElement, svg: SVGSVGElement): { x: number; y: number; width: number; height: number } {
   const box = element.getBBox();
-  const toSvg = svg.getScreenCTM()?.inverse().multiply(element.getScreenCTM() ?? new DOMMatrix());
+  const toSvg = svg
+    .getScreenCTM()
+    ?.inverse()
+    .multiply(element.getScreenCTM() ?? new DOMMatrix());
   const centre = new DOMPoint(box.x + box.width / 2, box.y + box.height / 2).matrixTransform(toSvg);
   return { x: centre.x, y: centre.y, width: box.width, height: box.height };
 }

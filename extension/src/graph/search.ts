@@ -22,7 +22,9 @@ export class Search {
     if (this.text === "") {
       return "";
     }
-    return this.found.length === 0 ? "no match" : `${this.index < 0 ? "" : `${this.index + 1} of `}${this.found.length}`;
+    return this.found.length === 0
+      ? "no match"
+      : `${this.index < 0 ? "" : `${this.index + 1} of `}${this.found.length}`;
   }
 
   /** Every word must occur in the node's name, operation or detail, in any case. */
@@ -32,7 +34,10 @@ export class Search {
     }
     this.text = text;
     this.index = -1;
-    const words = text.toLowerCase().split(/\s+/).filter((word) => word !== "");
+    const words = text
+      .toLowerCase()
+      .split(/\s+/)
+      .filter((word) => word !== "");
     this.found = words.length === 0 ? [] : [...this.nodes.values()].filter((each) => matches(each, words));
     const found = new Set(this.found);
     for (const each of this.nodes.values()) {

@@ -131,7 +131,9 @@ describe("commands", () => {
     const started = Date.now();
     const run = vscode.commands.executeCommand("irscope.run");
     const { tree } = await internals();
-    await until("the run", async () => (await tree.getChildren()).some((each) => each.kind === "run" && each.item.outcome === null));
+    await until("the run", async () =>
+      (await tree.getChildren()).some((each) => each.kind === "run" && each.item.outcome === null),
+    );
     await vscode.commands.executeCommand("irscope.cancel");
     await run;
     assert.ok(Date.now() - started < 15_000, "the fake run takes 30 s when it is not cancelled");
@@ -144,7 +146,10 @@ describe("commands", () => {
     await Promise.all([1, 2, 3, 4, 5].map(() => vscode.commands.executeCommand("irscope.restartServer")));
     subscription.dispose();
     assert.equal(server.status().state, "ready");
-    assert.ok(states.filter((state) => state === "ready").length <= 2, `one running and one queued restart: ${states.join(" ")}`);
+    assert.ok(
+      states.filter((state) => state === "ready").length <= 2,
+      `one running and one queued restart: ${states.join(" ")}`,
+    );
   });
 
   it("Show Log and Show Script Output open their channels", async () => {

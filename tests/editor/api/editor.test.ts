@@ -27,7 +27,10 @@ describe("in the editor", () => {
   it("the lens says what became of the function", async () => {
     const { document } = await openScript();
     const lenses = await until("a lens", async () => {
-      const found = await vscode.commands.executeCommand<vscode.CodeLens[]>("vscode.executeCodeLensProvider", document.uri);
+      const found = await vscode.commands.executeCommand<vscode.CodeLens[]>(
+        "vscode.executeCodeLensProvider",
+        document.uri,
+      );
       return found.length > 0 && found;
     });
     assert.equal(lenses[0]?.command?.title, "2 graphs · 1 break · 1 kernel · 1.8 s");

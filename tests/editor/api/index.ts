@@ -14,7 +14,10 @@ export interface Results {
 export async function run(): Promise<void> {
   // The base reporter prints nothing: results go to the file, as a console in the extension host is nobody's terminal.
   const mocha = new Mocha({ ui: "bdd", timeout: 60_000, reporter: Mocha.reporters.Base, ...grep() });
-  for (const file of fs.readdirSync(__dirname).filter((name) => name.endsWith(".test.js")).sort()) {
+  for (const file of fs
+    .readdirSync(__dirname)
+    .filter((name) => name.endsWith(".test.js"))
+    .sort()) {
     mocha.addFile(path.join(__dirname, file));
   }
   await mocha.loadFilesAsync();

@@ -1,7 +1,7 @@
 """A language server with canned answers, to test the client without torch.
 
 Speaks docs/PROTOCOL.md over stdio with the standard library alone.  It answers about one script, whichever is asked
-for; the name of the script chooses what goes wrong: see `RUN_OUTCOMES` and `main`.
+for; a run of `slow.py` goes on until it is cancelled.
 """
 
 from __future__ import annotations

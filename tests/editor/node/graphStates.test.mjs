@@ -136,7 +136,10 @@ describe("the graph panel", function () {
     assert.equal(await restored.locator("#search").inputValue(), "relu");
     assert.equal(await restored.locator("#details-name").innerText(), "relu");
     const scale = (/** @type {string | null} */ box) => Number(box?.split(" ")[2]);
-    assert.ok(Math.abs(scale(await restored.locator("svg").getAttribute("viewBox")) - scale(view)) < 1, "the same zoom");
+    assert.ok(
+      Math.abs(scale(await restored.locator("svg").getAttribute("viewBox")) - scale(view)) < 1,
+      "the same zoom",
+    );
   });
 
   it("an empty graph says so", async () => {

@@ -30,8 +30,14 @@ describe("the manifest", () => {
   });
 
   it("mentions in menus and views no command that it does not declare", () => {
-    const declared = new Set(manifest.contributes.commands.map((/** @type {{command: string}} */ each) => each.command));
-    const used = [...JSON.stringify([manifest.contributes.menus, manifest.contributes.viewsWelcome]).matchAll(/\birscope\.(?:show|run|cancel|restart|refresh|open)\w*(?=[")])/g)];
+    const declared = new Set(
+      manifest.contributes.commands.map((/** @type {{command: string}} */ each) => each.command),
+    );
+    const used = [
+      ...JSON.stringify([manifest.contributes.menus, manifest.contributes.viewsWelcome]).matchAll(
+        /\birscope\.(?:show|run|cancel|restart|refresh|open)\w*(?=[")])/g,
+      ),
+    ];
     for (const [command] of used) {
       assert.ok(declared.has(command) || command === "irscope.runs" || command === "irscope.running", command);
     }

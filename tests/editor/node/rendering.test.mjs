@@ -41,7 +41,11 @@ describe("on the screen", function () {
       codeServer: await ensureCodeServer(),
       vsix: VSIX,
       home,
-      settings: { "irscope.python": VENV_PYTHON, "irscope.run.budgetSeconds": 150, "workbench.colorTheme": "Default Dark Modern" },
+      settings: {
+        "irscope.python": VENV_PYTHON,
+        "irscope.run.budgetSeconds": 150,
+        "workbench.colorTheme": "Default Dark Modern",
+      },
     });
     browser = await launchBrowser();
     const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
@@ -67,7 +71,10 @@ describe("on the screen", function () {
   it("nothing is shown where torch is not used", async () => {
     await workbench.open("plain.py");
     await workbench.page.waitForTimeout(1500);
-    assert.equal(await workbench.page.locator("#irscope\\.irscope\\.irscope\\.status, [id*='irscope.status']").count(), 0);
+    assert.equal(
+      await workbench.page.locator("#irscope\\.irscope\\.irscope\\.status, [id*='irscope.status']").count(),
+      0,
+    );
     assert.equal(await workbench.page.locator(".activitybar [aria-label^='IRScope']").count(), 0);
   });
 
@@ -109,7 +116,10 @@ describe("on the screen", function () {
     const rows = workbench.page.locator(".sidebar .monaco-list-row");
     await rows.and(workbench.page.locator("[aria-label^='Run of']")).first().click();
     await rows.filter({ hasText: "0/0 loss" }).first().click();
-    await rows.filter({ has: workbench.page.getByText("Kernels", { exact: true }) }).first().click();
+    await rows
+      .filter({ has: workbench.page.getByText("Kernels", { exact: true }) })
+      .first()
+      .click();
     await rows.filter({ hasText: "cpp_fused" }).first().waitFor();
     await workbench.page.mouse.move(700, 400);
     await workbench.screenshot("tree");
@@ -150,8 +160,14 @@ describe("on the screen", function () {
     await workbench.screenshot("graph-light");
     const panel = workbench.webview();
     const background = await panel.locator("body").evaluate((body) => getComputedStyle(body).backgroundColor);
-    const fill = await panel.locator("svg .node path, svg .node polygon").first().evaluate((shape) => getComputedStyle(shape).fill);
-    const ink = await panel.locator("svg .node text").first().evaluate((text) => getComputedStyle(text).fill);
+    const fill = await panel
+      .locator("svg .node path, svg .node polygon")
+      .first()
+      .evaluate((shape) => getComputedStyle(shape).fill);
+    const ink = await panel
+      .locator("svg .node text")
+      .first()
+      .evaluate((text) => getComputedStyle(text).fill);
     assert.ok(brightness(background) > 200, `background ${background}`);
     assert.ok(brightness(fill) > 180, `node ${fill}`);
     assert.ok(brightness(ink) < 120, `text ${ink}`);

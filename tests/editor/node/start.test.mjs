@@ -33,7 +33,9 @@ describe("npm start", function () {
   });
 
   it("else serves one in the browser, with a token, until Ctrl-C", async () => {
-    const withoutCode = (process.env["PATH"] ?? "").split(":").filter((folder) => !fs.existsSync(path.join(folder, "code")));
+    const withoutCode = (process.env["PATH"] ?? "")
+      .split(":")
+      .filter((folder) => !fs.existsSync(path.join(folder, "code")));
     const running = start([], { PATH: withoutCode.join(":") });
     const address = await running.until(/http:\/\/127\.0\.0\.1:\S+/);
     const url = new URL(address);

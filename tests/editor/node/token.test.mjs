@@ -39,7 +39,10 @@ describe("the browser-based editor", function () {
   it("refuses requests without the token, with a wrong one, and with a wrong cookie", async () => {
     assert.equal((await fetch(`${editor.origin}/`)).status, 401);
     assert.equal((await fetch(`${editor.origin}/?token=wrong`)).status, 401);
-    assert.equal((await fetch(`${editor.origin}/`, { headers: { cookie: `${cookie.split("=")[0]}=wrong` } })).status, 401);
+    assert.equal(
+      (await fetch(`${editor.origin}/`, { headers: { cookie: `${cookie.split("=")[0]}=wrong` } })).status,
+      401,
+    );
     assert.equal((await fetch(`${editor.origin}/`, { headers: { cookie } })).status, 200);
   });
 
@@ -62,10 +65,16 @@ describe("the browser-based editor", function () {
 
   it("listens on the loopback address alone", async () => {
     const { port } = new URL(editor.origin);
-    const listening = fs.readFileSync("/proc/net/tcp", "utf8").split("\n").map((line) => line.trim().split(/\s+/));
+    const listening = fs
+      .readFileSync("/proc/net/tcp", "utf8")
+      .split("\n")
+      .map((line) => line.trim().split(/\s+/));
     const hex = Number(port).toString(16).toUpperCase().padStart(4, "0");
     const own = listening.filter(([, local, , state]) => local?.endsWith(`:${hex}`) && state === "0A");
-    assert.deepEqual(own.map(([, local]) => local), [`0100007F:${hex}`]);
+    assert.deepEqual(
+      own.map(([, local]) => local),
+      [`0100007F:${hex}`],
+    );
   });
 });
 

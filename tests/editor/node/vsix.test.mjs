@@ -28,16 +28,27 @@ describe("the packed extension", function () {
   it("carries the server, the capture code and pure-Python libraries, and nothing else", () => {
     const files = filesUnder(extension).map((file) => path.relative(extension, file));
     for (const needed of [
-      "package.json", "readme.md", "LICENSE.txt", "changelog.md", "extension/dist/extension.js", "extension/dist/graph.js",
-      "extension/launch_server.py", "extension/media/icon.png", "extension/bundled/compiler/irscope/protocol.py",
-      "extension/bundled/server/irscope_server/__main__.py", "extension/bundled/libs/pygls/__init__.py",
-      "extension/bundled/libs/typing_extensions.py", "extension/bundled/libs/exceptiongroup/__init__.py",
+      "package.json",
+      "readme.md",
+      "LICENSE.txt",
+      "changelog.md",
+      "extension/dist/extension.js",
+      "extension/dist/graph.js",
+      "extension/launch_server.py",
+      "extension/media/icon.png",
+      "extension/bundled/compiler/irscope/protocol.py",
+      "extension/bundled/server/irscope_server/__main__.py",
+      "extension/bundled/libs/pygls/__init__.py",
+      "extension/bundled/libs/typing_extensions.py",
+      "extension/bundled/libs/exceptiongroup/__init__.py",
     ]) {
       assert.ok(files.includes(needed), `${needed} is missing`);
-    } // prettier-ignore
+    }
     const native = files.filter((file) => /\.(so|pyd|dylib|dll|node)$/.test(file));
     assert.deepEqual(native, []);
-    const foreign = files.filter((file) => /^(tests|examples|benchmarks|node_modules|scripts|docs|extension\/src)\//.test(file));
+    const foreign = files.filter((file) =>
+      /^(tests|examples|benchmarks|node_modules|scripts|docs|extension\/src)\//.test(file),
+    );
     assert.deepEqual(foreign, []);
     assert.ok(!files.some((file) => file.includes("__pycache__")));
   });
@@ -76,8 +87,14 @@ describe("the packed extension", function () {
       client.notify("textDocument/didOpen", { textDocument: { uri, languageId: "python", version: 1, text: SCRIPT } });
       const { outcome, message, run } = await client.request("irscope/run", { uri, lane: "fast" });
       assert.equal(outcome, "completed", message);
-      const published = await client.until("textDocument/publishDiagnostics", ({ diagnostics }) => diagnostics.length > 0);
-      assert.deepEqual(published.diagnostics.map((/** @type {{code: string}} */ each) => each.code), ["GB0170"]);
+      const published = await client.until(
+        "textDocument/publishDiagnostics",
+        ({ diagnostics }) => diagnostics.length > 0,
+      );
+      assert.deepEqual(
+        published.diagnostics.map((/** @type {{code: string}} */ each) => each.code),
+        ["GB0170"],
+      );
       const { compiles } = await client.request("irscope/report", { run });
       assert.ok(compiles.length >= 1);
       const { nodes, dot } = await client.request("irscope/graph", {
@@ -177,5 +194,7 @@ function filesUnder(folder) {
 
 /** Names and times of what an environment holds; what it links to counts as one entry. @param {string} venv */
 function listOf(venv) {
-  return filesUnder(venv).map((file) => `${path.relative(venv, file)} ${fs.lstatSync(file).mtimeMs}`).sort();
+  return filesUnder(venv)
+    .map((file) => `${path.relative(venv, file)} ${fs.lstatSync(file).mtimeMs}`)
+    .sort();
 }

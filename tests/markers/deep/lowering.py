@@ -7,11 +7,11 @@ import torch
 def unlowered(x):
     y = x.sin()
     return broken_lowering(y) + 1
-    #^^^^^^^^^^^^^^^^^^^^^^^^^^^^ compile-error InductorError
 
 
 def broken_lowering(x):
     return torch.ops.markers.nothing(x)
+    #      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^ compile-error InductorError
 
 
 torch.library.define("markers::nothing", "(Tensor x) -> Tensor")

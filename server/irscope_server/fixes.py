@@ -1,0 +1,80 @@
+"""Quick fixes: the changes that a finding carries, and a comment that ignores it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from irscope.protocol import Edit
+from lsprotocol import types
+
+from irscope_server.diagnostics import diagnostic_of, range_in
+from irscope_server.texts import to_units
+from irscope_server.views import PlacedFinding
+
+if TYPE_CHECKING:
+    from irscope_server.server import IrscopeServer
+
+
+def actions_at(server: IrscopeServer, path: str, params: types.CodeActionParams) -> list[types.CodeAction]:
+    """The fixes of the findings in a range, the best of each first, then what ignores them."""
+    only = params.context.only
+    if only is not None and not any("quickfix".startswith(kind) for kind in only):
+        return []
+    lines = server.texts.lines(path)
+    found = [one for one in server.views.findings(path) if _touches(one, params.range)]
+    fixes = [action for one in found for action in _fixes(server, path, params.text_document.uri, one, lines)]
+    return [*fixes, *(_ignore(server, params.text_document.uri, one, lines) for one in found)]
+
+
+def _touches(placed: PlacedFinding, range: types.Range) -> bool:
+    return placed.line <= range.end.line and range.start.line <= placed.end_line
+
+
+def _fixes(
+    server: IrscopeServer, path: str, uri: str, placed: PlacedFinding, lines: Sequence[str]
+) -> Iterator[types.CodeAction]:
+    """A fix is offered only while every line that it changes is as it was when the finding was made."""
+    for number, fix in enumerate(placed.finding.fixes):
+        edits = [_edit(server, placed, edit, lines) for edit in fix.edits]
+        whole = [edit for edit in edits if edit is not None]
+        if len(whole) < len(edits):
+            continue
+        yield types.CodeAction(
+            title=f"{fix.title} ({placed.finding.code})",
+            kind=types.CodeActionKind.QuickFix,
+            diagnostics=[diagnostic_of(server, placed, lines)],
+            is_preferred=number == 0 and not fix.caveat,
+            edit=_workspace_edit(uri, whole),
+        )
+
+
+def _edit(server: IrscopeServer, placed: PlacedFinding, edit: Edit, lines: Sequence[str]) -> types.TextEdit | None:
+    line_map = server.views.line_map(placed.source, lines)
+    old = range_in(placed.source if placed.source is not None else lines, edit.range, server.encoding)
+    start, end = line_map.exact(old.start.line), line_map.exact(old.end.line)
+    if start is None or end is None or end - start != old.end.line - old.start.line:
+        return None
+    where = types.Range(types.Position(start, old.start.character), types.Position(end, old.end.character))
+    return types.TextEdit(where if edit.range.start != edit.range.end else _point(where), edit.text)
+
+
+def _point(range: types.Range) -> types.Range:
+    return types.Range(range.start, range.start)
+
+
+def _ignore(server: IrscopeServer, uri: str, placed: PlacedFinding, lines: Sequence[str]) -> types.CodeAction:
+    """Adds ``# irscope: ignore[CODE]`` to the end of the line."""
+    text = lines[placed.line].rstrip() if placed.line < len(lines) else ""
+    at = types.Position(placed.line, to_units(text, len(text), server.encoding))
+    comment = f"  # irscope: ignore[{placed.finding.code}]"
+    return types.CodeAction(
+        title=f"Ignore {placed.finding.code} on this line",
+        kind=types.CodeActionKind.QuickFix,
+        diagnostics=[diagnostic_of(server, placed, lines)],
+        edit=_workspace_edit(uri, [types.TextEdit(types.Range(at, at), comment)]),
+    )
+
+
+def _workspace_edit(uri: str, edits: list[types.TextEdit]) -> types.WorkspaceEdit:
+    return types.WorkspaceEdit(changes={uri: list(edits)})

@@ -1,0 +1,166 @@
+"""`irscope list` and `irscope show` on a store that was filled by hand, and the arguments of the command."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from facts import a_compile, a_finding, a_kernel, an_outcome
+from irscope.cli.main import main
+from irscope.graphs import GraphNode
+from irscope.guards import GuardList
+from irscope.lines import LineTrail
+from irscope.protocol import Compile, Lane, Origin, Report, RunSummary, StageRef, from_json
+from irscope.store import Store
+
+GRAPH = (Path(__file__).parent / "graphs" / "inference.txt").read_text()
+MODEL = "/home/me/model.py"
+GUARDS = """\
+TREE_GUARD_MANAGER:
++- RootGuardManager
+| +- GuardManager: source=L['x'], accessed_by=FrameLocalsGuardAccessor(key='x', framelocals_idx=0)
+| | +- TENSOR_MATCH: check_tensor(L['x'], Tensor, size=[4, 8])  # h = torch.relu(x @ weight)  # me/model.py:9 in loss
+
+Guard latency = 94.24 us
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Filled:
+    path: str
+    run: str
+
+
+@pytest.fixture
+def filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Filled:
+    """One run with two compiles, as a deep run leaves it."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    path = str(tmp_path / "runs.db")
+    with Store(path) as store:
+        run = store.create_run(MODEL, [], Lane.DEEP, "digest")
+        store.set_torch(run, "2.13.0+cpu")
+        for id in ("0/0", "0/1"):
+            store.put_compile(run, a_compile(id=id))
+            texts = {"inference-graph": GRAPH, "guards": GUARDS, "output-code": f"# of {id}\n"}
+            for position, (name, text) in enumerate(texts.items()):
+                store.put_stage(run, id, StageRef(f"{id}/{name}", name, "python", 0), text, position)
+        kernel = a_kernel(origins=(Origin(MODEL, 15),))
+        store.put_stage(run, "0/0", StageRef(kernel.stage, "kernel", "cpp", 0), "void kernel() {}\n", 9)
+        store.put_kernel(run, kernel)
+        store.put_finding(run, a_finding())
+        store.set_outcome(run, an_outcome())
+    return Filled(path, run)
+
+
+Shown = Any
+
+
+@pytest.fixture
+def show(filled: Filled, capsys: pytest.CaptureFixture[str]) -> Shown:
+    def run(*args: str, command: str = "show") -> str:
+        assert main([command, "--store", filled.path, *args]) == 0
+        captured = capsys.readouterr()
+        assert captured.err == ""
+        return captured.out
+
+    return run
+
+
+def test_list(show: Shown, filled: Filled) -> None:
+    head, row = show(command="list").splitlines()
+    assert head.split() == ["run", "started", "lane", "script", "outcome", "findings", "compiles", "kernels", "time"]
+    assert row.startswith(filled.run)
+    assert row.split()[-8:] == ["deep", MODEL, "script-error", "1", "2", "1", "2.5", "s"]
+    (summary,) = json.loads(show("--json", command="list"))
+    assert from_json(RunSummary, summary).run == filled.run
+
+
+def test_show_a_run(show: Shown, filled: Filled) -> None:
+    text = show()
+    assert text == show(filled.run[:-1])
+    assert "graph-break GB0059 ×2" in text
+    assert "0/0      forward" in text
+    report = from_json(Report, json.loads(show("--json")))
+    assert (report.run, len(report.compiles), len(report.kernels)) == (filled.run, 2, 1)
+
+
+def test_show_a_compile(show: Shown) -> None:
+    lines = show("--compile", "0/1").splitlines()
+    assert lines[0] == f"0/1  forward  {MODEL}:4  graph-break"
+    assert [line.split()[0] for line in lines[2:]] == ["0/1/inference-graph", "0/1/guards", "0/1/output-code"]
+    assert from_json(Compile, json.loads(show("--compile", "0/1", "--json"))).id == "0/1"
+
+
+def test_show_a_stage(show: Shown) -> None:
+    assert show("--stage", "0/0/inference-graph") == GRAPH
+    assert show("--stage", "output-code", "--compile", "0/1") == "# of 0/1\n"
+    assert show("--stage", "inference-graph") == GRAPH  # the same in both compiles: once
+    assert show("--stage", "output-code") == "=== 0/0/output-code\n# of 0/0\n=== 0/1/output-code\n# of 0/1\n"
+    data = json.loads(show("--stage", "output-code", "--json"))
+    assert [(stage["id"], stage["text"]) for stage in data] == [
+        ("0/0/output-code", "# of 0/0\n"),
+        ("0/1/output-code", "# of 0/1\n"),
+    ]
+
+
+def test_show_a_kernel(show: Shown) -> None:
+    assert show("--kernel", "cpp_fused_relu_0") == "void kernel() {}\n"
+
+
+def test_show_a_line(show: Shown, filled: Filled) -> None:
+    text = show("--line", f"{MODEL}:15")
+    assert text == show("--line", "model.py:15")
+    assert "0/0/inference-graph\n    sin = torch.ops.aten.sin.default  f32[5][1]cpu\n" in text
+    assert "kernel cpp_fused_relu_0  cpp, 0/0/kernel/cpp_fused_relu_0" in text
+    assert "Nothing in this run came from this line." in show("--line", f"{MODEL}:1")
+    data = json.loads(show("--line", "model.py:15", "--json"))
+    assert (data["file"], data["line"]) == (MODEL, 15)
+    trail = from_json(LineTrail, data)
+    assert [step.stage for step in trail.steps] == ["0/0/inference-graph", "0/1/inference-graph"]
+    assert [node.name for node in trail.steps[0].nodes] == ["sin", "add"]
+    assert isinstance(trail.steps[0].nodes[0], GraphNode)
+
+
+def test_show_the_guards(show: Shown) -> None:
+    assert "TENSOR_MATCH" in show("--guards", "--compile", "0/0")
+    first, _ = json.loads(show("--guards", "--json"))
+    guards = from_json(GuardList, first)
+    assert (guards.compile, guards.latency, [guard.source for guard in guards.guards]) == ("0/0", 94.24, ["x"])
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--compile", "9/9"], "has no compile 9/9. It has: 0/0, 0/1."),
+        (["--stage", "ptx"], "There is no stage ptx in run"),
+        (["--stage", "ptx"], "It has: inference-graph, guards, output-code, kernel."),
+        (["--kernel", "nothing"], "There is no kernel nothing in run"),
+        (["--line", "model.py"], "--line wants FILE:LINE, as in model.py:42, not 'model.py'."),
+        (["--line", ":3"], "--line wants FILE:LINE"),
+        (["no-such-run"], "No run is called no-such-run."),
+    ],
+)
+def test_what_is_not_there(args: list[str], message: str, filled: Filled, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "--store", filled.path, *args]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert message in captured.err
+
+
+def test_help_tells_the_exit_codes_and_gives_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["--help"])
+    assert stop.value.code == 0
+    text = capsys.readouterr().out
+    for words in (
+        "irscope run train.py -- --steps 10",
+        "exit codes:",
+        "  0  captured",
+        "  2  wrong usage",
+        "  3  the environment",
+    ):
+        assert words in text

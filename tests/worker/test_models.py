@@ -1,0 +1,220 @@
+"""Sixteen architectures of `transformers`: the breaks and recompilations found are those of PyTorch's own trace.
+
+Each script runs twice: under irscope, and as plain Python with ``TORCH_TRACE``, whose files are read here by a few
+lines of their own.  The models are tiny and have random weights; each is called in eval and in train mode, with two
+sizes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sysconfig
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from irscope.protocol import Finding, OutcomeKind
+from support import run_captured, run_plain
+
+transformers = pytest.importorskip("transformers")
+
+Place = tuple[str, int]
+
+START = """\
+import torch
+import transformers as T
+
+torch.manual_seed(0)
+TEXT = dict(vocab_size=99, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
+
+
+def ids(batch, length):
+    return torch.randint(3, 99, (batch, length))
+
+
+def in_both_modes(model, *calls):
+    torch.manual_seed(0)
+    compiled = torch.compile(model, backend="eager")
+    for mode in (model.eval, model.train):
+        mode()
+        for inputs in calls:
+            compiled(**inputs)
+
+"""
+RESET = "\ntorch._dynamo.reset()\n"  # else the limit of recompilations is reached by what the models share
+MODELS = {
+    "bert": """
+in_both_modes(T.BertModel(T.BertConfig(**TEXT)), dict(input_ids=ids(2, 8)), dict(input_ids=ids(3, 6)))
+""",
+    "roberta": """
+in_both_modes(T.RobertaModel(T.RobertaConfig(**TEXT)), dict(input_ids=ids(2, 8)), dict(input_ids=ids(2, 6)))
+""",
+    "distilbert": """
+distilbert = T.DistilBertModel(T.DistilBertConfig(vocab_size=99, dim=16, n_layers=1, n_heads=2, hidden_dim=16))
+in_both_modes(distilbert, dict(input_ids=ids(2, 8)), dict(input_ids=ids(2, 6)))
+""",
+    "electra": """
+electra = T.ElectraModel(T.ElectraConfig(**TEXT, embedding_size=8))
+in_both_modes(electra, dict(input_ids=ids(2, 8)), dict(input_ids=ids(2, 6)))
+""",
+    "deberta": """
+deberta = T.DebertaV2Model(T.DebertaV2Config(**TEXT, relative_attention=True, pos_att_type=["p2c", "c2p"]))
+in_both_modes(deberta, dict(input_ids=ids(2, 8)), dict(input_ids=ids(2, 6)))
+""",
+    "gpt2": """
+gpt2 = T.GPT2LMHeadModel(T.GPT2Config(vocab_size=99, n_embd=16, n_layer=1, n_head=2))
+in_both_modes(gpt2, *(dict(input_ids=tokens, labels=tokens) for tokens in (ids(2, 8), ids(2, 6))))
+""",
+    "llama": """
+llama = T.LlamaForCausalLM(T.LlamaConfig(**TEXT, num_key_value_heads=1))
+in_both_modes(llama, dict(input_ids=ids(2, 8)), dict(input_ids=ids(2, 6), logits_to_keep=1))
+""",
+    "mistral": """
+mistral = T.MistralModel(T.MistralConfig(**TEXT, num_key_value_heads=1, sliding_window=4))
+in_both_modes(mistral, dict(input_ids=ids(2, 8)), dict(input_ids=ids(2, 6)))
+""",
+    "qwen2": """
+qwen2 = T.Qwen2ForCausalLM(T.Qwen2Config(**TEXT, num_key_value_heads=1))
+
+
+@torch.compile(backend="eager")
+def score(tokens, mask):
+    logits = qwen2(input_ids=tokens, attention_mask=mask).logits
+    best = logits.amax().item()
+    return torch.log_softmax(logits - best, -1)
+
+
+for mode in (qwen2.eval, qwen2.train):
+    mode()
+    for length in (8, 6):
+        score(ids(2, length), torch.ones(2, length, dtype=torch.long))
+""",
+    "mixtral": """
+mixtral = T.MixtralModel(T.MixtralConfig(**TEXT, num_key_value_heads=1, num_local_experts=2))
+in_both_modes(mixtral, dict(input_ids=ids(2, 8)), dict(input_ids=ids(2, 6)))
+""",
+    "mamba": """
+mamba = T.MambaModel(T.MambaConfig(vocab_size=99, hidden_size=16, state_size=4, num_hidden_layers=1))
+in_both_modes(mamba, dict(input_ids=ids(2, 8)), dict(input_ids=ids(2, 6)))
+""",
+    "t5": """
+t5 = T.T5Model(T.T5Config(vocab_size=99, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2))
+in_both_modes(t5, *(dict(input_ids=ids(2, n), decoder_input_ids=ids(2, 4)) for n in (8, 6)))
+""",
+    "bart": """
+bart = T.BartModel(T.BartConfig(vocab_size=99, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16, encoder_layerdrop=0.5))
+in_both_modes(bart, dict(input_ids=ids(2, 8)), dict(input_ids=ids(2, 6)))
+""",
+    "vit": """
+vit = T.ViTModel(T.ViTConfig(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, image_size=8, patch_size=4))
+in_both_modes(vit, dict(pixel_values=torch.ones(2, 3, 8, 8)), dict(pixel_values=torch.ones(3, 3, 8, 8)))
+""",
+    "clip": """
+part = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
+clip = T.CLIPModel(T.CLIPConfig(text_config=dict(part, vocab_size=99, eos_token_id=2), vision_config=dict(part, image_size=8, patch_size=4), projection_dim=8))
+in_both_modes(clip, *(dict(input_ids=ids(2, n), pixel_values=torch.ones(2, 3, 8, 8)) for n in (8, 6)))
+""",
+    "whisper": """
+whisper = T.WhisperModel(T.WhisperConfig(vocab_size=99, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16, num_mel_bins=8, max_source_positions=8, decoder_start_token_id=1, pad_token_id=0, bos_token_id=1, eos_token_id=2))
+in_both_modes(whisper, *(dict(input_features=torch.ones(2, 8, 16), decoder_input_ids=ids(2, n)) for n in (4, 6)))
+""",
+}
+GROUPS = (
+    ("bert", "roberta", "distilbert", "electra"),
+    ("deberta", "gpt2", "llama", "mistral"),
+    ("qwen2", "mixtral", "mamba", "t5"),
+    ("bart", "vit", "clip", "whisper"),
+)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the trace files of a run say: the breaks by place and id, and how often each compile was a recompilation."""
+
+    breaks: set[tuple[str, int, str]]
+    recompilations: Counter[str]
+
+
+@pytest.mark.parametrize("names", GROUPS, ids="-".join)
+def test_models(names: tuple[str, ...], tmp_path: Path) -> None:
+    script = tmp_path / "models.py"
+    script.write_text(START + RESET.join(MODELS[name] for name in names), encoding="utf-8")
+    env = {**os.environ, "TORCH_TRACE": str(tmp_path / "trace"), "PYTHONWARNINGS": "ignore"}
+    plain = run_plain(script, env=env)
+    assert plain.returncode == 0, plain.stderr[-3000:]
+    told = told_by_files(tmp_path / "trace")
+
+    ran = run_captured(script, tmp_path / "runs.db", "fast")
+    assert ran.report.outcome.kind is OutcomeKind.COMPLETED, ran.stderr[-3000:]
+    assert ran.report.capture_gaps == ()
+    breaks = ran.findings("graph-break")
+    assert {(*place, finding.code) for finding in breaks for place in blamed(finding)} == told.breaks
+    assert all(finding.file == str(script) for finding in breaks)  # the user's line, wherever the cause lies
+    recompilations = ran.findings("recompilation")
+    again = Counter(compile.partition("#")[0] for finding in recompilations for compile in finding.compiles)
+    assert again == told.recompilations
+    assert sum(finding.count for finding in recompilations) == told.recompilations.total()
+    assert told.recompilations, "these models are known to recompile"
+
+
+def blamed(finding: Finding) -> list[Place]:
+    """The library's lines that are at fault, if some are, else the user's."""
+    at_fault = [place for place in finding.related if place.message.startswith("the cause lies here")]
+    return [(place.file, place.range.start.line) for place in at_fault or [finding]]
+
+
+# --- the trace files, read without irscope ----------------------------------------------------------------------------
+
+_FRAME = re.compile(r'^ *File "(?P<file>[^"]+)", line (?P<line>\d+), in ', re.MULTILINE)
+_ID = re.compile(r"/gb/(?P<id>gb\d+)\.html")
+_NOT_AT_FAULT = (os.path.dirname(torch.__file__), sysconfig.get_paths()["stdlib"] + os.sep)
+
+
+def told_by_files(folder: Path) -> Told:
+    breaks: set[tuple[str, int, str]] = set()
+    recompilations: Counter[str] = Counter()
+    pending = ""  # the limit of recompilations stops some that were announced
+    for file in folder.iterdir():
+        for facts, payload in records_of(file.read_text(encoding="utf-8")):
+            compile = f"{facts.get('frame_id')}/{facts.get('frame_compile_id')}"
+            name = (facts.get("artifact") or {}).get("name")
+            if name == "recompile_reasons":
+                pending = compile
+            elif "dynamo_start" in facts and pending == compile:
+                recompilations[compile] += 1
+                pending = ""
+            elif name == "dynamo_graph_break_reason" and (found := _ID.search(payload)):
+                breaks.add((*place_of(payload), found["id"].upper()))
+    return Told(breaks, recompilations)
+
+
+def records_of(text: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """A line of facts each, behind a prefix of the logger; the lines of the payload begin with a tab."""
+    facts: dict[str, Any] | None = None
+    payload: list[str] = []
+    for line in text.split("\n"):
+        if line.startswith("\t"):
+            payload.append(line[1:])
+        elif (begin := line.find("] {")) > 0:
+            if facts is not None:
+                yield facts, "\n".join(payload)
+            facts, payload = json.loads(line[begin + 2 :]), []
+    if facts is not None:
+        yield facts, "\n".join(payload)
+
+
+def place_of(payload: str) -> Place:
+    """The innermost line of the printed traceback that is neither torch's nor the standard library's."""
+    _, _, stack = payload.partition("User code traceback:")
+    frames = [(match["file"], int(match["line"])) for match in _FRAME.finditer(stack)]
+    return next(place for place in reversed(frames) if not at_home_in_python(place[0]))
+
+
+def at_home_in_python(file: str) -> bool:
+    return file.startswith(_NOT_AT_FAULT) and not file.startswith(os.path.dirname(transformers.__file__))
