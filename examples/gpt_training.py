@@ -44,7 +44,7 @@ class Block(nn.Module):
 
 
 class GPT(nn.Module):
-    def __init__(self, vocabulary: int = 64, width: int = 32, heads: int = 4, layers: int = 2, length: int = 64) -> None:
+    def __init__(self, vocabulary: int = 64, width: int = 32, heads: int = 4, layers: int = 2, length: int = 64):
         super().__init__()
         self.tokens = nn.Embedding(vocabulary, width)
         self.positions = nn.Embedding(length, width)

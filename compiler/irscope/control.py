@@ -23,7 +23,10 @@ from irscope.source import line_text, read_source
 UNUSED = "unused-ignore"
 _COMMENT = re.compile(r"#\s*irscope:\s*ignore(?:\[(?P<codes>[^\]]*)\])?")
 # Codes that only a deep run can give; in the fast lane a comment for one of them cannot be judged.
-_DEEP_KINDS = ("fallback", "cudagraph", "fx-graph-cache", "aotautograd-cache", "performance", "missed-fusion")
+_DEEP_KINDS = (
+    "fallback", "cudagraph", "cache-miss", "fx-graph-cache", "aotautograd-cache", "performance", "missed-fusion",
+    "compile-error", "BackendCompilerFailed", "InductorError", "no-cpp-compiler",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from irscope.findings.guardtext import parse_failed_guard, readable
+from irscope.findings.guardtext import parse_failed_guard, readable, without_type
 from irscope.findings.slow_guards import latency_microseconds
 from irscope.protocol import Compile, Origin
 
 _GUARD = re.compile(r"^[| ]*\+- (?P<kind>[A-Z][A-Z_0-9]+): (?P<rest>.+)$")
-_SITE = re.compile(r"\s+# (?P<code>.*?)\s+# (?P<file>\S+?):(?P<line>\d+) in (?P<function>.+?)\s*$")
+_SITE = re.compile(r"\s+# (?:(?P<code>.*?)\s+# )?(?P<file>\S+?):(?P<line>\d+) in (?P<function>.+?)\s*$")
 _ACCESS = re.compile(r"[LG]\['[^']+'\](?:\.[A-Za-z_]\w*|\[[^\]]+\])*")
 
 
@@ -79,7 +79,7 @@ def guards_of(compile: Compile, text: str, compiles: Sequence[Compile]) -> Guard
         source = readable(access[0]) if access else ""
         origin = Origin(_full_path(site["file"], files), int(site["line"])) if site else None
         failed = sum(_is(failure.text, failure.source, match["kind"], check, source) for failure in failures)
-        guards.append(Guard(match["kind"], check.strip(), source, origin, site["code"] if site else "", failed))
+        guards.append(Guard(match["kind"], check.strip(), source, origin, (site["code"] or "") if site else "", failed))
     return GuardList(compile.id, latency_microseconds(text), tuple(guards))
 
 
@@ -93,7 +93,8 @@ def _same_round(one: str, other: str) -> bool:
 
 
 def _is(failure: str, failed_source: str, kind: str, check: str, source: str) -> bool:
-    if failure == check.strip() or readable(check).strip() == readable(failure):
+    check = without_type(check.strip())
+    if failure == check or readable(check) == readable(failure):
         return True
     if kind == "TENSOR_MATCH":
         return failure.startswith("tensor '") and failed_source == source

@@ -15,8 +15,8 @@ It speaks the Language Server Protocol on standard input and output; an editor s
   --version  show the version and exit
   --stdio    what it does anyway; accepted because clients pass it
 
-Settings come from the client (section "irscope"): python, storePath, run.onSave, run.budgetSeconds, run.args,
-run.cwd, run.env. How to set up an editor: docs/other-editors.md.
+Settings come from the client (section "irscope"): python, storePath, run.onSave, run.budgetSeconds,
+run.deepBudgetSeconds, run.args, run.cwd, run.env, severity, baseline, worker.enabled, worker.idleMinutes. How to set up an editor: docs/other-editors.md.
 """
 
 

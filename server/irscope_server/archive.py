@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
-from irscope.protocol import Lane, OutcomeKind, Report, RunSummary
+from irscope.guards import GuardList, guards_of
+from irscope.protocol import Compile, Lane, OutcomeKind, Report, RunSummary
 from irscope.store import Store
 
 T = TypeVar("T")
 
 _RAN = frozenset({OutcomeKind.COMPLETED, OutcomeKind.SCRIPT_ERROR, OutcomeKind.BUDGET})
 """Outcomes of runs that say something about the script and would say it again."""
+
+_MOST_GUARDS = 30_000
+"""Kept in memory, at half a kilobyte each."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ class Archive:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="irscope-store")
         self._store: Store | None = None
         self._reports: OrderedDict[str, Report] = OrderedDict()
+        self._guards: OrderedDict[tuple[str, str], GuardList | None] = OrderedDict()
 
     async def ask(self, question: Callable[[Store], T]) -> T:
         """Calls a function with the open store, in the store's thread.  Raises what it raises, and StoreError."""
@@ -80,6 +85,35 @@ class Archive:
             return None
 
         return await self.ask(find)
+
+    async def guards(self, report: Report, compiles: Sequence[Compile]) -> list[GuardList]:
+        """The guards of compiles of a run that has ended, for those that have some; a number of them is kept.
+
+        A compile of a big model has a megabyte of them, so they are read in the store's thread.
+        """
+
+        def read(compile: Compile) -> Callable[[Store], GuardList | None]:
+            def answer(store: Store) -> GuardList | None:
+                stage = next((stage for stage in compile.stages if stage.name == "guards"), None)
+                try:
+                    text = store.stage_text(report.run, stage.id) if stage else ""
+                except LookupError:  # the run is not in the store any more
+                    text = ""
+                return guards_of(compile, text, report.compiles) if text else None
+
+            return answer
+
+        found = []
+        for compile in compiles:
+            key = (report.run, compile.id)
+            if key not in self._guards:
+                self._guards[key] = await self.ask(read(compile))
+            guards = self._guards.get(key)
+            if guards is not None:
+                found.append(guards)
+        while len(self._guards) > 1 and sum(len(g.guards) for g in self._guards.values() if g) > _MOST_GUARDS:
+            self._guards.popitem(last=False)
+        return found
 
     def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)

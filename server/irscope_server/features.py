@@ -84,9 +84,9 @@ def _code_lens(ls: IrscopeServer, params: types.CodeLensParams) -> list[types.Co
     return lenses_of(ls, path, params.text_document.uri) if path else None
 
 
-def _hover(ls: IrscopeServer, params: types.HoverParams) -> types.Hover | None:
+async def _hover(ls: IrscopeServer, params: types.HoverParams) -> types.Hover | None:
     path = ls.path_of(params.text_document.uri)
-    return hover_at(ls, path, params.position) if path else None
+    return await hover_at(ls, path, params.position) if path else None
 
 
 async def _document_diagnostic(

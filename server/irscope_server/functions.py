@@ -6,12 +6,22 @@ import ast
 import functools
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 _RESUMED = re.compile(r"^(?:torch_dynamo_)?resume_in_(?P<name>.+)_at_(?P<line>\d+)$")
 
 _IMPORTS_TORCH = re.compile(r"^[ \t]*(?:import|from)[ \t][^#\n]*\btorch\b", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter in the head of a function; its line is 1-based, columns are indices into the line."""
+
+    name: str
+    line: int
+    column: int
+    end_column: int
 
 
 @dataclass(frozen=True)
@@ -28,6 +38,19 @@ class Function:
     """Of its ``def``."""
     end_line: int
     decorated_to_compile: bool
+    arguments: ast.arguments
+
+    def parameter_at(self, line: int, column: int, lines: Sequence[str]) -> Parameter | None:
+        """The parameter at a place (1-based line, string column)."""
+        given = self.arguments
+        star = [one for one in (given.vararg, given.kwarg) if one is not None]
+        for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs, *star):
+            if argument.lineno != line:
+                continue
+            start = _column(lines[line - 1], argument.col_offset)
+            if start <= column <= start + len(argument.arg):
+                return Parameter(argument.arg, line, start, start + len(argument.arg))
+        return None
 
 
 @dataclass(frozen=True)
@@ -105,15 +128,20 @@ def _functions(node: ast.AST, prefix: str) -> Iterator[Function]:
                     _is_compile(d.func if isinstance(d, ast.Call) else d) or _is_partial(d)
                     for d in child.decorator_list
                 ),
+                child.args,
             )
             inner = f"{prefix}{child.name}."
         elif isinstance(child, ast.Lambda):
-            yield Function(
-                "<lambda>", f"{prefix}<lambda>", child.lineno, child.lineno, child.end_lineno or child.lineno, False
-            )
+            end = child.end_lineno or child.lineno
+            yield Function("<lambda>", f"{prefix}<lambda>", child.lineno, child.lineno, end, False, child.args)
         elif isinstance(child, ast.ClassDef):
             inner = f"{prefix}{child.name}."
         yield from _functions(child, inner)
+
+
+def _column(line: str, byte: int) -> int:
+    """A UTF-8 byte offset, as the syntax tree has it, as an index into the line."""
+    return byte if line.isascii() else len(line.encode("utf-8", "surrogatepass")[:byte].decode("utf-8", "ignore"))
 
 
 def _is_compile(node: ast.expr) -> bool:

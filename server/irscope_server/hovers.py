@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -11,6 +12,8 @@ from lsprotocol import types
 
 from irscope_server import words
 from irscope_server.diagnostics import lsp_range
+from irscope_server.functions import Outline, Parameter, outline_of
+from irscope_server.guard_words import argument_text, latency_text
 from irscope_server.lenses import lens_title
 from irscope_server.texts import from_units
 from irscope_server.views import PlacedFinding, PlacedFunction
@@ -20,28 +23,73 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 20
 _MOST_COMPILES = 8
+_PATIENCE = 0.04
+"""Seconds that a hover waits for guards to be read."""
+_BEING_READ = "The guards are being read; point here again."
 
 
-def hover_at(server: IrscopeServer, path: str, position: types.Position) -> types.Hover | None:
-    """The hover at a position: the findings there, then the compiles of the function whose ``def`` it is in."""
+async def hover_at(server: IrscopeServer, path: str, position: types.Position) -> types.Hover | None:
+    """The hover at a position: the findings there, the guards on the parameter there, then the compiles of the
+    function whose ``def`` it is in."""
     lines = server.texts.lines(path)
     if position.line >= len(lines):
         return None
     column = from_units(lines[position.line], position.character, server.encoding)
     here = [placed for placed in server.views.findings(path) if _covers(placed, position.line, column, lines)]
     parts = [finding_text(placed.finding, server.uri_of) for placed in here]
+    place = here[0] if here else None
+    span = (place.line, place.column, place.end_line, place.end_column) if place else None
+    outline = outline_of("\n".join(lines))
     for function in server.views.functions(path):
-        if function.first_line <= position.line <= function.line:
-            parts.append(function_text(function))
+        parameter = _parameter(function, outline, position.line + 1, column, lines)
+        on_head = function.first_line <= position.line <= function.line
+        if parameter is None and not on_head:
+            continue
+        guarded, latency = await _guards(server, function, parameter.name if parameter else "")
+        if parameter is not None:
+            parts += [guarded] if guarded else []
+            span = span or (position.line, parameter.column, position.line, parameter.end_column)
+        if on_head:
+            parts.append("\n\n".join(part for part in (function_text(function), latency) if part))
     if not parts:
         return None
-    place = here[0] if here else None
     return types.Hover(
         types.MarkupContent(types.MarkupKind.Markdown, "\n\n---\n\n".join(parts)),
-        lsp_range(lines, place.line, place.column, place.end_line, place.end_column, server.encoding)
-        if place
-        else None,
+        lsp_range(lines, *span, server.encoding) if span else None,
     )
+
+
+def _parameter(
+    function: PlacedFunction, outline: Outline | None, line: int, column: int, lines: Sequence[str]
+) -> Parameter | None:
+    """The parameter of a compiled function at a place (1-based line)."""
+    if function.elsewhere or outline is None:
+        return None
+    for known in outline.functions:
+        if known.line == function.line + 1 and known.title == function.title:
+            return known.parameter_at(line, column, lines)
+    return None
+
+
+async def _guards(server: IrscopeServer, function: PlacedFunction, parameter: str) -> tuple[str, str]:
+    """What is said of the guards on a parameter, and of the time that all guards take; of the newest compiles.
+
+    A big model has tens of thousands, so all of it happens in other threads.  What takes longer than a hover may is
+    there for the next one.
+    """
+
+    async def read() -> tuple[str, str]:
+        guards = await server.archive.guards(function.ended.report, function.compiles[-_MOST_ROWS:])
+        return await asyncio.to_thread(
+            lambda: (argument_text(parameter, guards, server.uri_of) if parameter else "", latency_text(guards))
+        )
+
+    reading = asyncio.ensure_future(read())
+    server.in_background(reading)
+    done, _ = await asyncio.wait([reading], timeout=_PATIENCE)
+    if not done:
+        return (_BEING_READ, "") if parameter else ("", _BEING_READ)
+    return ("", "") if reading.exception() is not None else reading.result()
 
 
 def _covers(placed: PlacedFinding, line: int, column: int, lines: Sequence[str]) -> bool:
@@ -61,9 +109,10 @@ def finding_text(finding: Finding, uri_of: Callable[[str], str]) -> str:
         words.markdown(finding.message),
     ]
     if finding.explanation:
-        parts += [words.markdown(line) for line in finding.explanation.split("\n") if line.strip()]
+        parts.append(words.markdown_blocks(finding.explanation))
     if finding.hints:
-        parts.append("\n".join(["What you can do:", "", *(f"- {words.markdown(hint)}" for hint in finding.hints)]))
+        hints = (words.list_item(words.markdown_blocks(hint)) for hint in finding.hints)
+        parts.append("\n".join(["What you can do:", "", *hints]))
     times = words.count(finding.count, "time")
     if finding.compiles:
         shown = ", ".join(words.code_span(name) for name in finding.compiles[:_MOST_COMPILES])
@@ -72,6 +121,8 @@ def finding_text(finding: Finding, uri_of: Callable[[str], str]) -> str:
         parts.append(f"Seen {times}, in {word} {shown}" + (f" and {more} more." if more > 0 else "."))
     elif finding.count > 1:
         parts.append(f"Seen {times}.")
+    if cost := cost_text(finding):
+        parts.append(f"It costs {cost}.")
     if finding.related:
         places = []
         for related in finding.related:
@@ -80,6 +131,13 @@ def finding_text(finding: Finding, uri_of: Callable[[str], str]) -> str:
             places.append(f"- [{name}]({uri_of(related.file)}#L{line}): {words.markdown(related.message)}")
         parts.append("\n".join(["See also:", "", *places]))
     return "\n\n".join(part for part in parts if part)
+
+
+def cost_text(finding: Finding) -> str:
+    """``2 extra graphs and 324 ms of compile time``; empty where it costs nothing that is known."""
+    graphs = words.count(finding.cost.graphs, "extra graph") if finding.cost.graphs else ""
+    time = words.seconds(finding.cost.seconds)
+    return " and ".join(part for part in (graphs, f"{time} of compile time" if time else "") if part)
 
 
 def function_text(function: PlacedFunction) -> str:

@@ -188,11 +188,9 @@ class Runs:
         spec, live = run.spec, run.live
         begun = time.monotonic()
         if run.asked_to_stop.is_set():
-            return _cancelled_before(live)
+            return _ended_without_report(live, Outcome(OutcomeKind.CANCELLED, None, "Cancelled before it began.", 0.0))
         try:
             with self._worker_for(run, tell) as more, Store(store_path) as store:
-                if run.asked_to_stop.is_set():
-                    return _cancelled_before(live)
                 execute = self._execute or _driver()
                 name, outcome = execute(
                     spec,
@@ -276,10 +274,6 @@ def with_texts(live: Live, report: Report) -> Ended:
         if file_key(file) not in texts and (text := text_on_disk(file)):
             texts[file_key(file)] = split_lines(text)
     return Ended(live.script, live.lane, live.source, report, texts)
-
-
-def _cancelled_before(live: Live) -> Ended:
-    return _ended_without_report(live, Outcome(OutcomeKind.CANCELLED, None, "Cancelled before it began.", 0.0))
 
 
 def _ended_without_report(live: Live, outcome: Outcome) -> Ended:

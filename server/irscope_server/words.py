@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 
 from irscope.protocol import StageRef
 
@@ -64,6 +65,37 @@ def markdown(text: str) -> str:
     """
     parts = _CODE.split(" ".join(text.split()))
     return "".join(code_span(part) if number % 2 else _escaped(part) for number, part in enumerate(parts))
+
+
+def markdown_blocks(text: str) -> str:
+    """As `markdown`, but with its paragraphs kept, one a line; lines that are indented by four are a block of Python.
+
+    Blank lines inside a block belong to it.
+    """
+    blocks: list[str] = []
+    code: list[str] = []
+    for line in [*text.split("\n"), "."]:
+        if line.startswith("    ") or (code and not line.strip()):
+            code.append(line.rstrip())
+            continue
+        if code:
+            blocks.append(_fenced(textwrap.dedent("\n".join(code)).strip("\n")))
+            code = []
+        if line.strip():
+            blocks.append(markdown(line))
+    return "\n\n".join(blocks[:-1])
+
+
+def _fenced(code: str) -> str:
+    longest = max((len(run) for run in re.findall("`+", code)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}python\n{code}\n{fence}"
+
+
+def list_item(text: str) -> str:
+    """Markdown of several blocks as one item of a list."""
+    first, *rest = text.split("\n")
+    return "\n".join([f"- {first}", *(f"  {line}" if line else "" for line in rest)])
 
 
 def _escaped(text: str) -> str:

@@ -57,7 +57,9 @@ async def test_a_comment_that_hides_nothing(start_editor: StartEditor, play: Pla
     uri = editor.open(script)
     await editor.until(lambda: editor.codes(uri) == ["unused-ignore"])
     (found,) = editor.diagnostics(uri)
-    assert found.tags == [types.DiagnosticTag.Unnecessary] and found.severity == types.DiagnosticSeverity.Hint
+    assert (
+        list(found.tags or ()) == [types.DiagnosticTag.Unnecessary] and found.severity == types.DiagnosticSeverity.Hint
+    )
     assert found.range.start == types.Position(5, IGNORED.split("\n")[5].index("#"))
     assert found.data["kind"] == found.data["code"] == "unused-ignore"
     editor.change(uri, SCRIPT)

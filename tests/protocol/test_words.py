@@ -70,3 +70,15 @@ def test_titles_of_stages(id: str, name: str, title: str) -> None:
 def test_titles_of_resume_functions() -> None:
     assert words.function_title("torch_dynamo_resume_in_f_at_6") == "f, after line 6"
     assert words.function_title("f") == "f"
+
+
+def test_paragraphs_and_code_of_a_hint() -> None:
+    hint = "Leave it <out>:\n    if not x:\n        print(`a`)\n\n    y = 1\nThen `it` is quiet."
+    assert words.markdown_blocks(hint) == (
+        "Leave it \\<out\\>:\n\n```python\nif not x:\n    print(`a`)\n\ny = 1\n```\n\nThen `it` is quiet."
+    )
+    assert words.list_item(words.markdown_blocks("A:\n    b")) == "- A:\n\n  ```python\n  b\n  ```"
+
+
+def test_code_cannot_end_its_fence() -> None:
+    assert words.markdown_blocks("    ```\n    # title") == "````python\n```\n# title\n````"

@@ -199,3 +199,20 @@ async def test_a_file_that_is_gone(start_editor: StartEditor, tmp_path: Path) ->
     editor = await start_editor()
     result = await editor.request("irscope/run", uri=(tmp_path / "gone.py").as_uri(), lane="fast")
     assert result.outcome == "environment-error" and "gone.py" in result.message
+
+
+@pytest.mark.worker
+async def test_the_guards_on_a_parameter_and_the_cost_of_a_break(start_editor: StartEditor, tmp_path: Path) -> None:
+    text = BREAK_AND_RECOMPILE.replace("def f(x)", "def f(x, n)").replace("x @ x", "x @ x * n").replace("f(t", "f(t", 1)
+    text = text.replace("(4, 5, 6)", "(4, 5)").replace("f(torch.randn(n, n))", "f(torch.randn(4, 4), n)")
+    editor = await start_editor()
+    path = write(tmp_path, text)
+    uri = editor.open(path)
+    await editor.until_ended()
+    hover = await editor.hover(uri, 4, 9)
+    assert f"- `n == 4` · [line 6]({uri}#L6) · **failed 1 time** · `0/0`" in hover
+    assert "Guards, and the time of one check of them all: `0/0` " in hover and "µs" in hover
+    assert "`x` is a `Tensor`: float32, size \\[4, 4\\]" in await editor.hover(uri, 4, 6)
+    broken = await editor.hover(uri, 6, 6)
+    assert "It costs 1 extra graph and " in broken or "It costs 2 extra graphs and " in broken
+    assert "```python\n  if not torch.compiler.is_compiling():\n      print" in broken

@@ -275,13 +275,11 @@ ENDLESS = BREAKS + "import time\nprint('at work', flush=True)\nwhile True:\n    
 
 
 def test_a_budget(run_script: RunScript) -> None:
-    began = time.monotonic()
-    ran = run_script(ENDLESS, budget_seconds=30.0)
+    ran = run_script("print('at work', flush=True)\nwhile True:\n    pass\n", budget_seconds=3.0)
     assert ran.report.outcome.kind is OutcomeKind.BUDGET
-    assert ran.report.outcome.message == "Stopped after 30 s, the budget of seconds; what was found until then is kept."
-    assert [finding.code for finding in ran.findings("graph-break")] == ["GB0059"]
-    assert "at work" in ran.stdout
-    assert time.monotonic() - began >= 30
+    assert ran.report.outcome.message == "Stopped after 3 s, the budget of seconds; what was found until then is kept."
+    assert ran.report.outcome.exit_code is None
+    assert ran.stdout == "at work\n"
 
 
 def test_cancel_ends_the_whole_group_and_keeps_what_was_found(tmp_path: Path) -> None:

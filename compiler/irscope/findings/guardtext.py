@@ -49,7 +49,7 @@ def parse_failed_guard(reason: str) -> FailedGuard:
     head, _, stack = body.partition("\nUser stack trace:")
     frames = tuple((match["file"], int(match["line"])) for match in _USER_FRAME.finditer(stack))
     text = re.split(r"\s{2,}# ", head, maxsplit=1)[0].strip()
-    text = _TYPE_BEHIND.sub(")", text)
+    text = without_type(text)
     if match := _TENSOR.match(text):
         return _of_tensor(text, readable(match["source"]), match["rest"], frames)
     if match := _NO_TENSOR.match(text):
@@ -68,6 +68,11 @@ def parse_failed_guard(reason: str) -> FailedGuard:
     if "torch_function_mode" in text or "TORCH_FUNCTION_MODE" in text:
         return FailedGuard(text, "", "recompile-global-state", "the stack of torch function modes changed", frames)
     return _of_value(text, frames)
+
+
+def without_type(check: str) -> str:
+    """A check of an object's identity or type without the type's name that PyTorch prints behind it."""
+    return _TYPE_BEHIND.sub(")", check)
 
 
 def _of_tensor(text: str, source: str, rest: str, frames: tuple[tuple[str, int], ...]) -> FailedGuard:

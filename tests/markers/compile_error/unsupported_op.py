@@ -1,4 +1,4 @@
-"""A custom operator without a fake implementation, a torch.cond that cannot be, a torch.export-like strictness."""
+"""A custom operator without a fake implementation, a torch.cond whose branches differ, a break in a generator."""
 import torch
 
 
@@ -15,7 +15,7 @@ def without_fake(x):
 
 
 @torch.compile
-def without_fake_and_fullgraph(x):
+def without_fake_or_fullgraph(x):
     y = x + 1
     return halve(y) * 2
     #      ^^^^^^^^ compile-error GB4315
@@ -39,7 +39,7 @@ def made(x):
     yield x + 1
 
 
-for f in (without_fake, without_fake_and_fullgraph, conditional, generator):
+for f in (without_fake, without_fake_or_fullgraph, conditional, generator):
     try:
         f(torch.ones(4))
     except Exception as error:

@@ -76,7 +76,7 @@ def asserted(x):
 @torch.compile
 def asserted_bare(x):
     assert not x.isnan().any()
-    #^^^^^^^^^^^^^^^^^^^^^^^^^ graph-break GB0170
+    #      ^^^^^^^^^^^^^^^^^^^ graph-break GB0170
     return x + 1
 
 

@@ -1,4 +1,4 @@
-"""A limit of its own over all objects of a class: each instance has its own compiles, and they add up."""
+"""All instances of a class share the limit of its method; a function that is made anew has one of its own."""
 import torch
 
 torch._dynamo.config.recompile_limit = 2
