@@ -11,6 +11,7 @@ from lsprotocol import types
 
 from irscope_server import requests, wire
 from irscope_server.archive import Archive
+from irscope_server.fixes import actions_at
 from irscope_server.hovers import hover_at
 from irscope_server.lenses import lenses_of
 from irscope_server.messages import Encoded, RequestFailed
@@ -89,6 +90,11 @@ async def _hover(ls: IrscopeServer, params: types.HoverParams) -> types.Hover | 
     return await hover_at(ls, path, params.position) if path else None
 
 
+def _code_action(ls: IrscopeServer, params: types.CodeActionParams) -> list[types.CodeAction] | None:
+    path = ls.path_of(params.text_document.uri)
+    return actions_at(ls, path, params) if path else None
+
+
 async def _document_diagnostic(
     ls: IrscopeServer, params: types.DocumentDiagnosticParams
 ) -> types.DocumentDiagnosticReport:
@@ -153,6 +159,7 @@ _FEATURES: dict[str, Any] = {
     types.TEXT_DOCUMENT_DID_SAVE: _did_save,
     types.TEXT_DOCUMENT_DID_CLOSE: _did_close,
     types.TEXT_DOCUMENT_CODE_LENS: _code_lens,
+    types.TEXT_DOCUMENT_CODE_ACTION: _code_action,
     types.TEXT_DOCUMENT_HOVER: _hover,
     types.TEXT_DOCUMENT_DIAGNOSTIC: _document_diagnostic,
     types.WORKSPACE_DIAGNOSTIC: _workspace_diagnostic,
@@ -170,6 +177,7 @@ _FEATURES: dict[str, Any] = {
 }
 
 _OPTIONS: dict[str, Any] = {
+    types.TEXT_DOCUMENT_CODE_ACTION: types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix]),
     types.TEXT_DOCUMENT_CODE_LENS: types.CodeLensOptions(resolve_provider=False),
     types.TEXT_DOCUMENT_DIAGNOSTIC: types.DiagnosticOptions(
         inter_file_dependencies=True, workspace_diagnostics=True, identifier="irscope"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from irscope.protocol import Edit
 from lsprotocol import types
 
-from irscope_server.diagnostics import diagnostic_of, range_in
+from irscope_server.diagnostics import diagnostic_of
 from irscope_server.texts import to_units
 from irscope_server.views import PlacedFinding
 
@@ -23,7 +23,7 @@ def actions_at(server: IrscopeServer, path: str, params: types.CodeActionParams)
         return []
     lines = server.texts.lines(path)
     found = [one for one in server.views.findings(path) if _touches(one, params.range)]
-    fixes = [action for one in found for action in _fixes(server, path, params.text_document.uri, one, lines)]
+    fixes = [action for one in found for action in _fixes(server, params.text_document.uri, one, lines)]
     return [*fixes, *(_ignore(server, params.text_document.uri, one, lines) for one in found)]
 
 
@@ -31,9 +31,7 @@ def _touches(placed: PlacedFinding, range: types.Range) -> bool:
     return placed.line <= range.end.line and range.start.line <= placed.end_line
 
 
-def _fixes(
-    server: IrscopeServer, path: str, uri: str, placed: PlacedFinding, lines: Sequence[str]
-) -> Iterator[types.CodeAction]:
+def _fixes(server: IrscopeServer, uri: str, placed: PlacedFinding, lines: Sequence[str]) -> Iterator[types.CodeAction]:
     """A fix is offered only while every line that it changes is as it was when the finding was made."""
     for number, fix in enumerate(placed.finding.fixes):
         edits = [_edit(server, placed, edit, lines) for edit in fix.edits]
@@ -50,17 +48,14 @@ def _fixes(
 
 
 def _edit(server: IrscopeServer, placed: PlacedFinding, edit: Edit, lines: Sequence[str]) -> types.TextEdit | None:
+    """The edit in the text as it is now; nothing where a line that it touches has changed."""
     line_map = server.views.line_map(placed.source, lines)
-    old = range_in(placed.source if placed.source is not None else lines, edit.range, server.encoding)
-    start, end = line_map.exact(old.start.line), line_map.exact(old.end.line)
-    if start is None or end is None or end - start != old.end.line - old.start.line:
+    start, end = line_map.exact(edit.range.start.line - 1), line_map.exact(edit.range.end.line - 1)
+    if start is None or end is None or end - start != edit.range.end.line - edit.range.start.line:
         return None
-    where = types.Range(types.Position(start, old.start.character), types.Position(end, old.end.character))
-    return types.TextEdit(where if edit.range.start != edit.range.end else _point(where), edit.text)
-
-
-def _point(range: types.Range) -> types.Range:
-    return types.Range(range.start, range.start)
+    first = types.Position(start, to_units(lines[start], edit.range.start.column, server.encoding))
+    last = types.Position(end, to_units(lines[end], edit.range.end.column, server.encoding))
+    return types.TextEdit(types.Range(first, last), edit.text)
 
 
 def _ignore(server: IrscopeServer, uri: str, placed: PlacedFinding, lines: Sequence[str]) -> types.CodeAction:

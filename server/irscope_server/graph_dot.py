@@ -50,7 +50,7 @@ def dot_of(graph: Graph, title: str) -> str:
         node_attr={
             "shape": "box",
             "style": "rounded",
-            "fontname": "sans-serif",
+            "fontname": "monospace",
             "fontsize": "11",
             "margin": "0.12,0.06",
         },

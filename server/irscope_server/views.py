@@ -23,6 +23,8 @@ class PlacedFinding:
     column: int
     end_line: int
     end_column: int
+    source: Sequence[str] | None = None
+    """The file's lines as they were when it was found; nothing where they are not known."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +101,10 @@ class Views:
             if not beyond or not lines:
                 return None
             last = len(lines) - 1  # a place that is not in the text: show it at the end rather than not at all
-            return PlacedFinding(found.finding, found.run, last, 0, last, len(lines[last]))
+            return PlacedFinding(found.finding, found.run, last, 0, last, len(lines[last]), found.lines)
         if end_line < line:
             end_line = line
-        return PlacedFinding(found.finding, found.run, line, start.column, end_line, end.column)
+        return PlacedFinding(found.finding, found.run, line, start.column, end_line, end.column, found.lines)
 
     def _place_functions(self, key: str, lines: Sequence[str]) -> tuple[PlacedFunction, ...]:
         for ended in self._results.runs_touching(key):

@@ -63,7 +63,9 @@ def test_comments_that_hide_it(file: Path, comment: str) -> None:
     assert shown(file, found(file, 1)) == []
 
 
-@pytest.mark.parametrize("comment", ["# irscope: ignore[GB0001]", "# irscope: ignore[gb0059]", "# irscope: ignore[no-such-code]"])
+@pytest.mark.parametrize(
+    "comment", ["# irscope: ignore[GB0001]", "# irscope: ignore[gb0059]", "# irscope: ignore[no-such-code]"]
+)
 def test_a_comment_of_another_code_hides_nothing_and_says_so(file: Path, comment: str) -> None:
     write(file, f"a  {comment}")
     assert shown(file, found(file, 1)) == [("GB0059", 1), (UNUSED, 1)]

@@ -114,7 +114,9 @@ def test_a_skip_stands_at_the_line_that_its_text_names(file: Path) -> None:
 def test_a_skip_stands_at_the_innermost_line_of_the_user(file: Path) -> None:
     frames = [(str(file), 9), (str(file), 8), (logging.__file__, 3)]
     stack = "".join(f'   File "{name}", line {line}, in f\n     code\n' for name, line in frames)
-    (found,) = cudagraph_skip.from_reason(moment(file), f"skipping cudagraphs due to mutated inputs. Found from : \n{stack}")
+    (found,) = cudagraph_skip.from_reason(
+        moment(file), f"skipping cudagraphs due to mutated inputs. Found from : \n{stack}"
+    )
     assert stands_at(found, file) == "x.add_(1)"
 
 
@@ -125,7 +127,9 @@ def test_a_skip_without_a_line_of_the_user_stands_at_the_function(file: Path) ->
 
 
 def test_a_skip_is_read_from_the_metrics_and_from_the_log(file: Path) -> None:
-    facts = {"cudagraph_skip_reason": "skipping cudagraphs due to multiple devices: device(type='cuda', index=0), device(type='cpu')"}
+    facts = {
+        "cudagraph_skip_reason": "skipping cudagraphs due to multiple devices: device(type='cuda', index=0), device(type='cpu')"
+    }
     (found,) = cudagraph_skip.detect(moment(file, "compilation_metrics", facts=facts))
     assert found.message.startswith("This runs without CUDA graphs: multiple devices: device(type='cuda'")
     assert list(cudagraph_skip.detect(moment(file, "compilation_metrics", facts={"cudagraph_skip_reason": None}))) == []
@@ -160,7 +164,9 @@ class FakeNode:
 
     def __init__(self, name: str, reads: str, file: Path, line: int, extern: bool = False) -> None:
         self.name, self.extern = name, extern
-        self.fx = type("Fx", (), {"meta": {"stack_trace": f'  File "{file}", line {line}, in f'}, "all_input_nodes": []})()
+        self.fx = type(
+            "Fx", (), {"meta": {"stack_trace": f'  File "{file}", line {line}, in f'}, "all_input_nodes": []}
+        )()
         self.read_writes = type("RW", (), {"reads": [type("Dep", (), {"name": reads})()]})()
         self.node = type("Ir", (), {"origins": [self.fx]})()
 
@@ -220,18 +226,25 @@ def test_a_hint_stands_at_the_function_and_noise_is_none(file: Path) -> None:
 
 
 def test_listening_for_hints_leaves_the_loggers_as_they_were() -> None:
-    before = [(logging.getLogger(name).level, len(logging.getLogger(name).handlers)) for name in performance_hint.LOGGERS]
+    before = [
+        (logging.getLogger(name).level, len(logging.getLogger(name).handlers)) for name in performance_hint.LOGGERS
+    ]
     detach = performance_hint.HintHandler(lambda text: None).attach()
     assert all(logging.getLogger(name).isEnabledFor(logging.INFO) for name in performance_hint.LOGGERS)
     detach()
-    after = [(logging.getLogger(name).level, len(logging.getLogger(name).handlers)) for name in performance_hint.LOGGERS]
+    after = [
+        (logging.getLogger(name).level, len(logging.getLogger(name).handlers)) for name in performance_hint.LOGGERS
+    ]
     assert after == before
 
 
 @pytest.mark.parametrize(
     ("payload", "message"),
     [
-        ('{"cache_bypass_reason": "Unsupported call_function target f.\\nMore"}', "Unsupported call_function target f."),
+        (
+            '{"cache_bypass_reason": "Unsupported call_function target f.\\nMore"}',
+            "Unsupported call_function target f.",
+        ),
         ("{}", "PyTorch gives no reason."),
         ("no json", "PyTorch gives no reason."),
     ],

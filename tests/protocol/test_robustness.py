@@ -199,7 +199,7 @@ def test_prints_in_the_server_do_not_reach_the_protocol(start_raw: Callable[...,
     chatty.write_text(
         "import os, threading\n"
         "from irscope_server import serve, hovers\n"
-        "def hover(*arguments):\n"
+        "async def hover(*arguments):\n"
         "    print('a print'); os.system('echo a child'); os.write(1, b'a write')\n"
         "    print(repr(__import__('sys').stdin.read()))\n"
         "import irscope_server.features as features\n"

@@ -12,7 +12,7 @@ from irscope.capture.hooks import Hook, Hooks, replace_attribute
 from irscope.protocol import CaptureGap, Lane, RunRequest
 from irscope.runner.messages import MessagePipe
 from irscope.runner.session import Session
-from support import Ran, run_captured, write
+from support import REPOSITORY, Ran, run_captured, run_plain, write
 
 SCRIPT = """\
 import torch
@@ -186,6 +186,54 @@ f(torch.ones(3))
         line[f.range.start.column : f.range.end.column] for f in ran.findings("graph-break") if f.range.start.line == 4
     }
     assert places == {"x.sum().item()", "(x * 2).max().item()"}
+
+
+TRANSLATORS = """\
+import logging, sys
+sys.path.insert(0, COMPILER)
+import torch
+from irscope.capture.stack import _translators
+from irscope.findings.moment import look
+from irscope.capture.trace import Record, TraceHandler
+from irscope.runner.session import _code_being_compiled
+
+def receive(record):
+    if record.event == "dynamo_graph_break_reason":
+        moment = look(record, None)
+        print(type(moment.error).__name__, moment.fullgraph)
+        for name, _, line, where in _translators(moment.error):
+            print(name, line, where.start.line, where.start.column, where.end.line, where.end.column)
+    elif record.event == "dynamo_start":
+        print(_code_being_compiled().co_name)
+
+logging.getLogger(TraceHandler.LOGGER).addHandler(TraceHandler(receive))
+
+def helper(x):
+    return (x * 2).max().item()
+
+@torch.compile(backend="eager")
+def f(x):
+    return 1 + helper(x)
+
+f(torch.ones(3))
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="instructions have no columns")
+def test_the_private_names_that_tell_where_dynamo_is(tmp_path: Path) -> None:
+    """Without them the columns come from elsewhere and the code objects from the trace, and no other test would tell:
+    local variables of torch's functions, and attributes of its translators."""
+    source = TRANSLATORS.replace("COMPILER", repr(str(REPOSITORY / "compiler")))
+    done = run_plain(write(tmp_path, source))
+    helper, call = (
+        source.split("\n").index(line) + 1 for line in ("    return (x * 2).max().item()", "    return 1 + helper(x)")
+    )
+    assert done.stdout.splitlines()[:4] == [
+        "f",
+        "Unsupported False",
+        f"f {call} {call} 15 {call} 24",
+        f"helper {helper} {helper} 11 {helper} 31",
+    ], done.stderr
 
 
 def test_hooks_are_undone_in_reverse_and_gaps_are_told() -> None:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import pytest
 from irscope.control import controlled
-from irscope.protocol import Finding, Lane, Position, Range
+from irscope.protocol import Finding, Lane
 from support import run_captured
 
 MARKERS = Path(__file__).parents[1] / "markers"
