@@ -69,7 +69,9 @@ function parse(args) {
 async function runPytest(tier, rest) {
   const report = path.join(OUT, `pytest-${tier}.xml`);
   fs.rmSync(report, { force: true });
-  const args = ["-m", "pytest", path.join("tests", tier), `--junitxml=${report}`, ...rest];
+  // Each worker test is mostly one process importing torch, so two at a time keep a small machine busy.
+  const parallel = tier === "worker" ? ["-n", "2", "--dist", "worksteal"] : [];
+  const args = ["-m", "pytest", path.join("tests", tier), `--junitxml=${report}`, ...parallel, ...rest];
   const exit = await new Promise((/** @type {(code: number) => void} */ resolve, reject) => {
     const child = spawn(VENV_PYTHON, args, { cwd: ROOT, stdio: "inherit" });
     child.on("error", reject);
