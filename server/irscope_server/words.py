@@ -32,10 +32,13 @@ _NUMBERED = re.compile(r"^(\d+)([.)])")
 
 
 def stage_title(stage: StageRef) -> str:
-    """``Forward graph``; with what sets it apart where a compile can have several: ``Kernel cpp_fused_relu_0``."""
+    """``Post-grad graph (backward)``: the stage's title, and what tells it from others of its name in one compile."""
     title = _TITLES.get(stage.name, stage.name.replace("-", " ").capitalize())
-    last = stage.id.rsplit("/", 1)[-1]
-    return title if last == stage.name else f"{title} {last}"
+    last = stage.id.rpartition("/")[2]
+    if last == stage.name:
+        return title
+    more = last.removeprefix(stage.name).strip("-").replace("-", " ") if last.startswith(stage.name) else last
+    return f"{title} ({more})" if last.startswith(stage.name) else f"{title} {more}"
 
 
 def function_title(name: str) -> str:
