@@ -170,17 +170,19 @@ def test_cancelling_ends_the_run_and_all_its_children(warm: Warm, tmp_path: Path
         """,
     )
     cancel = threading.Event()
-    seen: list[int] = []
+    printed: list[str] = []
 
-    def hear(_stream: str, text: str) -> None:
-        seen.extend(map(int, text.split()))
-        cancel.set()
+    def hear(_stream: str, text: str) -> None:  # in as many pieces as the script's stdout makes of it
+        printed.append(text)
+        if text.endswith("\n"):
+            cancel.set()
 
     with Store(str(warm.store)) as store:
         _, outcome = execute(
             RunSpec(str(script), lane=Lane.FAST), store, worker=warm.worker, on_output=hear, cancel=cancel
         )
     assert outcome.kind is OutcomeKind.CANCELLED
+    seen = [int(pid) for pid in "".join(printed).split()]
     assert len(seen) == 2 and not any(map(alive, seen))
 
 
@@ -224,6 +226,8 @@ def test_killing_the_worker_ends_its_runs_and_is_told(tmp_path: Path) -> None:
     pids: list[int] = []
 
     def hear(_stream: str, text: str) -> None:
+        if not text.strip():
+            return
         pids.append(int(text))
         os.kill(worker._process.pid, signal.SIGKILL)  # type: ignore[union-attr]
 

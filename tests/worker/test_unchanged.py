@@ -268,7 +268,8 @@ def everything():
         found["handlers", logger.name] = [type(handler).__name__ for handler in logger.handlers if "irscope" in type(handler).__module__]
         found["filters", logger.name] = list(logger.filters)
     for config in (torch._inductor.config, torch._dynamo.config, torch._functorch.config):
-        found.update({(config.__name__, key): repr(value) for key, value in config.get_config_copy().items()})
+        for key, value in config.get_config_copy().items():  # a copied set may print in another order
+            found[config.__name__, key] = repr(sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value)
     found["finders"] = [type(finder).__name__ for finder in sys.meta_path]
     found["bytecode hooks"] = len(torch._dynamo.convert_frame._bytecode_hooks)
     return found
