@@ -25,8 +25,9 @@ def _of_how_many(finding: Finding, by_id: dict[str, Compile]) -> str:
     if finding.kind != "recompilation" or not frames:
         return ""
     total = sum(_frame(name) in frames and _number(name) > 0 for name in by_id)
-    which = ", ".join(str(_number(name)) for name in finding.compiles)
-    return f"\nRecompilation {which} of {total} of this function in this run."
+    if len(finding.compiles) == 1:
+        return f"\nRecompilation {_number(finding.compiles[0])} of {total} of this function in this run."
+    return f"\n{len(finding.compiles)} of {total} recompilations of this function in this run."
 
 
 def _frame(compile: str) -> tuple[str, str]:

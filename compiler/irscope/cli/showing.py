@@ -126,7 +126,8 @@ def _print_stages(store: Store, report: Report, stages: list[StageRef], options:
     for text, ids in distinct.items():
         if len(distinct) > 1:
             print(paint(f"=== {', '.join(ids)}", "bold"))
-        sys.stdout.write(text)
+        # As it is into a file or a pipe; on a terminal nothing that a script wrote may steer it.
+        sys.stdout.write("\n".join(map(printable, text.split("\n"))) if sys.stdout.isatty() else text)
     return 0
 
 
