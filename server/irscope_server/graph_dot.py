@@ -50,7 +50,6 @@ def dot_of(graph: Graph, title: str) -> str:
         node_attr={
             "shape": "box",
             "style": "rounded",
-            "fontname": "monospace",
             "fontsize": "11",
             "margin": "0.12,0.06",
         },

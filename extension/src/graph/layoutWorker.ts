@@ -17,7 +17,7 @@ const LARGE = 600;
  * (graph.css), which is monospaced, so it is measured as one: otherwise it would run out of its boxes.
  */
 const MEASURED_FONT = "Courier";
-const FONT = /\bfontname="?[\w -]+"?/g;
+const FONT = /\bfontname=(?:"[^"]*"|\w+)/g;
 
 const post = self as unknown as { postMessage(result: LayoutResult): void };
 
