@@ -23,6 +23,8 @@ def f(x):
     return x.sin() * 2 + 1
 
 """
+# Where plain Python itself may hang with generated code: OpenMP after a fork, a first C++ compile while threads end.
+EAGER = COMPILED.replace("@torch.compile", '@torch.compile(backend="eager")')
 
 # name → script; each runs in the fast lane, and in those that compile nothing both lanes are the same
 SCRIPTS = {
@@ -79,7 +81,7 @@ SCRIPTS = {
             raise ValueError("seen")
         g()
     """,
-    "threads_that_outlive_main": COMPILED
+    "threads_that_outlive_main": EAGER
     + """\
 import threading, time
 main_is_done = threading.Event()
@@ -113,7 +115,7 @@ main_is_done.set()
     "warns_at_module_level": "import warnings\nwarnings.warn('one')\n",
     "imports_its_neighbour": "import neighbour\nprint(neighbour.VALUE, neighbour.__file__)",
     "pickles_its_own_class": "import pickle\nclass C:\n    x = 3\nprint(pickle.loads(pickle.dumps(C())).x, C.__module__)",
-    "forks": COMPILED
+    "forks": EAGER
     + """\
 import os, sys
 f(torch.ones(3))
