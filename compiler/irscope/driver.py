@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from irscope.protocol import (
+    Budget,
     GapSeen,
     Lane,
     Message,
@@ -60,8 +61,8 @@ class RunSpec:
         The script's working folder; nothing: the caller's, as with ``python script.py``.
     env
         Variables on top of this process's environment.
-    budget_seconds
-        After that many seconds it is stopped; nothing: no limit.
+    budget
+        Limits at which it is stopped.
     overlays
         Text that stands in for files, by absolute path.
     """
@@ -72,7 +73,7 @@ class RunSpec:
     python: str = sys.executable
     cwd: str | None = None
     env: Mapping[str, str] | None = None
-    budget_seconds: float | None = None
+    budget: Budget = Budget()
     overlays: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -130,12 +131,12 @@ def execute(
         digest = digest_of(source)
         try:
             forked = launch.in_worker(worker) if worker is not None and digest not in worker.unfit else None
-            ended = watch.over(forked or launch.fresh(), spec.budget_seconds, cancel, started)
+            ended = watch.over(forked or launch.fresh(), spec.budget.seconds, cancel, started)
             if ended is None and worker is not None:
                 worker.unfit[digest] = watch.unfit
                 store.forget_findings(run)
                 watch = _Watch(request, python, store, on_message, on_output)
-                ended = watch.over(launch.fresh(), spec.budget_seconds, cancel, started)
+                ended = watch.over(launch.fresh(), spec.budget.seconds, cancel, started)
         except _CannotStartError as error:
             ended = Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, str(error), 0.0)
         assert ended is not None

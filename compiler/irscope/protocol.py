@@ -34,6 +34,26 @@ class Lane(str, enum.Enum):
     """The pipeline that the script asked for: every stage down to the kernels."""
 
 
+class EntryKind(str, enum.Enum):
+    """What stands at the beginning of a run."""
+
+    SCRIPT = "script"
+    """A file, as ``python script.py``."""
+    MODULE = "module"
+    """A module or package by its dotted name, as ``python -m package``."""
+    PYTEST = "pytest"
+    """A pytest node id, as ``python -m pytest tests/test_model.py::test_forward``."""
+
+
+class Limit(str, enum.Enum):
+    """A limit of a run that can be reached; the outcome names it."""
+
+    SECONDS = "seconds"
+    MEMORY = "memory"
+    OUTPUT = "output"
+    STEADY_STATE = "steady-state"
+
+
 class OutcomeKind(str, enum.Enum):
     """How a run ended."""
 
@@ -213,6 +233,8 @@ class Outcome:
     """What the script's process ended with; nothing where it never started or a signal ended it."""
     message: str
     seconds: float
+    limit: Limit | None = None
+    """Which limit it was, of a run that irscope stopped for one."""
 
 
 @dataclass(frozen=True)
@@ -251,6 +273,28 @@ class RunSummary:
 
 
 @dataclass(frozen=True)
+class Budget:
+    """The limits of a run; nothing: no limit.
+
+    Parameters
+    ----------
+    seconds
+        From its start on the clock.
+    memory
+        Bytes of memory that its processes hold together.
+    output
+        Bytes that it prints.
+    steady_calls
+        Steady state: calls of compiled code since the last compile or finding.
+    """
+
+    seconds: float | None = None
+    memory: int | None = None
+    output: int | None = None
+    steady_calls: int | None = None
+
+
+@dataclass(frozen=True)
 class RunRequest:
     """What is asked of a run's process, as the one JSON argument that it gets."""
 
@@ -264,6 +308,11 @@ class RunRequest:
     """The script as it was typed, which is what it sees as ``sys.argv[0]``; empty: the absolute path."""
     overlays: dict[str, str] = field(default_factory=dict)
     """Text to be used in place of what is on disk, by absolute path: the editor's unsaved buffers."""
+    entry: EntryKind = EntryKind.SCRIPT
+    target: str = ""
+    """The dotted name or the node id, for an entry that is no script."""
+    steady_calls: int | None = None
+    """As in `Budget`."""
 
 
 # --- messages from a run ----------------------------------------------------------------------------------------------

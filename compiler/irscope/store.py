@@ -20,6 +20,7 @@ import sys
 import time
 import zlib
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from irscope.costs import with_costs
 from irscope.protocol import (
@@ -37,7 +38,7 @@ from irscope.protocol import (
     to_json,
 )
 
-_VERSION = 1
+_VERSION = 2
 
 _TABLES = """
 CREATE TABLE runs (
@@ -46,8 +47,8 @@ CREATE TABLE runs (
 CREATE TABLE texts (digest BLOB PRIMARY KEY, data BLOB NOT NULL, bytes INTEGER NOT NULL);
 CREATE TABLE compiles (run TEXT NOT NULL, id TEXT NOT NULL, position INTEGER NOT NULL, facts TEXT NOT NULL,
   PRIMARY KEY (run, id));
-CREATE TABLE stages (run TEXT NOT NULL, id TEXT NOT NULL, compile TEXT NOT NULL, position INTEGER NOT NULL,
-  name TEXT NOT NULL, language TEXT NOT NULL, bytes INTEGER NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (run, id));
+CREATE TABLE stages (run TEXT NOT NULL, id TEXT NOT NULL, compile TEXT NOT NULL, position REAL NOT NULL,
+  name TEXT NOT NULL, language TEXT NOT NULL, bytes INTEGER NOT NULL, digest BLOB NOT NULL, data BLOB, PRIMARY KEY (run, id));
 CREATE TABLE kernels (run TEXT NOT NULL, stage TEXT NOT NULL, name TEXT NOT NULL, position INTEGER NOT NULL,
   facts TEXT NOT NULL, PRIMARY KEY (run, stage, name));
 CREATE TABLE findings (run TEXT NOT NULL, cause TEXT NOT NULL, position INTEGER NOT NULL, facts TEXT NOT NULL,
@@ -173,18 +174,33 @@ class Store:
             (run, compile.id, run, json.dumps(facts)),
         )
 
-    def put_stage(self, run: str, compile: str, stage: StageRef, text: str, position: int) -> None:
-        """Adds a stage or replaces its text.  ``position`` orders the stages of a compile along the pipeline."""
+    def put_stage(
+        self, run: str, compile: str, stage: StageRef, text: str, position: float, data: object = None
+    ) -> None:
+        """Adds a stage or replaces its text.
+
+        Parameters
+        ----------
+        position
+            Orders the stages of a compile along the pipeline.
+        data
+            What the text cannot tell (nodes with their ancestors, fusion decisions), as plain JSON values.
+        """
+        digest, size = self._put_text(text)
+        facts = None if data is None else self._put_text(json.dumps(data, separators=(",", ":")))[0]
+        self._db.execute(
+            "INSERT OR REPLACE INTO stages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (run, stage.id, compile, position, stage.name, stage.language, size, digest, facts),
+        )
+
+    def _put_text(self, text: str) -> tuple[bytes, int]:
         data = text.encode("utf-8", "surrogatepass")
         digest = hashlib.sha256(data).digest()
         if not self._db.execute("SELECT 1 FROM texts WHERE digest = ?", (digest,)).fetchone():
             self._db.execute(
                 "INSERT OR IGNORE INTO texts VALUES (?, ?, ?)", (digest, zlib.compress(data, 3), len(data))
             )
-        self._db.execute(
-            "INSERT OR REPLACE INTO stages VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (run, stage.id, compile, position, stage.name, stage.language, len(data), digest),
-        )
+        return digest, len(data)
 
     def put_kernel(self, run: str, kernel: Kernel) -> None:
         self._db.execute(
@@ -217,7 +233,10 @@ class Store:
                 for table in ("compiles", "stages", "kernels", "findings", "gaps"):
                     self._db.execute(f"DELETE FROM {table} WHERE run = ?", oldest)
                 self._db.execute("DELETE FROM runs WHERE id = ?", oldest)
-                self._db.execute("DELETE FROM texts WHERE digest NOT IN (SELECT digest FROM stages)")
+                self._db.execute(
+                    "DELETE FROM texts WHERE digest NOT IN (SELECT digest FROM stages)"
+                    " AND digest NOT IN (SELECT data FROM stages WHERE data IS NOT NULL)"
+                )
             gone += 1
         return gone
 
@@ -313,12 +332,26 @@ class Store:
 
     def stage_text(self, run: str, stage: str) -> str:
         """The text of a stage.  Raises LookupError where there is none."""
+        text = self._text("digest", run, stage)
+        assert text is not None
+        return text
+
+    def stage_data(self, run: str, stage: str) -> Any:
+        """What was kept of a stage beside its text, as plain JSON values; nothing where there is none.
+
+        Raises LookupError where there is no such stage.
+        """
+        text = self._text("data", run, stage)
+        return None if text is None else json.loads(text)
+
+    def _text(self, column: str, run: str, stage: str) -> str | None:
         row = self._db.execute(
-            "SELECT data FROM stages JOIN texts USING (digest) WHERE run = ? AND id = ?", (run, stage)
+            f"SELECT texts.data FROM stages LEFT JOIN texts ON stages.{column} = texts.digest WHERE run = ? AND id = ?",
+            (run, stage),
         ).fetchone()
         if row is None:
             raise LookupError(f"Run {run} has no stage {stage}.")
-        return zlib.decompress(row[0]).decode("utf-8", "surrogatepass")
+        return None if row[0] is None else zlib.decompress(row[0]).decode("utf-8", "surrogatepass")
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ import os
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from irscope.protocol import CompileSeen, FindingSeen, Lane, OutcomeKind
+from irscope.protocol import Budget, CompileSeen, FindingSeen, Lane, OutcomeKind
 from irscope.source import digest_of
 from irscope.store import StoreError
 
@@ -148,7 +148,7 @@ class Activity:
             python=settings.interpreter,
             cwd=os.path.expanduser(settings.cwd) if settings.cwd else os.path.dirname(path),
             env=settings.env or None,
-            budget_seconds=settings.budget(lane),
+            budget=Budget(seconds=settings.budget(lane)),
             overlays=server.overlays(),
         )
         text = "\n".join(server.texts.lines(path))

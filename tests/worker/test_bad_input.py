@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from conftest import RunScript
 from irscope.driver import RunSpec, execute
-from irscope.protocol import CompileSeen, Lane, Message, OutcomeKind, Report, ScriptEnded, Started, from_json
+from irscope.protocol import Budget, CompileSeen, Lane, Message, OutcomeKind, Report, ScriptEnded, Started, from_json
 from irscope.store import Store
 from support import run_cli, run_plain, write
 
@@ -275,7 +275,7 @@ ENDLESS = BREAKS + "import time\nprint('at work', flush=True)\nwhile True:\n    
 
 
 def test_a_budget(run_script: RunScript) -> None:
-    ran = run_script("print('at work', flush=True)\nwhile True:\n    pass\n", budget_seconds=3.0)
+    ran = run_script("print('at work', flush=True)\nwhile True:\n    pass\n", budget=Budget(seconds=3.0))
     assert ran.report.outcome.kind is OutcomeKind.BUDGET
     assert ran.report.outcome.message == "Stopped after 3 s, the budget of seconds; what was found until then is kept."
     assert ran.report.outcome.exit_code is None

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from irscope.driver import RunSpec, execute
-from irscope.protocol import FindingSeen, Lane, Message, Outcome, OutcomeKind, Report
+from irscope.protocol import Budget, FindingSeen, Lane, Message, Outcome, OutcomeKind, Report
 from irscope.store import Store
 from irscope.worker.client import Worker, WorkerState, can_fork, wait_for
 from support import write
@@ -45,8 +45,8 @@ class Warm:
 
     def run(self, script: Path, worker: bool = True, **options: object) -> tuple[Outcome, Report]:
         self.printed.clear()
-        budget = options.pop("budget_seconds", 100.0)
-        spec = RunSpec(str(script), lane=Lane.FAST, cwd=str(script.parent), budget_seconds=budget)  # type: ignore[arg-type]
+        budget = Budget(seconds=options.pop("budget_seconds", 100.0))
+        spec = RunSpec(str(script), lane=Lane.FAST, cwd=str(script.parent), budget=budget)  # type: ignore[arg-type]
         with Store(str(self.store)) as store:
             run, outcome = execute(
                 spec,
@@ -196,7 +196,7 @@ def test_findings_come_while_the_script_runs(warm: Warm, tmp_path: Path) -> None
 
     with Store(str(warm.store)) as store:
         run, outcome = execute(
-            RunSpec(str(script), lane=Lane.FAST, budget_seconds=60), store, worker=warm.worker,
+            RunSpec(str(script), lane=Lane.FAST, budget=Budget(seconds=60)), store, worker=warm.worker,
             on_message=hear, on_output=lambda *_: None, cancel=cancel,
         )  # fmt: skip
         assert outcome.kind is OutcomeKind.CANCELLED

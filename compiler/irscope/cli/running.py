@@ -11,7 +11,7 @@ from irscope.cli.report import report_lines
 from irscope.cli.text import Paint, to_stdout
 from irscope.control import controlled, read_baseline, write_baseline
 from irscope.driver import RunSpec, execute
-from irscope.protocol import Lane, OutcomeKind, to_json
+from irscope.protocol import Budget, Lane, OutcomeKind, to_json
 from irscope.store import Store
 
 _KEEP_BYTES = 1_000_000_000
@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
         lane=Lane(options.lane),
         python=options.python,
         cwd=options.cwd,
-        budget_seconds=options.budget,
+        budget=Budget(seconds=options.budget),
     )
     baseline = read_baseline(options.baseline) if options.baseline else {}
     progress = ProgressLine()
