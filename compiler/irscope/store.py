@@ -38,7 +38,7 @@ from irscope.protocol import (
     to_json,
 )
 
-_VERSION = 2
+_VERSION = 3
 
 _TABLES = """
 CREATE TABLE runs (
@@ -49,6 +49,7 @@ CREATE TABLE compiles (run TEXT NOT NULL, id TEXT NOT NULL, position INTEGER NOT
   PRIMARY KEY (run, id));
 CREATE TABLE stages (run TEXT NOT NULL, id TEXT NOT NULL, compile TEXT NOT NULL, position REAL NOT NULL,
   name TEXT NOT NULL, language TEXT NOT NULL, bytes INTEGER NOT NULL, digest BLOB NOT NULL, data BLOB, PRIMARY KEY (run, id));
+CREATE TABLE sources (run TEXT NOT NULL, file TEXT NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (run, file));
 CREATE TABLE kernels (run TEXT NOT NULL, stage TEXT NOT NULL, name TEXT NOT NULL, position INTEGER NOT NULL,
   facts TEXT NOT NULL, PRIMARY KEY (run, stage, name));
 CREATE TABLE findings (run TEXT NOT NULL, cause TEXT NOT NULL, position INTEGER NOT NULL, facts TEXT NOT NULL,
@@ -156,8 +157,7 @@ class Store:
     def forget_findings(self, run: str) -> None:
         """Deletes what a run has found so far; it begins anew."""
         with self.transaction():
-            for table in ("compiles", "stages", "kernels", "findings", "gaps"):
-                self._db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
+            self._delete_facts(run)
 
     def set_torch(self, run: str, version: str) -> None:
         self._db.execute("UPDATE runs SET torch = ? WHERE id = ?", (version, run))
@@ -202,6 +202,10 @@ class Store:
             )
         return digest, len(data)
 
+    def put_source(self, run: str, file: str, text: str) -> None:
+        """Keeps the text of a source file as it was in this run."""
+        self._db.execute("INSERT OR REPLACE INTO sources VALUES (?, ?, ?)", (run, file, self._put_text(text)[0]))
+
     def put_kernel(self, run: str, kernel: Kernel) -> None:
         self._db.execute(
             "INSERT INTO kernels VALUES (?, ?, ?, (SELECT count(*) FROM kernels WHERE run = ?), ?)"
@@ -230,15 +234,19 @@ class Store:
             if oldest is None or self._db.execute("SELECT count(*) FROM runs").fetchone()[0] <= 2:
                 break
             with self.transaction():
-                for table in ("compiles", "stages", "kernels", "findings", "gaps"):
-                    self._db.execute(f"DELETE FROM {table} WHERE run = ?", oldest)
+                self._delete_facts(oldest[0])
                 self._db.execute("DELETE FROM runs WHERE id = ?", oldest)
                 self._db.execute(
                     "DELETE FROM texts WHERE digest NOT IN (SELECT digest FROM stages)"
                     " AND digest NOT IN (SELECT data FROM stages WHERE data IS NOT NULL)"
+                    " AND digest NOT IN (SELECT digest FROM sources)"
                 )
             gone += 1
         return gone
+
+    def _delete_facts(self, run: str) -> None:
+        for table in ("compiles", "stages", "sources", "kernels", "findings", "gaps"):
+            self._db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
 
     def _text_bytes(self) -> int:
         return int(self._db.execute("SELECT coalesce(sum(length(data)), 0) FROM texts").fetchone()[0])
@@ -343,6 +351,11 @@ class Store:
         """
         text = self._text("data", run, stage)
         return None if text is None else json.loads(text)
+
+    def sources(self, run: str) -> dict[str, str]:
+        """The source files that a run tells of, by path, with their texts as they were then."""
+        rows = self._db.execute("SELECT file, data FROM sources JOIN texts USING (digest) WHERE run = ?", (run,))
+        return {file: zlib.decompress(data).decode("utf-8", "surrogatepass") for file, data in rows}
 
     def _text(self, column: str, run: str, stage: str) -> str | None:
         row = self._db.execute(

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from irscope import __version__
-from irscope.cli import listing, running, showing
+from irscope.cli import diffing, listing, running, showing
 from irscope.store import StoreError, default_path
 
 _DESCRIPTION = """\
@@ -27,6 +27,7 @@ examples:
   irscope show --kernel cpp_fused_relu_0      the source of a generated kernel
   irscope show --line model.py:42             the nodes and kernels that came from a line
   irscope show --guards                       what is checked before compiled code runs, and what failed
+  irscope diff                                what changed since the run before
   irscope run train.py --write-baseline irscope-baseline.json
   irscope run train.py --baseline irscope-baseline.json      only what is new since then
 
@@ -46,6 +47,17 @@ The deep lane runs the pipeline that the script asked for.  To see every stage i
 AOTAutograd cache miss; the cache of compiled kernels stays in use.  The fast lane replaces registered back ends
 (inductor and its like) by the eager one: graph breaks, guards and recompilations are the same, and no C++ compiler
 is needed.  A back end that is a function of your own runs as it is."""
+
+_DIFF = """\
+With two runs: what changed from the first to the second.  With one: from the run of the same script and lane before it.
+Findings, compiles and kernels are matched across an edit of the script; kernels by their code, not their names.
+
+With --stage: what changed between two stages of one run, or of one stage between two runs.  Graphs are compared by
+structure: a node that was only renumbered is the same.
+
+  irscope diff                                                  the newest run against the one before
+  irscope diff --stage 0/0/joint-graph 0/0/forward-graph
+  irscope diff 20260101-1 20260102-1 --stage 0/0/output-code"""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -107,6 +119,16 @@ def parser() -> argparse.ArgumentParser:
     )
     show.add_argument("--line", metavar="FILE:LINE", help="a line of the source")
     show.set_defaults(do=showing.show)
+
+    diff = commands.add_parser(
+        "diff", parents=[shared], help="what changed between two runs or two stages", description=_DIFF,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    diff.add_argument("runs", metavar="RUN", nargs="*", help="one or two runs (default: the newest)")
+    diff.add_argument("--stage", metavar="STAGE", nargs="+", help="one or two stages, by name or id")
+    diff.add_argument("--compile", metavar="ID", help="the compile of stages that are named without it")
+    diff.add_argument("--text", action="store_true", help="compare graphs as text, too")
+    diff.set_defaults(do=diffing.diff)
     return top
 
 

@@ -17,7 +17,7 @@ from irscope.capture.listening import listen
 from irscope.capture.stack import plain_name
 from irscope.capture.stages import KINDS, clean, is_backward, position, stage_of
 from irscope.capture.trace import Record, TraceHandler
-from irscope.findings import guard_failure, missed_fusion
+from irscope.findings import cache_miss, guard_failure, missed_fusion
 from irscope.findings.cudagraph_skip import SkipHandler
 from irscope.findings.performance_hint import HintHandler
 from irscope.findings.recompile_limit import LimitHandler
@@ -37,10 +37,12 @@ from irscope.protocol import (
     ScriptEnded,
     StageRef,
 )
+from irscope.runner.cachekeys import EarlierKeys, data_of, key_of, text_of
 from irscope.runner.compiles import CompileBook
 from irscope.runner.descriptors import high_numbers
 from irscope.runner.findings import FindingBook
 from irscope.runner.messages import MessagePipe
+from irscope.source import read_source
 from irscope.store import Store, StoreError
 
 _KERNEL_STACKS = "inductor_provenance_tracking_kernel_stack_traces"
@@ -70,6 +72,8 @@ class Session:
         self._output_code: dict[
             str, tuple[bool, str]
         ] = {}  # compile → its newest output code, and if it is the backward's
+        self._earlier_keys: EarlierKeys | None = None  # of the FX graph cache
+        self._sources: set[str] = set()  # files whose text is in the store
         self._gaps: set[CaptureGap] = set()
         self._compiles = CompileBook()
         self._findings = FindingBook(self._compiles, self._publish)
@@ -88,6 +92,7 @@ class Session:
             with high_numbers():
                 self._store = Store(self._request.store)
             self._store.set_torch(self._request.run, self._torch)
+            self._earlier_keys = EarlierKeys(self._store, self._request.run, self._request.script)
         except (StoreError, OSError) as error:
             self._gap(CaptureGap("the run store: nothing of this run is kept", str(error)))
         self._stop_listening = [listen(handler, handler.LOGGER) for handler in (self._trace, self._limit, self._skips)]
@@ -155,6 +160,8 @@ class Session:
             self._put_stage(name, kind.name, clean(record), record.attempt)
         elif record.event == _KERNEL_STACKS:
             self._link_kernels(name, record.payload)
+        elif record.event == cache_miss.EVENT:
+            self._cache_missed(name, record)
         elif record.event == "fx_graph_cache_hit":
             self._gap(
                 CaptureGap(
@@ -168,7 +175,15 @@ class Session:
     def _put_compile(self, compile: Compile) -> None:
         if self._store is not None:
             self._store.put_compile(self._request.run, compile)
+            self._keep_source(compile.file)
         self._messages.send(CompileSeen(compile))
+
+    def _keep_source(self, file: str) -> None:
+        """The text that a file has in this run; what it is later may be another."""
+        if self._store is not None and file not in self._sources:
+            self._sources.add(file)
+            if text := read_source(file):
+                self._store.put_source(self._request.run, file, text)
 
     def _put_stage(self, compile: str, name: str, text: str, attempt: int) -> None:
         backward = is_backward(name, text)
@@ -231,6 +246,7 @@ class Session:
     def _publish(self, finding: Finding) -> None:
         if self._store is not None:
             self._store.put_finding(self._request.run, finding)
+            self._keep_source(finding.file)
         self._messages.send(FindingSeen(finding))
 
     def _gap(self, gap: CaptureGap) -> None:

@@ -1,0 +1,189 @@
+"""``irscope diff``: what changed between two runs, or between two stages."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import sys
+
+from irscope.cli.text import Paint, count, printable, seconds, short_path, to_stdout
+from irscope.comparing.graphs import GraphDiff, diff_graphs
+from irscope.comparing.runs import Change, RunDiff, diff_runs
+from irscope.graphs import GraphNode
+from irscope.protocol import Compile, Finding, Report, StageRef, to_json
+from irscope.store import Store
+
+_SHOWN = 40
+"""Nodes of one sort that are listed on a terminal."""
+
+
+def diff(options: argparse.Namespace) -> int:
+    """Prints what changed.  Raises LookupError where a run or a stage is not there, or there is nothing to compare."""
+    with Store(options.store) as store:
+        runs = [store.find_run(name) for name in options.runs]
+        if options.stage:
+            return _stages(store, runs or [store.find_run()], options)
+        before, after = _two_runs(store, runs)
+        found = diff_runs(store, before, after)
+    if options.json:
+        print(json.dumps({**to_json(found), "same": found.same}, indent=1))
+    else:
+        to_stdout(run_lines(found, Paint(sys.stdout)))
+    return 0
+
+
+def _two_runs(store: Store, runs: list[str]) -> tuple[str, str]:
+    """The two that were named, or the named (else the newest) one and the one before it of the same script and lane."""
+    if len(runs) == 2:
+        return runs[0], runs[1]
+    if len(runs) > 2:
+        raise LookupError("`irscope diff` compares two runs.")
+    after = runs[0] if runs else store.find_run()
+    report, lane = store.report(after), store.lane_of(after)
+    older = [run.run for run in store.runs(limit=1000, script=report.script) if run.lane is lane]
+    before = older[older.index(after) + 1 :]
+    if not before:
+        raise LookupError(
+            f"{after} is the first {lane.value} run of {report.script}: there is none to compare it with."
+        )
+    return before[0], after
+
+
+# --- stages -----------------------------------------------------------------------------------------------------------
+
+
+def _stages(store: Store, runs: list[str], options: argparse.Namespace) -> int:
+    names: list[str] = options.stage
+    if len(names) > 2 or len(runs) > 2 or (len(names) == 1 and len(runs) == 1):
+        raise LookupError("Name two stages (--stage A B), or one stage and two runs.")
+    first, last = store.report(runs[0]), store.report(runs[-1])
+    a, b = find_stage(first, names[0], options.compile), find_stage(last, names[-1], options.compile)
+    before, after = store.stage_text(first.run, a.id), store.stage_text(last.run, b.id)
+    found = None
+    if not options.text and a.name.endswith("-graph") and b.name.endswith("-graph"):
+        try:
+            found = diff_graphs(before, after)
+        except ValueError:
+            found = None  # a text that cannot be read as a graph is compared as text
+    if options.json:
+        text = None if found else _text_diff(before, after, a.id, b.id)
+        print(json.dumps({"before": a.id, "after": b.id, "graph": to_json(found), "text": text}, indent=1))
+    elif found is not None:
+        to_stdout(graph_lines(found, a.id, b.id, Paint(sys.stdout)))
+    else:
+        to_stdout(_painted(_text_diff(before, after, a.id, b.id), Paint(sys.stdout)) or ["The texts are the same."])
+    return 0
+
+
+def find_stage(report: Report, wanted: str, compile: str | None = None) -> StageRef:
+    """A stage by its id, else the only one of that name.  Raises LookupError where there is none, or more than one."""
+    stages = [stage for c in report.compiles if compile in (None, c.id) for stage in c.stages]
+    found = [stage for stage in stages if stage.id == wanted] or [stage for stage in stages if stage.name == wanted]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        names = ", ".join(dict.fromkeys(stage.name for stage in stages)) or "none"
+        raise LookupError(f"There is no stage {wanted} in run {report.run}. It has: {names}.")
+    raise LookupError(f"{wanted} is not one stage. Name one of: {', '.join(stage.id for stage in found)}.")
+
+
+def _text_diff(before: str, after: str, a: str, b: str) -> list[str]:
+    return list(difflib.unified_diff(before.splitlines(), after.splitlines(), a, b, lineterm=""))
+
+
+def _painted(lines: list[str], paint: Paint) -> list[str]:
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    return [paint(printable(line), *filter(None, [styles.get(line[:1])])) for line in lines]
+
+
+def graph_lines(found: GraphDiff, a: str, b: str, paint: Paint) -> list[str]:
+    """A diff of two graphs for people."""
+    lines = [paint(f"{printable(a)} → {printable(b)}", "bold")]
+    if found.same:
+        return [*lines, f"The same graph: {count(len(found.pairs), 'node')}."]
+    for mark, style, nodes in (("-", "red", found.removed), ("+", "green", found.added)):
+        lines += [paint(f"  {mark} {_node(node)}", style) for node in nodes[:_SHOWN]]
+        if len(nodes) > _SHOWN:
+            lines.append(paint(f"  {mark} and {len(nodes) - _SHOWN} more", style))
+    for change in found.changed[:_SHOWN]:
+        before, after = change.before, change.after
+        name = before.name if before.name == after.name else f"{before.name} → {after.name}"
+        detail = f"{before.detail} → {after.detail}" if "type" in change.what else after.detail
+        lines.append(
+            paint("  ~ ", "yellow")
+            + printable(f"{name} = {after.target}  {detail}".rstrip())
+            + paint(f"  {', '.join(change.what)}", "dim")
+        )
+    if len(found.changed) > _SHOWN:
+        lines.append(paint(f"  ~ and {len(found.changed) - _SHOWN} more", "yellow"))
+    kept = len(found.pairs) - len(found.changed)
+    lines.append(
+        f"{len(found.added)} added, {len(found.removed)} removed, {len(found.changed)} changed, {kept} the same"
+    )
+    return lines
+
+
+def _node(node: GraphNode) -> str:
+    at = f"  # {short_path(node.origin.file)}:{node.origin.line}" if node.origin else ""
+    return printable(f"{node.name} = {node.target}({', '.join(node.inputs)})  {node.detail}").rstrip() + at
+
+
+# --- runs -------------------------------------------------------------------------------------------------------------
+
+
+def run_lines(found: RunDiff, paint: Paint) -> list[str]:
+    """A diff of two runs for people: what is new and what is gone, findings first."""
+    lines = [paint(f"{printable(found.before)} → {printable(found.after)}", "bold")]
+    for mark, style, findings in (("-", "green", found.findings_gone), ("+", "red", found.findings_new)):
+        lines += [paint(f"  {mark} ", style) + _finding(finding, paint) for finding in findings]
+    for mark, style, compiles in (("-", "red", found.compiles_gone), ("+", "green", found.compiles_new)):
+        lines += [paint(f"  {mark} compile {_compile(compile)}", style) for compile in compiles]
+    for change in found.compiles_changed:
+        facts = []
+        if change.outcome is not None:
+            facts.append(f"{change.outcome[0]} → {change.outcome[1]}")
+        if change.ops is not None:
+            facts.append(f"{_numbers(change.ops)} ops")
+        if change.kernels is not None:
+            facts.append(f"{_numbers(change.kernels)} kernels")
+        if change.stages:
+            facts.append(f"changed: {', '.join(change.stages)}")
+        ids = change.before if change.before == change.after else f"{change.before} → {change.after}"
+        where = f"{short_path(change.file)}:{change.line}" if change.file else ""
+        lines.append(
+            paint("  ~ ", "yellow")
+            + printable(f"compile {ids} {change.function} {where}".rstrip())
+            + paint(f"  {'; '.join(facts)}", "dim")
+        )
+    for mark, style, kernels in (("-", "red", found.kernels_gone), ("+", "green", found.kernels_new)):
+        lines += [
+            paint(f"  {mark} kernel {printable(kernel.name)} ({kernel.language}, {printable(kernel.compile)})", style)
+            for kernel in kernels
+        ]
+    lines.append(
+        f"findings: {len(found.findings_new)} new, {len(found.findings_gone)} gone, {found.findings_kept} kept; "
+        f"compiles: {len(found.compiles_new)} new, {len(found.compiles_gone)} gone, "
+        f"{len(found.compiles_changed)} changed, {found.compiles_same} the same; "
+        f"kernels: {len(found.kernels_new)} new, {len(found.kernels_gone)} gone, {found.kernels_kept} kept"
+    )
+    lines.append(
+        f"compile time {seconds(found.compile_seconds.before)} → {seconds(found.compile_seconds.after)}, "
+        f"the run {seconds(found.seconds.before)} → {seconds(found.seconds.after)}"
+    )
+    return lines
+
+
+def _finding(finding: Finding, paint: Paint) -> str:
+    start = finding.range.start
+    where = f"{short_path(finding.file)}:{start.line}:{start.column + 1}"
+    return f"{where}  {paint(f'{finding.kind} {printable(finding.code)}', 'bold')}  {printable(finding.message)}"
+
+
+def _compile(compile: Compile) -> str:
+    at = f" {short_path(compile.file)}:{compile.line}" if compile.file else ""
+    return printable(f"{compile.id} {compile.function}") + at
+
+
+def _numbers(change: Change) -> str:
+    return f"{change.before:g} → {change.after:g}"

@@ -1,0 +1,244 @@
+"""What changed between two runs of a script: before an edit and after it, or under other settings.
+
+Findings and compiles are matched by what they are and where they stand; since an edit moves lines, a line of the
+older run is first looked up in the newer text (`Moved`), which the store keeps with each run.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from irscope.protocol import Compile, Finding, Kernel, Report
+from irscope.store import Store
+
+
+@dataclass(frozen=True)
+class Change:
+    """A number before and after."""
+
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class CompileChange:
+    """A compile that both runs have, with what differs; a field is nothing where it is the same."""
+
+    before: str
+    after: str
+    function: str
+    file: str
+    line: int
+    outcome: tuple[str, str] | None
+    ops: Change | None
+    kernels: Change | None
+    stages: tuple[str, ...]
+    """Names of the stages whose text differs."""
+
+
+@dataclass(frozen=True)
+class RunDiff:
+    """From one run to another.  Kernels are the same where their code is, whatever their names are."""
+
+    before: str
+    after: str
+    findings_new: tuple[Finding, ...]
+    findings_gone: tuple[Finding, ...]
+    findings_kept: int
+    compiles_new: tuple[Compile, ...]
+    compiles_gone: tuple[Compile, ...]
+    compiles_changed: tuple[CompileChange, ...]
+    compiles_same: int
+    kernels_new: tuple[Kernel, ...]
+    kernels_gone: tuple[Kernel, ...]
+    kernels_kept: int
+    compile_seconds: Change
+    seconds: Change
+
+    @property
+    def same(self) -> bool:
+        """Nothing but times differs."""
+        return not (
+            self.findings_new or self.findings_gone or self.compiles_new or self.compiles_gone
+            or self.compiles_changed or self.kernels_new or self.kernels_gone
+        )  # fmt: skip
+
+
+def diff_runs(store: Store, before: str, after: str) -> RunDiff:
+    """Compares two stored runs.  Raises LookupError where one of them is not there."""
+    old, new = store.report(before), store.report(after)
+    moved = Moved(store.sources(before), store.sources(after))
+    new_findings, gone_findings, kept = _findings(old, new, moved)
+    pairs, added, removed = _compiles(old, new, moved)
+    changes = [_compile_change(store, old, new, a, b) for a, b in pairs]
+    new_kernels, gone_kernels, kept_kernels = _kernels(store, old, new)
+    return RunDiff(
+        before=before,
+        after=after,
+        findings_new=new_findings,
+        findings_gone=gone_findings,
+        findings_kept=kept,
+        compiles_new=added,
+        compiles_gone=removed,
+        compiles_changed=tuple(change for change in changes if change is not None),
+        compiles_same=sum(change is None for change in changes),
+        kernels_new=new_kernels,
+        kernels_gone=gone_kernels,
+        kernels_kept=kept_kernels,
+        compile_seconds=Change(sum(c.seconds for c in old.compiles), sum(c.seconds for c in new.compiles)),
+        seconds=Change(old.outcome.seconds, new.outcome.seconds),
+    )
+
+
+class Moved:
+    """Where the lines of the older texts stand in the newer ones."""
+
+    def __init__(self, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+        self._before, self._after = before, after
+        self._lines: dict[str, dict[int, int]] = {}
+
+    def line(self, file: str, line: int) -> int | None:
+        """The line of the newer text; nothing where it was deleted or rewritten.
+
+        Of a file whose texts are not known, or are the same, the line itself.
+        """
+        if self._before.get(file) == self._after.get(file) or file not in self._before or file not in self._after:
+            return line
+        if file not in self._lines:
+            self._lines[file] = _line_map(self._before[file], self._after[file])
+        return self._lines[file].get(line)
+
+
+def _line_map(before: str, after: str) -> dict[int, int]:
+    """1-based lines of a text to those of another, where they are equal or were rewritten one for one."""
+    old, new = before.split("\n"), after.split("\n")
+    found: dict[int, int] = {}
+    for tag, a, a_end, b, b_end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal" or (tag == "replace" and a_end - a == b_end - b):
+            found.update({a + i + 1: b + i + 1 for i in range(a_end - a)})
+    return found
+
+
+def _findings(old: Report, new: Report, moved: Moved) -> tuple[tuple[Finding, ...], tuple[Finding, ...], int]:
+    """New ones, gone ones, and how many are in both."""
+    left: dict[tuple[str, str, str, int | None], list[Finding]] = defaultdict(list)
+    for finding in old.findings:
+        line = moved.line(finding.file, finding.range.start.line)
+        left[finding.kind, finding.code, finding.file, line].append(finding)
+    added = []
+    for finding in new.findings:
+        same_line = left.get((finding.kind, finding.code, finding.file, finding.range.start.line))
+        if same_line:
+            # Several on one line: the one with the same words first.
+            same_line.remove(next((f for f in same_line if f.message == finding.message), same_line[0]))
+        else:
+            added.append(finding)
+    gone = [finding for rest in left.values() for finding in rest]
+    return tuple(added), tuple(f for f in old.findings if f in gone), len(new.findings) - len(added)
+
+
+_Pairs = list[tuple[Compile, Compile]]
+
+
+def _compiles(old: Report, new: Report, moved: Moved) -> tuple[_Pairs, tuple[Compile, ...], tuple[Compile, ...]]:
+    """Pairs of the n-th compiles of one function, then what only the newer and what only the older run has."""
+    left: dict[tuple[str, str, int | None], list[Compile]] = defaultdict(list)
+    for compile in old.compiles:
+        left[_name(compile), compile.file, moved.line(compile.file, compile.line)].append(compile)
+    pairs: _Pairs = []
+    late = []
+    for compile in new.compiles:
+        same = left.get((_name(compile), compile.file, compile.line))
+        if same:
+            pairs.append((same.pop(0), compile))
+        else:
+            late.append(compile)
+    # A function whose first line was rewritten is still that function.
+    by_name: dict[tuple[str, str], list[Compile]] = defaultdict(list)
+    for (name, file, _), rest in left.items():
+        by_name[name, file] += rest
+    added = []
+    for compile in late:
+        rest = by_name.get((_name(compile), compile.file), [])
+        if rest:
+            pairs.append((rest.pop(0), compile))
+        else:
+            added.append(compile)
+    gone = [compile for rest in by_name.values() for compile in rest]
+    return pairs, tuple(added), tuple(c for c in old.compiles if c in gone)
+
+
+def _name(compile: Compile) -> str:
+    """Without the numbers of a resume function's name, which shift with every edit."""
+    return re.sub(r"(torch_dynamo_resume_in_.*?)_at_\d+", r"\1", compile.function)
+
+
+def _compile_change(store: Store, old: Report, new: Report, a: Compile, b: Compile) -> CompileChange | None:
+    kernels = Change(_count(old.kernels, a.id), _count(new.kernels, b.id))
+    stages = _changed_stages(store, old.run, a, new.run, b)
+    outcome = None if a.outcome is b.outcome else (a.outcome.value, b.outcome.value)
+    ops = None if a.graph_ops == b.graph_ops else Change(a.graph_ops, b.graph_ops)
+    if not stages and outcome is None and ops is None and kernels.before == kernels.after:
+        return None
+    return CompileChange(
+        a.id, b.id, b.function, b.file, b.line, outcome, ops,
+        None if kernels.before == kernels.after else kernels, stages,
+    )  # fmt: skip
+
+
+def _count(kernels: Iterable[Kernel], compile: str) -> int:
+    return sum(kernel.compile == compile and kernel.language != "extern" for kernel in kernels)
+
+
+_COMPARED = ("dynamo-graph", "pre-grad-graph", "joint-graph", "forward-graph", "backward-graph", "inference-graph",
+             "post-grad-graph", "output-code")  # fmt: skip
+
+
+def _changed_stages(store: Store, run: str, a: Compile, other: str, b: Compile) -> tuple[str, ...]:
+    """Stages that both have and whose texts differ in more than the numbers of lines and compiles."""
+    mine = {stage.id.partition("/")[2].partition("/")[2]: stage for stage in a.stages if stage.name in _COMPARED}
+    theirs = {stage.id.partition("/")[2].partition("/")[2]: stage for stage in b.stages if stage.name in _COMPARED}
+    return tuple(
+        name
+        for name in mine
+        if name in theirs
+        and _plain(store.stage_text(run, mine[name].id)) != _plain(store.stage_text(other, theirs[name].id))
+    )
+
+
+_PASSING = re.compile(r"# File: .*|# AOT ID: .*|#.*Source [nN]odes?.*|# Topologically .*|\[Provenance debug.*")
+
+
+def _plain(text: str) -> str:
+    """Without comments that name lines and compiles."""
+    return _PASSING.sub("", text)
+
+
+def _kernels(store: Store, old: Report, new: Report) -> tuple[tuple[Kernel, ...], tuple[Kernel, ...], int]:
+    left: dict[str, list[Kernel]] = defaultdict(list)
+    for kernel in old.kernels:
+        left[_code_of(store, old.run, kernel)].append(kernel)
+    added = []
+    for kernel in new.kernels:
+        same = left.get(_code_of(store, new.run, kernel))
+        if same:
+            same.pop(0)
+        else:
+            added.append(kernel)
+    gone = [kernel for rest in left.values() for kernel in rest]
+    return tuple(added), tuple(k for k in old.kernels if k in gone), len(new.kernels) - len(added)
+
+
+def _code_of(store: Store, run: str, kernel: Kernel) -> str:
+    """Names a kernel's code without the kernel's own name; an extern kernel by what it calls."""
+    if kernel.language == "extern":
+        return kernel.name
+    text = re.sub(
+        r"[\'\"]?(backend_hash|kernel_name)[\'\"]?: [\'\"][^\'\"]*[\'\"]", "", store.stage_text(run, kernel.stage)
+    )
+    return hashlib.sha256(_plain(text).replace(kernel.name, "").encode("utf-8", "surrogatepass")).hexdigest()

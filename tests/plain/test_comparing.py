@@ -1,0 +1,272 @@
+"""What changed between two graphs and between two runs, and `irscope diff`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from facts import a_compile, a_finding, a_kernel, a_range, an_outcome
+from irscope.cli.main import main
+from irscope.comparing.graphs import GraphDiff, diff_graphs
+from irscope.comparing.runs import Change, CompileChange, Moved, RunDiff, diff_runs
+from irscope.graphs import parse_graph
+from irscope.protocol import Compile, Finding, Kernel, Lane, StageRef
+from irscope.store import Store
+
+GRAPHS = sorted((Path(__file__).parent / "graphs").glob("*.txt"))
+MODEL = "/home/me/model.py"
+
+BEFORE = """\
+class GraphModule(torch.nn.Module):
+    def forward(self, L_x_: "f32[4, 8]", L_y_: "f32[4, 8]"):
+        relu: "f32[4, 8]" = torch.relu(L_x_)
+        mul: "f32[4, 8]" = relu * 2
+        add: "f32[4, 8]" = mul + L_y_
+        sum_1: "f32[4]" = add.sum(-1)
+        return (sum_1,)
+"""
+
+
+def names(found: GraphDiff) -> dict[str, Any]:
+    return {
+        "added": [node.name for node in found.added],
+        "removed": [node.name for node in found.removed],
+        "changed": [(change.before.name, change.after.name, change.what) for change in found.changed],
+    }
+
+
+@pytest.mark.parametrize("path", GRAPHS, ids=lambda path: path.stem)
+def test_a_graph_with_other_names_is_the_same(path: Path) -> None:
+    text = path.read_text()
+    nodes = [node.name for node in parse_graph(text).nodes if node.op not in ("placeholder", "output", "get_attr")]
+    numbers = random.Random(0).sample(range(1000), len(nodes))
+    new = {name: f"renamed_{number}" for name, number in zip(nodes, numbers, strict=True)}
+    renamed = re.sub(r"(?<![\w.])[A-Za-z_]\w*", lambda match: new.get(match[0], match[0]), text)
+    found = diff_graphs(text, renamed)
+    assert found.same, names(found)
+    assert {name: other for name, other in found.pairs if name in new} == new
+
+
+def test_an_operation_between_two_others() -> None:
+    after = BEFORE.replace("mul + L_y_", "tanh + L_y_").replace(
+        "        add:", '        tanh: "f32[4, 8]" = torch.tanh(mul)\n        add:'
+    )
+    assert names(diff_graphs(BEFORE, after)) == {
+        "added": ["tanh"], "removed": [], "changed": [("add", "add", ("inputs",))],
+    }  # fmt: skip
+    assert names(diff_graphs(after, BEFORE))["removed"] == ["tanh"]
+
+
+def test_an_operation_in_place_of_another() -> None:
+    found = names(diff_graphs(BEFORE, BEFORE.replace("relu", "gelu")))
+    assert found == {"added": ["gelu"], "removed": ["relu"], "changed": [("mul", "mul", ("inputs",))]}
+
+
+def test_a_constant_and_a_type() -> None:
+    assert names(diff_graphs(BEFORE, BEFORE.replace("* 2", "* 3")))["changed"] == [("mul", "mul", ("arguments",))]
+    wider = names(diff_graphs(BEFORE, BEFORE.replace("f32[4, 8]", "f32[4, 16]")))
+    assert wider["added"] == wider["removed"] == []
+    assert ("relu", "relu", ("type",)) in wider["changed"] and ("sum_1", "sum_1", ("type",)) not in wider["changed"]
+
+
+def test_inputs_that_changed_places() -> None:
+    assert names(diff_graphs(BEFORE, BEFORE.replace("mul + L_y_", "L_y_ + mul")))["changed"] == [
+        ("add", "add", ("inputs",))
+    ]
+
+
+def test_what_is_returned() -> None:
+    assert names(diff_graphs(BEFORE, BEFORE.replace("(sum_1,)", "(sum_1, mul)")))["changed"] == [
+        ("output", "output", ("inputs",))
+    ]
+
+
+def test_of_equal_operations_one_is_gone() -> None:
+    """Which of three equal nodes went is told by what the others feed."""
+    lines = [f'        r{i}: "f32[4]" = torch.rand(4)\n        s{i}: "f32[4]" = torch.sin{i}(r{i})\n' for i in range(3)]
+    head = "class M(torch.nn.Module):\n    def forward(self):\n"
+    all_of_them = head + "".join(lines) + "        return (s0, s1, s2)\n"
+    two = head + lines[0] + lines[2] + "        return (s0, s2)\n"
+    assert names(diff_graphs(all_of_them, two))["removed"] == ["r1", "s1"]
+
+
+def test_a_long_graph_of_equal_operations() -> None:
+    head = 'class M(torch.nn.Module):\n    def forward(self, x: "f32[4]"):\n'
+    chain = [f'        a{i}: "f32[4]" = torch.sin({f"a{i - 1}" if i else "x"})\n' for i in range(3000)]
+    other = [*chain[:1500], '        extra: "f32[4]" = torch.cos(a1499)\n']
+    other += [chain[1500].replace("(a1499)", "(extra)"), *chain[1501:]]
+    found = diff_graphs(
+        head + "".join(chain) + "        return (a2999,)\n", head + "".join(other) + "        return (a2999,)\n"
+    )
+    assert names(found) == {"added": ["extra"], "removed": [], "changed": [("a1500", "a1500", ("inputs",))]}
+
+
+def test_lines_that_moved() -> None:
+    moved = Moved({MODEL: "a\nb\nc\nd"}, {MODEL: "new\na\nB\nd"})
+    assert [moved.line(MODEL, line) for line in (1, 2, 3, 4)] == [2, None, None, 4]
+    assert Moved({MODEL: "a\nb"}, {MODEL: "a\nB"}).line(MODEL, 2) == 2  # rewritten, one line for one
+    assert Moved({}, {MODEL: "x"}).line(MODEL, 7) == 7
+
+
+# --- runs -------------------------------------------------------------------------------------------------------------
+
+
+def a_run(
+    store: Store,
+    source: str = "text",
+    findings: tuple[Finding, ...] = (),
+    compiles: tuple[Compile, ...] = (),
+    kernels: tuple[tuple[Kernel, str], ...] = (),
+    stages: tuple[tuple[str, str, str], ...] = (),
+    lane: Lane = Lane.DEEP,
+) -> str:
+    run = store.create_run(MODEL, [], lane, source)
+    store.put_source(run, MODEL, source)
+    for compile in compiles:
+        store.put_compile(run, compile)
+    for compile_id, name, text in stages:
+        store.put_stage(run, compile_id, StageRef(f"{compile_id}/{name}", name, "python", 0), text, 0)
+    for kernel, text in kernels:
+        store.put_stage(run, kernel.compile, StageRef(kernel.stage, "kernel", "cpp", 0), text, 9)
+        store.put_kernel(run, kernel)
+    for finding in findings:
+        store.put_finding(run, finding)
+    store.set_outcome(run, an_outcome())
+    return run
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Any:
+    with Store(str(tmp_path / "runs.db")) as store:
+        yield store
+
+
+def test_findings_are_followed_through_an_edit(store: Store) -> None:
+    one, two = a_finding(range=a_range(2, 0, 2, 3)), a_finding(range=a_range(3, 0, 3, 3), code="GB0001")
+    before = a_run(store, "a\nbreaks\nbreaks too\n", (one, two))
+    after = a_run(store, "a\nnew\nbreaks\nfixed\n", (dataclasses.replace(one, range=a_range(3, 0, 3, 3)),))
+    found = diff_runs(store, before, after)
+    assert (found.findings_new, [f.code for f in found.findings_gone], found.findings_kept) == ((), ["GB0001"], 1)
+    back = diff_runs(store, after, before)
+    assert ([f.code for f in back.findings_new], back.findings_gone, back.findings_kept) == (["GB0001"], (), 1)
+
+
+def test_a_second_finding_of_the_same_words_is_new(store: Store) -> None:
+    one = a_finding(range=a_range(1, 0, 1, 3))
+    two = a_finding(range=a_range(1, 5, 1, 8))
+    found = diff_runs(store, a_run(store, "x = f() + f()", (one,)), a_run(store, "x = f() + f()", (one, two)))
+    assert (len(found.findings_new), found.findings_gone, found.findings_kept) == (1, (), 1)
+
+
+def test_compiles_are_followed_through_an_edit(store: Store) -> None:
+    first = a_compile(id="0/0", function="f", line=1)
+    resumed = a_compile(id="1/0", function="torch_dynamo_resume_in_f_at_2", line=2)
+    before = a_run(store, "def f():\n    print()\n", compiles=(first, resumed))
+    moved = (
+        dataclasses.replace(first, line=2),
+        dataclasses.replace(resumed, line=3, function="torch_dynamo_resume_in_f_at_3"),
+    )
+    found = diff_runs(store, before, a_run(store, "# new\ndef f():\n    print()\n", compiles=moved))
+    assert found.same and found.compiles_same == 2
+    more = dataclasses.replace(moved[0], graph_ops=8)
+    found = diff_runs(store, before, a_run(store, "# new\ndef f():\n    print()\n", compiles=(more,)))
+    (change,) = found.compiles_changed
+    assert (change.function, change.ops and (change.ops.before, change.ops.after)) == ("f", (7, 8))
+    assert [compile.id for compile in found.compiles_gone] == ["1/0"] and not found.same
+
+
+def test_a_stage_that_only_names_other_lines_is_the_same(store: Store) -> None:
+    compile = a_compile(function="f")
+    graph = BEFORE.replace("        relu:", "         # File: /home/me/model.py:1 in f, code: relu\n        relu:")
+    before = a_run(store, "1", compiles=(compile,), stages=(("0/0", "dynamo-graph", graph),))
+    shifted = graph.replace("model.py:1 in", "model.py:9 in")
+    assert diff_runs(
+        store, before, a_run(store, "1", compiles=(compile,), stages=(("0/0", "dynamo-graph", shifted),))
+    ).same
+    other = graph.replace("* 2", "* 3")
+    found = diff_runs(store, before, a_run(store, "1", compiles=(compile,), stages=(("0/0", "dynamo-graph", other),)))
+    assert found.compiles_changed[0].stages == ("dynamo-graph",)
+
+
+def test_kernels_are_the_same_where_their_code_is(store: Store) -> None:
+    def kernel(name: str) -> Kernel:
+        return a_kernel(name=name, stage=f"0/0/kernel/{name}", compile="0/0")
+
+    compiles = (a_compile(),)
+    before = a_run(
+        store, compiles=compiles, kernels=((kernel("k_0"), "void k_0() { a; }"), (kernel("k_1"), "void k_1() { b; }"))
+    )
+    after = a_run(
+        store, compiles=compiles, kernels=((kernel("k_3"), "void k_3() { a; }"), (kernel("k_1"), "void k_1() { c; }"))
+    )
+    found = diff_runs(store, before, after)
+    assert [k.name for k in found.kernels_new] == ["k_1"] and [k.name for k in found.kernels_gone] == ["k_1"]
+    assert found.kernels_kept == 1
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def diff(store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def run(*args: str, code: int = 0) -> str:
+        assert main(["diff", "--store", store.path, *args]) == code
+        captured = capsys.readouterr()
+        return captured.out if code == 0 else captured.err
+
+    return run
+
+
+def test_without_names_it_is_the_newest_run_and_the_one_before(store: Store, diff: Any) -> None:
+    a_run(store, "x", (a_finding(),))
+    first = a_run(store, "x", (a_finding(),))
+    a_run(store, "x", lane=Lane.FAST)
+    last = a_run(store, "x")
+    shown = diff()
+    assert shown.startswith(f"{first} → {last}\n  - ") and "GB0059" in shown and "0 new, 1 gone, 0 kept" in shown
+    data = json.loads(diff("--json"))
+    assert (data["before"], data["after"], data["same"]) == (first, last, False)
+    assert [finding["code"] for finding in data["findings_gone"]] == ["GB0059"]
+
+
+def test_there_may_be_nothing_to_compare_with(store: Store, diff: Any) -> None:
+    a_run(store)
+    assert "is the first deep run of" in diff(code=2)
+
+
+def test_stages_of_one_run(store: Store, diff: Any) -> None:
+    stages = (("0/0", "joint-graph", BEFORE), ("0/0", "forward-graph", BEFORE.replace("* 2", "* 3")))
+    a_run(store, compiles=(a_compile(),), stages=(*stages, ("0/0", "output-code", "a\n")))
+    shown = diff("--stage", "joint-graph", "0/0/forward-graph")
+    assert (
+        "  ~ mul = operator.mul  f32[4, 8]  arguments" in shown and "0 added, 0 removed, 1 changed, 6 the same" in shown
+    )
+    assert "-        mul: " in diff("--stage", "joint-graph", "forward-graph", "--text")
+    data = json.loads(diff("--stage", "joint-graph", "forward-graph", "--json"))
+    assert [change["before"]["name"] for change in data["graph"]["changed"]] == ["mul"] and data["text"] is None
+    assert "+a" in diff("--stage", "joint-graph", "output-code")
+    assert "There is no stage nothing" in diff("--stage", "nothing", "joint-graph", code=2)
+    assert "Name two stages" in diff("--stage", "joint-graph", code=2)
+
+
+def test_one_stage_of_two_runs(store: Store, diff: Any) -> None:
+    runs = [
+        a_run(store, compiles=(a_compile(),), stages=(("0/0", "output-code", text),)) for text in ("a\nb\n", "a\nc\n")
+    ]
+    assert diff(*runs, "--stage", "output-code").splitlines()[-2:] == ["-b", "+c"]
+    assert diff(runs[0], runs[0], "--stage", "output-code") == "The texts are the same.\n"
+
+
+@pytest.mark.parametrize("cls", [RunDiff, CompileChange, Change, GraphDiff])
+def test_the_documentation_has_every_key(cls: type) -> None:
+    docs = (Path(__file__).parents[2] / "docs" / "json.md").read_text()
+    section = docs.split(f"\n### {cls.__name__}\n")[1].split("\n##")[0]
+    keys = [key for row in re.findall(r"^\| (`.*?) \|", section, re.MULTILINE) for key in re.findall(r"`(\w+)`", row)]
+    assert keys == [field.name for field in dataclasses.fields(cls)]
