@@ -17,8 +17,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from irscope.findings.places import function_of
 from irscope.protocol import Finding, Lane, OutcomeKind, Position, Range, Report, Severity
-from irscope.source import line_text, read_source
+from irscope.source import function_around, line_text, parents, read_source
 
 UNUSED = "unused-ignore"
 _COMMENT = re.compile(r"#\s*irscope:\s*ignore(?:\[(?P<codes>[^\]]*)\])?")
@@ -85,7 +86,11 @@ def controlled(
             continue
         shown.append(finding)
     if report.outcome.kind is OutcomeKind.COMPLETED:
-        shown += [_unused(comment) for comment in comments if comment not in used and _can_judge(comment, lane)]
+        shown += [
+            _unused(comment)
+            for comment in comments
+            if comment not in used and _can_judge(comment, lane) and _was_reached(comment, report)
+        ]
     return dataclasses.replace(report, findings=tuple(_with_severities(shown, severities or {})))
 
 
@@ -100,6 +105,28 @@ def _can_judge(comment: Comment, lane: Lane) -> bool:
     if lane is Lane.DEEP:
         return True
     return bool(comment.codes) and not any(code.startswith(_DEEP_KINDS) for code in comment.codes)
+
+
+def _was_reached(comment: Comment, report: Report) -> bool:
+    """Whether the run compiled the function that the comment stands in; a module may be shared by scripts that use
+    different parts of it.
+
+    A function that is inlined into others has no compile of its own; what tells of it then is anything found in it or
+    a kernel that came from it.
+    """
+    line = comment.range.start.line
+    node = function_around(comment.file, line)
+    if node is None:
+        return comment.file == report.script or any(c.file == comment.file for c in report.compiles)
+    around = [node]
+    while (outer := parents(comment.file).get(around[-1])) is not None:
+        around.append(outer)  # type: ignore[arg-type]
+    if any(function_of(c) in around for c in report.compiles if c.file == comment.file):
+        return True
+    places = [(f.file, f.range.start.line) for f in report.findings]
+    places += [(place.file, place.range.start.line) for f in report.findings for place in f.related]
+    places += [(origin.file, origin.line) for kernel in report.kernels for origin in kernel.origins]
+    return any(file == comment.file and node.lineno <= at <= (node.end_lineno or 0) for file, at in places)
 
 
 def _unused(comment: Comment) -> Finding:

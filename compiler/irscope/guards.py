@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from irscope.findings.guardtext import parse_failed_guard, readable, without_type
 from irscope.findings.slow_guards import latency_microseconds
@@ -34,6 +36,9 @@ class Guard:
         That line's text as printed.
     failed
         In how many recompilations of this run it was the guard that failed.
+    nanoseconds
+        What one check of it takes where it was measured, with warm caches and without the way to the value; exact to
+        a few.  A guard that prints several lines has it on the first (see capture/guardcosts.py).
     """
 
     kind: str
@@ -42,25 +47,28 @@ class Guard:
     origin: Origin | None
     code: str
     failed: int
+    nanoseconds: float | None = None
 
 
 @dataclass(frozen=True)
 class GuardList:
-    """All guards of one compile.  ``latency`` is the time of one check of all of them in µs, as PyTorch measured it;
-    it measures no single guard."""
+    """All guards of one compile.  ``latency`` is the time of one check of all of them in µs, as PyTorch measured it once,
+    with cold caches."""
 
     compile: str
     latency: float | None
     guards: tuple[Guard, ...]
 
 
-def guards_of(compile: Compile, text: str, compiles: Sequence[Compile]) -> GuardList:
+def guards_of(compile: Compile, text: str, compiles: Sequence[Compile], costs: Any = None) -> GuardList:
     """Reads the ``guards`` stage of a compile.
 
     Parameters
     ----------
     compiles
         All compiles of the run: their reasons tell which guards failed, their files complete the printed names.
+    costs
+        What is kept beside the text: for each guard its kind, how many lines it prints, and its nanoseconds.
     """
     files = {other.file for other in compiles}
     failures = [
@@ -80,7 +88,15 @@ def guards_of(compile: Compile, text: str, compiles: Sequence[Compile]) -> Guard
         origin = Origin(_full_path(site["file"], files), int(site["line"])) if site else None
         failed = sum(_is(failure.text, failure.source, match["kind"], check, source) for failure in failures)
         guards.append(Guard(match["kind"], check.strip(), source, origin, (site["code"] or "") if site else "", failed))
-    return GuardList(compile.id, latency_microseconds(text), tuple(guards))
+    return GuardList(compile.id, latency_microseconds(text), tuple(_with_costs(guards, costs)))
+
+
+def _with_costs(guards: list[Guard], costs: Any) -> list[Guard]:
+    """The guards with what each costs; without, where the costs are not of these guards."""
+    lines = [(kind, ns if i == 0 else None) for kind, count, ns in costs or () for i in range(count)]
+    if [guard.kind for guard in guards] != [kind for kind, _ in lines]:
+        return guards
+    return [dataclasses.replace(guard, nanoseconds=ns) for guard, (_, ns) in zip(guards, lines, strict=True)]
 
 
 def on_argument(guards: Iterable[Guard], name: str) -> list[Guard]:

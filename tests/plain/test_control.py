@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from facts import a_compile, a_finding, a_range, an_outcome
+from facts import a_compile, a_finding, a_kernel, a_range, an_outcome
 from irscope import source
 from irscope.control import UNUSED, comments_in, controlled, identity, read_baseline, write_baseline
-from irscope.protocol import Finding, Lane, Outcome, OutcomeKind, Report, Severity
+from irscope.protocol import Finding, Lane, Origin, Outcome, OutcomeKind, Report, Severity
 
 
 @pytest.fixture
@@ -95,6 +96,37 @@ def test_an_unused_comment_is_a_finding_at_the_comment(file: Path) -> None:
     assert (finding.kind, finding.code, finding.file) == (UNUSED, UNUSED, str(file))
     assert finding.range == a_range(1, 17, 1, 50)
     assert "[GB0059, GB0001]" in finding.message
+
+
+SHARED = (
+    "def used(x):",
+    "    return x  # irscope: ignore[GB0059]",
+    "",
+    "def not_used(x):",
+    "    return x  # irscope: ignore[GB0059]",
+    "",
+    "def inlined(x):",
+    "    return x  # irscope: ignore[GB0059]",
+)
+
+
+def test_a_comment_that_the_run_did_not_reach_is_not_judged(file: Path) -> None:
+    """A module that several scripts share: each calls a part of it."""
+    write(file, *SHARED)
+    script = file.with_name("script.py")
+    write(script, "import model")
+    used = a_compile(file=str(file), function="used", line=1)
+    resumed = a_compile(file=str(file), function="torch_dynamo_resume_in_used_at_2", line=2)
+    kernel = a_kernel(origins=(Origin(str(file), 8),))
+    for compiles, kernels, lines in (
+        ((), (), []),
+        ((used,), (), [2]),
+        ((resumed,), (), [2]),
+        ((used,), (kernel,), [2, 8]),
+    ):
+        run = dataclasses.replace(report(script), compiles=compiles, kernels=kernels)
+        shown = controlled(run, Lane.DEEP).findings
+        assert [(f.code, f.file, f.range.start.line) for f in shown] == [(UNUSED, str(file), line) for line in lines]
 
 
 def test_only_a_whole_run_can_judge_a_comment(file: Path) -> None:

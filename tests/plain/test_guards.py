@@ -131,3 +131,24 @@ def test_the_guards_on_an_argument() -> None:
     assert {"self", "self.fc", "self.drop.p", "self.fc.weight"} <= {g.source for g in on_argument(guards, "self")}
     assert on_argument(guards, "nn") == on_argument(guards, "S") == []
     assert on_argument([Guard("TENSOR_MATCH", "", "xs[0]", None, "", 0)], "xs") != []
+
+
+def test_what_each_guard_costs() -> None:
+    run = compiles(())
+    kinds = [guard.kind for guard in read()]
+    costs = [[kind, 1, float(number)] for number, kind in enumerate(kinds)]
+    found = guards_of(run[0], TEXT, run, costs).guards
+    assert [guard.nanoseconds for guard in found] == [float(number) for number in range(len(kinds))]
+
+
+def test_a_guard_of_several_lines_has_its_cost_on_the_first() -> None:
+    run = compiles(())
+    text = "+- LAMBDA_GUARD: 2 <= L['x'].size()[0]\n+- LAMBDA_GUARD: L['x'].size()[0] <= 9\n+- TYPE_MATCH: ___check_type_id(L['x'], 1)\n"
+    costs = [["LAMBDA_GUARD", 2, 215.0], ["TYPE_MATCH", 1, None]]
+    assert [guard.nanoseconds for guard in guards_of(run[0], text, run, costs).guards] == [215.0, None, None]
+
+
+def test_costs_of_other_guards_are_not_used() -> None:
+    run = compiles(())
+    for costs in (None, [], [["TYPE_MATCH", 1, 3.0]], [["TYPE_MATCH", 1, 3.0]] * len(read())):
+        assert {guard.nanoseconds for guard in guards_of(run[0], TEXT, run, costs).guards} == {None}

@@ -2,7 +2,8 @@
 
 Each script runs twice: under irscope, and as plain Python with ``TORCH_TRACE``, whose files are read here by a few
 lines of their own.  The models are tiny and have random weights; each is called in eval and in train mode, with two
-sizes.
+sizes.  Two of them also go through the deep lane, where graphs, kernels and stages are compared with what PyTorch's
+counters and logs say.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from typing import Any
 
 import pytest
 import torch
+from irscope.findings.guardtext import parse_failed_guard
 from irscope.protocol import Finding, OutcomeKind
-from support import run_captured, run_plain
+from support import Ran, lines_marked, run_captured, run_plain
 
 transformers = pytest.importorskip("transformers")
 
@@ -167,6 +169,111 @@ def blamed(finding: Finding) -> list[Place]:
     """The library's lines that are at fault, if some are, else the user's."""
     at_fault = [place for place in finding.related if place.message.startswith("the cause lies here")]
     return [(place.file, place.range.start.line) for place in at_fault or [finding]]
+
+
+# --- the deep lane ----------------------------------------------------------------------------------------------------
+
+# A training step, in which the library logs a warning while it is traced; a branch on a value, a Python number that
+# changes, and a size.
+DEEP = """
+import json
+
+gpt2 = T.GPT2LMHeadModel(T.GPT2Config(vocab_size=99, n_embd=16, n_layer=1, n_head=2)).train()
+
+
+@torch.compile
+def step(tokens):
+    loss = gpt2(input_ids=tokens, labels=tokens).loss  # @break
+    return loss * 1.0
+
+
+llama = T.LlamaForCausalLM(T.LlamaConfig(**TEXT, num_key_value_heads=1)).eval()
+
+
+@torch.compile
+def score(tokens, temperature):
+    logits = llama(input_ids=tokens, use_cache=False).logits
+    if logits.isnan().any():  # @break
+        print("diverged")
+    return torch.log_softmax(logits / temperature, -1).amax()
+
+
+for length in (8, 12):
+    step(ids(2, length)).backward()  # @call
+with torch.no_grad():
+    for length, temperature in ((8, 1), (8, 2), (12, 2)):
+        score(ids(2, length), temperature)  # @call
+counters = torch._dynamo.utils.counters
+print("COUNTERS", json.dumps({name: dict(counters[name]) for name in ("graph_break", "stats")}))
+"""
+
+
+@pytest.fixture(scope="module")
+def deep(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    folder = tmp_path_factory.mktemp("deep")
+    script = folder / "models.py"
+    script.write_text(START + DEEP, encoding="utf-8")
+    env = {"TORCH_LOGS": "graph_breaks,recompiles", "TORCH_TRACE": str(folder / "trace"), "HF_HUB_OFFLINE": "1"}
+    ran = run_captured(script, folder / "runs.db", "deep", env=env)
+    assert ran.report.outcome.kind is OutcomeKind.COMPLETED, ran.stderr[-3000:]
+    assert ran.report.capture_gaps == ()
+    return ran
+
+
+def counters_of(ran: Ran) -> dict[str, dict[str, int]]:
+    line = next(line for line in ran.stdout.splitlines() if line.startswith("COUNTERS "))
+    return json.loads(line.removeprefix("COUNTERS "))  # type: ignore[no-any-return]
+
+
+def test_deep_breaks(deep: Ran) -> None:
+    """At the user's lines, as often as they are in PyTorch's trace.  PyTorch's counter passes over breaks at branches,
+    so it is a lower bound."""
+    findings = deep.findings("graph-break")
+    assert {f.range.start.line for f in findings} == lines_marked(START + DEEP, "@break")
+    (events,) = (Path(deep.report.script).parent / "trace").iterdir()
+    # An event without this header repeats another one.
+    told = len(re.findall(r"^\tGraph break in user code at ", events.read_text(encoding="utf-8"), re.MULTILINE))
+    assert sum(finding.count for finding in findings) == told >= sum(counters_of(deep)["graph_break"].values())
+    assert {finding.code.lower() for finding in findings} == set(re.findall(r"/(gb\d+)\.html", deep.stderr))
+
+
+def test_deep_recompilations(deep: Ran) -> None:
+    """The same compiles, for the same first reason, brought about by the calls."""
+    reasons: dict[str, list[str]] = {}
+    for compile, reason in re.findall(r"\[(\d+/\d+)\] \[__recompiles\]     - (.*)", deep.stderr):
+        reasons.setdefault(compile, []).append(reason)
+    findings = deep.findings("recompilation")
+    assert sorted(id for finding in findings for id in finding.compiles) == sorted(reasons)
+    assert len(reasons) >= 4
+    for finding in findings:
+        firsts = {parse_failed_guard(reasons[id][0]).text for id in finding.compiles}
+        assert any(f"The guard that failed: {text}" in finding.explanation for text in firsts)
+        assert finding.file == deep.report.script
+        assert {r.range.start.line for r in finding.related} & lines_marked(START + DEEP, "@call")
+
+
+def test_deep_graphs(deep: Ran) -> None:
+    graphs = [compile for compile in deep.report.compiles if compile.graph_ops]
+    assert len(graphs) == counters_of(deep)["stats"]["unique_graphs"]
+    assert sum(compile.graph_ops for compile in graphs) == counters_of(deep)["stats"]["calls_captured"]
+    for compile in graphs:
+        names = {stage.name for stage in compile.stages}
+        assert {"bytecode", "modified-bytecode", "dynamo-graph", "guards", "post-grad-graph", "output-code"} <= names
+        assert "inference-graph" in names or {"joint-graph", "forward-graph", "backward-graph"} <= names
+
+
+def test_deep_kernels(deep: Ran) -> None:
+    """Each has an origin, in the script or in the library; but for a constant fill, which has no source."""
+    kernels = [kernel for kernel in deep.report.kernels if kernel.language != "extern"]
+    without = [kernel for kernel in kernels if not kernel.origins]
+    for kernel in without:
+        assert re.fullmatch(r"cpp_fused_\d+", kernel.name), kernel.name
+        assert re.search(r"static_cast<\w+>\([\w.-]+\)", deep.text(kernel.stage))
+    for kernel in kernels:
+        for origin in kernel.origins:
+            assert origin.file == deep.report.script or "/transformers/" in origin.file
+            assert Path(origin.file).is_file()
+    assert len(kernels) > 4 and len(without) < len(kernels) / 4
 
 
 # --- the trace files, read without irscope ----------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from irscope.capture.stack import Place, innermost_user, live_places, related_to
 from irscope.findings import graph_break
 from irscope.findings.breakmessage import parse_break_messages
 from irscope.findings.moment import Moment
+from irscope.findings.specialization import readable_size
 from irscope.protocol import Finding, Fix, Position, Range, Severity
 from irscope.source import line_text, range_of_focus
 
@@ -72,6 +73,13 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
         failure = _FAILURE.search(cause.explanation)
         headline = f"{failure['type']}: {failure['text']}" if failure else cause.type
         explanation = cause.explanation
+    elif name == "ConstraintViolationError":
+        violations = [line.strip()[2:] for line in text.split("\n") if line.startswith("  - ")]
+        headline = readable_size(violations[0].split(". ")[0].rstrip(".")) if violations else headline
+        hints = (
+            "Keep the size out of what fixes it here (a condition, a constant shape), or do not mark it.",
+            "`torch._dynamo.maybe_mark_dynamic` instead of `mark_dynamic` asks for it and lets the code fix it.",
+        )
     return Finding(
         kind=KIND,
         code=(cause.code if cause else "") or name,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.capture.hooks import Hook, Undo, replace_attribute
+from irscope.capture.fusion import FusionLog, Reasons, reason_text
 from irscope.findings.moment import Moment
 from irscope.findings.places import at_origin
 from irscope.protocol import Finding, Origin, Related, Severity
@@ -17,7 +17,6 @@ from irscope.usercode import is_user_file
 
 KIND = "missed-fusion"
 _MOST = 40
-_Reasons = dict[tuple[str, str], tuple[str, tuple[Any, ...]]]
 # Reasons that follow from another pair that was not fused, or that speak of pairs which share nothing.
 _CONSEQUENCES = ("intermediate nodes between", "no shared data", "will create cycle", "nodes share no")
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
@@ -32,36 +31,20 @@ class Refusal:
     reason: str
 
 
-def hook(receive: Callable[[list[Refusal]], None]) -> Hook:
-    """Notes why pairs are refused while Inductor tries to fuse them, and reports those that are left at the end."""
+def refusals_of(log: FusionLog) -> list[Refusal]:
+    """The pairs of generated kernels that are left after fusion, of which one reads what the other has just written.
 
-    def apply(scheduler: Any) -> Undo:
-        reasons: _Reasons = {}
-        refuse, fuse = scheduler.WhyNoFuse.__call__, scheduler.Scheduler.fuse_nodes
+    Runs inside Inductor, while the schedule is alive.
+    """
+    return _left(log.nodes, log.reasons)
 
-        def refused(self: Any, reason: str, *args: Any) -> None:
-            reasons[self.name1, self.name2] = (reason, args)
-            refuse(self, reason, *args)
 
-        def fuse_nodes(self: Any, nodes: Any) -> Any:
-            reasons.clear()
-            fused = fuse(self, nodes)
-            receive(_left(fused, reasons))
-            reasons.clear()
-            return fused
+# Inductor's words that need some more.
+_WORDS = {"memory deps did not match": "it reads the values in another order than they are written"}
 
-        undo = [
-            replace_attribute(scheduler.WhyNoFuse, "__call__", refused),
-            replace_attribute(scheduler.Scheduler, "fuse_nodes", fuse_nodes),
-        ]
 
-        def restore() -> None:
-            for step in undo:
-                step()
-
-        return restore
-
-    return Hook("why kernels were not fused", "torch._inductor.scheduler", "2.9 to 2.15", apply)
+def _in_words(reason: str) -> str:
+    return f"{_WORDS[reason]} ({reason})" if reason in _WORDS else reason
 
 
 def detect(moment: Moment, refusals: list[Refusal]) -> Iterator[Finding]:
@@ -74,7 +57,7 @@ def detect(moment: Moment, refusals: list[Refusal]) -> Iterator[Finding]:
             here,
             kind=KIND,
             code="missed-fusion",
-            message=f"A kernel of its own although it reads what {what} has just written: {refusal.reason}.",
+            message=f"A kernel of its own although it reads what {what} has just written: {_in_words(refusal.reason)}.",
             explanation="The value goes through memory between the two kernels. What stands behind the colon is Inductor's reason for not fusing them.",
             severity=Severity.HINT,
         )
@@ -82,7 +65,7 @@ def detect(moment: Moment, refusals: list[Refusal]) -> Iterator[Finding]:
         yield dataclasses.replace(finding, related=(related,))
 
 
-def _left(nodes: Any, reasons: _Reasons) -> list[Refusal]:
+def _left(nodes: Any, reasons: Reasons) -> list[Refusal]:
     """The pairs of generated kernels in the final schedule that are producer and consumer and were refused."""
     if not reasons:
         return []
@@ -97,7 +80,7 @@ def _left(nodes: Any, reasons: _Reasons) -> list[Refusal]:
         for name, producer in feeding.items():
             why = reasons.get((name, node.get_name())) or reasons.get((node.get_name(), name))
             if why is not None and not why[0].startswith(_CONSEQUENCES) and (edge := _edge(producer, node)):
-                found[Refusal(*edge, _text(*why))] = None
+                found[Refusal(*edge, reason_text(*why))] = None
     return list(found)
 
 
@@ -119,10 +102,3 @@ def _origin(fx_node: Any) -> Origin | None:
     frames = [Origin(m["file"], int(m["line"])) for m in _FRAME.finditer(fx_node.meta.get("stack_trace") or "")]
     mine = [frame for frame in frames if is_user_file(frame.file)]
     return mine[-1] if mine else None
-
-
-def _text(reason: str, args: tuple[Any, ...]) -> str:
-    try:
-        return (reason % args).strip().rstrip(".")
-    except (TypeError, ValueError):
-        return reason

@@ -6,14 +6,12 @@ import torch
 def fixed(x):
     return x.view(2, 3)
     #      ^^^^^^^^^^^^ compile-error ConstraintViolationError
-    #      ^^^^^^^^^^^^ specialization specialize-value
 
 
 @torch.compile
 def compared(x, y):
     return x + y
     #      ^^^^^ compile-error ConstraintViolationError
-    #      ^^^^^ specialization specialize-value
 
 
 @torch.compile

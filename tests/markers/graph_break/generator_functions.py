@@ -38,6 +38,7 @@ def sums(x):
 
 @torch.compile
 def steps(x):
+#   ^^^^^ graph-break GB0003
     for i in range(2):
         yield x + i
 

@@ -95,7 +95,7 @@ RULES: dict[str, Callable[[Spot], Advice]] = {
     "GB0228": state.parameter_made,
     "GB0014": state.recurrent_module,
     "GB0467": state.class_attribute_set,
-    "GB0013": state.hook_registered,
+    "GB0013": state.handle_from_elsewhere,
     "GB0092": state.not_rebuilt,
     "GB0006": state.module_attribute,
     # gradients

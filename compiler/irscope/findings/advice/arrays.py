@@ -98,6 +98,16 @@ def resized(spot: Spot) -> Advice:
             (spot.replace_statements([spot.statement], code),),
         )
         return Advice(what, why, (option,), receiver)
+    if method == "set_" and isinstance(receiver, ast.Name) and len(call.args) == 4 and spot.alone:
+        source, offset, size, stride = (spot.text(arg) for arg in call.args)
+        code = f"{receiver.id} = {source}.as_strided({size}, {stride}, {offset})"
+        option = Option(
+            "Take that part of it under the same name",
+            code,
+            "For a tensor as the source, not a storage.",
+            (spot.replace_statements([spot.statement], code),) if spot.statement is not None else (),
+        )
+        return Advice(what, why, (option,), receiver)
     if (
         method == "set_"
         and isinstance(receiver, ast.Name)
@@ -140,4 +150,5 @@ def array_of_objects(spot: Spot) -> Advice:
     what = f"{spot.short(spot.expression or spot.statement)} has to do with an array that does not hold numbers"
     why = "Dynamo traces NumPy arrays as tensors, and a tensor holds numbers."
     out = Option("Keep arrays of objects and strings out of the compiled code", "", "A list or a tuple can stay.")
-    return Advice(what, why, some(hoist(spot, spot.call, "It is then made once."), out))
+    node = spot.call or (spot.expression if isinstance(spot.expression, ast.Attribute) else None)
+    return Advice(what, why, some(hoist(spot, node, "It is then made once."), out))

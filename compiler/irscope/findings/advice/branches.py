@@ -31,6 +31,10 @@ def data_dependent_branch(spot: Spot) -> Advice:
     if decision is None:
         return _without_decision(spot)
     test = decision.test
+    if isinstance(decision, ast.Assert) and "ConstantVariable(bool: False)" in spot.cause.context:
+        from irscope.findings.advice.control import failed_assertion
+
+        return failed_assertion(spot, decision)
     word = {ast.If: "if", ast.While: "while", ast.IfExp: "if", ast.Assert: "assert"}[type(decision)]
     what = f"`{word}` needs the value of the tensor {spot.short(test)} while tracing"
     return Advice(what, _WHY, branch_options(spot, decision) or (_BY_VALUE,), test)

@@ -12,6 +12,7 @@ from irscope.findings.advice.model import Advice, Option
 from irscope.findings.advice.spot import Spot, loaded_names
 
 _BUILTIN = re.compile(r"^builtin (?P<name>\S+)")
+_NO_TEXT = "GB0171"
 _RAISED = re.compile(r"raised exception (?P<error>.+)")
 
 
@@ -127,7 +128,10 @@ def generator(spot: Spot) -> Advice:
     call = called(spot)
     if isinstance(function, ast.FunctionDef) and not spot.functions:
         call = f"{name}({', '.join(arg.arg for arg in function.args.args)})"
-    code = f"@torch.compile\ndef all_of({call.partition('(')[2]}:\n    return list({call})"
+    takes = call.partition("(")[2]
+    if takes.startswith("self"):
+        call = f"self.{name}({takes.removeprefix('self').removeprefix(', ')}"
+    code = f"@torch.compile\ndef all_of({takes}:\n    return list({call})"
     yields = (
         [n for n in ast.walk(function) if isinstance(n, ast.Yield) and n.value is not None]
         if function is not None
@@ -161,8 +165,15 @@ def raised(spot: Spot) -> Advice:
     match = _RAISED.search(spot.cause.context)
     error = match["error"].split("(")[0] if match else "an exception"
     statement = spot.statement
+    if (text := _length_of_text(spot)) is not None:
+        return text
     what = f"{error} is raised here and leaves the compiled code"
-    why = "Nothing in the compiled code catches it, so plain Python runs the function again to raise it. The code does what it says: this call fails."
+    why = "Nothing in the compiled code catches it, so plain Python runs the function again to raise it."
+    if isinstance(statement, (ast.Raise, ast.Assert)):
+        why += " The code does what it says: this call fails."
+    else:
+        what = f"while it is traced, this raises {error}, which leaves the compiled code"
+        why += " If it does not raise it there, it is an operation that Dynamo follows otherwise than Python does."
     test = _test_of(spot, statement)
     first = None
     if test is not None and isinstance(statement, ast.Raise):
@@ -171,6 +182,20 @@ def raised(spot: Spot) -> Advice:
     handler = error if error.isidentifier() else "Exception"
     caught = Option("Catch it inside of the compiled code", f"try:\n    ...\nexcept {handler}:\n    ...")
     return Advice(what, why, some(first, caught))
+
+
+def _length_of_text(spot: Spot) -> Advice | None:
+    """``len(f"{x}")`` and its like: Dynamo keeps a text with a tensor in it as something to be made later."""
+    call = spot.call
+    if call is None or "object of type 'str' has no len()" not in spot.cause.context:
+        return None
+    what = f"{spot.short(call)} needs a text that holds a tensor's value while tracing"
+    why = "The value is not known yet, so Dynamo has neither the text nor its length; plain Python runs the function, where this works."
+    names = [name for name in loaded_names(call) if name in spot.local_names()]
+    code = f"@torch.compiler.disable\ndef text_length({', '.join(names)}):\n    return {spot.text(call)}"
+    apart = Option("Put it into a function that is not compiled", code, "The graph is then cut at this call only.")
+    known = Option("Write down what is known while tracing", f'f"{{{names[0] if names else "x"}.shape}}"')
+    return Advice(what, why, (apart, known))
 
 
 def _test_of(spot: Spot, statement: ast.stmt | None) -> str | None:
@@ -209,10 +234,33 @@ def assertion(spot: Spot) -> Advice:
     """An ``assert`` whose message or condition cannot be put into the graph."""
     from irscope.findings.advice.branches import data_dependent_branch
 
-    if decision_at(spot) is not None:
+    if decision_at(spot) is not None and spot.cause.code != _NO_TEXT:
         return data_dependent_branch(spot)
-    what = f"{spot.short(spot.statement)} depends on the values of a tensor"
-    return Advice(what, spot.cause.explanation, (around(spot, "Check it in the caller", ""),))
+    statement = spot.statement
+    if isinstance(statement, ast.Assert):
+        return failed_assertion(spot, statement)
+    if spot.cause.code != _NO_TEXT:
+        what = f"{spot.short(statement)} depends on the values of a tensor"
+        return Advice(what, spot.cause.explanation, (around(spot, "Check it in the caller", ""),))
+    what = f"{spot.short(statement)} carries something that is not a constant text"
+    why = "Dynamo follows an AssertionError only with a text that is known while tracing."
+    raised = statement.exc if isinstance(statement, ast.Raise) else None
+    option = None
+    if isinstance(raised, ast.Call) and len(raised.args) == 1 and not raised.keywords:
+        text = repr(f"see {spot.text(raised.args[0])}")
+        code = spot.line_with(raised.args[0], text)
+        option = Option("Give it a constant text", code, "", (spot.replace(raised.args[0], text),))
+    return Advice(what, why, some(option))
+
+
+def failed_assertion(spot: Spot, statement: ast.Assert) -> Advice:
+    """An assertion that is false for what is known while tracing: no tensor's value is asked for."""
+    what = f"`assert` fails while it is traced: {spot.short(statement.test)} is false for this call"
+    why = "That is known without any tensor's value, and plain Python runs the function to raise the error."
+    names = set(loaded_names(statement.test))
+    local = names <= {arg.arg for arg in spot.functions[0].args.args} if spot.functions else False
+    before = f"assert {spot.text(statement.test)}" if local else ""
+    return Advice(what, why, (around(spot, "Check it in the caller, before the compiled code", before),))
 
 
 def iterated(spot: Spot) -> Advice:

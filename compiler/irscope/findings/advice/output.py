@@ -112,8 +112,10 @@ def _formatted(spot: Spot, node: ast.expr) -> str:
 def text_of_tensor(spot: Spot) -> Advice:
     """``str(x)`` and ``repr(x)``."""
     call = spot.call
-    what = f"{spot.short(call)} needs the values of a tensor while tracing"
+    what = f"{spot.short(call or spot.expression)} needs the values of a tensor while tracing"
     why = "The text of a tensor shows its values, which it does not have while a graph is traced."
+    if call is None and isinstance(spot.expression, (ast.JoinedStr, ast.FormattedValue)):
+        return Advice(what, why, (Option("Write down what is known while tracing", 'f"{x.shape}"'),))
     if call is None or len(call.args) != 1 or spot.qualified(call.func) not in ("str", "repr", "format"):
         return Advice(what, why, some(_leave_out(spot)))
     shape = Option(

@@ -7,7 +7,7 @@ import re
 
 from irscope.findings.advice.common import around, guard, hoist, pass_in, setting, some
 from irscope.findings.advice.model import Advice, Option
-from irscope.findings.advice.spot import Spot
+from irscope.findings.advice.spot import Spot, loaded_names
 
 _COPY_FRAME = re.compile(r'^  File "[^"]*[/\\]copy\.py", line \d+, in (?P<name>\S+)$', re.MULTILINE)
 
@@ -126,6 +126,30 @@ def _in_init(spot: Spot, call: ast.Call | None) -> Option | None:
         else spot.replace(call, f"self.{name}"),
     )
     return Option("Make it in `__init__`", line, "It then keeps its values from call to call.", edits)
+
+
+def handle_from_elsewhere(spot: Spot) -> Advice:
+    """The handle of a hook, used in another graph than the one in which the hook was registered."""
+    what = f"{spot.short(spot.expression)} uses the handle of a hook that was registered before this graph"
+    register = _registration(spot)
+    inside = register is not None and bool(spot.functions) and spot.functions[-1] in spot.ancestors_of(register)
+    where = "above a graph break" if inside else "outside of the compiled code"
+    why = f"Such a handle is Python state outside of the graph; the code that made it ran {where}."
+    code = spot.text(register) if register is not None else "module.register_forward_hook(hook)"
+    caller = around(spot, "Register and remove it in the caller", f"handle = {code}", "", "handle.remove()")
+    between = Option("Or mend the graph break between the two, so that both are in one graph") if inside else None
+    return Advice(what, why, some(caller, between))
+
+
+def _registration(spot: Spot) -> ast.Call | None:
+    """The call that made the handle at hand: in the file, ``h = x.register_hook(…)`` for ``h.remove()``."""
+    names = loaded_names(spot.expression) if spot.expression is not None else []
+    for node in ast.walk(spot.tree) if spot.tree is not None else ():
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            made = isinstance(node.value.func, ast.Attribute) and "register" in node.value.func.attr
+            if made and any(isinstance(target, ast.Name) and target.id in names for target in node.targets):
+                return node.value
+    return None
 
 
 def hook_registered(spot: Spot) -> Advice:

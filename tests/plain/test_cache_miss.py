@@ -1,0 +1,137 @@
+"""Misses in the FX graph cache: what differs between two keys, and what the user's own run would find."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from facts import a_compile
+from irscope import source
+from irscope.capture.caches import _status
+from irscope.capture.trace import Record
+from irscope.findings.cache_miss import CacheKey, arguments_of, changes, detect, parts_of
+from irscope.findings.moment import Moment
+from irscope.graphs import parse_graph
+
+TENSOR = (
+    "TensorMetadata(dtype=torch.float32, shape=torch.Size([{rows}, 4]), stride=(4, 1), device=device(type='{device}'), "
+    "layout=torch.strided, memory_format=torch.contiguous_format, storage_offset=0, requires_grad=False, is_quantized=False)"
+)
+BEFORE = {
+    "gm": ("g1", "GraphModule()"),
+    "example_inputs[0]": ("t1", TENSOR.format(rows=4, device="cpu")),
+    "fx_kwargs[is_backward]": ("b1", "False"),
+    "fx_kwargs[static_input_idxs]": ("s1", "[0]"),
+    "torch_version": ("v1", "·M·"),
+    "inductor_config[max_autotune]": ("c1", "False"),
+    "cpp_runtime_thread_count": ("n1", "2"),
+}
+
+
+def key(function: str = "f1", file: str = "file1", **changed: tuple[str, str]) -> CacheKey:
+    return CacheKey({**BEFORE, **changed}, function, file)
+
+
+@pytest.mark.parametrize(
+    ("after", "words"),
+    [
+        ({}, []),
+        ({"inductor_config[max_autotune]": ("c2", "True")}, ["`torch._inductor.config.max_autotune` became True (was False)"]),
+        ({"example_inputs[0]": ("t2", TENSOR.format(rows=8, device="cpu")), "gm": ("g2", ""), "fx_kwargs[static_input_idxs]": ("s2", "[]")}, ["the size of `x` became [8, 4] (was [4, 4])"]),
+        ({"example_inputs[0]": ("t2", TENSOR.format(rows=4, device="cuda"))}, ["the device of `x` became device(type='cuda') (was device(type='cpu'))"]),
+        ({"example_inputs[1]": ("t2", TENSOR.format(rows=4, device="cuda"))}, ["argument 1 came"]),
+        ({"cpp_runtime_thread_count": ("n2", "8")}, ["`torch.get_num_threads()` became 8 (was 2)"]),
+        ({"torch_version": ("v2", "·N·")}, ["PyTorch itself is another version"]),
+        ({"gm": ("g2", "GraphModule()")}, ["the graph itself is another one (a constant in it, or a helper that it calls)"]),
+        ({"inductor_config[max_autotune]": ("c2", "False")}, ["`torch._inductor.config.max_autotune` changed"]),
+    ],
+)  # fmt: skip
+def test_what_changed(after: dict[str, tuple[str, str]], words: list[str]) -> None:
+    assert changes(key(), key(**after), ("x",)) == words
+
+
+def test_an_edit_explains_itself() -> None:
+    setting = {"inductor_config[max_autotune]": ("c2", "True")}
+    assert changes(key(), key(function="f2", **setting)) == []
+    # The file was edited, not the function: another graph may come from there, a setting does not.
+    assert changes(key(), key(file="file2", gm=("g2", ""))) == []
+    assert len(changes(key(), key(file="file2", gm=("g2", ""), **setting))) == 1
+
+
+def test_the_parts_of_a_key() -> None:
+    lines = [
+        "[abcdefghijklmnopqrstuvwxyz] gm: GraphModule()\n\n\ndef forward(self, x):\n    return x",
+        "[d1] provenance_tracking_level: 1",
+        "[d2] torch_version: \ufffdM\x1b[2J",
+        "[d3] cache_key_tag: ",
+        "no such line",
+    ]
+    assert parts_of(lines) == {
+        "gm": ("abcdefghijklmnop", "GraphModule() def forward(self, x): return x"),
+        "torch_version": ("d2", "\ufffdM·[2J"),
+        "cache_key_tag": ("d3", ""),
+    }
+
+
+def test_the_names_of_the_arguments() -> None:
+    text = 'class GraphModule(torch.nn.Module):\n    def forward(self, L_x_: "f32[4, 4]"):\n        l_x_ = L_x_\n        return (l_x_,)\n'
+    assert arguments_of(parse_graph(text), key()) == ("x",)
+    assert arguments_of(parse_graph(text), key(**{"example_inputs[1]": ("", "")})) == ()
+    assert arguments_of(parse_graph(text), key(**{"fx_kwargs[is_backward]": ("", "True")})) == ()
+    assert arguments_of(None, key()) == ()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "model.py"
+    path.write_text("def forward(x):\n    return x\n", encoding="utf-8")
+    source.read_source.cache_clear()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("status", "earlier", "words"),
+    [
+        ("full_miss", True, "became True (was False)."),
+        ("full_miss", False, None),
+        ("hit", True, None),
+        (None, True, None),
+        ("guard_miss", False, "what was kept of it holds only where L['x'].size()[0] > 9."),
+    ],
+)
+def test_only_what_the_user_s_own_run_misses(status: str | None, earlier: bool, words: str | None, file: Path) -> None:
+    facts = {"cache_status_detailed": status, "cache_status_guard_expr": "L['x'].size()[0] > 9"}
+    record = Record("fx_graph_cache_miss", {}, "0/0", 0, json.dumps(facts))
+    moment = Moment(record, a_compile(file=str(file), line=1), None, False)
+    after = key(**{"inductor_config[max_autotune]": ("c2", "True")})
+    found = list(detect(moment, after, key() if earlier else None))
+    assert [finding.message.endswith(words or "") for finding in found] == ([True] if words else [])
+
+
+def test_what_a_lookup_finds(tmp_path: Path) -> None:
+    """PyTorch's own steps, on a made-up cache: entries lie in a folder, and hold for some sizes."""
+    entries: list[Any] = []
+    cache = SimpleNamespace(
+        _get_tmp_dir_for_key=lambda key: str(tmp_path / key),
+        _filter_backed_symints=lambda inputs: [i for i in inputs if isinstance(i, int)],
+        iterate_over_candidates=lambda local, remote, key: iter(entries),
+        _get_shape_env=lambda: SimpleNamespace(
+            evaluate_guards_expression=lambda guards, hints: eval(guards, {"s": hints})
+        ),
+    )
+
+    def status(*inputs: object) -> str:
+        return _status(cache, lambda symint: symint, "key", inputs)["cache_status_detailed"]
+
+    assert status(7) == "full_miss"
+    (tmp_path / "key").mkdir()
+    assert status() == "full_miss"
+    (tmp_path / "key" / "entry").touch()
+    assert status() == "hit"
+    entries[:] = [(SimpleNamespace(guards_expr="s[0] > 9"), b"", True)]
+    assert (status(7), status(10)) == ("guard_miss", "hit")
+    entries.append((SimpleNamespace(guards_expr=""), b""))  # as torch 2.9 gives them
+    assert status(7) == "hit"

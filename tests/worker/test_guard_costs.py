@@ -1,0 +1,85 @@
+"""What single guards cost: measured in the deep lane for real, and without any effect on the script."""
+
+from __future__ import annotations
+
+import pytest
+from irscope.guards import Guard, guards_of
+from irscope.store import Store
+from support import Ran, run_captured, write
+
+# Two tensors make a guard that compares the two and keeps a state (NO_TENSOR_ALIASING); a class of the user's says
+# whenever something looks at it; a condition on a size is a guard of its own.
+SCRIPT = """\
+import torch
+
+class Loud:
+    def __getattribute__(self, name):
+        print("looked at", name)
+        return object.__getattribute__(self, name)
+    def __eq__(self, other):
+        print("compared")
+        return True
+    __hash__ = object.__hash__
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(4, 4)
+        self.settings = {"scale": 2.0}
+        self.key = Loud()
+
+    def forward(self, x, y, number):
+        if x.shape[0] > 3:
+            x = x + 1
+        return self.fc(x) * self.settings["scale"] * number + y
+
+net = torch.compile(Net(), backend="eager", dynamic=True)
+for size in (5, 6, 7):
+    print(net(torch.ones(size, 4), torch.zeros(size, 4), 3).shape)
+"""
+
+
+@pytest.fixture(scope="module")
+def deep_and_fast(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Ran]:
+    folder = tmp_path_factory.mktemp("guard_costs")
+    script = write(folder, SCRIPT)
+    return run_captured(script, folder / "runs.db", "deep"), run_captured(script, folder / "runs.db", "fast")
+
+
+def guards_in(ran: Ran) -> list[Guard]:
+    with Store(ran.store) as store:
+        costs = store.stage_data(ran.report.run, "0/0/guards")
+    compile = ran.compile("0/0")
+    return list(guards_of(compile, ran.text("0/0/guards"), ran.report.compiles, costs).guards)
+
+
+def test_each_kind_has_a_cost(deep_and_fast: tuple[Ran, Ran]) -> None:
+    """Loud when PyTorch's guards are not found on the stack any more, or cannot be called."""
+    guards = guards_in(deep_and_fast[0])
+    cost = {(guard.kind, guard.source): guard.nanoseconds for guard in guards}
+    for kind, source in (
+        ("TENSOR_MATCH", "x"),
+        ("TENSOR_MATCH", "self.fc.weight"),
+    ):
+        found = cost[kind, source]
+        assert found is not None and 0 < found < 100_000, (kind, source, found)
+    least = {
+        kind: min(ns for (k, _), ns in cost.items() if k == kind and ns is not None)
+        for kind in ("TENSOR_MATCH", "TYPE_MATCH")
+    }
+    assert least["TENSOR_MATCH"] > least["TYPE_MATCH"]  # more than ten things are compared, not one
+    assert cost["NO_TENSOR_ALIASING", "x"] is None  # it keeps a state
+    assert sum(guard.nanoseconds is not None for guard in guards) > len(guards) / 2
+
+
+def test_nothing_of_the_script_changes(deep_and_fast: tuple[Ran, Ran]) -> None:
+    deep, fast = deep_and_fast
+    assert deep.stdout == fast.stdout
+    assert (
+        [compile.id for compile in deep.report.compiles] == [compile.id for compile in fast.report.compiles] == ["0/0"]
+    )
+    assert deep.report.capture_gaps == ()
+
+
+def test_the_fast_lane_measures_none(deep_and_fast: tuple[Ran, Ran]) -> None:
+    assert {guard.nanoseconds for guard in guards_in(deep_and_fast[1])} == {None}
