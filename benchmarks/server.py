@@ -3,7 +3,8 @@
     python benchmarks/server.py [--rounds 5] [SCRIPT]
 
 Each round starts the server anew, times it to its answer to `initialize`, opens a script, starts a deep run of it and
-asks for hovers and lenses until the run has ended.  Beside it, in the same round, a server with nothing but pygls in
+asks for hovers and lenses until the run has ended.  Then a thousand keystrokes are typed, with a hover and the lenses
+after each, while deep runs go on one after the other.  Beside it, in the same round, a server with nothing but pygls in
 it is timed to the same answer.  Printed are the medians over the rounds.  The bounds are those of the issue; where
 one is missed the exit code is 1.
 """
@@ -51,7 +52,15 @@ def hover(params: types.HoverParams): return None
 server.start_io()
 """
 
-BOUNDS = {"ready, s": 0.5, "resident, MB": 80.0, "hover p99, ms": 50.0, "lens p99, ms": 50.0}
+KEYSTROKES = 1000
+BOUNDS = {
+    "ready, s": 0.5,
+    "resident, MB": 80.0,
+    "hover p99, ms": 50.0,
+    "lens p99, ms": 50.0,
+    "typing p99, ms": 50.0,
+    "typing, slowest, ms": 100.0,
+}
 
 
 class Client:
@@ -138,6 +147,8 @@ class Round:
     resident: float
     hovers: list[float]
     lenses: list[float]
+    typing: list[float]
+    """Hovers and lenses after a keystroke each."""
     compile: float
 
 
@@ -163,11 +174,31 @@ def one_round(script: Path, folder: Path) -> Round:
     compile = server.answer(run)[0] - begun
     _, message = server.answer(run)
     assert message["result"]["outcome"] == "completed", message
+    typing = type_keys(server, uri, text, line)
     for method in ("irscope/stagesOf", "irscope/runs"):
         server.timed(method, {"uri": uri})
     resident = server.resident()
     server.close()
-    return Round(ready, peer_ready, resident, hovers, lenses, compile)
+    return Round(ready, peer_ready, resident, hovers, lenses, typing, compile)
+
+
+def type_keys(server: Client, uri: str, text: str, line: int) -> list[float]:
+    """Seconds that hovers and lenses take while a comment is typed and deep runs go on."""
+    document, seconds = {"uri": uri}, []
+    run = server.request("irscope/run", {"uri": uri, "lane": "deep"})
+    for number in range(KEYSTROKES):
+        if server.answered(run):
+            run = server.request("irscope/run", {"uri": uri, "lane": "deep"})
+        typed = f"# {'typing ' * 10}"[: 1 + number % 70] + "\n" + text
+        change = {"textDocument": {**document, "version": number + 2}, "contentChanges": [{"text": typed}]}
+        server.send({"method": "textDocument/didChange", "params": change})
+        position = {"line": line + 1, "character": 5}
+        seconds.append(server.timed("textDocument/hover", {"textDocument": document, "position": position}))
+        seconds.append(server.timed("textDocument/codeLens", {"textDocument": document}))
+        time.sleep(0.01)
+    server.send({"method": "textDocument/didChange", "params": {**change, "contentChanges": [{"text": text}]}})
+    server.answer(run)
+    return seconds
 
 
 def percentile(values: list[float], share: float) -> float:
@@ -205,6 +236,9 @@ def main() -> int:
         "hover p99, ms": median(lambda entry: 1000 * percentile(entry.hovers, 0.99)),
         "lens p50, ms": median(lambda entry: 1000 * percentile(entry.lenses, 0.5)),
         "lens p99, ms": median(lambda entry: 1000 * percentile(entry.lenses, 0.99)),
+        "typing p50, ms": median(lambda entry: 1000 * percentile(entry.typing, 0.5)),
+        "typing p99, ms": median(lambda entry: 1000 * percentile(entry.typing, 0.99)),
+        "typing, slowest, ms": median(lambda entry: 1000 * max(entry.typing)),
     }
     missed = 0
     for name, value in figures.items():

@@ -6,43 +6,24 @@ runs in an interpreter of the user's choice, in a process group of its own, whic
 
 from __future__ import annotations
 
-import codecs
-import contextlib
-import json
+import dataclasses
 import os
-import selectors
 import shutil
-import signal
-import subprocess
+import sqlite3
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from irscope.protocol import (
-    Budget,
-    GapSeen,
-    Lane,
-    Message,
-    Outcome,
-    OutcomeKind,
-    Refused,
-    RunRequest,
-    ScriptEnded,
-    Started,
-    Unfit,
-    decode_message,
-    to_json,
-)
+from irscope import processes
+from irscope.budgets import Limits
+from irscope.launch import CannotStartError, Launch
+from irscope.protocol import Budget, CaptureGap, EntryKind, GapSeen, Lane, Message, Outcome, OutcomeKind, RunRequest
 from irscope.source import decode_source, digest_of
-from irscope.store import Store
+from irscope.store import Store, StoreError
+from irscope.watch import Watch
 from irscope.worker.client import Worker
-from irscope.worker.process import FreshProcess, RunProcess
-
-_BOOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runner", "boot.py")
-_TICK_SECONDS = 0.05
-_DRAIN_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -52,7 +33,8 @@ class RunSpec:
     Parameters
     ----------
     script
-        Path of the script; relative to the caller's working folder.
+        Path of the script, relative to the caller's working folder; for another kind of entry the dotted name of the
+        module or the node id of the test, which the interpreter looks up from its working folder.
     args
         Its arguments.
     python
@@ -62,9 +44,13 @@ class RunSpec:
     env
         Variables on top of this process's environment.
     budget
-        Limits at which it is stopped.
+        Limits at which it is stopped.  That of output counts what passes through `execute`'s ``on_output``.
     overlays
         Text that stands in for files, by absolute path.
+    entry
+        What ``script`` is.
+    symbolic_trace
+        Whether Dynamo's walk is recorded step by step; nothing: in the deep lane it is.
     """
 
     script: str
@@ -73,8 +59,17 @@ class RunSpec:
     python: str = sys.executable
     cwd: str | None = None
     env: Mapping[str, str] | None = None
-    budget: Budget = Budget()
+    budget: Budget = field(default_factory=Budget)
     overlays: Mapping[str, str] = field(default_factory=dict)
+    entry: EntryKind = EntryKind.SCRIPT
+    symbolic_trace: bool | None = None
+
+    @property
+    def stored_script(self) -> str:
+        """What the store and `irscope list` call it: the absolute path of a script, else how one would type it."""
+        if self.entry is EntryKind.MODULE:
+            return f"-m {self.script}"
+        return f"pytest {self.script}" if self.entry is EntryKind.PYTEST else os.path.abspath(self.script)
 
 
 def execute(
@@ -104,45 +99,92 @@ def execute(
     stdout
         Where the script's stdout goes instead, without ``on_output``: a file descriptor of this process.
     cancel
-        Set by another thread to stop the run: its whole process group is killed at once.
+        Set by another thread to stop the run: its processes are killed at once.
     worker
         A fork server of the same interpreter and environment; where it cannot serve, a fresh process does.
 
-    Nothing that the script does raises here.
+    Nothing that the script does raises here; StoreError is raised where the store cannot even begin a run.  Where it
+    can only not be told the outcome, the outcome that is returned says so.
     """
-    path = os.path.abspath(spec.script)
+    path = spec.stored_script
     source = spec.overlays.get(path)
-    reason = None if source is not None else _unreadable(path)
+    reason = _unreadable(path) if source is None and spec.entry is EntryKind.SCRIPT else None
     if source is None:
-        source = "" if reason else _read(path)
-    run = store.create_run(path, spec.args, spec.lane, digest_of(source))
+        source = _read(path) if spec.entry is EntryKind.SCRIPT and reason is None else ""
+    try:
+        run = store.create_run(path, spec.args, spec.lane, digest_of(source))
+    except sqlite3.Error as error:
+        raise StoreError(f"The run store {store.path} cannot be written: {error}. Free some space there.") from error
     on_start(run)
-    started = time.monotonic()
     python = shutil.which(spec.python) if reason is None else None
     if reason is None and python is None:
         reason = f"There is no Python interpreter at {spec.python}. Name one that has torch (--python PATH, or the setting irscope.python)."
-    if reason is not None:
-        outcome = Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, reason, 0.0)
+    if python is None:
+        outcome = Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, reason or "", 0.0)
     else:
-        assert python is not None
-        request = RunRequest(run, path, spec.args, spec.lane, store.path, spec.script, dict(spec.overlays))
-        launch = _Launch(python, request, spec, piped=on_output is not None, stdout=stdout)
-        watch = _Watch(request, python, store, on_message, on_output)
-        digest = digest_of(source)
-        try:
-            forked = launch.in_worker(worker) if worker is not None and digest not in worker.unfit else None
-            ended = watch.over(forked or launch.fresh(), spec.budget.seconds, cancel, started)
-            if ended is None and worker is not None:
-                worker.unfit[digest] = watch.unfit
-                store.forget_findings(run)
-                watch = _Watch(request, python, store, on_message, on_output)
-                ended = watch.over(launch.fresh(), spec.budget.seconds, cancel, started)
-        except _CannotStartError as error:
-            ended = Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, str(error), 0.0)
-        assert ended is not None
-        outcome = ended
-    store.set_outcome(run, outcome)
+        request = _request(run, spec, store.path)
+        environment, cwd = {**os.environ, **(spec.env or {})}, spec.cwd or os.getcwd()
+        launch = Launch(python, request, environment, cwd, piped=on_output is not None, stdout=stdout)
+        # A script is known to a worker by its text; what stands behind a name is not known before it runs.
+        known_as = digest_of(source or path)
+        outcome = _watched(launch, spec, store, known_as, on_message, on_output, cancel, worker)
+    try:
+        store.set_outcome(run, outcome)
+    except sqlite3.Error as error:
+        unkept = (
+            f"{outcome.message} The run store {store.path} cannot be written any more ({error}): free some space there."
+        )
+        outcome = dataclasses.replace(outcome, message=unkept)
     return run, outcome
+
+
+def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
+    is_script = spec.entry is EntryKind.SCRIPT
+    return RunRequest(
+        run=run,
+        script=spec.stored_script,
+        args=spec.args,
+        lane=spec.lane,
+        store=store,
+        argv0=spec.script if is_script else "",
+        overlays=dict(spec.overlays),
+        entry=spec.entry,
+        target="" if is_script else spec.script,
+        steady_calls=spec.budget.steady_calls,
+        symbolic_trace=spec.symbolic_trace,
+    )
+
+
+def _watched(
+    launch: Launch,
+    spec: RunSpec,
+    store: Store,
+    known_as: str,
+    on_message: Callable[[Message], None],
+    on_output: Callable[[str, str], None] | None,
+    cancel: threading.Event | None,
+    worker: Worker | None,
+) -> Outcome:
+    """Runs it in a fork of the worker where that is possible, else, or where the fork proves unfit, in a fresh process."""
+    started = time.monotonic()
+    request, limits = launch.request, Limits(spec.budget, started)
+    watch = Watch(request, launch.python, store, limits, on_message, on_output)
+    if spec.budget.memory is not None and not processes.can_measure():
+        gap = CaptureGap("the budget of memory", "this system does not tell how much memory a process holds")
+        watch.keep_gap(gap)
+        on_message(GapSeen(gap))
+    try:
+        forked = launch.in_worker(worker) if worker is not None and known_as not in worker.unfit else None
+        outcome = watch.over(forked or launch.fresh(), cancel, started)
+        if outcome is None and worker is not None:
+            worker.unfit[known_as] = watch.unfit
+            store.forget_findings(request.run)
+            watch = Watch(request, launch.python, store, limits, on_message, on_output)
+            outcome = watch.over(launch.fresh(), cancel, started)
+    except CannotStartError as error:
+        return Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, str(error), 0.0)
+    assert outcome is not None
+    return outcome
 
 
 def _unreadable(path: str) -> str | None:
@@ -160,229 +202,3 @@ def _unreadable(path: str) -> str | None:
 def _read(path: str) -> str:
     with open(path, "rb") as file:
         return decode_source(file.read())
-
-
-class _CannotStartError(Exception):
-    """The interpreter could not be started; the message says why."""
-
-
-@dataclass(frozen=True)
-class _Started:
-    """A process with the reading ends of its pipes; ``outputs`` maps descriptors to the names of the streams."""
-
-    process: RunProcess
-    messages: int
-    outputs: dict[int, str]
-
-
-@dataclass(frozen=True)
-class _Launch:
-    """Starts the process of a run, fresh or as a fork of the worker."""
-
-    python: str
-    request: RunRequest
-    spec: RunSpec
-    piped: bool
-    stdout: int | None
-
-    def fresh(self) -> _Started:
-        """A new interpreter, which reads its request from a pipe."""
-        request_out, request_in = os.pipe()
-        message_out, message_in = os.pipe()
-        streams, outputs = self._streams()
-        try:
-            process = subprocess.Popen(
-                [self.python, _BOOT, str(request_out), str(message_in)],
-                cwd=self.spec.cwd,
-                env=self._environment(),
-                stdin=subprocess.DEVNULL if self.piped else None,
-                stdout=streams[0],
-                stderr=streams[1],
-                pass_fds=(request_out, message_in),
-                start_new_session=True,
-            )
-        except OSError as error:
-            for fd in (request_in, message_out, *outputs):
-                os.close(fd)
-            raise _CannotStartError(
-                f"{self.python} could not be started in {self.spec.cwd or os.getcwd()}: {error.strerror}."
-            ) from error
-        finally:
-            for fd in (request_out, message_in, *(streams if self.piped else ())):
-                os.close(fd)
-        with contextlib.suppress(BrokenPipeError), os.fdopen(request_in, "wb") as pipe:
-            pipe.write(json.dumps(to_json(self.request)).encode("utf-8"))
-        return _Started(FreshProcess(process), message_out, outputs)
-
-    def in_worker(self, worker: Worker) -> _Started | None:
-        """A fork; nothing where the worker is not ready."""
-        message_out, message_in = os.pipe()
-        streams, outputs = self._streams()
-        process = worker.fork(self.request, self._environment(), self.spec.cwd or os.getcwd(), (message_in, *streams))
-        for fd in (message_in, *(streams if self.piped else ())):
-            os.close(fd)
-        if process is None:
-            for fd in (message_out, *outputs):
-                os.close(fd)
-            return None
-        return _Started(process, message_out, outputs)
-
-    def _environment(self) -> dict[str, str]:
-        return {**os.environ, **(self.spec.env or {})}
-
-    def _streams(self) -> tuple[tuple[int, int], dict[int, str]]:
-        """Where the script's stdout and stderr go, and what is to be read of it here."""
-        if not self.piped:
-            return (1 if self.stdout is None else self.stdout, 2), {}
-        (out, out_in), (error, error_in) = os.pipe(), os.pipe()
-        return (out_in, error_in), {out: "stdout", error: "stderr"}
-
-
-class _Watch:
-    """Reads what a run sends and prints until its process ends, and ends it when it has to."""
-
-    def __init__(
-        self,
-        request: RunRequest,
-        python: str,
-        store: Store,
-        on_message: Callable[[Message], None],
-        on_output: Callable[[str, str], None] | None,
-    ) -> None:
-        self._python = python
-        self._request, self._store, self._on_message, self._on_output = request, store, on_message, on_output
-        self.unfit = ""
-        self._refused: str | None = None
-        self._began = False
-        self._ended: ScriptEnded | None = None
-        self._partial = b""
-        # A character may be cut in two by the pipe.
-        self._decoders = {name: codecs.getincrementaldecoder("utf-8")("replace") for name in ("stdout", "stderr")}
-
-    def over(
-        self, run: _Started, budget: float | None, cancel: threading.Event | None, started: float
-    ) -> Outcome | None:
-        """The outcome, when the process has ended; nothing where a fork turned out to be unfit."""
-        process = run.process
-        selector = selectors.DefaultSelector()
-        selector.register(run.messages, selectors.EVENT_READ, None)
-        for fd, name in run.outputs.items():
-            selector.register(fd, selectors.EVENT_READ, name)
-        stopped: OutcomeKind | None = None
-        try:
-            while (code := process.poll()) is None:
-                if stopped is None and cancel is not None and cancel.is_set():
-                    stopped = OutcomeKind.CANCELLED
-                elif stopped is None and budget is not None and time.monotonic() - started > budget:
-                    stopped = OutcomeKind.BUDGET
-                if stopped is not None or self.unfit:
-                    process.kill()
-                self._read(selector, _TICK_SECONDS)
-            # What was written before the end.  A child that lives on is not waited for, even if it prints on and on.
-            drained = time.monotonic() + _DRAIN_SECONDS
-            while self._read(selector, 0) and time.monotonic() < drained:
-                pass
-        except BaseException:  # an interrupt, or a callback that failed: the run must not outlive us
-            interrupted = Outcome(OutcomeKind.CANCELLED, None, "irscope was interrupted.", time.monotonic() - started)
-            self._store.set_outcome(self._request.run, interrupted)
-            raise
-        finally:
-            process.kill()
-            process.close()
-            selector.close()
-            for fd in (run.messages, *run.outputs):
-                os.close(fd)
-        if self.unfit and stopped is None:
-            return None
-        return self._outcome(code, stopped, budget, round(time.monotonic() - started, 3))
-
-    def _read(self, selector: selectors.BaseSelector, timeout: float) -> bool:
-        """Takes in what has arrived; false where nothing has."""
-        if not selector.get_map():
-            if timeout:
-                time.sleep(timeout)
-            return False
-        arrived = False
-        for key, _ in selector.select(timeout):
-            data = os.read(key.fd, 1 << 16)
-            if not data:
-                selector.unregister(key.fd)
-                continue
-            arrived = True
-            if key.data is None:
-                self._take(data)
-            elif self._on_output is not None:
-                self._on_output(key.data, self._decoders[key.data].decode(data))
-        return arrived
-
-    def _take(self, data: bytes) -> None:
-        *lines, self._partial = (self._partial + data).split(b"\n")
-        for line in lines:
-            try:
-                message = decode_message(json.loads(line))
-            except (ValueError, KeyError, TypeError):
-                continue  # a script that writes into every descriptor it finds
-            if isinstance(message, Refused):
-                self._refused = message.reason
-            elif isinstance(message, Unfit):
-                self.unfit = message.reason
-                continue
-            elif isinstance(message, Started):
-                self._began = True
-            elif isinstance(message, ScriptEnded):
-                self._ended = message
-            elif isinstance(message, GapSeen):
-                self._store.put_gap(self._request.run, message.gap)
-            self._on_message(message)
-
-    def _outcome(self, code: int, stopped: OutcomeKind | None, budget: float | None, seconds: float) -> Outcome:
-        if self._refused is not None:
-            return Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, self._refused, seconds)
-        if stopped is OutcomeKind.CANCELLED:
-            return Outcome(stopped, None, "The run was cancelled; what it found until then is kept.", seconds)
-        if stopped is OutcomeKind.BUDGET:
-            return Outcome(
-                stopped,
-                None,
-                f"Stopped after {budget:g} s, the budget of seconds; what was found until then is kept.",
-                seconds,
-            )
-        if not self._began:
-            return Outcome(
-                OutcomeKind.ENVIRONMENT_ERROR, None, _no_python(self._python, f"it ended with {_how(code)}"), seconds
-            )
-        if code == -signal.SIGINT and self._ended is not None and self._ended.error:
-            return Outcome(OutcomeKind.SCRIPT_ERROR, None, f"The script ended with {self._ended.error}.", seconds)
-        if code < 0:
-            return Outcome(OutcomeKind.CRASHED, None, f"The script's process was killed by {_how(code)}.", seconds)
-        if self._ended is None:
-            message = f"The script's process ended with exit code {code} without a word of how (os._exit, a script that closes every file descriptor, or the interpreter died)."
-            return Outcome(OutcomeKind.CRASHED, code, message, seconds)
-        if self._ended.error:
-            return Outcome(OutcomeKind.SCRIPT_ERROR, code, self._ended.error, seconds)
-        if code != 0:
-            return Outcome(
-                OutcomeKind.SCRIPT_ERROR,
-                code,
-                f"The script ended well, but its process ended with exit code {code}.",
-                seconds,
-            )
-        return Outcome(OutcomeKind.COMPLETED, 0, self._completed(), seconds)
-
-    def _completed(self) -> str:
-        if self._store.report(self._request.run).compiles:
-            return "The script ran to its end."
-        return "The script ran to its end, and nothing was compiled: no function under torch.compile was called with tensors."
-
-
-def _no_python(python: str, why: str) -> str:
-    return f"{python} is no Python that irscope can use: {why} before the script began. Name one that has torch (--python PATH, or the setting irscope.python)."
-
-
-def _how(code: int) -> str:
-    if code >= 0:
-        return f"exit code {code}"
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"signal {-code}"

@@ -16,7 +16,10 @@ It speaks the Language Server Protocol on standard input and output; an editor s
   --stdio    what it does anyway; accepted because clients pass it
 
 Settings come from the client (section "irscope"): python, storePath, run.onSave, run.budgetSeconds,
-run.deepBudgetSeconds, run.args, run.cwd, run.env, severity, baseline, worker.enabled, worker.idleMinutes. How to set up an editor: docs/other-editors.md.
+run.deepBudgetSeconds, run.memoryBudgetMegabytes, run.outputBudgetMegabytes, run.steadyCalls, run.deepWhenIdle,
+run.entry, run.entryOf, run.launchConfiguration, run.useLaunchConfigurations, run.args, run.cwd, run.env, severity,
+baseline, worker.enabled, worker.layers, worker.idleMinutes. What they mean: docs/PROTOCOL.md; how to set up an
+editor: docs/other-editors.md.
 """
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from irscope.guards import GuardList, guards_of
@@ -30,6 +31,8 @@ class StoredRun:
     lane: Lane
     source: str
     """Digest of the script's text."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Texts of the files that it compiled something of, by path."""
 
 
 class Archive:
@@ -81,10 +84,24 @@ class Archive:
                     continue
                 digest = store.source_of(run.run)
                 if source in (None, digest):
-                    return StoredRun(store.report(run.run), run.lane, digest)
+                    return StoredRun(store.report(run.run), run.lane, digest, store.sources(run.run))
             return None
 
         return await self.ask(find)
+
+    async def scripts_touching(self, files: Sequence[str]) -> list[str]:
+        """Scripts whose runs compiled or found something in a file, newest run first; the file by its names."""
+        if not os.path.exists(self.path):
+            return []  # a look at a file makes no store
+        found = await self.ask(
+            lambda store: [run for file in dict.fromkeys(files) for run in store.runs_touching(file)]
+        )
+        return list(dict.fromkeys(script for _, script in sorted(found, reverse=True)))
+
+    async def compiled(self, script: str) -> bool:
+        """Whether the last run of a script that ran compiled something."""
+        stored = await self.newest(script) if os.path.exists(self.path) else None
+        return stored is not None and bool(stored.report.compiles)
 
     async def guards(self, report: Report, compiles: Sequence[Compile]) -> list[GuardList]:
         """The guards of compiles of a run that has ended, for those that have some; a number of them is kept.
@@ -97,9 +114,10 @@ class Archive:
                 stage = next((stage for stage in compile.stages if stage.name == "guards"), None)
                 try:
                     text = store.stage_text(report.run, stage.id) if stage else ""
+                    costs = store.stage_data(report.run, stage.id) if stage else None
                 except LookupError:  # the run is not in the store any more
-                    text = ""
-                return guards_of(compile, text, report.compiles) if text else None
+                    text, costs = "", None
+                return guards_of(compile, text, report.compiles, costs) if text else None
 
             return answer
 

@@ -76,7 +76,12 @@ def diagnostic_of(server: IrscopeServer, placed: PlacedFinding, lines: Sequence[
         ]
         or None,
         tags=_TAGS.get(finding.kind),
-        data={"run": placed.run, "kind": finding.kind, "code": finding.code},
+        data={
+            "run": placed.run,
+            "kind": finding.kind,
+            "code": finding.code,
+            **({"stale": True} if placed.stale else {}),
+        },
     )
 
 
@@ -136,7 +141,7 @@ class Publisher:
         path = server.path_of(params.text_document.uri)
         if path is None:
             return types.RelatedFullDocumentDiagnosticReport([])
-        run = server.runs.current(path)
+        run = server.runs.current(server.key_of(path))
         if run is not None and not server.can_refresh("workspace/diagnostic/refresh"):
             await asyncio.shield(run.done)
         diagnostics = diagnostics_of(server, path)

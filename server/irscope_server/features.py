@@ -64,12 +64,14 @@ def _did_open(ls: IrscopeServer, params: types.DidOpenTextDocumentParams) -> Non
 
 
 def _did_change(ls: IrscopeServer, params: types.DidChangeTextDocumentParams) -> None:
+    ls.texts.changed()
     ls.activity.changed()
 
 
 def _did_save(ls: IrscopeServer, params: types.DidSaveTextDocumentParams) -> None:
     path = ls.path_of(params.text_document.uri)
     if path is not None and ls.is_open(path):
+        ls.texts.changed()
         ls.activity.saved(params.text_document.uri, path)
 
 
@@ -112,7 +114,7 @@ def _progress_cancel(ls: IrscopeServer, params: types.WorkDoneProgressCancelPara
 
 
 def _shutdown(ls: IrscopeServer, params: None) -> None:
-    ls.activity.stop_workers()
+    ls.workers.stop()
     for run in ls.runs.all():
         run.cancel()
 
@@ -170,6 +172,7 @@ _FEATURES: dict[str, Any] = {
     "irscope/report": _request(requests.report),
     "irscope/run": _request(requests.run),
     "irscope/cancel": _request(requests.cancel),
+    "irscope/entries": _request(requests.entries),
     "irscope/kernelsAt": _request(requests.kernels_at),
     "irscope/stagesOf": _request(requests.stages),
     "irscope/graph": _request(requests.graph),

@@ -46,8 +46,9 @@ def argument_text(name: str, lists: Sequence[GuardList], uri_of: Callable[[str],
     for guard, failed, compiles in ordered[:_MOST_ROWS]:
         origin = guard.origin
         place = f" · [line {origin.line}]({uri_of(origin.file)}#L{origin.line})" if origin is not None else ""
+        cost = f" · {guard.nanoseconds:.0f} ns" if guard.nanoseconds is not None else ""
         often = f" · **failed {words.count(failed, 'time')}**" if failed else ""
-        lines.append(f"- {check_text(guard)}{place}{often} · {_names(compiles)}")
+        lines.append(f"- {check_text(guard)}{place}{cost}{often} · {_names(compiles)}")
     more = len(ordered) - _MOST_ROWS
     if more > 0:
         lines.append(f"- and {more} more")

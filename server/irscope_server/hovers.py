@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from irscope.protocol import Compile, Finding
+from irscope.protocol import Compile, Finding, Limit
 from lsprotocol import types
 
 from irscope_server import words
@@ -36,7 +36,10 @@ async def hover_at(server: IrscopeServer, path: str, position: types.Position) -
         return None
     column = from_units(lines[position.line], position.character, server.encoding)
     here = [placed for placed in server.views.findings(path) if _covers(placed, position.line, column, lines)]
-    parts = [finding_text(placed.finding, server.uri_of) for placed in here]
+    parts = [
+        "\n\n".join([finding_text(placed.finding, server.uri_of), *(f"*{note}*" for note in _notes(placed))])
+        for placed in here
+    ]
     place = here[0] if here else None
     span = (place.line, place.column, place.end_line, place.end_column) if place else None
     outline = outline_of("\n".join(lines))
@@ -131,6 +134,16 @@ def finding_text(finding: Finding, uri_of: Callable[[str], str]) -> str:
             places.append(f"- [{name}]({uri_of(related.file)}#L{line}): {words.markdown(related.message)}")
         parts.append("\n".join(["See also:", "", *places]))
     return "\n\n".join(part for part in parts if part)
+
+
+def _notes(placed: PlacedFinding) -> Iterator[str]:
+    """What has to be known about the run that a finding is from."""
+    if placed.stale:
+        yield "Found before your edit; the next run may say otherwise."
+    limit = placed.outcome.limit if placed.outcome else None
+    if limit is not None and limit is not Limit.STEADY_STATE:
+        name = {Limit.SECONDS: "time", Limit.MEMORY: "memory", Limit.OUTPUT: "output"}[limit]
+        yield f"The run was stopped at its limit of {name}, so there may be more than is shown."
 
 
 def cost_text(finding: Finding) -> str:

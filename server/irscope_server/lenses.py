@@ -10,14 +10,15 @@ from lsprotocol import types
 from irscope_server import words
 from irscope_server.functions import outline_of
 from irscope_server.results import frame_of, is_recompile
-from irscope_server.texts import to_units
+from irscope_server.texts import file_key, to_units
 from irscope_server.views import PlacedFunction
 
 if TYPE_CHECKING:
     from irscope_server.server import IrscopeServer
 
 COMMAND = "irscope.showRun"
-"""Of the client; one that does not know it loses nothing but the click."""
+CHOOSE_COMMAND = "irscope.chooseEntry"
+"""Of the client; one that does not know them loses nothing but the click."""
 
 
 def lenses_of(server: IrscopeServer, path: str, uri: str) -> list[types.CodeLens]:
@@ -25,28 +26,46 @@ def lenses_of(server: IrscopeServer, path: str, uri: str) -> list[types.CodeLens
 
     They stand above a function's first decorator, where a reader looks for what is said about the function.
     While the document's script runs they say so, above every function that was compiled before or that the text
-    itself hands to ``torch.compile``.
+    itself hands to ``torch.compile``.  What an edit may have made untrue says so, too.
     """
     lines = server.texts.lines(path)
     functions = server.views.functions(path)
-    run = server.runs.current(path)
+    run = server.runs.current(server.key_of(path))
+    outline = outline_of("\n".join(lines))
+    titled: list[tuple[int, str, str]] = []
     if run is not None:
-        places = {function.first_line for function in functions}
-        outline = outline_of("\n".join(lines))
-        places |= {function.first_line - 1 for function in outline.marked()} if outline else set()
-        if not places and outline and outline.compile_calls:
+        known = {function.first_line: f"{lens_title(function)} · running…" for function in functions}
+        places = {function.first_line - 1 for function in outline.marked()} if outline else set()
+        if not known and not places and outline and outline.compile_calls:
             places = {outline.compile_calls[0] - 1}
-        titled = [(line, "running…", run.live.run) for line in sorted(places)]
+        titles = {**dict.fromkeys(places, "running…"), **known}
+        titled = [(line, title, run.live.run) for line, title in sorted(titles.items())]
     else:
-        titled = [(function.first_line, lens_title(function), function.ended.run) for function in functions]
+        for function in functions:
+            stale = " · before your edit" if function.stale else ""
+            titled.append((function.first_line, lens_title(function) + stale, function.ended.run))
+    if not titled and outline and _needs_entry(server, path):
+        places = {function.first_line - 1 for function in outline.marked()} or {
+            line - 1 for line in outline.compile_calls[:1]
+        }
+        titled = [(line, "choose the script that runs this module", "") for line in sorted(places)]
     lenses = []
     for line, title, name in titled:
         text = lines[line] if line < len(lines) else ""
         start = len(text) - len(text.lstrip())
         end = to_units(text, len(text), server.encoding)
-        command = types.Command(title, COMMAND, arguments=[{"run": name, "uri": uri, "line": line}])
+        if name or run is not None:
+            command = types.Command(title, COMMAND, arguments=[{"run": name, "uri": uri, "line": line}])
+        else:
+            command = types.Command(title, CHOOSE_COMMAND, arguments=[{"uri": uri}])
         lenses.append(types.CodeLens(types.Range(types.Position(line, start), types.Position(line, end)), command))
     return lenses
+
+
+def _needs_entry(server: IrscopeServer, path: str) -> bool:
+    """Whether nothing is known to run a library module."""
+    key = file_key(path)
+    return key in server.plans and server.plans[key] is None
 
 
 def lens_title(function: PlacedFunction) -> str:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 
 _LARGEST_DIFF = 4_000_000
 """Product of line counts above which the changed part is not compared line by line: difflib is quadratic."""
+
+_MOST_CANDIDATES = 50
+"""Lines among which an edited line is looked for."""
 
 
 class LineMap:
     """Maps 0-based lines of an older text to a newer one."""
 
     def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
+        self._old, self._new = old, new
         self._blocks: list[tuple[int, int, int, int, bool]] = []
         """(old start, old end, new start, new end, equal), in order, covering both texts."""
         if old is new or old == new:
@@ -42,6 +47,30 @@ class LineMap:
                 return new_start + line - old_start if equal else None
         return None
 
+    def span(self, line: int, start: int, end: int) -> tuple[int, int] | None:
+        """Where a piece of a line is now: its new line and its first column; nothing where its text was edited.
+
+        Parameters
+        ----------
+        start, end
+            Columns of the old line.
+        """
+        exact = self.exact(line)
+        if exact is not None:
+            return exact, start
+        block = next((block for block in self._blocks if block[0] <= line < block[1]), None)
+        if block is None or not self._old[line][start:end].strip():
+            return None
+        old_start, _, new_start, new_end, _ = block
+        if new_end - new_start > _MOST_CANDIDATES:
+            return None
+        expected = new_start + line - old_start
+        for candidate in sorted(range(new_start, new_end), key=lambda number: abs(number - expected)):
+            column = _column_of(self._old[line], start, end, self._new[candidate])
+            if column is not None:
+                return candidate, column
+        return None
+
     def near(self, line: int) -> int:
         """The line's new number, or the place where it was."""
         last = 0
@@ -51,3 +80,22 @@ class LineMap:
                 return new_start + (offset if equal else max(0, min(offset, new_end - new_start - 1)))
             last = new_end
         return max(0, last - 1)
+
+
+def _column_of(old: str, start: int, end: int, new: str) -> int | None:
+    """Where a piece of a line stands in a line that was made of it by an edit beside the piece.
+
+    The line counts as made of the old one where most of what stood around the piece is still there.
+    """
+    piece, before, after = old[start:end], old[:start].strip(), old[end:].strip()
+    columns = [match.start() for match in re.finditer(re.escape(piece), new)]
+    if not columns:
+        return None
+    column = min(columns, key=lambda at: abs(at - start))
+    kept = sum(
+        match.size
+        for left, right in ((before, new[:column].strip()), (after, new[column + len(piece) :].strip()))
+        for match in difflib.SequenceMatcher(None, left, right, autojunk=False).get_matching_blocks()
+    )
+    whole = len(piece.strip()) + len(before) + len(after)
+    return column if 2 * (kept + len(piece.strip())) >= whole else None

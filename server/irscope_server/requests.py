@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import json
+import os
 import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -15,16 +16,20 @@ from irscope.source import digest_of
 from irscope.store import Store
 
 from irscope_server import words
+from irscope_server.candidates import candidates_for
 from irscope_server.documents import document
 from irscope_server.graph_dot import graph_result
 from irscope_server.messages import Encoded
-from irscope_server.results import Ended, Live
-from irscope_server.runs import Run, with_texts
+from irscope_server.plans import Plan
+from irscope_server.results import Ended
+from irscope_server.runs import Run
 from irscope_server.texts import file_key
 from irscope_server.tree import kernel_items, run_item, run_tree, stage_named, stages_of
 from irscope_server.wire import (
     CancelResult,
     DocumentResult,
+    EntriesResult,
+    EntryCandidate,
     GraphParams,
     KernelItem,
     KernelsAtParams,
@@ -73,14 +78,31 @@ async def run(server: IrscopeServer, params: RunParams) -> RunResult:
         return RunResult(None, "environment-error", _NOT_A_FILE)
     if not server.trusted:
         return RunResult(None, "environment-error", "The workspace is not trusted, so nothing is run.")
-    ended = await _wait(await server.activity.start(params.uri, path, params.lane), started_here=True)
-    outcome = ended.report.outcome
+    started = await server.activity.start(params.uri, path, params.lane, params.entry)
+    if started is None:
+        return RunResult(None, "no-entry", _no_entry(path))
+    outcome = (ended := await _wait(started, started_here=True)).report.outcome
     return RunResult(ended.run or None, outcome.kind.value, outcome.message)
 
 
 def cancel(server: IrscopeServer, params: UriParams) -> CancelResult:
     path = server.path_of(params.uri)
-    return CancelResult(path is not None and server.runs.cancel(path))
+    return CancelResult(path is not None and server.runs.cancel(server.key_of(path)))
+
+
+async def entries(server: IrscopeServer, params: UriParams) -> EntriesResult:
+    """What runs a document, and what else may."""
+    path = server.path_of(params.uri)
+    if path is None:
+        raise ValueError(_NOT_A_FILE)
+    folder = server.folder_of(path)
+    plan = await server.activity.plan(params.uri, path)
+    launches = server.planner.launches(path, folder, await server.settings_for(params.uri))
+    buffers = {file_key(file): text for file, text in server.overlays().items()}
+    found = await asyncio.to_thread(candidates_for, path, folder, launches, buffers)
+    relative = os.path.relpath(file_key(path), file_key(folder)).replace(os.sep, "/")
+    candidates = tuple(EntryCandidate(one.entry, one.detail) for one in found)
+    return EntriesResult(relative, plan.entry.title if plan else None, candidates)
 
 
 async def kernels_at(server: IrscopeServer, params: KernelsAtParams) -> KernelsResult:
@@ -147,27 +169,29 @@ async def text_of_document(server: IrscopeServer, params: UriParams) -> Document
 async def deep_run(server: IrscopeServer, uri: str, path: str, may_run: bool) -> tuple[Ended | None, str]:
     """The deep run that tells of a file, and what has to be said about it.
 
-    Of the text as it is now: this session's, the store's, then that of another script that uses this file; failing
+    Of the texts as they are now: this session's, the store's, then that of another script that uses this file; failing
     these a new one is run if that is wanted, else the newest of an earlier text is taken.
     """
     lines = server.texts.lines(path)
-    source = digest_of("\n".join(lines))
-    mine = server.results.deep(path)
-    if mine is not None and mine.source == source:
+    plan = await server.activity.plan(uri, path)
+    entry = plan.entry if plan else None
+    mine = server.results.deep(entry.key if entry else file_key(path))
+    if mine is not None and _is_of_now(server, mine, path):
         return mine, ""
-    stored = await server.archive.newest(path, Lane.DEEP, source)
-    if stored is not None:
-        live = Live(path, Lane.DEEP, source, {file_key(path): lines}, stored.report.run)
-        ended = await asyncio.to_thread(with_texts, live, stored.report)
-        server.results.remember_deep(ended)
-        server.activity.results_changed()
-        return ended, ""
-    others = [ended for ended in server.results.deep_runs_touching(path) if file_key(ended.script) != file_key(path)]
+    source = digest_of("\n".join(server.texts.lines(entry.file))) if entry else digest_of("\n".join(lines))
+    if plan is not None and plan.own:
+        stored = await server.archive.newest(path, Lane.DEEP, source)
+        ended = None if stored is None else await server.activity.ended_of(stored, plan)
+        if ended is not None and _is_of_now(server, ended, path):
+            server.results.remember_deep(ended)
+            server.activity.results_changed()
+            return ended, ""
+    others = [ended for ended in server.results.deep_runs_touching(path) if ended is not mine]
     for ended in others:
-        if list(ended.texts[file_key(path)]) == list(lines):
+        if _is_of_now(server, ended, path):
             return ended, ""
     if may_run:
-        return await _run_deep(server, uri, path, source)
+        return await _run_deep(server, uri, path, plan)
     if mine is not None:
         return mine, _OUTDATED
     if others:
@@ -175,20 +199,38 @@ async def deep_run(server: IrscopeServer, uri: str, path: str, may_run: bool) ->
     older = await server.archive.newest(path, Lane.DEEP)
     if older is not None:
         return Ended(path, Lane.DEEP, older.source, older.report, {}), _OUTDATED
-    return None, "There is no deep run of this file yet."
+    return None, "There is no deep run of this file yet." if plan else _no_entry(path)
 
 
-async def _run_deep(server: IrscopeServer, uri: str, path: str, source: str) -> tuple[Ended | None, str]:
+def _is_of_now(server: IrscopeServer, ended: Ended, path: str) -> bool:
+    """Whether a run had a file as it is now, and the other files that are open."""
+    ran = ended.texts.get(file_key(path))
+    return ran is not None and list(ran) == list(server.texts.lines(path)) and not server.views.is_stale(ended.texts)
+
+
+async def _run_deep(server: IrscopeServer, uri: str, path: str, plan: Plan | None) -> tuple[Ended | None, str]:
     if not server.trusted:
         return None, "The workspace is not trusted, so nothing is run."
-    running = server.runs.current(path)
-    if running is not None and running.live.lane is Lane.DEEP and running.live.source == source:
+    if plan is None:
+        return None, _no_entry(path)
+    running = server.runs.current(plan.entry.key)
+    if running is not None and running.live.lane is Lane.DEEP and not server.views.is_stale(running.live.texts):
         ended = await _wait(running, started_here=False)
     else:
-        ended = await _wait(await server.activity.start(uri, path, Lane.DEEP), started_here=True)
+        started = await server.activity.start(uri, path, Lane.DEEP)
+        if started is None:
+            return None, _no_entry(path)
+        ended = await _wait(started, started_here=True)
     if not ended.report.compiles:
         return (ended if ended.run else None), ended.report.outcome.message
     return ended, ""
+
+
+def _no_entry(path: str) -> str:
+    return (
+        f"{os.path.basename(path)} only defines things, and nothing is known to run it: choose the script or test that"
+        " does (Choose Entry Script for This File, or the setting irscope.run.entry)."
+    )
 
 
 async def _wait(run: Run, started_here: bool) -> Ended:

@@ -42,6 +42,12 @@ class Ended:
 
     full: Report | None = None
     """The report with everything that was found, where `report` is what the user wants to see of it."""
+    entry: str = ""
+    """Key of the entry that it began with; empty: that of the script."""
+
+    @property
+    def key(self) -> str:
+        return self.entry or file_key(self.script)
 
     @property
     def run(self) -> str:
@@ -60,6 +66,12 @@ class Live:
     findings: dict[tuple[object, ...], Finding] = field(default_factory=dict)
     shown: tuple[Finding, ...] | None = None
     """What the user wants to see of them, once it was asked for."""
+    entry: str = ""
+    """Key of the entry that it began with; empty: that of the script."""
+
+    @property
+    def key(self) -> str:
+        return self.entry or file_key(self.script)
 
     def add(self, finding: Finding) -> None:
         self.shown = None
@@ -74,6 +86,10 @@ class Found:
     run: str
     lines: Sequence[str] | None
     """The file's lines when it ran; nothing where they are not known (then they are taken to be as now)."""
+    texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Lines of all files that the run told of, by `file_key`."""
+    outcome: Outcome | None = None
+    """How the run ended; nothing while it goes on."""
 
 
 Control = Callable[[Report, Lane, Mapping[str, Sequence[str]]], Report]
@@ -87,10 +103,12 @@ class _Script:
         self.newest: Ended | None = None
         self.deep: Ended | None = None
         self.live: Live | None = None
+        self.cut: tuple[Found, ...] = ()
+        """What runs found that were cancelled since ``newest``: it stays until a run has told all."""
 
 
 class Results:
-    """Everything known, by script.  ``revision`` grows with each change.
+    """Everything known, by script (more exactly: by the key of the entry).  ``revision`` grows with each change.
 
     Parameters
     ----------
@@ -109,6 +127,7 @@ class Results:
             newest, deep = script.newest, script.deep
             script.newest = self._shown(newest)
             script.deep = script.newest if deep is newest else self._shown(deep)
+            script.cut = ()
             if script.live:
                 script.live.shown = None
         self.revision += 1
@@ -128,8 +147,10 @@ class Results:
         return live.shown
 
     def begin(self, live: Live) -> None:
-        """A run began; what the one before found stays until this one ends."""
-        self._of(live.script).live = live
+        """A run began; what the ones before found stays until this one ends."""
+        script = self._of(live.key)
+        self._keep_cut(script)
+        script.live = live
         self.revision += 1
 
     def add_finding(self, live: Live, finding: Finding) -> None:
@@ -141,39 +162,47 @@ class Results:
 
         One that was cancelled has told only a part and replaces nothing, unless there was nothing.
         """
-        if live is not None and (script := self._of(live.script)).live is live:
+        cancelled = ended is not None and ended.report.outcome.kind is OutcomeKind.CANCELLED
+        if live is not None and (script := self._of(live.key)).live is live:
+            if cancelled:
+                self._keep_cut(script)
             script.live = None
         if ended is not None:
-            script = self._of(ended.script)
-            if ended.report.outcome.kind is not OutcomeKind.CANCELLED or script.newest is None:
+            script = self._of(ended.key)
+            if not cancelled or script.newest is None:
+                script.cut = ()
                 script.newest = ended = self._shown(ended)
                 if ended is not None and ended.lane is Lane.DEEP:
                     script.deep = ended
         self.revision += 1
 
+    def _keep_cut(self, script: _Script) -> None:
+        """Keeps what a run has found that will not tell all, before what older ones of that kind did."""
+        if script.live and (shown := self._shown_live(script.live)):
+            mine = tuple(_found_live(script.live, shown))
+            causes = {found.finding.cause for found in mine}
+            script.cut = (*mine, *(found for found in script.cut if found.finding.cause not in causes))
+
     def remember_deep(self, ended: Ended) -> None:
         """A deep run from the store, of the text as it is now: it brings kernels, and findings where there are none."""
-        script = self._of(ended.script)
+        script = self._of(ended.key)
         script.deep = self._shown(ended)
         script.newest = script.newest or script.deep
         self.revision += 1
 
-    def forget(self, path: str) -> None:
-        """Drops what a script's runs found."""
-        if self._scripts.pop(file_key(path), None):
+    def forget(self, key: str) -> None:
+        """Drops what an entry's runs found."""
+        if self._scripts.pop(key, None):
             self.revision += 1
 
-    def is_running(self, path: str) -> bool:
-        script = self._scripts.get(file_key(path))
-        return script is not None and script.live is not None
-
-    def newest(self, path: str) -> Ended | None:
-        script = self._scripts.get(file_key(path))
+    def newest(self, key: str) -> Ended | None:
+        """The newest run of an entry."""
+        script = self._scripts.get(key)
         return script.newest if script else None
 
-    def deep(self, path: str) -> Ended | None:
-        """The newest deep run of a script."""
-        script = self._scripts.get(file_key(path))
+    def deep(self, key: str) -> Ended | None:
+        """The newest deep run of an entry."""
+        script = self._scripts.get(key)
         return script.deep if script else None
 
     def runs_touching(self, path: str) -> list[Ended]:
@@ -198,28 +227,40 @@ class Results:
         return {file_key(found.finding.file) for found in self._all()}
 
     def findings_in(self, path: str) -> list[Found]:
-        """What the runs of all scripts found in a file; what a run found a moment ago before what an older one did."""
+        """What the runs of all entries found in a file; what a run found a moment ago before what an older one did."""
         key = file_key(path)
         return [found for found in self._all() if file_key(found.finding.file) == key]
 
     def _all(self) -> Iterator[Found]:
         for script in self._scripts.values():
             if script.live:
-                for finding in self._shown_live(script.live):
-                    yield Found(finding, script.live.run, script.live.texts.get(file_key(finding.file)))
+                yield from _found_live(script.live, self._shown_live(script.live))
+            yield from script.cut
             newest, deep = script.newest, script.deep
             if newest:
                 yield from _found(newest, newest.report.findings)
             if newest and deep and deep is not newest and deep.source == newest.source:
                 yield from _found(deep, (f for f in deep.report.findings if f.kind not in _SEEN_BY_FAST))
 
-    def _of(self, path: str) -> _Script:
-        return self._scripts.setdefault(file_key(path), _Script())
+    def _of(self, key: str) -> _Script:
+        return self._scripts.setdefault(key, _Script())
+
+
+def _found_live(live: Live, findings: Sequence[Finding]) -> Iterator[Found]:
+    for finding in findings:
+        yield Found(finding, live.run, live.texts.get(file_key(finding.file)), live.texts)
 
 
 def _found(ended: Ended, findings: Iterator[Finding] | Sequence[Finding]) -> Iterator[Found]:
     for finding in findings:
-        yield Found(finding, ended.run, ended.texts.get(file_key(finding.file)))
+        lines = ended.texts.get(file_key(finding.file))
+        yield Found(finding, ended.run, lines, ended.texts, ended.report.outcome)
+
+
+def touches(report: Report, key: str) -> bool:
+    """Whether a run compiled or found something in a file, which is named by its `file_key`."""
+    files = {*(compile.file for compile in report.compiles), *(finding.file for finding in report.findings)}
+    return any(file_key(file) == key for file in files)
 
 
 def files_of(report: Report) -> set[str]:

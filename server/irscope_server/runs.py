@@ -1,4 +1,4 @@
-"""Runs of scripts: one at a time per document, each in a thread of its own, reported on the event loop."""
+"""Runs of scripts: one at a time per entry, each in a thread of its own, reported on the event loop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import dataclasses
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from irscope.protocol import (
@@ -27,6 +27,8 @@ from irscope.source import digest_of
 from irscope.store import Store, StoreError
 
 from irscope_server.outcomes import findings_of
+from irscope_server.output import OutputRelay
+from irscope_server.plans import Plan
 from irscope_server.results import Ended, Live, empty_report, files_of, with_findings
 from irscope_server.texts import file_key, split_lines, text_on_disk
 from irscope_server.workers import Workers
@@ -46,9 +48,10 @@ Execute = Callable[..., "tuple[str, Outcome]"]
 class Run:
     """A run that was asked for.  Everything but `cancel` belongs to the event loop."""
 
-    def __init__(self, uri: str, live: Live, automatic: bool, spec: RunSpec, in_worker: bool = False) -> None:
+    def __init__(self, uri: str, plan: Plan, live: Live, automatic: bool, spec: RunSpec) -> None:
         self.uri = uri
-        self.in_worker = in_worker
+        """The document that it was started for."""
+        self.plan = plan
         self.live = live
         self.automatic = automatic
         self.spec = spec
@@ -58,7 +61,17 @@ class Run:
 
     @property
     def script(self) -> str:
+        """The file that it begins with."""
         return self.live.script
+
+    @property
+    def key(self) -> str:
+        return self.live.key
+
+    @property
+    def name(self) -> str:
+        """What the user calls it: the script's name, ``-m package``, ``pytest …``."""
+        return self.plan.entry.name
 
     def cancel(self) -> None:
         """Asks the run to stop; its end is reported as usual."""
@@ -106,9 +119,9 @@ class Runs:
         self._automatic = threading.BoundedSemaphore(_AUTOMATIC_AT_ONCE)
         self._closed = False
 
-    def current(self, path: str) -> Run | None:
-        """The run of a script that goes on."""
-        return self._current.get(file_key(path))
+    def current(self, key: str) -> Run | None:
+        """The run of an entry that goes on."""
+        return self._current.get(key)
 
     def all(self) -> list[Run]:
         return list(self._current.values())
@@ -116,28 +129,26 @@ class Runs:
     def start(
         self,
         uri: str,
+        plan: Plan,
         spec: RunSpec,
-        text: str,
+        texts: Mapping[str, Sequence[str]],
         store_path: str,
         *,
         automatic: bool = False,
-        in_worker: bool = False,
     ) -> Run:
-        """Runs a script; an older run of the same script is cancelled, and what it still tells goes unheard.
+        """Runs a script; an older run of the same entry is cancelled, and what it still tells goes unheard.
 
         Parameters
         ----------
-        text
-            The script's text as it runs: the overlay, else what is on disk.
+        texts
+            Lines of files as they run, by `file_key`: of the entry's file and of whatever is open.
         automatic
             Nobody asked for it, an open or a save did: it waits while others like it are running.
-        in_worker
-            It runs in a fork of the worker of its interpreter and environment, if there can be one.
         """
-        key = file_key(spec.script)
-        texts = {file_key(path): split_lines(overlay) for path, overlay in spec.overlays.items()}
-        texts[key] = split_lines(text)
-        run = Run(uri, Live(spec.script, spec.lane, digest_of(text), texts), automatic, spec, in_worker)
+        entry = plan.entry
+        source = digest_of("\n".join(texts.get(file_key(entry.file), ())))
+        run = Run(uri, plan, Live(entry.file, spec.lane, source, texts, entry=entry.key), automatic, spec)
+        key = run.key
         older = self._current.get(key)
         self._current[key] = run
         if older is not None:
@@ -151,9 +162,9 @@ class Runs:
         thread.start()
         return run
 
-    def cancel(self, path: str) -> bool:
-        """Stops the run of a script; says whether there was one."""
-        run = self.current(path)
+    def cancel(self, key: str) -> bool:
+        """Stops the run of an entry; says whether there was one."""
+        run = self.current(key)
         if run is not None:
             run.cancel()
         return run is not None
@@ -178,15 +189,18 @@ class Runs:
         try:
             while run.automatic and not held and not run.asked_to_stop.is_set():
                 held = self._automatic.acquire(timeout=0.05)
-            ended = self._run(run, store_path, tell)
+            ended = self._run(run, store_path, tell, loop)
         finally:
             if held:
                 self._automatic.release()
         tell(self._ended, run, ended, threading.current_thread())
 
-    def _run(self, run: Run, store_path: str, tell: Callable[..., None]) -> Ended:
+    def _run(self, run: Run, store_path: str, tell: Callable[..., None], loop: asyncio.AbstractEventLoop) -> Ended:
         spec, live = run.spec, run.live
         begun = time.monotonic()
+        output = OutputRelay(
+            loop, lambda stream, text: self._printed(run, stream, text), lambda: run.asked_to_stop.is_set()
+        )
         if run.asked_to_stop.is_set():
             return _ended_without_report(live, Outcome(OutcomeKind.CANCELLED, None, "Cancelled before it began.", 0.0))
         try:
@@ -197,10 +211,11 @@ class Runs:
                     store,
                     on_start=lambda name: tell(self._named, run, name),
                     on_message=lambda message: tell(self._heard, run, message),
-                    on_output=lambda stream, text: tell(self._printed, run, stream, text),
+                    on_output=output.put,
                     cancel=run.asked_to_stop,
                     **more,
                 )
+                tell(output.flush)
                 report = dataclasses.replace(store.report(name), outcome=outcome)
         except (StoreError, OSError, LookupError) as error:
             outcome = Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, str(error), time.monotonic() - begun)
@@ -219,20 +234,21 @@ class Runs:
     @contextlib.contextmanager
     def _worker_for(self, run: Run, tell: Callable[..., None]) -> Iterator[dict[str, Worker | None]]:
         """What `execute` is told of the worker; waits for one that is starting, but not when the run is cancelled."""
-        if self._workers is None or not run.in_worker:
+        if self._workers is None or not run.plan.settings.worker_enabled:
             yield {}
             return
 
         def waiting() -> None:
             tell(self._heard, run, Progress("starting: torch is being imported"))
 
-        with self._workers.for_run(run.spec.python, run.spec.env, run.asked_to_stop, waiting) as worker:
+        spec = run.spec
+        with self._workers.for_run(spec.python, spec.env, run.asked_to_stop, waiting, spec.cwd) as worker:
             yield {"worker": worker}
 
     # --- on the event loop --------------------------------------------------------------------------------------------
 
     def _is_current(self, run: Run) -> bool:
-        return not self._closed and self._current.get(file_key(run.script)) is run
+        return not self._closed and self._current.get(run.key) is run
 
     def _named(self, run: Run, name: str) -> None:
         run.live.run = name
@@ -259,8 +275,8 @@ class Runs:
 
     def _ended(self, run: Run, ended: Ended, thread: threading.Thread) -> None:
         self._threads.discard(thread)
-        if self._current.get(file_key(run.script)) is run:
-            del self._current[file_key(run.script)]
+        if self._current.get(run.key) is run:
+            del self._current[run.key]
         if not self._closed:
             self._listener.run_ended(run, ended)
         if not run.done.done():
@@ -273,12 +289,12 @@ def with_texts(live: Live, report: Report) -> Ended:
     for file in files_of(report):
         if file_key(file) not in texts and (text := text_on_disk(file)):
             texts[file_key(file)] = split_lines(text)
-    return Ended(live.script, live.lane, live.source, report, texts)
+    return Ended(live.script, live.lane, live.source, report, texts, entry=live.entry)
 
 
 def _ended_without_report(live: Live, outcome: Outcome) -> Ended:
     report = with_findings(empty_report(live.script, outcome), _about_the_end(live, outcome))
-    return Ended(live.script, live.lane, live.source, report, live.texts)
+    return Ended(live.script, live.lane, live.source, report, live.texts, entry=live.entry)
 
 
 def _about_the_end(live: Live, outcome: Outcome) -> list[Finding]:

@@ -8,14 +8,13 @@ import logging
 import os
 import signal
 import sys
-from typing import BinaryIO
 
 from lsprotocol import types
 
 from irscope_server.features import make_server
 from irscope_server.runs import Execute
 from irscope_server.server import IrscopeServer
-from irscope_server.transport import Writer, read_forever
+from irscope_server.transport import Writer, read_forever, take_protocol_streams
 
 
 def serve_stdio(execute: Execute | None = None) -> None:
@@ -45,27 +44,6 @@ def serve_stdio(execute: Execute | None = None) -> None:
     finally:
         server.close()
         os._exit(code)
-
-
-def take_protocol_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Private duplicates of standard input and output for the protocol.
-
-    From here on descriptor 0 is empty and descriptor 1 is standard error, so whatever prints or reads by mistake
-    (a library, a child process) does no harm to the protocol.
-    """
-    if sys.platform == "win32":
-        import msvcrt
-
-        msvcrt.setmode(0, os.O_BINARY)
-        msvcrt.setmode(1, os.O_BINARY)
-    stdin, stdout = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    empty = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(empty, 0)
-    os.close(empty)
-    os.dup2(2, 1)
-    sys.stdin = open(0, closefd=False)  # noqa: SIM115  for the life of the process
-    sys.stdout = open(1, "w", buffering=1, closefd=False)  # noqa: SIM115
-    return stdin, stdout
 
 
 class _ClientLog(logging.Handler):

@@ -19,7 +19,11 @@ from irscope_server.activity import Activity
 from irscope_server.archive import Archive
 from irscope_server.controls import Controls
 from irscope_server.diagnostics import Publisher
+from irscope_server.entries import BadEntry, parse_entry
+from irscope_server.file_states import FileStates
+from irscope_server.idle import DeepWhenIdle
 from irscope_server.messages import IrscopeProtocol, RequestFailed
+from irscope_server.plans import Plan, Planner
 from irscope_server.results import Results
 from irscope_server.runs import Execute, Runs
 from irscope_server.settings import SECTION, Settings, read_settings
@@ -52,6 +56,9 @@ class IrscopeServer(LanguageServer):
         self.options: Any = None
         self.texts = Texts(self._buffer_of)
         self._settings_of: dict[str, Settings] = {}
+        self.plans: dict[str, Plan | None] = {}
+        """How each open file is run, by `file_key`; nothing for a library module that nothing is known to run."""
+        self.planner = Planner(self)
         self.controls = Controls(
             lambda script: self._settings_of.get(file_key(script), self.settings),
             self.folder_of,
@@ -61,8 +68,10 @@ class IrscopeServer(LanguageServer):
         self.results = Results(self.controls)
         self.views = Views(self.results, self.texts)
         self.publisher = Publisher(self)
+        self.file_states = FileStates(self)
+        self.idle = DeepWhenIdle(self)
         self.activity = Activity(self)
-        self.workers = Workers(self.activity.worker_changed)
+        self.workers = Workers(self.activity.warming.changed)
         self.runs = Runs(self.activity, execute, self.workers)
         self.has_workers = execute is None
         self.archive = Archive(self.settings.store)
@@ -77,7 +86,11 @@ class IrscopeServer(LanguageServer):
         return to_fs_path(uri) if uri_scheme(uri) == "file" else None
 
     def uri_of(self, path: str) -> str:
-        """The URI of a file, as the client wrote it where the file is open."""
+        """The URI of a file, as the client wrote it where the file is open; of what the store calls a module or a
+        test that of the file that it begins with."""
+        if not os.path.isabs(path):
+            with contextlib.suppress(BadEntry):
+                path = parse_entry(path, self.folder_of(path)).file
         known = self._open.get(file_key(path))
         return known[0] if known else from_fs_path(path) or path
 
@@ -100,18 +113,27 @@ class IrscopeServer(LanguageServer):
             if not self.texts.is_as_on_disk(path)
         }
 
+    def key_of(self, path: str) -> str:
+        """The key of the entry that runs a file: its own, or that of what runs it as a library module."""
+        plan = self.plans.get(file_key(path))
+        return plan.entry.key if plan else file_key(path)
+
     def folder_of(self, path: str) -> str:
         """The workspace folder that a file is in, the innermost one; without one the file's own folder."""
         folders = [to_fs_path(uri) for uri in self.workspace.folders] or [self.workspace.root_path]
+        if not os.path.isabs(path):  # what the store calls a module or a test
+            return next((folder for folder in folders if folder), "")
         key = file_key(path)
         around = [folder for folder in folders if folder and key.startswith(os.path.join(file_key(folder), ""))]
         return max(around, key=len, default=os.path.dirname(path))
 
     def remember_open(self, uri: str, path: str) -> None:
         self._open[file_key(path)] = (uri, path)
+        self.texts.changed()
 
     def remember_closed(self, path: str) -> None:
         self._open.pop(file_key(path), None)
+        self.texts.changed()
 
     def _buffer_of(self, key: str) -> str | None:
         known = self._open.get(key)
@@ -182,6 +204,10 @@ class IrscopeServer(LanguageServer):
             self._settings_of[file_key(path)] = settings
         return settings
 
+    def remember_settings(self, path: str, settings: Settings) -> None:
+        """The settings with which a file runs that may not be open."""
+        self._settings_of.setdefault(file_key(path), settings)
+
     async def load_settings(self, given: Any = None) -> None:
         """Reads the settings anew; opens another store where its path has changed."""
         configuration = await self._configuration(None)
@@ -221,6 +247,7 @@ class IrscopeServer(LanguageServer):
 
     def close(self) -> None:
         """Stops everything that runs."""
+        self.idle.close()
         self.runs.close()
         self.workers.close()
         self.archive.close()

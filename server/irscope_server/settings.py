@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from irscope.protocol import Lane
+from irscope.protocol import Budget, Lane
 from irscope.store import default_path
 
+from irscope_server.machine import memory_bytes
+
 SECTION = "irscope"
+_SHARE_OF_MEMORY = 0.75
+"""Of the machine's memory that a run may hold where nothing is set."""
 SEVERITIES = ("error", "warning", "information", "hint", "off")
 
 
@@ -27,6 +31,25 @@ class Settings:
     """Of a fast run; 0: no limit."""
     deep_budget_seconds: float = 600.0
     """Of a deep run; 0: no limit."""
+    memory_budget: float | None = None
+    """Megabytes that a run's processes may hold; 0: no limit; nothing: three quarters of what the machine has."""
+    output_budget: float = 64.0
+    """Megabytes that a run may print; 0: no limit."""
+    steady_calls: int = 32
+    """Calls of compiled code, for each compile, without anything new after which a fast run has told all; 0: no such
+    limit."""
+    deep_when_idle: float = 0.0
+    """Seconds without an edit after which a deep run follows a fast one; 0: none does."""
+    entry: tuple[str, ...] = ()
+    """What runs library modules, as `irscope_server.entries` reads it."""
+    entry_of: Mapping[str, str] = field(default_factory=dict)
+    """Entry by file: a path or a pattern, relative to the workspace folder."""
+    launch_configuration: str = ""
+    """Name of the configuration of ``launch.json`` whose arguments, environment and folder count."""
+    use_launch: bool = True
+    """Without a name: those of the configuration whose program is the script."""
+    launch: Sequence[Mapping[str, Any]] | None = None
+    """The editor's configurations, where it tells them; else the server reads ``.vscode/launch.json``."""
     args: tuple[str, ...] = ()
     cwd: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
@@ -35,6 +58,8 @@ class Settings:
     baseline: str = ""
     """Path of the file of findings that are not shown; relative ones start at the workspace folder."""
     worker_enabled: bool = True
+    worker_layers: bool = True
+    """Whether the worker does a script's imports of installed packages ahead of the next run."""
     worker_idle_minutes: float = 30.0
     """0: a worker is never stopped for being idle."""
 
@@ -43,9 +68,18 @@ class Settings:
         """The interpreter that runs scripts; without a setting the one the server runs in."""
         return os.path.expanduser(self.python) if self.python else sys.executable
 
-    def budget(self, lane: Lane) -> float | None:
-        """Seconds after which a run is stopped; nothing: no limit."""
-        return (self.deep_budget_seconds if lane is Lane.DEEP else self.budget_seconds) or None
+    def budget(self, lane: Lane) -> Budget:
+        """The limits of a run."""
+        deep = lane is Lane.DEEP
+        memory = self.memory_budget
+        if memory is None and (machine := memory_bytes()):
+            memory = _SHARE_OF_MEMORY * machine / 1e6
+        return Budget(
+            seconds=(self.deep_budget_seconds if deep else self.budget_seconds) or None,
+            memory=int(memory * 1e6) if memory else None,
+            output=int(self.output_budget * 1e6) or None,
+            steady_calls=None if deep else self.steady_calls or None,
+        )
 
     @property
     def store(self) -> str:
@@ -75,13 +109,32 @@ def read_settings(*sources: Any) -> tuple[Settings, list[str]]:
     def text(key: str) -> str:
         return str(take(key, "a string", isinstance(values.get(key), str), ""))
 
-    def number(key: str, unit: str, default: float) -> float:
+    def number_or_none(key: str, unit: str) -> float | None:
         value = values.get(key)
         good = isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
-        return float(take(key, f"a number of {unit}, 0 or more", good, default))
+        known = take(key, f"a number of {unit}, 0 or more", good, None)
+        return None if known is None else float(known)
 
-    args = values.get("run.args")
+    def number(key: str, unit: str, default: float) -> float:
+        known = number_or_none(key, unit)
+        return default if known is None else known
+
+    def strings(key: str) -> tuple[str, ...]:
+        value = values.get(key)
+        good = isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value)
+        return tuple(take(key, "a list of strings", good, ()))
+
+    def flag(key: str) -> bool:
+        return bool(take(key, "true or false", isinstance(values.get(key), bool), True))
+
     env = values.get("run.env")
+    entry = values.get("run.entry")
+    if isinstance(entry, str):
+        values["run.entry"] = [entry]
+    entry_of = values.get("run.entryOf")
+    good = isinstance(entry_of, Mapping) and all(isinstance(one, str) for one in entry_of.values())
+    entries = take("run.entryOf", "an object of strings", good, {})
+    launch = values.get("launch")
     severity = values.get("severity")
     on_save = take("run.onSave", "'fast', 'deep' or 'off'", values.get("run.onSave") in ("fast", "deep", "off"), "fast")
     settings = Settings(
@@ -90,14 +143,16 @@ def read_settings(*sources: Any) -> tuple[Settings, list[str]]:
         on_save=None if on_save == "off" else Lane(on_save),
         budget_seconds=number("run.budgetSeconds", "seconds", 60.0),
         deep_budget_seconds=number("run.deepBudgetSeconds", "seconds", 600.0),
-        args=tuple(
-            take(
-                "run.args",
-                "a list of strings",
-                isinstance(args, (list, tuple)) and all(isinstance(a, str) for a in args),
-                (),
-            )
-        ),
+        memory_budget=number_or_none("run.memoryBudgetMegabytes", "megabytes"),
+        output_budget=number("run.outputBudgetMegabytes", "megabytes", 64.0),
+        steady_calls=int(number("run.steadyCalls", "calls", 32.0)),
+        deep_when_idle=number("run.deepWhenIdle", "seconds", 0.0),
+        entry=tuple(one for one in strings("run.entry") if one.strip()),
+        entry_of={str(file): one for file, one in entries.items() if one.strip()},
+        launch_configuration=text("run.launchConfiguration"),
+        use_launch=flag("run.useLaunchConfigurations"),
+        launch=[one for one in launch if isinstance(one, Mapping)] if isinstance(launch, (list, tuple)) else None,
+        args=strings("run.args"),
         cwd=text("run.cwd"),
         env={
             str(name): str(value)
@@ -110,9 +165,8 @@ def read_settings(*sources: Any) -> tuple[Settings, list[str]]:
             if value in SEVERITIES or _complain_of_severity(complaints, str(name), value)
         },
         baseline=text("baseline"),
-        worker_enabled=bool(
-            take("worker.enabled", "true or false", isinstance(values.get("worker.enabled"), bool), True)
-        ),
+        worker_enabled=flag("worker.enabled"),
+        worker_layers=flag("worker.layers"),
         worker_idle_minutes=number("worker.idleMinutes", "minutes", 30.0),
     )
     return settings, complaints

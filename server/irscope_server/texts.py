@@ -55,6 +55,8 @@ class Texts:
     """
 
     def __init__(self, buffer_of: Callable[[str], str | None]) -> None:
+        self.revision = 0
+        """Grows when a document opens, changes, is saved or closes: whoever keeps what it made of texts looks at it."""
         self._buffer_of = buffer_of
         self._disk: dict[str, tuple[tuple[int, int], list[str]]] = {}
         self._split: dict[str, tuple[str, list[str]]] = {}
@@ -71,6 +73,13 @@ class Texts:
             known = (text, split_lines(text))
             self._split[key] = known
         return known[1]
+
+    def changed(self) -> None:
+        """A document was opened, edited, saved or closed."""
+        self.revision += 1
+
+    def is_open(self, key: str) -> bool:
+        return self._buffer_of(key) is not None
 
     def is_as_on_disk(self, path: str) -> bool:
         """Whether the text is what a reader of the file would get, line endings aside."""

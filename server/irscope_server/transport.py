@@ -11,7 +11,9 @@ import asyncio
 import contextlib
 import json
 import logging
+import os
 import re
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any, BinaryIO
@@ -88,3 +90,24 @@ class Writer:
 
     def close(self) -> None:
         """Left open: the process is about to end, and something may still want to say goodbye."""
+
+
+def take_protocol_streams() -> tuple[BinaryIO, BinaryIO]:
+    """Private duplicates of standard input and output for the protocol.
+
+    From here on descriptor 0 is empty and descriptor 1 is standard error, so whatever prints or reads by mistake
+    (a library, a child process) does no harm to the protocol.
+    """
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.setmode(0, os.O_BINARY)
+        msvcrt.setmode(1, os.O_BINARY)
+    stdin, stdout = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    os.dup2(2, 1)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115  for the life of the process
+    sys.stdout = open(1, "w", buffering=1, closefd=False)  # noqa: SIM115
+    return stdin, stdout

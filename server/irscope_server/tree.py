@@ -51,7 +51,11 @@ def run_tree(run: RunSummary, report: Report, uri_of: UriOf, text_of: TextOf) ->
                 compile.restarts,
                 compile.graph_ops,
                 compile.seconds,
-                tuple(stage_item(report.run, stage) for stage in compile.stages if stage.name != "kernel"),
+                tuple(
+                    stage_item(report.run, stage)
+                    for stage in compile.stages
+                    if stage.name != "kernel" and not stage.passed  # a version per pass is too much for a tree
+                ),
                 kernel_items(report, kernels.get(compile.id, ()), uri_of, text_of),
             )
             for compile in report.compiles
@@ -79,6 +83,7 @@ def stages_of(report: Report) -> tuple[StageOfCompile, ...]:
         StageOfCompile(**vars(stage_item(report.run, stage)), compile=compile.id, function=compile.function)
         for compile in report.compiles
         for stage in compile.stages
+        if not stage.passed
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from irscope.protocol import Compile, Finding, Kernel
+from irscope.protocol import Compile, Finding, Kernel, Outcome, Range
 
 from irscope_server.functions import Function, function_of, outline_of
 from irscope_server.line_map import LineMap
@@ -25,6 +25,10 @@ class PlacedFinding:
     end_column: int
     source: Sequence[str] | None = None
     """The file's lines as they were when it was found; nothing where they are not known."""
+    stale: bool = False
+    """A file of the run was edited since, so it may not be true any more."""
+    outcome: Outcome | None = None
+    """How the run ended that found it; nothing while it goes on."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class PlacedFunction:
     compiles: tuple[Compile, ...]
     kernels: tuple[Kernel, ...]
     """Those of a deep run of the text as it is now."""
+    stale: bool = False
+    """A file of the run was edited since."""
     elsewhere: bool = False
     """Its compiles are of other files: the code that this script handed to ``torch.compile``."""
 
@@ -51,16 +57,17 @@ class Views:
     def __init__(self, results: Results, texts: Texts) -> None:
         self._results = results
         self._texts = texts
-        self._findings: dict[str, tuple[int, Sequence[str], tuple[PlacedFinding, ...]]] = {}
-        self._functions: dict[str, tuple[int, Sequence[str], tuple[PlacedFunction, ...]]] = {}
+        self._findings: dict[str, tuple[_Version, Sequence[str], tuple[PlacedFinding, ...]]] = {}
+        self._functions: dict[str, tuple[_Version, Sequence[str], tuple[PlacedFunction, ...]]] = {}
+        self._stale: dict[int, tuple[_Version, Mapping[str, Sequence[str]], bool]] = {}
         self._maps: list[tuple[Sequence[str], Sequence[str], LineMap]] = []
 
     def findings(self, path: str) -> tuple[PlacedFinding, ...]:
-        """The findings in a file, one per cause, without those on lines that have changed since."""
+        """The findings in a file, one per cause, moved along with the edits, without those whose text was edited."""
         key, lines = file_key(path), self._texts.lines(path)
         known = self._findings.get(key)
-        if known is None or known[0] != self._results.revision or known[1] is not lines:
-            known = (self._results.revision, lines, self._place_findings(key, lines))
+        if known is None or known[0] != self._version() or known[1] is not lines:
+            known = (self._version(), lines, self._place_findings(key, lines))
             self._findings[key] = known
         return known[2]
 
@@ -68,10 +75,26 @@ class Views:
         """The functions of a file that the newest run compiled, from top to bottom."""
         key, lines = file_key(path), self._texts.lines(path)
         known = self._functions.get(key)
-        if known is None or known[0] != self._results.revision or known[1] is not lines:
-            known = (self._results.revision, lines, self._place_functions(key, lines))
+        if known is None or known[0] != self._version() or known[1] is not lines:
+            known = (self._version(), lines, self._place_functions(key, lines))
             self._functions[key] = known
         return known[2]
+
+    def is_stale(self, texts: Mapping[str, Sequence[str]]) -> bool:
+        """Whether one of the texts that a run told of is another one now; of files that are open."""
+        known = self._stale.get(id(texts))
+        if known is None or known[0] != self._version() or known[1] is not texts:
+            if len(self._stale) > 64:
+                self._stale.clear()
+            stale = any(
+                self._texts.is_open(key) and (now := self._texts.lines(key)) is not ran and list(now) != list(ran)
+                for key, ran in texts.items()
+            )
+            known = self._stale[id(texts)] = (self._version(), texts, stale)
+        return known[2]
+
+    def _version(self) -> _Version:
+        return self._results.revision, self._texts.revision
 
     def line_map(self, old: Sequence[str] | None, new: Sequence[str]) -> LineMap:
         """The map between two texts; the last few are kept."""
@@ -94,17 +117,16 @@ class Views:
 
     def _place(self, found: Found, lines: Sequence[str]) -> PlacedFinding | None:
         line_map = self.line_map(found.lines, lines)
-        start, end = found.finding.range.start, found.finding.range.end
-        line, end_line = line_map.exact(start.line - 1), line_map.exact(end.line - 1)
-        if line is None or end_line is None:
+        where = _moved(found.finding.range, found.lines, lines, line_map)
+        if where is None:
+            start = found.finding.range.start
             beyond = found.lines is None or start.line > len(found.lines)
             if not beyond or not lines:
                 return None
             last = len(lines) - 1  # a place that is not in the text: show it at the end rather than not at all
-            return PlacedFinding(found.finding, found.run, last, 0, last, len(lines[last]), found.lines)
-        if end_line < line:
-            end_line = line
-        return PlacedFinding(found.finding, found.run, line, start.column, end_line, end.column, found.lines)
+            where = (last, 0, last, len(lines[last]))
+        stale = self.is_stale(found.texts)
+        return PlacedFinding(found.finding, found.run, *where, found.lines, stale, found.outcome)
 
     def _place_functions(self, key: str, lines: Sequence[str]) -> tuple[PlacedFunction, ...]:
         for ended in self._results.runs_touching(key):
@@ -118,6 +140,7 @@ class Views:
         line_map = self.line_map(old, lines)
         here, elsewhere = _group(ended, key, old if old is not None else lines)
         deep = self._current_deep(ended, key, lines)
+        stale = self.is_stale(ended.texts)
         deep_here, deep_elsewhere = ({}, ()) if deep is None else _group(deep, key, lines)
         placed = []
         for (name, line), (function, compiles) in here.items():
@@ -134,17 +157,20 @@ class Views:
                     ended,
                     compiles,
                     kernels,
+                    stale,
                 )
             )
         if elsewhere and file_key(ended.script) == key:
             line = self._compile_call(lines)
             kernels = _kernels(deep, deep_elsewhere) if deep is not None else ()
-            placed.append(PlacedFunction("other files", line, line, "", ended, elsewhere, kernels, elsewhere=True))
+            placed.append(
+                PlacedFunction("other files", line, line, "", ended, elsewhere, kernels, stale, elsewhere=True)
+            )
         return tuple(sorted(placed, key=lambda one: (one.first_line, one.elsewhere)))
 
     def _current_deep(self, ended: Ended, key: str, lines: Sequence[str]) -> Ended | None:
         """The newest deep run of a script, if the file's text is still what it ran with."""
-        deep = self._results.deep(ended.script)
+        deep = self._results.deep(ended.key)
         if deep is None:
             return None
         for file in (key, file_key(ended.script)):
@@ -157,6 +183,30 @@ class Views:
         """The line that calls ``torch.compile``, where the lens on what was compiled elsewhere stands."""
         outline = outline_of("\n".join(lines))
         return outline.compile_calls[0] - 1 if outline and outline.compile_calls else 0
+
+
+_Version = tuple[int, int]
+"""Revisions of the results and of the texts."""
+
+
+def _moved(
+    place: Range, old: Sequence[str] | None, new: Sequence[str], line_map: LineMap
+) -> tuple[int, int, int, int] | None:
+    """A range (1-based lines) in the text as it is now (0-based); nothing where its text was edited or deleted."""
+    line, column, end_line, end_column = place.start.line - 1, place.start.column, place.end.line - 1, place.end.column
+    first, last = line_map.exact(line), line_map.exact(end_line)
+    if first is not None and last is not None:
+        return first, column, max(first, last), end_column
+    if old is None or not (0 <= line < len(old) and 0 <= end_line < len(old)):
+        return None
+    if line == end_line:
+        moved = line_map.span(line, column, end_column)
+        return None if moved is None else (moved[0], moved[1], moved[0], moved[1] + end_column - column)
+    head = line_map.span(line, column, len(old[line]))
+    tail = line_map.span(end_line, 0, end_column)
+    if head is None or tail is None or tail[0] < head[0]:
+        return None
+    return head[0], head[1], tail[0], tail[1] + end_column
 
 
 _Groups = dict[tuple[str, int], tuple[Function | None, tuple[Compile, ...]]]

@@ -37,6 +37,7 @@ class ReportParams:
 class RunParams:
     uri: str
     lane: Lane = Lane.DEEP
+    entry: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ PARAMS: dict[str, type[Any]] = {
     "irscope/report": ReportParams,
     "irscope/run": RunParams,
     "irscope/cancel": UriParams,
+    "irscope/entries": UriParams,
     "irscope/kernelsAt": KernelsAtParams,
     "irscope/stagesOf": StagesOfParams,
     "irscope/graph": GraphParams,
@@ -182,6 +184,20 @@ class CancelResult:
 
 
 @dataclass(frozen=True)
+class EntryCandidate:
+    entry: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class EntriesResult:
+    file: str
+    """The document's path in its workspace folder: its key in the setting ``run.entryOf``."""
+    entry: str | None
+    candidates: tuple[EntryCandidate, ...]
+
+
+@dataclass(frozen=True)
 class KernelsResult:
     run: str | None
     kernels: tuple[KernelItem, ...]
@@ -237,6 +253,16 @@ class RunsChanged:
     run: str
     uri: str
     running: bool
+
+
+@dataclass(frozen=True)
+class FileState:
+    uri: str
+    state: str
+    """``none``, ``noEntry``, ``noRun``, ``current`` or ``stale``."""
+    entry: str | None
+    limit: str | None
+    text: str
 
 
 @dataclass(frozen=True)

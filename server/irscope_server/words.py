@@ -23,6 +23,7 @@ _TITLES = {
     "output-code": "Output code",
     "kernel": "Kernel",
     "guards": "Guards",
+    "cache-key": "Key in the FX graph cache",
 }
 
 _MARKUP = re.compile(r"[\\`*\[\]<>&|~$]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|^[#+\-=]")

@@ -25,20 +25,27 @@ _WAIT = 0.05
 _LONGEST_WAIT = 90.0
 """Seconds after which a run does not wait for a worker that is starting any more."""
 
-Key = tuple[str, tuple[tuple[str, str], ...]]
-"""The interpreter, and the variables on top of this process's environment."""
+Key = tuple[str, tuple[tuple[str, str], ...], str]
+"""The interpreter, the variables on top of this process's environment, and the working folder where it matters."""
 
 
-def key_of(python: str, env: Mapping[str, str] | None) -> Key:
-    return python, tuple(sorted((env or {}).items()))
+def key_of(python: str, env: Mapping[str, str] | None, cwd: str | None = None) -> Key:
+    """The working folder matters to what a worker imports only where PYTHONPATH has a relative entry.
+
+    The interpreter makes such entries absolute when it starts.  All else that a run takes from its working folder it
+    takes after the fork, which changes to it.
+    """
+    found = {**os.environ, **(env or {})}.get("PYTHONPATH", "")
+    relative = found and not all(os.path.isabs(entry) for entry in found.split(os.pathsep))
+    return python, tuple(sorted((env or {}).items())), (cwd or os.getcwd()) if relative else ""
 
 
 class ServerWorker(Worker):
     """A worker that knows its torch, and tells when it has died."""
 
-    def __init__(self, python: str, env: Mapping[str, str] | None = None) -> None:
+    def __init__(self, python: str, env: Mapping[str, str] | None = None, cwd: str | None = None) -> None:
         self.torch = ""
-        super().__init__(python, env)
+        super().__init__(python, env, cwd)
 
     def _heard(self, line: bytes) -> None:
         super()._heard(line)
@@ -101,8 +108,10 @@ class Workers:
     def __init__(
         self,
         changed: Callable[[], None] = lambda: None,
-        make: Callable[[str, Mapping[str, str]], ServerWorker] = ServerWorker,
+        make: Callable[[str, Mapping[str, str], str | None], ServerWorker] = ServerWorker,
     ) -> None:
+        self.layers = True
+        """Whether runs may be in layers of a worker, which have the imports of a script done already."""
         self.idle_seconds = 1800.0
         """A worker unused for so long is stopped by `sweep`; 0: never."""
         self._changed = changed
@@ -111,9 +120,9 @@ class Workers:
         self._entries: dict[Key, _Entry] = {}
         self._closed = False
 
-    def warm(self, python: str, env: Mapping[str, str] | None) -> None:
+    def warm(self, python: str, env: Mapping[str, str] | None, cwd: str | None = None) -> None:
         """Sees to it that there is a worker, and returns at once; one that refused or crashed is left alone."""
-        self._entry(key_of(python, env), again=())
+        self._entry(key_of(python, env, cwd), again=())
 
     @contextlib.contextmanager
     def for_run(
@@ -122,6 +131,7 @@ class Workers:
         env: Mapping[str, str] | None,
         cancel: threading.Event,
         waiting: Callable[[], None] = lambda: None,
+        cwd: str | None = None,
     ) -> Iterator[Worker | None]:
         """A worker for the time of a run; nothing where there cannot be one or the run was cancelled.
 
@@ -131,8 +141,10 @@ class Workers:
         ----------
         waiting
             Called once if it has to be waited for.
+        cwd
+            The run's working folder; nothing: this process's.
         """
-        entry = self._entry(key_of(python, env), again=(WorkerState.CRASHED,))
+        entry = self._entry(key_of(python, env, cwd), again=(WorkerState.CRASHED,))
         if entry is None:
             yield None
             return
@@ -150,14 +162,29 @@ class Workers:
             ):
                 if entry.started.wait(_WAIT) and entry.worker is not None:
                     entry.worker.wait_until_ready(_WAIT)
-            yield entry.worker if entry.state is WorkerState.READY and not cancel.is_set() else None
+            worker = entry.worker if entry.state is WorkerState.READY and not cancel.is_set() else None
+            if worker is not None:
+                worker.layered = self.layers
+            yield worker
         finally:
+            self._log_layers(entry)
             with self._lock:
                 entry.busy -= 1
                 entry.used = time.monotonic()
 
-    def keep_only(self, wanted: Iterable[tuple[str, Mapping[str, str] | None]]) -> None:
-        """Stops the workers of other interpreters and environments, for the settings have changed."""
+    def _log_layers(self, entry: _Entry) -> None:
+        """What has become of layers since the last run, and how much memory the worker holds with them."""
+        notes = entry.worker.listen() if entry.worker is not None else []
+        for note in notes:
+            log.info("The layer `%s` is %s after %.1f s. %s", note.layer, note.state, note.seconds, note.reason)
+        if notes and entry.worker is not None:
+            megabytes = entry.worker.memory() / 1e6
+            log.info(
+                "The worker in %s holds %.0f MB with %d layers.", entry.key[0], megabytes, len(entry.worker.layers())
+            )
+
+    def keep_only(self, wanted: Iterable[tuple[str, Mapping[str, str] | None, str | None]]) -> None:
+        """Stops the workers of other interpreters, environments and working folders, for the settings have changed."""
         keys = {key_of(*one) for one in wanted}
         with self._lock:
             gone = [self._entries.pop(key) for key in list(self._entries) if key not in keys]
@@ -234,7 +261,7 @@ class Workers:
     def _live(self, entry: _Entry) -> None:
         """The life of a worker, in a thread of its own: start, readiness, and its end whenever it comes."""
         python, env = entry.key[0], dict(entry.key[1])
-        worker = self._make(shutil.which(python) or python, env)
+        worker = self._make(shutil.which(python) or python, env, entry.key[2] or None)
         entry.worker = worker
         entry.started.set()
         if entry.dropped:

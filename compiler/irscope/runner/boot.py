@@ -32,7 +32,9 @@ def boot():
     from irscope.protocol import RunRequest, from_json
     from irscope.runner.main import run
     from irscope.runner.messages import MessagePipe
+    from irscope.runner.warden import part
 
+    part(message_fd)
     run(from_json(RunRequest, request), MessagePipe(message_fd))
 
 

@@ -9,26 +9,25 @@ import re
 import sys
 
 from irscope.protocol import Refused, RunRequest, Started
+from irscope.runner.entries import run_entry, set_first_path, why_not
 from irscope.runner.messages import MessagePipe
 from irscope.runner.overlays import install_overlays
-from irscope.runner.script import ScriptFailure, run_as_main
+from irscope.runner.script import ScriptFailure
 from irscope.runner.session import Session
-from irscope.usercode import set_torch_folder, treat_as_user_code
+from irscope.usercode import set_torch_folder
 
 OLDEST_TORCH = (2, 9)
 
 
 def run(request: RunRequest, messages: MessagePipe) -> None:
     """Runs the script; returns or raises SystemExit as the script did."""
-    if not getattr(sys.flags, "safe_path", False):
-        sys.path[0] = os.path.dirname(os.path.realpath(request.script))
+    set_first_path(request)
     found = find_torch()
-    if isinstance(found, str):
-        messages.send(Refused(found))
+    if isinstance(found, str) or (problem := why_not(request)):
+        messages.send(Refused(found if isinstance(found, str) else problem))
         return
     folder, version = found
     set_torch_folder(folder)
-    treat_as_user_code(request.script)
     install_overlays(request.overlays)
     messages.send(Started(version))
     session = Session(request, messages, version)
@@ -36,7 +35,7 @@ def run(request: RunRequest, messages: MessagePipe) -> None:
     # Registered before the script runs, so it is the last of the functions at exit: what the script compiles in its
     # own, or in threads that outlive its main module, is still captured.
     atexit.register(session.finish)
-    failure = run_as_main(request.script, request.argv0 or request.script, request.args, session.script_ended)
+    failure = run_entry(request, session.script_ended)
     if isinstance(failure, ScriptFailure):
         sys.exit(failure.exit_code)
 

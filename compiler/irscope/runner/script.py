@@ -1,14 +1,16 @@
-"""Runs a script as ``python script.py`` does."""
+"""Runs a script as ``python script.py`` does, and a module as ``python -m module``."""
 
 from __future__ import annotations
 
 import builtins
 import importlib.machinery
 import os
+import runpy
 import sys
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from irscope.source import overlay_of
 
@@ -41,12 +43,52 @@ def run_as_main(path: str, argv0: str, args: Sequence[str], on_end: Callable[[in
     """
     sys.argv = [argv0, *args]
     module = _main_module(path)
-    try:
+
+    def execute() -> None:
         code = compile(_read(path), path, "exec", dont_inherit=True)
         exec(code, module.__dict__)
+
+    return _run(execute, path, on_end, lambda stop: f"the script ended with sys.exit({stop.code!r})")
+
+
+def run_module_as_main(
+    name: str,
+    args: Sequence[str],
+    on_end: Callable[[int, str], None],
+    describe_exit: Callable[[SystemExit], str] | None = None,
+) -> ScriptFailure | None:
+    """Executes a module, or the ``__main__`` of a package, as ``python -m name`` does: by the same function.
+
+    Parameters
+    ----------
+    describe_exit
+        What to say of an exit code other than 0.
+
+    For the rest see `run_as_main`.
+    """
+    sys.argv = ["-m", *args]
+    _main_module(None)
+    as_main: Any = runpy._run_module_as_main  # type: ignore[attr-defined]  # of the standard library: 3.10 to 3.14
+    return _run(lambda: as_main(name), name, on_end, describe_exit or _describe_module_exit)
+
+
+def _describe_module_exit(stop: SystemExit) -> str:
+    if isinstance(stop.code, str) and stop.code.startswith(f"{sys.executable}: "):
+        return stop.code.partition(": ")[2]  # runpy: there is no such module
+    return f"the module ended with sys.exit({stop.code!r})"
+
+
+def _run(
+    execute: Callable[[], None],
+    path: str,
+    on_end: Callable[[int, str], None],
+    describe_exit: Callable[[SystemExit], str],
+) -> ScriptFailure | None:
+    try:
+        execute()
     except SystemExit as stop:
         exit_code = _exit_code(stop)
-        on_end(exit_code, "" if exit_code == 0 else f"the script ended with sys.exit({stop.code!r})")
+        on_end(exit_code, "" if exit_code == 0 else describe_exit(stop))
         raise
     except KeyboardInterrupt:
         on_end(130, "KeyboardInterrupt")
@@ -69,17 +111,15 @@ def _read(path: str) -> bytes | str:
         return file.read()
 
 
-def _main_module(path: str) -> types.ModuleType:
-    """A fresh ``__main__`` with the attributes that it has in a run without irscope."""
+def _main_module(path: str | None) -> types.ModuleType:
+    """A fresh ``__main__`` with the attributes that it has in a run without irscope: of that script, or of none yet."""
     module = types.ModuleType("__main__")
-    module.__dict__.update(
-        __file__=path,
-        __builtins__=builtins,
-        __cached__=None,
-        __loader__=importlib.machinery.SourceFileLoader("__main__", path),
-        __package__=None,
-        __spec__=None,
-    )
+    module.__dict__.update(__builtins__=builtins, __package__=None, __spec__=None)
+    if path is None:
+        vars(module)["__loader__"] = importlib.machinery.BuiltinImporter
+    else:
+        loader = importlib.machinery.SourceFileLoader("__main__", path)
+        module.__dict__.update(__file__=path, __cached__=None, __loader__=loader)
     if sys.version_info < (3, 14):
         vars(module)["__annotations__"] = {}
     sys.modules["__main__"] = module

@@ -12,9 +12,12 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 
+from irscope import processes
 from irscope.protocol import RunRequest, to_json
 from irscope.worker.process import ForkedProcess
+from irscope.worker.wire import send
 
 _BOOT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "runner", "boot.py")
 
@@ -34,6 +37,27 @@ class WorkerState(str, enum.Enum):
     """It was stopped."""
 
 
+@dataclass(frozen=True)
+class LayerNote:
+    """What has happened to a layer of a worker.
+
+    Parameters
+    ----------
+    layer
+        Its imports, as Python.
+    state
+        ``ready``, ``refused`` (its imports are not safe to do ahead), ``dropped`` or ``ended``.
+    seconds
+        Since its fork.
+    """
+
+    layer: str
+    pid: int
+    state: str
+    reason: str
+    seconds: float
+
+
 class Worker:
     """A fork server in one interpreter, with one environment.  Any thread may use it.
 
@@ -43,13 +67,20 @@ class Worker:
         The interpreter.
     env
         Variables on top of this process's environment, which torch sees when it is imported.
+    cwd
+        Where relative entries of PYTHONPATH begin; nothing: this process's working folder.
     """
 
-    def __init__(self, python: str, env: Mapping[str, str] | None = None) -> None:
+    def __init__(self, python: str, env: Mapping[str, str] | None = None, cwd: str | None = None) -> None:
         self.python, self.env = python, dict(env or {})
+        self.layered = True
+        """Whether runs may be in layers, which have a script's imports done already."""
+        self.notes: list[LayerNote] = []
+        """What has happened to layers, as far as `listen` has heard of it; the newest hundred."""
         self.state, self.reason = WorkerState.STARTING, ""
         self.unfit: dict[str, str] = {}
         """Digest of a script → why it must run in a fresh process."""
+        self._unread = b""
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
@@ -61,6 +92,7 @@ class Worker:
             self._process = subprocess.Popen(
                 [python, _BOOT, "worker", str(theirs.fileno())],
                 env={**os.environ, **self.env},
+                cwd=cwd,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -115,15 +147,14 @@ class Worker:
         """
         if self.wait_until_ready(0) is not WorkerState.READY:
             return None
+        self.listen()
         status_out, status_in = os.pipe()
-        message = {"request": to_json(request), "env": dict(env), "cwd": cwd}
-        data = (json.dumps(message) + "\n").encode("utf-8", "surrogateescape")
+        message = {"request": to_json(request), "env": dict(env), "cwd": cwd, "layers": self.layered}
         with self._lock:
             try:
                 assert self._socket is not None
                 self._socket.settimeout(10)
-                sent = socket.send_fds(self._socket, [data], [fds[0], status_in, fds[1], fds[2]])
-                self._socket.sendall(data[sent:])
+                send(self._socket, message, [fds[0], status_in, fds[1], fds[2]])
             except OSError as error:
                 os.close(status_out)
                 self.state, self.reason = WorkerState.CRASHED, f"The worker does not answer: {error}"
@@ -133,9 +164,37 @@ class Worker:
         process = ForkedProcess(status_out)
         if process.pid == 0:
             process.close()
-            self.state, self.reason = WorkerState.CRASHED, "The worker ended while it was starting a run."
+            if self._process is not None and self._process.poll() is not None:  # and not only one of its layers
+                self.state, self.reason = WorkerState.CRASHED, "The worker ended while it was starting a run."
             return None
         return process
+
+    def listen(self) -> list[LayerNote]:
+        """Takes in what the worker has told of its layers, without waiting; returns the notes that are new."""
+        new: list[LayerNote] = []
+        with self._lock:
+            if self.state is not WorkerState.READY or self._socket is None:
+                return new
+            self._socket.settimeout(0)
+            with contextlib.suppress(OSError):
+                while data := self._socket.recv(1 << 16):
+                    self._unread += data
+            *lines, self._unread = self._unread.split(b"\n")
+            for line in lines:
+                told = json.loads(line)
+                new.append(LayerNote(*(told[name] for name in ("layer", "pid", "state", "reason", "seconds"))))
+            self.notes = [*self.notes, *new][-100:]
+        return new
+
+    def layers(self) -> list[LayerNote]:
+        """The layers that are there now."""
+        self.listen()
+        newest = {note.pid: note for note in self.notes}
+        return [note for note in newest.values() if note.state == "ready"]
+
+    def memory(self) -> int:
+        """Bytes that the worker, its layers and its runs hold together: shared pages count once (PSS)."""
+        return processes.proportional_bytes(processes.tree(self._process.pid)) if self._process is not None else 0
 
     def stop(self) -> None:
         """Ends it and all its runs."""

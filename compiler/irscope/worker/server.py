@@ -1,8 +1,10 @@
 """The fork server: imports torch and its compiler, runs no operation, and forks itself for each run.
 
-It speaks over one socket: a line of JSON with the request, and with it the descriptors of the run (messages, status,
-stdout, stderr).  It answers nothing but one line when it is ready; all else goes through the run's own descriptors.
-It ends, with all its runs, when the socket closes: whoever started it is gone.
+It gets requests over one socket, each with the descriptors of its run (messages, status, stdout, stderr).  It answers
+with a line when it is ready, and with a line when something happens to a layer; all else goes through the run's own
+descriptors.  It ends, with all its runs, when the socket closes: whoever started it is gone.
+
+A layer is the same loop in a fork, with the worker at the other end of its socket.
 """
 
 from __future__ import annotations
@@ -12,17 +14,21 @@ import gc
 import importlib
 import json
 import os
-import random
 import select
 import signal
 import socket
 import sys
 from typing import Any
 
-from irscope.protocol import RunRequest, Unfit, from_json
-from irscope.runner.main import find_torch, run
-from irscope.runner.messages import MessagePipe
-from irscope.worker.process import kill_group
+from irscope.runner.main import find_torch
+from irscope.runner.warden import adopt_orphans, end_all_below
+from irscope.worker import cuda
+from irscope.worker.building import Built
+from irscope.worker.child import run_in_child
+from irscope.worker.layers import Layers, build_layer
+from irscope.worker.places import AskedNames
+from irscope.worker.warmup import warm_up
+from irscope.worker.wire import receive
 
 # What the first compile of a process would import, over and above torch itself.
 _MODULES = (
@@ -34,7 +40,6 @@ _MODULES = (
     "torch._inductor.compile_fx",
 )
 _FDS = 4
-_READ_AT_IMPORT = ("TORCH", "PYTORCH", "INDUCTOR", "TRITON", "AOT_", "CUDA_", "OMP_", "MKL_", "KMP_", "GOMP_")
 
 
 def serve(connection: socket.socket) -> None:
@@ -44,53 +49,142 @@ def serve(connection: socket.socket) -> None:
     if isinstance(found, str):
         _say(connection, {"state": "refused", "reason": found})
         return
-    problem = _import_all()
+    with AskedNames() as asked:
+        problem = _import_all()
     if problem:
         _say(connection, {"state": "refused", "reason": problem})
         return
     gc.collect()
     gc.freeze()  # so that the children's collector does not touch, and thereby copy, the pages that they share
     _say(connection, {"state": "ready", "torch": found[1]})
-    wake, awake = _on_child_exit()
-    status_of: dict[int, int] = {}
-    while True:
-        readable, _, _ = select.select([connection.fileno(), wake], [], [])
-        if wake in readable:
-            os.read(wake, 4096)
-            _reap(status_of)
-        if connection.fileno() in readable:
-            received = _receive(connection)
-            if received is None:
-                break
-            request, fds = received
-            pid = os.fork()
-            if pid == 0:
-                for fd in (wake, awake, *status_of.values()):
-                    os.close(fd)
-                connection.close()
-                _run_in_child(request, fds)
-                return
-            status_of[pid] = fds[1]
-            for fd in (fds[0], fds[2], fds[3]):
-                os.close(fd)
-    for pid in status_of:
-        kill_group(pid)
+    if not ForkServer(connection, asked.names, Layers(lambda note: _say(connection, note))).serve():
+        os._exit(0)  # the layers end when their sockets close, so at once
 
 
 def _import_all() -> str:
-    try:
-        for name in _MODULES:
-            importlib.import_module(name)
-    except Exception as error:  # noqa: BLE001  a broken installation is told to the user
-        return f"PyTorch in {sys.executable} cannot be imported: {type(error).__name__}: {error}"
-    cuda = sys.modules["torch"].cuda
-    if cuda.is_initialized():
-        return "CUDA is initialized by the mere import of torch, so it cannot be forked; each run starts a process of its own."
+    with cuda.left_alone():
+        try:
+            for name in _MODULES:
+                importlib.import_module(name)
+        except Exception as error:  # noqa: BLE001  a broken installation is told to the user
+            return f"PyTorch in {sys.executable} cannot be imported: {type(error).__name__}: {error}"
+        warm_up()
+    if cuda.is_unusable_in_forks():
+        return "CUDA is in use after the mere import of torch, so it cannot be forked; each run starts a process of its own."
     return ""
 
 
 def _say(connection: socket.socket, message: dict[str, Any]) -> None:
-    connection.sendall((json.dumps(message) + "\n").encode())
+    """Nobody may be listening, and nobody may have listened for long: neither must hold up a run."""
+    with contextlib.suppress(OSError):
+        connection.send((json.dumps(message) + "\n").encode(), socket.MSG_DONTWAIT)
+
+
+class ForkServer:
+    """Forks itself for each request that comes over a socket.
+
+    Parameters
+    ----------
+    names
+        Top-level modules that were looked for while everything was imported.
+    layers
+        Nothing in a layer.
+    built
+        What a layer has imported.
+    """
+
+    def __init__(
+        self, connection: socket.socket, names: set[str], layers: Layers | None, built: Built | None = None
+    ) -> None:
+        self._connection, self._names, self._layers = connection, names, layers
+        self._environment = built.environment if built is not None else {}
+        self._status_of: dict[int, int] = {}
+        self._wake, self._awake = _on_child_exit()
+        self._leaving = False
+        adopt_orphans()
+
+    def serve(self) -> bool:
+        """Serves until the other side is gone, and then ends all runs; true in the child of a fork that has run."""
+        while not (self._leaving and not self._status_of):
+            if self._layers is not None and not self._status_of and not self._layers.is_building:
+                forked = self._layers.start()
+                if forked is not None:
+                    return self._become_layer(*forked)
+            watched: dict[int, Any] = {self._wake: None, self._connection.fileno(): None}
+            if self._layers is not None:
+                watched |= {layer.connection.fileno(): layer for layer in self._layers.all}
+            readable, _, _ = select.select(list(watched), [], [])
+            if self._wake in readable:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(self._wake, 4096)
+                self._reap()
+            for fd in readable:
+                if (layer := watched[fd]) is not None and self._layers is not None and layer in self._layers.all:
+                    self._layers.hear(layer)
+            if self._connection.fileno() in readable:
+                received = receive(self._connection)
+                if received is None:
+                    break
+                if self._take(*received):
+                    return True
+        end_all_below()
+        return False
+
+    def _take(self, message: dict[str, Any], fds: list[int]) -> bool:
+        """Starts a run; true in its process, once it has run."""
+        if message.get("drop"):
+            self._leaving = True
+        if len(fds) == _FDS:
+            if self._layers is not None and message.get("layers") and self._layers.take(message, fds):
+                status = None
+            else:
+                pid = os.fork()
+                if pid == 0:
+                    self._let_go()
+                    run_in_child(message, fds, self._names, self._environment)
+                    return True
+                self._status_of[pid] = status = fds[1]
+            fds = [fd for fd in fds if fd != status]
+        for fd in fds:
+            os.close(fd)
+        return False
+
+    def _let_go(self) -> None:
+        """In a fork: closes what belongs to the server."""
+        for fd in (self._wake, self._awake, *self._status_of.values()):
+            os.close(fd)
+        self._connection.close()
+        for layer in self._layers.all if self._layers is not None else ():
+            layer.connection.close()
+
+    def _become_layer(self, wanted: Any, connection: socket.socket) -> bool:
+        self._layers = None  # `Layers.start` has closed what belonged to them
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        self._let_go()
+        built = build_layer(wanted, connection)
+        if built is not None and ForkServer(connection, {*self._names, *built.names}, None, built).serve():
+            return True
+        os._exit(0)  # functions at exit are the runs', not the layer's
+
+    def _reap(self) -> None:
+        """Writes the exit code of each child that has ended into its run's status pipe."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            if pid == 0:
+                break
+            if self._layers is not None and self._layers.ended(pid):
+                continue
+            fd = self._status_of.pop(pid, None)
+            if fd is not None:
+                with contextlib.suppress(OSError):
+                    os.write(fd, f"{os.waitstatus_to_exitcode(status)}\n".encode())
+                os.close(fd)
+        if not self._status_of:  # what is left now is what runs have left behind: daemons that got away from them
+            end_all_below(but={layer.pid for layer in self._layers.all} if self._layers is not None else ())
 
 
 def _on_child_exit() -> tuple[int, int]:
@@ -101,76 +195,6 @@ def _on_child_exit() -> tuple[int, int]:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(awake, warn_on_full_buffer=False)
     return wake, awake
-
-
-def _reap(status_of: dict[int, int]) -> None:
-    """Writes the exit code of each child that has ended into its run's status pipe."""
-    while status_of:
-        try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if pid == 0:
-            return
-        fd = status_of.pop(pid, None)
-        if fd is not None:
-            with contextlib.suppress(OSError):
-                os.write(fd, f"{os.waitstatus_to_exitcode(status)}\n".encode())
-            os.close(fd)
-
-
-def _receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
-    """One request with its descriptors; nothing when the other side is gone."""
-    data, fds, _, _ = socket.recv_fds(connection, 1 << 16, _FDS)
-    while data and not data.endswith(b"\n"):
-        more = connection.recv(1 << 16)
-        if not more:
-            return None
-        data += more
-    return (json.loads(data), fds) if data and len(fds) == _FDS else None
-
-
-def _run_in_child(request: dict[str, Any], fds: list[int]) -> None:
-    """Becomes the run's process: as a fresh one would be, but with everything imported."""
-    os.setsid()
-    signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    messages, status, out, error = fds
-    os.write(status, f"{os.getpid()}\n".encode())
-    os.close(status)
-    null = os.open(os.devnull, os.O_RDONLY)
-    for source, target in ((null, 0), (out, 1), (error, 2)):
-        os.dup2(source, target)
-        os.close(source)
-    os.environ.clear()
-    os.environ.update(request["env"])
-    with contextlib.suppress(OSError):
-        os.chdir(request["cwd"])
-    random.seed()  # a fresh process has a seed of its own
-    pipe = MessagePipe(messages)
-    _watch_environment(pipe)
-    run(from_json(RunRequest, request["request"]), pipe)
-
-
-def _watch_environment(pipe: MessagePipe) -> None:
-    """Tells the driver when the script sets a variable that torch reads while it is imported.
-
-    In a fresh process such a line takes effect, since it stands above the script's ``import torch``; here torch is
-    imported already.  The driver then starts a fresh process instead.
-    """
-    torch = os.path.dirname(sys.modules["torch"].__file__ or "")
-
-    def heard(event: str, arguments: tuple[Any, ...]) -> None:
-        if event != "os.putenv" or not os.fsdecode(arguments[0]).startswith(_READ_AT_IMPORT):
-            return
-        frame = sys._getframe(1)
-        while frame.f_back is not None and frame.f_code.co_filename.startswith(("<", os.__file__)):
-            frame = frame.f_back
-        if not frame.f_code.co_filename.startswith(torch):
-            pipe.send(Unfit(f"it sets {os.fsdecode(arguments[0])}, which torch reads when it is imported"))
-            signal.pause()  # until the driver kills this process
-
-    sys.addaudithook(heard)
 
 
 def main(fd: int) -> None:

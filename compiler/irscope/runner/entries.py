@@ -1,0 +1,47 @@
+"""What stands at the beginning of a run: a script, a module, or tests."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
+
+from irscope.capture.hooks import Hook
+from irscope.protocol import EntryKind, RunRequest
+from irscope.runner import pytest_entry
+from irscope.runner.script import ScriptFailure, run_as_main, run_module_as_main
+from irscope.usercode import treat_as_user_code
+
+
+def set_first_path(request: RunRequest) -> None:
+    """Puts onto ``sys.path`` what the interpreter would: the script's folder, or for a module the working folder."""
+    if not getattr(sys.flags, "safe_path", False):
+        is_script = request.entry is EntryKind.SCRIPT
+        sys.path[0] = os.path.dirname(os.path.realpath(request.script)) if is_script else os.getcwd()
+
+
+def why_not(request: RunRequest) -> str:
+    """What is missing in this interpreter, in words for the user; empty where nothing is."""
+    if request.entry is not EntryKind.PYTEST or importlib.util.find_spec("pytest") is not None:
+        return ""
+    return (
+        f"pytest is not installed in {sys.executable}. Install it there (pip install pytest), "
+        "or choose another interpreter (--python PATH, or the setting irscope.python)."
+    )
+
+
+def hooks_for(request: RunRequest) -> list[Hook]:
+    """What a kind of entry changes outside torch."""
+    return [pytest_entry.OVERLAYS] if request.entry is EntryKind.PYTEST and request.overlays else []
+
+
+def run_entry(request: RunRequest, on_end: Callable[[int, str], None]) -> ScriptFailure | None:
+    """Runs it as ``__main__``; see `run_as_main`."""
+    if request.entry is EntryKind.MODULE:
+        return run_module_as_main(request.target, request.args, on_end)
+    if request.entry is EntryKind.PYTEST:
+        arguments = pytest_entry.arguments(request.target, request.args)
+        return run_module_as_main("pytest", arguments, on_end, pytest_entry.describe)
+    treat_as_user_code(request.script)
+    return run_as_main(request.script, request.argv0 or request.script, request.args, on_end)

@@ -1,0 +1,49 @@
+"""The run store as the run's process writes it: a full disk must not stop the capture, and even less the script."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sqlite3
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from irscope.store import Store
+
+
+class RunStore(Store):
+    """A store whose writes do not raise: what could not be written is reported and the next write is tried again.
+
+    Parameters
+    ----------
+    on_failure
+        Called with each error of SQLite.
+    """
+
+    def __init__(self, path: str, on_failure: Callable[[sqlite3.Error], None]) -> None:
+        super().__init__(path)
+        self._on_failure = on_failure
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        try:
+            with super().transaction():
+                yield
+        except sqlite3.Error as error:
+            self._on_failure(error)
+
+
+def _forgiving(method: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(method)
+    def write(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            method(self, *args, **kwargs)
+        except sqlite3.Error as error:
+            self._on_failure(error)
+
+    return write
+
+
+for _name, _method in list(vars(Store).items()):
+    if _name.startswith(("put_", "set_")):
+        setattr(RunStore, _name, _forgiving(_method))

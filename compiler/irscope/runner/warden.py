@@ -1,0 +1,154 @@
+"""The warden: a small process that stands above a run's fresh process and leaves nothing of it behind.
+
+Linux gives the orphans below a *child subreaper* to it, so no process of the run gets away, not even a daemon that
+left the process group and whose parent is gone.  The warden ends them all when the script's process has ended, when
+the driver asks (SIGTERM), and when the driver itself is gone, however that was killed: then nobody holds the other end
+of the message pipe any more.  It ends as the script's process ended.
+
+A run in a fork of the worker has the worker in this place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import sys
+from collections.abc import Collection
+
+from irscope.processes import children_of
+
+_SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36  # of <linux/prctl.h>
+_LOOK_SECONDS = 0.5
+
+
+def part(messages: int) -> None:
+    """Returns in a child, which is to run the script; the process that called stays behind as its warden.
+
+    Parameters
+    ----------
+    messages
+        The message pipe, whose other end the driver holds.
+
+    Where this is no Linux it returns in the process itself.
+    """
+    if not adopt_orphans():
+        return
+    # Signals wake the warden through a pipe; the child gets back what was.
+    wake, awake = os.pipe()
+    for fd in (wake, awake):
+        os.set_blocking(fd, False)
+    asked: list[int] = []
+    before = {name: signal.signal(name, lambda number, _: asked.append(number)) for name in _HEARD}
+    signal.set_wakeup_fd(awake, warn_on_full_buffer=False)
+    pid = os.fork()
+    if pid == 0:
+        signal.set_wakeup_fd(-1)
+        for name, handler in before.items():
+            signal.signal(name, handler)
+        os.close(wake)
+        os.close(awake)
+        os.setsid()
+        end_with_parent()
+        return
+    _leave_alone(messages, wake, awake)
+    _end_as(_keep(pid, messages, wake, asked))
+
+
+_HEARD = (signal.SIGCHLD, signal.SIGTERM) if hasattr(signal, "SIGCHLD") else ()
+
+
+def adopt_orphans() -> bool:
+    """Makes this process the parent of every orphan below it; false where the system has no such thing."""
+    return _prctl(_SET_CHILD_SUBREAPER, 1)
+
+
+def end_with_parent() -> None:
+    """From now on this process is killed when its parent dies (the thread of it that forked)."""
+    _prctl(_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _prctl(option: int, value: int) -> bool:
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        return int(ctypes.CDLL(None).prctl(option, ctypes.c_ulong(value), 0, 0, 0)) == 0
+    except (OSError, AttributeError):
+        return False
+
+
+def end_all_below(but: Collection[int] = ()) -> None:
+    """Kills every process below this one and waits until it is gone, but for these children with what is below them."""
+    while below := [pid for pid in children_of(os.getpid()) if pid not in but]:
+        for pid in below:
+            _kill_tree(pid)
+        for pid in below:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+
+
+def _kill_tree(pid: int) -> None:
+    """A process is stopped before its children are looked for, so that it makes no new ones meanwhile."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGSTOP)
+    for child in children_of(pid):
+        _kill_tree(child)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _leave_alone(*fds: int) -> None:
+    """Gives the script's files free, so that a pipe of its ends when the script ends."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    highest = max(fds)
+    for fd in range(3, highest):
+        if fd not in fds:
+            with contextlib.suppress(OSError):
+                os.close(fd)
+    os.closerange(highest + 1, 1024)
+
+
+def _keep(pid: int, messages: int, wake: int, asked: list[int]) -> int:
+    """Waits for the script's process; returns its wait status.  Ends it where nobody is interested any more."""
+    poll = select.poll()
+    poll.register(wake, select.POLLIN)
+    poll.register(messages, 0)  # an error is always told: the driver's end is closed
+    while True:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done == pid:
+            end_all_below()
+            return status
+        if signal.SIGTERM in asked or any(fd == messages for fd, _ in poll.poll(_LOOK_SECONDS * 1000)):
+            _kill_tree(pid)
+            _, status = os.waitpid(pid, 0)
+            end_all_below()
+            return status
+        with contextlib.suppress(BlockingIOError):
+            os.read(wake, 4096)
+        _reap_others(pid)
+
+
+def _reap_others(pid: int) -> None:
+    """Adopted processes that have ended; the script's own is left to `_keep`."""
+    for child in children_of(os.getpid()):
+        if child != pid:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(child, os.WNOHANG)
+
+
+def _end_as(status: int) -> None:
+    """Ends this process with the same exit code, or by the same signal."""
+    if os.WIFEXITED(status):
+        os._exit(os.WEXITSTATUS(status))
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the script's process has left a core file if it should
+    number = os.WTERMSIG(status)
+    if number not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    os._exit(128 + number)  # a signal that ends no process by default

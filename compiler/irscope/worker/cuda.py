@@ -1,0 +1,43 @@
+"""Keeps CUDA usable in forks.
+
+``torch.cuda.is_available()`` counts the devices through CUDA's runtime, and from then on no fork of the process can use
+CUDA.  Inductor asks it while it is imported (torch 2.11: ``torch/_inductor/runtime/benchmarking.py``), and so do
+packages.  With ``PYTORCH_NVML_BASED_CUDA_CHECK=1`` torch asks the driver's management library instead, which leaves
+CUDA alone.  Seen on an H100: without it every compile in a fork fails.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+
+_NAME = "PYTORCH_NVML_BASED_CUDA_CHECK"
+
+
+@contextlib.contextmanager
+def left_alone() -> Iterator[None]:
+    """What is imported inside may ask whether there is a GPU."""
+    before = os.environ.get(_NAME)
+    os.environ[_NAME] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(_NAME, None)
+        else:
+            os.environ[_NAME] = before
+
+
+def is_unusable_in_forks() -> bool:
+    """Whether CUDA is initialized here, or the driver counts as used because the devices were counted."""
+    torch = sys.modules["torch"]
+    if torch.cuda.is_initialized():
+        return True
+    if torch.version.cuda is None and torch.version.hip is None:
+        return False
+    pid = os.fork()
+    if pid == 0:
+        os._exit(int(bool(getattr(torch._C, "_cuda_isInBadFork", bool)())))
+    return os.waitpid(pid, 0)[1] != 0

@@ -1,0 +1,84 @@
+"""What the first compile of a process would import, imported in the fork server.
+
+Which modules these are differs between versions of torch, so a child of the fork server compiles something small and
+tells their names; the fork server then imports them.  It compiles nothing itself: a compile leaves counters, ids and
+tables behind that a fresh process would not have, and on a machine with a GPU it asks for the device, after which CUDA
+cannot be used in a fork any more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import logging
+import os
+import sys
+from typing import Any
+
+_SECONDS = 60
+_PACKAGES = ("torch", "sympy", "mpmath", "numpy")
+# With these the rehearsal would write files, or into a file of the user's.
+_WRITES = ("TORCH_TRACE", "TORCH_LOGS", "TORCH_LOGS_OUT", "TORCH_COMPILE_DEBUG", "TORCH_DTRACE")
+
+
+def warm_up() -> None:
+    """Imports what a first compile needs; whatever goes wrong costs time later on, and nothing else."""
+    for name in _rehearsed():
+        if name.partition(".")[0] in _PACKAGES or name.partition(".")[0] in sys.stdlib_module_names:
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
+    with contextlib.suppress(Exception):
+        sys.modules[
+            "torch.overrides"
+        ].get_overridable_functions()  # a table of 1,500 functions, the same in every process
+
+
+def _rehearsed() -> list[str]:
+    """The modules that a child imports while it compiles."""
+    if any(os.environ.get(name) for name in _WRITES):
+        return []
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        with contextlib.suppress(BaseException):
+            _rehearse(write)
+        os._exit(0)
+    os.close(write)
+    names = b""
+    with contextlib.suppress(OSError):
+        while data := os.read(read, 1 << 16):
+            names += data
+    os.close(read)
+    os.waitpid(pid, 0)
+    return names.decode().split()
+
+
+def _rehearse(write: int) -> None:
+    import signal
+
+    signal.alarm(_SECONDS)  # it ends a compile that hangs, and with it this process
+    for name in ("torch.__trace", "torch"):
+        logging.getLogger(name).handlers.clear()
+    before = set(sys.modules)
+    with contextlib.suppress(Exception):
+        _compile_something()
+    os.write(write, "\n".join(name for name in sys.modules if name not in before).encode())
+
+
+def _compile_something() -> None:
+    """A break, sizes that change, a module, a gradient and an optimizer, with the eager back end."""
+    torch: Any = sys.modules["torch"]
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.LayerNorm(4), torch.nn.ReLU())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x: Any) -> Any:
+        y = model(x) @ x.T
+        torch._dynamo.graph_break()
+        return torch.nn.functional.softmax(y, -1).sum()
+
+    compiled = torch.compile(step, backend="eager")
+    for size in (4, 5):
+        compiled(torch.ones(size, 4)).backward()
+        optimizer.step()
+    with torch.no_grad():
+        compiled(torch.ones(6, 4))
