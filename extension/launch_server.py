@@ -1,4 +1,4 @@
-"""Starts the language server with `python -I -S launch_server.py`, out of this folder alone.
+"""Starts the language server with `python -I -S launch_server.py`, out of this folder alone; with `--dap` the debug adapter.
 
 -S keeps the interpreter's site-packages off the path and -I keeps PYTHONPATH and the working folder off it, so whatever
 the user has installed, in whatever version, the server gets the libraries it was tested with.
@@ -31,6 +31,10 @@ def main():
     if not os.path.isdir(os.path.join(bundled, "libs", "pygls")):
         sys.stderr.write("irscope's libraries are missing in %s; run `npm run build`.\n" % bundled)  # noqa: UP031
         return 3
+    if sys.argv[1:] == ["--dap"]:
+        from irscope_server.dap.__main__ import main as debug
+
+        return debug([])
     from irscope_server.__main__ import main as serve
 
     return serve()

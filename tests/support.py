@@ -13,6 +13,7 @@ from pathlib import Path
 from irscope.driver import RunSpec, execute
 from irscope.protocol import Compile, Finding, Kernel, Lane, Message, Report
 from irscope.store import Store
+from irscope.worker.client import Worker
 
 IRSCOPE = str(Path(sys.executable).parent / "irscope")
 REPOSITORY = Path(__file__).parents[1]
@@ -57,9 +58,10 @@ def run_captured(
     lane: str = "fast",
     args: Sequence[str] = (),
     env: Mapping[str, str] | None = None,
+    worker: Worker | None = None,
     **spec: object,
 ) -> Ran:
-    """Runs a script under capture to its end."""
+    """Runs a script under capture to its end, in a fork of the worker where one is given."""
     printed: dict[str, list[str]] = {"stdout": [], "stderr": []}
     messages: list[Message] = []
     with Store(str(store)) as opened:
@@ -68,6 +70,7 @@ def run_captured(
             opened,
             on_message=messages.append,
             on_output=lambda stream, text: printed[stream].append(text),
+            worker=worker,
         )
         report = opened.report(run)
     return Ran(report, "".join(printed["stdout"]), "".join(printed["stderr"]), tuple(messages), str(store))

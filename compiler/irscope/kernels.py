@@ -60,9 +60,10 @@ def _made_by(value: ast.expr) -> tuple[str, str] | None:
 
 def _extern_name(call: ast.Call) -> str | None:
     name = ast.unparse(call.func) if isinstance(call.func, ast.Attribute) else ""
-    if name.startswith("extern_kernels."):
+    if name.startswith(("extern_kernels.", "aten.")):
         return name
-    if name.startswith(("torch.ops.aten.", "torch.ops.mkldnn.", "torch.ops.mkl.", "torch.ops.quantized.")):
+    # Any operation that Inductor does not generate code for, custom ones too; its own helpers are no kernels.
+    if name.startswith("torch.ops.") and not name.startswith("torch.ops.inductor."):
         return name
     return None
 

@@ -177,6 +177,10 @@ class StageRef:
     language: str
     """The editor's language id of the text: ``python``, ``cpp``, ``python-bytecode``, …"""
     bytes: int
+    passed: str = ""
+    """The pass that made this version of the stage (``0/0/post-grad-graph/03-remove_noop_ops``); empty: no version."""
+    seconds: float = 0.0
+    """What the pass took."""
 
 
 @dataclass(frozen=True)
@@ -285,7 +289,8 @@ class Budget:
     output
         Bytes that it prints.
     steady_calls
-        Steady state: calls of compiled code since the last compile or finding.
+        Steady state: calls of compiled code since the last compile or finding, for each compile so far; see
+        runner/steady.py.
     """
 
     seconds: float | None = None
@@ -300,6 +305,7 @@ class RunRequest:
 
     run: str
     script: str
+    """Absolute path of the script; for an entry that is none what the store calls it: ``-m package.module``."""
     args: tuple[str, ...]
     lane: Lane
     store: str
@@ -313,6 +319,8 @@ class RunRequest:
     """The dotted name or the node id, for an entry that is no script."""
     steady_calls: int | None = None
     """As in `Budget`."""
+    symbolic_trace: bool | None = None
+    """Whether Dynamo's walk is recorded step by step; nothing: in the deep lane it is."""
 
 
 # --- messages from a run ----------------------------------------------------------------------------------------------
@@ -366,6 +374,14 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class LimitReached:
+    """The run's process has seen that a limit is reached; the driver ends it."""
+
+    limit: Limit
+    message: str
+
+
+@dataclass(frozen=True)
 class ScriptEnded:
     """The script's main module ended.  ``error`` is empty where it ended well."""
 
@@ -373,7 +389,7 @@ class ScriptEnded:
     error: str
 
 
-Message = Union[Started, Refused, Unfit, CompileSeen, FindingSeen, GapSeen, Progress, ScriptEnded]
+Message = Union[Started, Refused, Unfit, CompileSeen, FindingSeen, GapSeen, Progress, LimitReached, ScriptEnded]
 
 _MESSAGES: dict[str, type[Any]] = {cls.__name__: cls for cls in typing.get_args(Message)}
 

@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from irscope.costs import with_costs
+from irscope.findings.repeats import without_repeats
 from irscope.protocol import (
     SCHEMA,
     CaptureGap,
@@ -38,7 +39,7 @@ from irscope.protocol import (
     to_json,
 )
 
-_VERSION = 3
+_VERSION = 4
 
 _TABLES = """
 CREATE TABLE runs (
@@ -48,7 +49,8 @@ CREATE TABLE texts (digest BLOB PRIMARY KEY, data BLOB NOT NULL, bytes INTEGER N
 CREATE TABLE compiles (run TEXT NOT NULL, id TEXT NOT NULL, position INTEGER NOT NULL, facts TEXT NOT NULL,
   PRIMARY KEY (run, id));
 CREATE TABLE stages (run TEXT NOT NULL, id TEXT NOT NULL, compile TEXT NOT NULL, position REAL NOT NULL,
-  name TEXT NOT NULL, language TEXT NOT NULL, bytes INTEGER NOT NULL, digest BLOB NOT NULL, data BLOB, PRIMARY KEY (run, id));
+  name TEXT NOT NULL, language TEXT NOT NULL, bytes INTEGER NOT NULL, digest BLOB NOT NULL, data BLOB,
+  passed TEXT NOT NULL, seconds REAL NOT NULL, PRIMARY KEY (run, id));
 CREATE TABLE sources (run TEXT NOT NULL, file TEXT NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (run, file));
 CREATE TABLE kernels (run TEXT NOT NULL, stage TEXT NOT NULL, name TEXT NOT NULL, position INTEGER NOT NULL,
   facts TEXT NOT NULL, PRIMARY KEY (run, stage, name));
@@ -189,9 +191,26 @@ class Store:
         digest, size = self._put_text(text)
         facts = None if data is None else self._put_text(json.dumps(data, separators=(",", ":")))[0]
         self._db.execute(
-            "INSERT OR REPLACE INTO stages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (run, stage.id, compile, position, stage.name, stage.language, size, digest, facts),
+            "INSERT OR REPLACE INTO stages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                run,
+                stage.id,
+                compile,
+                position,
+                stage.name,
+                stage.language,
+                size,
+                digest,
+                facts,
+                stage.passed,
+                stage.seconds,
+            ),
         )
+
+    def put_stage_data(self, run: str, stage: str, data: object) -> None:
+        """Replaces what is kept of a stage beside its text; does nothing where there is no such stage."""
+        digest = self._put_text(json.dumps(data, separators=(",", ":")))[0]
+        self._db.execute("UPDATE stages SET data = ? WHERE run = ? AND id = ?", (digest, run, stage))
 
     def _put_text(self, text: str) -> tuple[bytes, int]:
         data = text.encode("utf-8", "surrogatepass")
@@ -267,6 +286,17 @@ class Store:
             for run, path, lane, started, torch, outcome, compiles, findings, kernels in rows
         ]
 
+    def runs_touching(self, file: str, limit: int = 20) -> list[tuple[str, str]]:
+        """The newest runs that compiled, found or generated something in a file, with their scripts; newest first."""
+        rows = self._db.execute(
+            "SELECT id, script FROM runs WHERE EXISTS (SELECT 1 FROM compiles WHERE run = runs.id AND instr(facts, ?1))"
+            " OR EXISTS (SELECT 1 FROM findings WHERE run = runs.id AND instr(facts, ?1))"
+            " OR EXISTS (SELECT 1 FROM kernels WHERE run = runs.id AND instr(facts, ?1))"
+            " ORDER BY started DESC, rowid DESC LIMIT ?2",
+            (f'"file": {json.dumps(file)}', limit),
+        )
+        return [(str(run), str(script)) for run, script in rows]
+
     def find_run(self, name: str | None = None) -> str:
         """The id of the run that is named by its id or a part that only it begins with; the newest where none is named.
 
@@ -309,7 +339,9 @@ class Store:
                 raise LookupError(f"No run is called {run}.")
             stages: dict[str, list[StageRef]] = {}
             for compile_id, *facts in self._db.execute(
-                "SELECT compile, id, name, language, bytes FROM stages WHERE run = ? ORDER BY position, rowid", (run,)
+                "SELECT compile, id, name, language, bytes, passed, seconds FROM stages WHERE run = ?"
+                " ORDER BY position, rowid",
+                (run,),
             ):
                 stages.setdefault(compile_id, []).append(StageRef(*facts))
             compiles = tuple(
@@ -326,7 +358,7 @@ class Store:
                 torch=row[1],
                 outcome=_load(Outcome, row[2]) or _unfinished(time.time() - row[3]),
                 compiles=compiles,
-                findings=with_costs(findings, compiles),
+                findings=with_costs(without_repeats(findings), compiles),
                 kernels=tuple(self._facts(Kernel, "kernels", run)),
                 capture_gaps=tuple(
                     CaptureGap(*gap)
@@ -375,10 +407,11 @@ def _transaction(db: sqlite3.Connection, begin: str) -> Iterator[None]:
     db.execute(begin)
     try:
         yield
+        db.execute("COMMIT")  # may fail, too: a full disk
     except BaseException:
-        db.execute("ROLLBACK")
+        if db.in_transaction:
+            db.execute("ROLLBACK")
         raise
-    db.execute("COMMIT")
 
 
 def _unfinished(seconds: float) -> Outcome:

@@ -3,6 +3,7 @@
 import type * as vscode from "vscode";
 import { createChannels } from "./channels";
 import { registerCommands } from "./commands";
+import { registerDebugging } from "./debug";
 import { Documents } from "./documents";
 import { GraphPanels } from "./graphPanel";
 import { RunsTree } from "./runsTree";
@@ -30,6 +31,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<Intern
   const tree = new RunsTree(server);
   const status = new StatusItem(server, files);
   const commands = registerCommands({ server, documents, graphs, tree, status, channels });
+  context.subscriptions.push(registerDebugging(context, server));
   const runs = server.onDidChangeRuns(() => files.activate());
   context.subscriptions.push(commands, runs, status, tree, graphs, documents, files, server, channels);
   // Not awaited: the editor is not kept waiting for a Python interpreter.

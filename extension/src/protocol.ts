@@ -97,7 +97,7 @@ export interface Graph {
 }
 
 export interface WorkerState {
-  state: "stopped" | "ready" | "running" | "crashed" | "refused";
+  state: "stopped" | "starting" | "ready" | "running" | "crashed" | "refused";
   text: string;
   python: string;
   uri: string | null;
@@ -114,6 +114,24 @@ export interface ScriptOutput {
   run: string;
   stream: "stdout" | "stderr";
   text: string;
+}
+
+export interface FileState {
+  uri: string;
+  /** `noEntry`: a library module that nothing is known to run; `stale`: edited since the run whose results are shown. */
+  state: "none" | "noEntry" | "noRun" | "current" | "stale";
+  /** What runs it, where that is another file. */
+  entry: string | null;
+  /** The limit that stopped the last run, if one did. */
+  limit: "seconds" | "memory" | "output" | "steady-state" | null;
+  text: string;
+}
+
+export interface Entries {
+  /** The document's path in its workspace folder: its key in the setting `irscope.run.entryOf`. */
+  file: string;
+  entry: string | null;
+  candidates: { entry: string; detail: string }[];
 }
 
 export interface RunResult {

@@ -2,6 +2,8 @@
 
 import { NotificationType, RequestType } from "vscode-languageclient/node";
 import type {
+  Entries,
+  FileState,
   Graph,
   KernelsAt,
   Lane,
@@ -16,7 +18,8 @@ import type {
 
 export const RunsRequest = new RequestType<{ uri?: string; limit?: number }, { runs: RunItem[] }, void>("irscope/runs");
 export const ReportRequest = new RequestType<{ run: string }, RunTree, void>("irscope/report");
-export const RunRequest = new RequestType<{ uri: string; lane: Lane }, RunResult, void>("irscope/run");
+export const RunRequest = new RequestType<{ uri: string; lane: Lane; entry?: string }, RunResult, void>("irscope/run");
+export const EntriesRequest = new RequestType<{ uri: string }, Entries, void>("irscope/entries");
 export const CancelRequest = new RequestType<{ uri: string }, { cancelled: boolean }, void>("irscope/cancel");
 export const KernelsAtRequest = new RequestType<{ uri: string; line: number; run?: boolean }, KernelsAt, void>(
   "irscope/kernelsAt",
@@ -30,4 +33,5 @@ export const DocumentRequest = new RequestType<{ uri: string }, { text: string; 
 export const TrustedNotification = new NotificationType<Record<string, never>>("irscope/trusted");
 export const WorkerNotification = new NotificationType<WorkerState>("irscope/worker");
 export const RunsChangedNotification = new NotificationType<RunsChanged>("irscope/runsChanged");
+export const FileStateNotification = new NotificationType<FileState>("irscope/fileState");
 export const OutputNotification = new NotificationType<ScriptOutput>("irscope/output");

@@ -19,8 +19,14 @@ import {
 import type { Channels } from "./channels";
 import { findInterpreter, onMayHaveChanged, type Interpreter } from "./interpreter";
 import { OneAtATime } from "./oneAtATime";
-import type { RunsChanged, WorkerState } from "./protocol";
-import { OutputNotification, RunsChangedNotification, TrustedNotification, WorkerNotification } from "./requests";
+import type { FileState, RunsChanged, WorkerState } from "./protocol";
+import {
+  FileStateNotification,
+  OutputNotification,
+  RunsChangedNotification,
+  TrustedNotification,
+  WorkerNotification,
+} from "./requests";
 import { pathSetting, SECTION } from "./settings";
 
 export type ServerState = "starting" | "ready" | "failed";
@@ -41,6 +47,8 @@ export class Server implements vscode.Disposable {
   private readonly stateEmitter = new vscode.EventEmitter<ServerState>();
   private readonly workerEmitter = new vscode.EventEmitter<WorkerState>();
   private readonly runsEmitter = new vscode.EventEmitter<RunsChanged>();
+  private readonly fileEmitter = new vscode.EventEmitter<FileState>();
+  readonly onDidChangeFile = this.fileEmitter.event;
   readonly onDidChangeState = this.stateEmitter.event;
   readonly onDidChangeWorker = this.workerEmitter.event;
   readonly onDidChangeRuns = this.runsEmitter.event;
@@ -56,6 +64,7 @@ export class Server implements vscode.Disposable {
       this.stateEmitter,
       this.workerEmitter,
       this.runsEmitter,
+      this.fileEmitter,
     );
   }
 
@@ -157,6 +166,7 @@ export class Server implements vscode.Disposable {
     const client = new LanguageClient(SECTION, "IRScope", server, this.clientOptions(interpreter));
     client.onNotification(WorkerNotification, (state) => this.workerEmitter.fire(state));
     client.onNotification(RunsChangedNotification, (change) => this.runsEmitter.fire(change));
+    client.onNotification(FileStateNotification, (state) => this.fileEmitter.fire(state));
     client.onNotification(OutputNotification, (output) => this.channels.script.append(output));
     client.onDidChangeState(({ newState }) => {
       if (client !== this.client || this.disposed) {
@@ -177,6 +187,8 @@ export class Server implements vscode.Disposable {
       // The server gets what the settings mean on this machine, not what the user typed.
       python: interpreter.path,
       storePath: this.storePath(),
+      // Those of the workspace file and of the user's settings, too.
+      launch: vscode.workspace.getConfiguration("launch", scope ?? null).get<unknown[]>("configurations", []),
     });
     return {
       documentSelector: [
@@ -217,7 +229,7 @@ export class Server implements vscode.Disposable {
   }
 
   /** Where runs are kept: one file for each workspace. */
-  private storePath(): string {
+  storePath(): string {
     const chosen = pathSetting("storePath");
     if (chosen !== "") {
       return chosen;
@@ -226,7 +238,7 @@ export class Server implements vscode.Disposable {
     return path.join(folder.fsPath, "runs.sqlite");
   }
 
-  private pycachePath(): string {
+  pycachePath(): string {
     return path.join(this.context.globalStorageUri.fsPath, "pycache");
   }
 

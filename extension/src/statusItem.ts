@@ -1,12 +1,13 @@
 /** One status item with the worker's state; a click shows what can be done about it. */
 
 import * as vscode from "vscode";
-import type { WorkerState } from "./protocol";
+import type { FileState, WorkerState } from "./protocol";
 import type { Server } from "./server";
 import { setContext, type TorchFiles } from "./torchFiles";
 
 const ICONS: Record<WorkerState["state"], string> = {
   stopped: "circle-outline",
+  starting: "loading~spin",
   ready: "check",
   running: "sync~spin",
   crashed: "flame",
@@ -17,6 +18,7 @@ export class StatusItem implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("irscope.status", vscode.StatusBarAlignment.Right, 90);
   private readonly subscriptions: vscode.Disposable[];
   private worker: WorkerState | undefined;
+  private readonly fileStates = new Map<string, FileState>();
 
   constructor(
     private readonly server: Server,
@@ -31,9 +33,15 @@ export class StatusItem implements vscode.Disposable {
         setContext("irscope.running", worker.state === "running");
         this.update();
       }),
+      server.onDidChangeFile((state) => {
+        this.fileStates.set(vscode.Uri.parse(state.uri).toString(), state);
+        this.update();
+      }),
+      vscode.workspace.onDidCloseTextDocument(({ uri }) => this.fileStates.delete(uri.toString())),
       server.onDidChangeState((state) => {
         setContext("irscope.serverState", state);
         if (state !== "ready") {
+          this.fileStates.clear();
           this.worker = undefined;
           setContext("irscope.running", false);
         }
@@ -51,11 +59,43 @@ export class StatusItem implements vscode.Disposable {
     return this.worker?.state === "running" ? (this.worker.uri ?? undefined) : undefined;
   }
 
+  /** What is known of the file in the active editor. */
+  activeFile(): FileState | undefined {
+    const uri = vscode.window.activeTextEditor?.document.uri;
+    return uri === undefined ? undefined : this.fileStates.get(uri.toString());
+  }
+
   dispose(): void {
     this.subscriptions.forEach((each) => void each.dispose());
   }
 
+  /** Icon, text and detail: of a run or trouble first, then of the active file. */
+  private whatGoesOn(): [string, string, string] {
+    const { state, text } = this.worker ?? { state: "stopped" as const, text: "No script was run yet." };
+    const file = this.activeFile();
+    const said = RUNNING_TEXTS[state];
+    if (said !== undefined) {
+      return [ICONS[state], said, text];
+    }
+    if (file?.state === "noEntry") {
+      return ["question", "IRScope: choose entry", file.text];
+    }
+    if (file?.state === "stale") {
+      return ["history", "IRScope: edited", text];
+    }
+    if (file?.limit !== undefined && file.limit !== null && file.limit !== "steady-state") {
+      return ["watch", "IRScope: stopped at limit", text];
+    }
+    return [ICONS[state], "IRScope", text];
+  }
+
+  private aboutFile(detail: string): string[] {
+    const text = this.activeFile()?.text ?? "";
+    return text === "" || text === detail ? [] : [text];
+  }
+
   private update(): void {
+    setContext("irscope.needsEntry", this.activeFile()?.state === "noEntry");
     const { state, problem, interpreter } = this.server.status();
     const [icon, text, detail] = !vscode.workspace.isTrusted
       ? ["shield", "IRScope: restricted", "Restricted Mode: no script is run until this folder is trusted."]
@@ -63,15 +103,15 @@ export class StatusItem implements vscode.Disposable {
         ? ["sync~spin", "IRScope: starting", "The language server is starting."]
         : state === "failed"
           ? ["error", "IRScope: not running", problem]
-          : [
-              ICONS[this.worker?.state ?? "stopped"],
-              textOf(this.worker),
-              this.worker?.text ?? "No script was run yet.",
-            ];
+          : this.whatGoesOn();
     this.item.text = `$(${icon}) ${text}`;
     this.item.accessibilityInformation = { label: `${text}. ${detail}`, role: "button" };
     const python = this.worker?.python || interpreter?.path;
-    this.item.tooltip = [detail, ...(python === undefined ? [] : [`Python: ${python}`])].join("\n");
+    this.item.tooltip = [
+      detail,
+      ...this.aboutFile(detail),
+      ...(python === undefined ? [] : [`Python: ${python}`]),
+    ].join("\n");
     const bad = state === "failed" || this.worker?.state === "crashed" || this.worker?.state === "refused";
     this.item.backgroundColor = bad ? new vscode.ThemeColor("statusBarItem.warningBackground") : undefined;
     if (this.files.current || this.worker?.state === "running") {
@@ -82,15 +122,9 @@ export class StatusItem implements vscode.Disposable {
   }
 }
 
-function textOf(worker: WorkerState | undefined): string {
-  switch (worker?.state) {
-    case "running":
-      return "IRScope: running";
-    case "crashed":
-      return "IRScope: crashed";
-    case "refused":
-      return "IRScope: cannot run";
-    default:
-      return "IRScope";
-  }
-}
+const RUNNING_TEXTS: Partial<Record<WorkerState["state"], string>> = {
+  starting: "IRScope: starting",
+  running: "IRScope: running",
+  crashed: "IRScope: crashed",
+  refused: "IRScope: cannot run",
+};

@@ -13,7 +13,7 @@ import pytest
 from facts import a_compile, a_finding, a_kernel, a_range, an_outcome
 from irscope.cli.main import main
 from irscope.comparing.graphs import GraphDiff, diff_graphs
-from irscope.comparing.runs import Change, CompileChange, Moved, RunDiff, diff_runs
+from irscope.comparing.runs import Moved, diff_runs
 from irscope.graphs import parse_graph
 from irscope.protocol import Compile, Finding, Kernel, Lane, StageRef
 from irscope.store import Store
@@ -262,11 +262,3 @@ def test_one_stage_of_two_runs(store: Store, diff: Any) -> None:
     ]
     assert diff(*runs, "--stage", "output-code").splitlines()[-2:] == ["-b", "+c"]
     assert diff(runs[0], runs[0], "--stage", "output-code") == "The texts are the same.\n"
-
-
-@pytest.mark.parametrize("cls", [RunDiff, CompileChange, Change, GraphDiff])
-def test_the_documentation_has_every_key(cls: type) -> None:
-    docs = (Path(__file__).parents[2] / "docs" / "json.md").read_text()
-    section = docs.split(f"\n### {cls.__name__}\n")[1].split("\n##")[0]
-    keys = [key for row in re.findall(r"^\| (`.*?) \|", section, re.MULTILINE) for key in re.findall(r"`(\w+)`", row)]
-    assert keys == [field.name for field in dataclasses.fields(cls)]

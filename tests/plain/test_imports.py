@@ -120,7 +120,9 @@ def test_every_module_of_the_capture_side_loads_without_any_package() -> None:
     is imported by the script alone, after it has set what torch reads meanwhile."""
     done = import_all(importable(COMPILER), ["torch", "pygls", "lsprotocol"], "-S", "-I", path=[COMPILER])
     assert done["tried"] == []
-    assert set(done["loaded"]) - STDLIB - {"__main__", "irscope"} == set()
+    # The standard library has one module that is named after the machine.
+    loaded = {name for name in done["loaded"] if not name.startswith("_sysconfigdata_")}
+    assert loaded - STDLIB - {"__main__", "irscope"} == set()
 
 
 def test_the_blocker_blocks(tmp_path: Path) -> None:

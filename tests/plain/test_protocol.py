@@ -13,15 +13,21 @@ from typing import Any
 import pytest
 from facts import a_compile, a_finding, a_gap, a_kernel, a_stage, an_outcome
 from irscope import protocol
+from irscope.comparing.graphs import GraphDiff, NodeChange
+from irscope.comparing.runs import Change, CompileChange, RunDiff
+from irscope.fusions import Decision, FusionAnswer, Side
 from irscope.graphs import GraphNode
 from irscope.guards import Guard, GuardList
-from irscope.lines import LineStep, LineTrail
+from irscope.lines import LineStep, LineTrail, Place
+from irscope.phases import Phase, Total
 from irscope.protocol import (
     SCHEMA,
     CompileSeen,
     FindingSeen,
     GapSeen,
     Lane,
+    Limit,
+    LimitReached,
     Message,
     Progress,
     Refused,
@@ -36,6 +42,7 @@ from irscope.protocol import (
     from_json,
     to_json,
 )
+from irscope.roofline import Work
 
 DOCS = Path(__file__).parents[2] / "docs" / "json.md"
 
@@ -49,6 +56,7 @@ MESSAGES: list[Message] = [
     GapSeen(a_gap()),
     Progress("compiling été 🚀"),
     Unfit("it sets OMP_NUM_THREADS"),
+    LimitReached(Limit.STEADY_STATE, "Stopped in a steady state."),
     ScriptEnded(3, "the script ended with sys.exit(3)"),
 ]
 REPORT = Report(
@@ -111,7 +119,8 @@ DOCUMENTED: dict[str, Any] = {
     for cls in (
         protocol.Report, protocol.Outcome, protocol.Compile, protocol.StageRef, protocol.Finding, protocol.Cost, protocol.Fix, protocol.Edit, protocol.Related,
         protocol.Range, protocol.Position, protocol.Kernel, protocol.Origin, protocol.CaptureGap, protocol.RunSummary,
-        LineTrail, LineStep, GraphNode, GuardList, Guard,
+        LineTrail, LineStep, Place, GraphNode, GuardList, Guard,
+        RunDiff, CompileChange, Change, GraphDiff, NodeChange, FusionAnswer, Decision, Side, Work, Phase, Total,
     )
 }  # fmt: skip
 
@@ -143,7 +152,7 @@ def test_the_documented_types(name: str) -> None:
 
 
 def _in_words(hint: Any) -> str:
-    plain = {str: "string", int: "integer", float: "number"}
+    plain = {str: "string", int: "integer", float: "number", bool: "boolean"}
     if hint in plain:
         return plain[hint]
     if typing.get_origin(hint) is tuple:

@@ -25,7 +25,7 @@ AT = {"frame_id": 2, "frame_compile_id": 1, "attempt": 3}
             "[]",
             Record("recompile_reasons", {"name": "recompile_reasons", "encoding": "json"}, "2/1", 3, "[]"),
         ),
-        ({"str": ["file.py", 3]}, None, Record("str", {}, None, 0, "")),
+        ({"str": ["file.py", 3]}, None, Record("str", {"text": "file.py", "index": 3}, None, 0, "")),
         ({"bwd_compilation_metrics": {}, "compiled_autograd_id": 0}, None, Record("bwd_compilation_metrics", {}, "!0", 0, "")),
         ({"x": {}, "compiled_autograd_id": 0, **AT}, None, Record("x", {}, "!0/2/1", 3, "")),
         ({"x": {}, "attempt": None}, b"bytes", Record("x", {}, None, 0, "")),

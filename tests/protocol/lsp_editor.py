@@ -34,15 +34,19 @@ class Editor:
         self.pulls = False
         self.result: types.InitializeResult | None = None
         self._published: list[str] = []
+        self.published_codes: dict[str, list[list[Any]]] = {}
+        """By document the codes of each publication, in the order they came."""
         received = client.protocol._handle_notification
 
         def note(method: str, params: Any) -> None:
             if method == types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS:
                 self._published.append(params.uri)
+                codes = [diagnostic.code for diagnostic in params.diagnostics]
+                self.published_codes.setdefault(params.uri, []).append(codes)
             received(method, params)
 
         client.protocol._handle_notification = note
-        for method in ("irscope/worker", "irscope/runsChanged", "irscope/output"):
+        for method in ("irscope/worker", "irscope/runsChanged", "irscope/output", "irscope/fileState"):
             self._keep(method)
 
         @client.feature(types.WORKSPACE_CODE_LENS_REFRESH)
@@ -64,6 +68,7 @@ class Editor:
         pull: bool | None = False,
         change: Callable[[types.ClientCapabilities], None] = lambda capabilities: None,
         env: dict[str, str] | None = None,
+        folder: Path | None = None,
     ) -> Editor:
         """Starts a server and initializes it with the capabilities of a real client.
 
@@ -83,7 +88,11 @@ class Editor:
         change(capabilities)
         editor.pulls = capabilities.text_document.diagnostic is not None
         editor.result = await client.initialize_session(
-            types.InitializeParams(capabilities=capabilities, initialization_options=options)
+            types.InitializeParams(
+                capabilities=capabilities,
+                initialization_options=options,
+                workspace_folders=[types.WorkspaceFolder(folder.as_uri(), folder.name)] if folder else None,
+            )
         )
         return editor
 
@@ -147,6 +156,10 @@ class Editor:
     async def request(self, method: str, **params: Any) -> Any:
         """One of irscope's own requests."""
         return await self.client.protocol.send_request_async(method, params)
+
+    def file_state(self, uri: str) -> Any:
+        """What was told last of a file."""
+        return next((told for told in reversed(self.told.get("irscope/fileState", [])) if told.uri == uri), None)
 
     @property
     def log(self) -> str:

@@ -1,8 +1,9 @@
 """The real server, in which `irscope.driver.execute` is played: no torch, no waiting, the same from run to run.
 
 ``IRSCOPE_TEST_PLAY`` names a JSON file, a list of acts.  Each has an ``outcome`` (kind), a ``message``, ``findings``,
-``compiles`` (each ``[compile, [stage, …]]``), ``kernels`` as JSON of `irscope.protocol`, ``prints``, and ``seconds``
-to wait before the end.  The n-th run plays the n-th act, the last act again and again.
+``compiles`` (each ``[compile, [stage, …]]``), ``kernels`` as JSON of `irscope.protocol`, ``prints``, ``limit``, and
+``seconds`` to wait before the end; ``pause`` are seconds between two findings.  What was asked for stands in the file
+``….asked`` beside it.  The n-th run plays the n-th act, the last act again and again.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from irscope.driver import RunSpec
 from irscope.protocol import (
     Compile,
     CompileSeen,
+    EntryKind,
     Finding,
     FindingSeen,
     Kernel,
+    Limit,
     Message,
     Outcome,
     OutcomeKind,
@@ -29,6 +32,7 @@ from irscope.protocol import (
     StageRef,
     Started,
     from_json,
+    to_json,
 )
 from irscope.source import decode_source, digest_of
 from irscope.store import Store
@@ -50,12 +54,12 @@ def execute(
         acts: list[dict[str, Any]] = json.load(file) or [{}]
     act = acts[min(_played, len(acts) - 1)]
     _played += 1
-    if spec.script in spec.overlays:
-        text = spec.overlays[spec.script]
-    else:
+    _note(spec)
+    text = spec.overlays.get(spec.script, "")
+    if not text and spec.entry is EntryKind.SCRIPT:
         with open(spec.script, "rb") as script:
             text = decode_source(script.read())
-    run = store.create_run(spec.script, spec.args, spec.lane, digest_of(text))
+    run = store.create_run(spec.stored_script, spec.args, spec.lane, digest_of(text))
     on_start(run)
     on_message(Started("2.13.0"))
     store.set_torch(run, "2.13.0")
@@ -69,6 +73,8 @@ def execute(
             store.put_stage(run, compile.id, from_json(StageRef, stage), stage_text, number)
         on_message(CompileSeen(compile))
     for facts in act.get("findings", []):
+        if cancel.wait(act.get("pause", 0)):
+            break
         finding = from_json(Finding, facts)
         store.put_finding(run, finding)
         on_message(FindingSeen(finding))
@@ -80,9 +86,27 @@ def execute(
         if cancel.wait(0.01):
             kind = OutcomeKind.CANCELLED
             break
-    outcome = Outcome(kind, 0, act.get("message", ""), time.monotonic() - begun)
+    limit = Limit(act["limit"]) if "limit" in act else None
+    outcome = Outcome(kind, 0, act.get("message", ""), time.monotonic() - begun, limit)
     store.set_outcome(run, outcome)
     return run, outcome
+
+
+def _note(spec: RunSpec) -> None:
+    """Adds what is asked for to a file beside the play, a JSON object a line."""
+    asked = {
+        "entry": spec.entry.value,
+        "script": spec.script,
+        "args": spec.args,
+        "lane": spec.lane.value,
+        "python": spec.python,
+        "cwd": spec.cwd,
+        "env": dict(spec.env or {}),
+        "budget": to_json(spec.budget),
+        "overlays": sorted(spec.overlays),
+    }
+    with open(os.environ["IRSCOPE_TEST_PLAY"] + ".asked", "a") as file:
+        file.write(json.dumps(asked) + "\n")
 
 
 if __name__ == "__main__":

@@ -99,6 +99,8 @@ async def test_fixes_move_with_their_lines_and_go_when_those_change(
         "Ignore GB0124 on this line",
     ]
     editor.change(uri, SOURCE.replace(".item()", ".item() + 1"), 4)
+    assert [action.title for action in await actions(editor, uri)] == ["Ignore GB0124 on this line"]
+    editor.change(uri, SOURCE.replace(".item()", ".tolist()"), 5)
     assert await actions(editor, uri) == []
 
 

@@ -57,6 +57,12 @@ def descriptors(pid: int) -> list[str]:
     return found
 
 
+def resident(pid: int) -> int:
+    """Kilobytes of memory of a process."""
+    status = Path(f"/proc/{pid}/status").read_text().split("\n")
+    return int(next(line for line in status if line.startswith("VmRSS")).split()[1])
+
+
 def gone(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
@@ -105,7 +111,8 @@ async def test_without_a_worker_where_the_user_wants_none(start_editor: StartEdi
     editor = await start_editor(settings={"worker": {"enabled": False}})
     editor.open(write(tmp_path))
     await editor.until_ended()
-    assert f"parent {server_pid(editor)}\n" in printed(editor) and "starting" not in states(editor)
+    assert "parent" in printed(editor) and "starting" not in states(editor)
+    assert children(server_pid(editor)) == [], "nothing stays when the run has ended"
 
 
 async def test_nothing_starts_in_a_workspace_that_is_not_trusted(start_editor: StartEditor, tmp_path: Path) -> None:
@@ -160,36 +167,127 @@ async def test_a_worker_that_is_killed_during_a_run(start_editor: StartEditor, t
     assert "GB0059" in editor.codes(uri), "what it found until then is kept"
 
 
-async def test_nothing_outlives_a_language_server_that_is_killed(start_editor: StartEditor, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+async def test_nothing_outlives_a_language_server_that_is_killed(
+    start_editor: StartEditor, tmp_path: Path, number: signal.Signals
+) -> None:
+    """Neither the worker nor the run nor what the script has started."""
     editor = await start_editor()
-    path = write(tmp_path, SCRIPT + "import time\nprint('run', os.getpid(), flush=True)\ntime.sleep(600)\n")
+    path = write(
+        tmp_path,
+        SCRIPT
+        + "import subprocess, sys, time\n"
+        + "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        + "print('run', os.getpid(), child.pid, flush=True)\ntime.sleep(600)\n",
+    )
     editor.open(path)
     await editor.until(lambda: "run " in printed(editor), 90)
-    run = int(printed(editor).rpartition("run ")[2])
+    run, child = map(int, printed(editor).rpartition("run ")[2].split())
     (worker,) = children(server_pid(editor))
-    os.kill(server_pid(editor), signal.SIGKILL)
-    await until(lambda: gone(run) and gone(worker), 5)
+    os.kill(server_pid(editor), number)
+    await until(lambda: gone(run) and gone(worker) and gone(child), 5)
 
 
-async def test_thirty_saves_leave_nothing_behind(start_editor: StartEditor, tmp_path: Path) -> None:
+async def test_two_hundred_saves_leave_nothing_behind(
+    start_editor: StartEditor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No process, thread, descriptor, memory or temporary file, in the server or in the worker."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
     editor = await start_editor()
     uri = editor.open(write(tmp_path))
     await editor.until_ended()
-    worker = await ready(editor)
-    for number in range(2, 4):
-        editor.save(uri)
-        await editor.until_ended(number)
-    server = server_pid(editor)
+    worker, server = await ready(editor), server_pid(editor)
+
+    async def save(first: int, last: int) -> None:
+        for number in range(first, last + 1):
+            if number % 2:  # with and without an edit
+                editor.change(uri, SCRIPT + f"# edit {number}\n", number)
+            editor.save(uri)
+            await editor.until_ended(number)
+
+    await save(2, 40)
     before = len(descriptors(server)), len(descriptors(worker))
     threads = len(list(Path(f"/proc/{server}/task").iterdir()))
-    for number in range(4, 34):
-        editor.save(uri)
-        await editor.until_ended(number)
-    assert printed(editor).count(f"parent {worker}\n") == 33
+    memory = resident(server), resident(worker)
+    files = sorted(temporary.rglob("*"))
+    await save(41, 200)
+    assert printed(editor).count(f"parent {worker}\n") == 200
     await editor.until(lambda: (len(descriptors(server)), len(descriptors(worker))) == before, 5)
     await editor.until(lambda: children(server) == [worker] and children(worker) == [], 5)
     assert len(list(Path(f"/proc/{server}/task").iterdir())) <= threads
+    assert sorted(temporary.rglob("*")) == files
+    grown = resident(server) - memory[0], resident(worker) - memory[1]
+    assert max(grown) < 4_000, f"kilobytes grown in 160 saves: server {grown[0]}, worker {grown[1]}"
     assert editor.codes(uri) == ["GB0059"]
+
+
+async def test_a_script_that_prints_without_end(start_editor: StartEditor, tmp_path: Path) -> None:
+    """It is slowed down, its lines come whole and in order, the server answers and stays small until the limit."""
+    editor = await start_editor(options={"run": {"outputBudgetMegabytes": 6}})
+    server = server_pid(editor)
+    path = write(
+        tmp_path,
+        "import torch  # torch.compile\nnumber = 0\nwhile True:\n    print(number, 'x' * 500)\n    number += 1\n",
+    )
+    uri = editor.open(path)
+    await editor.until(lambda: len(editor.told.get("irscope/output", [])) > 3, 90)
+    before, slowest = resident(server), 0.0
+    while editor.state == "running":
+        begun = time.monotonic()
+        await editor.hover(uri, 0, 0)
+        slowest = max(slowest, time.monotonic() - begun)
+        await asyncio.sleep(0.02)
+    lines = printed(editor).split("\n")[:-1]
+    assert [int(line.split()[0]) for line in lines] == list(range(len(lines)))
+    assert 5_500_000 < len(printed(editor)) < 9_000_000
+    assert resident(server) - before < 20_000, "kilobytes"
+    assert slowest < 1.0
+    assert "output" in texts(editor)[-1] and editor.file_state(uri).limit == "output"
+
+
+LIBRARY = """\
+import torch
+
+
+@torch.compile
+def f(x):
+    y = torch.relu(x)
+    return y + 1
+"""
+
+
+@pytest.mark.parametrize("entry", ["train.py --size 3", "-m pkg", "pytest tests/test_lib.py::test_f"])
+async def test_a_library_module_runs_by_its_entry_as_it_is_in_the_editor(
+    start_editor: StartEditor, tmp_path: Path, entry: str
+) -> None:
+    """The module and another one that it imports are edited and not saved; nothing is written to either."""
+    for name, text in {
+        "lib.py": LIBRARY,
+        "names.py": "SAID = 'on the disk'\n",
+        "train.py": "import torch\nfrom lib import f\nf(torch.ones(3))\n",
+        "pkg/__main__.py": "import torch\nfrom lib import f\nf(torch.ones(3))\n",
+        "tests/test_lib.py": "import torch\nfrom lib import f\n\ndef test_f():\n    f(torch.ones(3))\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    editor = await start_editor(folder=tmp_path, options={"run": {"entry": entry, "onSave": "off"}})
+    names = editor.open(tmp_path / "names.py")
+    uri = editor.open(tmp_path / "lib.py")
+    editor.change(names, "SAID = 'in the editor'\n")
+    edited = LIBRARY.replace("    return", "    print(SAID)\n    return").replace(
+        "import torch\n", "import torch\nfrom names import SAID\n"
+    )
+    editor.change(uri, edited)
+    answer = await editor.request("irscope/run", uri=uri, lane="fast")
+    assert answer.outcome == "completed", answer.message
+    await editor.until(lambda: editor.codes(uri) == ["GB0059"])
+    assert editor.diagnostics(uri)[0].range.start.line == 7
+    if not entry.startswith("pytest"):  # which keeps what tests print to itself
+        assert "in the editor" in printed(editor)
+    assert (await editor.lenses(uri))[0][1].startswith("2 graphs · 1 break")
+    assert (tmp_path / "lib.py").read_text() == LIBRARY and "disk" in (tmp_path / "names.py").read_text()
 
 
 async def test_other_variables_are_another_worker(start_editor: StartEditor, tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from irscope.protocol import Lane
+from irscope.protocol import Budget, Lane
+from irscope_server.machine import memory_bytes
 from irscope_server.settings import Settings, read_settings
 
 
@@ -40,6 +41,11 @@ def test_off() -> None:
         ({"run": {"args": "a b"}}, "irscope.run.args"),
         ({"run": {"args": [1]}}, "irscope.run.args"),
         ({"run": {"env": []}}, "irscope.run.env"),
+        ({"run": {"entry": [1]}}, "irscope.run.entry"),
+        ({"run": {"entryOf": {"a.py": 1}}}, "irscope.run.entryOf"),
+        ({"run": {"memoryBudgetMegabytes": -1}}, "irscope.run.memoryBudgetMegabytes"),
+        ({"run": {"steadyCalls": "often"}}, "irscope.run.steadyCalls"),
+        ({"run": {"useLaunchConfigurations": 1}}, "irscope.run.useLaunchConfigurations"),
         ({"run": {"deepBudgetSeconds": "1"}}, "irscope.run.deepBudgetSeconds"),
         ({"worker": {"enabled": 1}}, "irscope.worker.enabled"),
         ({"worker.idleMinutes": -1}, "irscope.worker.idleMinutes"),
@@ -62,9 +68,25 @@ def test_null_and_empty_mean_not_set() -> None:
 
 
 def test_each_lane_has_its_budget() -> None:
-    settings, _ = read_settings({"run": {"budgetSeconds": 5, "deepBudgetSeconds": 0}})
-    assert settings.budget(Lane.FAST) == 5 and settings.budget(Lane.DEEP) is None
-    assert Settings().budget(Lane.DEEP) == 600
+    settings, _ = read_settings(
+        {"run": {"budgetSeconds": 5, "deepBudgetSeconds": 0, "memoryBudgetMegabytes": 100, "outputBudgetMegabytes": 0}}
+    )
+    assert settings.budget(Lane.FAST) == Budget(seconds=5, memory=100_000_000, output=None, steady_calls=32)
+    assert settings.budget(Lane.DEEP) == Budget(seconds=None, memory=100_000_000, output=None, steady_calls=None)
+    assert Settings().budget(Lane.DEEP).seconds == 600
+    assert read_settings({"run": {"memoryBudgetMegabytes": 0}})[0].budget(Lane.FAST).memory is None
+
+
+def test_memory_is_bounded_by_what_the_machine_has() -> None:
+    machine = memory_bytes()
+    assert machine is not None and machine > 100_000_000
+    assert Settings().budget(Lane.FAST).memory == pytest.approx(0.75 * machine, rel=1e-6)
+
+
+def test_entries_are_one_or_many() -> None:
+    assert read_settings({"run": {"entry": "train.py"}})[0].entry == ("train.py",)
+    assert read_settings({"run.entry": ["a.py", " "]})[0].entry == ("a.py",)
+    assert read_settings({"run": {"entry": ["a.py"], "entryOf": {"x.py": "a.py"}}})[0].entry_of == {"x.py": "a.py"}
 
 
 def test_the_manifest_has_these_settings() -> None:
@@ -78,6 +100,8 @@ def test_the_manifest_has_these_settings() -> None:
     }
     assert read_settings(given) == (Settings(), [])
     assert set(given) == {
-        "python", "storePath", "run.onSave", "run.budgetSeconds", "run.deepBudgetSeconds", "run.args", "run.cwd",
-        "run.env", "severity", "baseline", "worker.enabled", "worker.idleMinutes",
+        "python", "storePath", "run.onSave", "run.budgetSeconds", "run.deepBudgetSeconds", "run.memoryBudgetMegabytes",
+        "run.outputBudgetMegabytes", "run.steadyCalls", "run.deepWhenIdle", "run.entry", "run.entryOf",
+        "run.launchConfiguration", "run.useLaunchConfigurations", "run.args", "run.cwd",
+        "run.env", "severity", "baseline", "worker.enabled", "worker.layers", "worker.idleMinutes",
     }  # fmt: skip

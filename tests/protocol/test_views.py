@@ -37,6 +37,8 @@ def test_a_finding_moves_with_its_line_and_goes_when_the_line_is_changed() -> No
     desk.texts[PATH] = "# new\n" + SCRIPT
     assert desk.places() == [("graph-break", 6, 4)]
     desk.texts[PATH] = SCRIPT.replace("print", "return print")
+    assert desk.places() == [("graph-break", 5, 11)], "an edit beside it moves it"
+    desk.texts[PATH] = SCRIPT.replace('print("hi")', 'print("ho")')
     assert desk.places() == []
     desk.texts[PATH] = SCRIPT
     assert desk.places() == [("graph-break", 5, 4)]

@@ -50,7 +50,7 @@ def test_what_does_not_fit_is_named(cls: type[Any], data: Any, complaint: str) -
 
 def test_every_custom_message_of_the_protocol_is_there_and_no_other() -> None:
     documented = set(re.findall(r'^"(irscope/\w+)":', PROTOCOL, re.MULTILINE))
-    sent = {"irscope/worker", "irscope/runsChanged", "irscope/output"}
+    sent = {"irscope/worker", "irscope/runsChanged", "irscope/output", "irscope/fileState"}
     handled = {method for method in make_server().protocol.fm.features if method.startswith("irscope/")}
     assert documented == handled | sent
     assert set(wire.PARAMS) == handled

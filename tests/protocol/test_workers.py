@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from irscope.worker.client import WorkerState
+from irscope.worker.client import LayerNote, WorkerState
 from irscope_server.workers import ServerWorker, Workers, package_folders
 
 
@@ -20,6 +20,8 @@ class Waiting(ServerWorker):
     def __init__(self, python: str, env: Mapping[str, str] | None = None) -> None:
         self.python, self.env = python, dict(env or {})
         self.torch, self.reason, self.state, self.unfit = "2.13.0+cpu", "", WorkerState.STARTING, {}
+        self.cwd: str | None = None
+        self.told: list[LayerNote] = []
         self.may_be_ready = threading.Event()
         self._process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
 
@@ -27,6 +29,10 @@ class Waiting(ServerWorker):
         if self.state is WorkerState.STARTING and self.may_be_ready.wait(timeout):
             self.state = WorkerState.READY
         return self.state
+
+    def listen(self) -> list[LayerNote]:
+        new, self.told = self.told, []
+        return new
 
     def kill(self) -> None:
         assert self._process
@@ -48,8 +54,9 @@ class Desk:
     def changed(self) -> None:
         self.changes += 1
 
-    def make(self, python: str, env: Mapping[str, str]) -> ServerWorker:
+    def make(self, python: str, env: Mapping[str, str], cwd: str | None) -> ServerWorker:
         worker = Waiting(python, env)
+        worker.cwd = cwd
         if self.ready_at_once:
             worker.may_be_ready.set()
         self.made.append(worker)
@@ -79,6 +86,26 @@ def test_one_worker_serves_all_runs_of_an_environment(desk: Desk) -> None:
     first = desk.run()
     assert first is not None and desk.run({}) is first and len(desk.made) == 1
     assert desk.run({"A": "1"}) is not first and len(desk.made) == 2
+
+
+def test_the_working_folder_counts_where_pythonpath_starts_at_it(desk: Desk, tmp_path: Path) -> None:
+    def run(env: Mapping[str, str], cwd: str) -> object:
+        with desk.workers.for_run(sys.executable, env, threading.Event(), cwd=cwd) as worker:
+            return worker
+
+    absolute = {"PYTHONPATH": str(tmp_path)}
+    assert run(absolute, "/a") is run(absolute, "/b") and desk.made[0].cwd is None
+    for relative in ("lib", f"{tmp_path}:", f"{tmp_path}:.."):
+        env = {"PYTHONPATH": relative}
+        first = run(env, "/a")
+        assert run(env, "/a") is first and run(env, "/b") is not first
+    assert desk.made[-1].cwd == "/b"
+
+
+def test_the_setting_for_layers_reaches_the_worker(desk: Desk) -> None:
+    assert desk.run() is desk.made[0] and desk.made[0].layered is True
+    desk.workers.layers = False
+    assert desk.run() is desk.made[0] and desk.made[0].layered is False
 
 
 def test_a_run_waits_for_a_worker_that_starts_and_can_be_cancelled_meanwhile(desk: Desk) -> None:
@@ -135,7 +162,7 @@ def test_idle_ones_are_stopped(desk: Desk) -> None:
 def test_those_of_other_settings_go(desk: Desk) -> None:
     desk.run({"A": "1"})
     desk.run({"A": "2"})
-    desk.workers.keep_only([(sys.executable, {"A": "2"})])
+    desk.workers.keep_only([(sys.executable, {"A": "2"}, None)])
     until(lambda: desk.made[0].state is WorkerState.STOPPED)
     assert desk.made[1].state is WorkerState.READY
 

@@ -18,7 +18,18 @@ from typing import Any
 import pytest
 from conftest import RunScript
 from irscope.driver import RunSpec, execute
-from irscope.protocol import Budget, CompileSeen, Lane, Message, OutcomeKind, Report, ScriptEnded, Started, from_json
+from irscope.protocol import (
+    Budget,
+    CompileSeen,
+    Lane,
+    Limit,
+    Message,
+    OutcomeKind,
+    Report,
+    ScriptEnded,
+    Started,
+    from_json,
+)
 from irscope.store import Store
 from support import run_cli, run_plain, write
 
@@ -168,6 +179,7 @@ def test_an_environment_that_cannot_run_it(name: str, tmp_path: Path, bare_pytho
         "exit_code": None,
         "message": message,
         "seconds": outcome["seconds"],
+        "limit": None,
     }
     text = run_cli("show", env=env)
     assert f"environment-error: {message}\n0 findings, 0 compiles, torch not found" in text.stdout
@@ -230,6 +242,9 @@ def test_an_old_python(tmp_path: Path) -> None:
         (["run", "x.py", "--lane", "middle"], "invalid choice: 'middle'"),
         (["run", "x.py", "--budget", "0"], "the budget must be more than 0 seconds"),
         (["run", "x.py", "--budget", "soon"], "'soon' is no number of seconds"),
+        (["run", "x.py", "--memory-budget", "0"], "the budget must be more than 0 megabytes"),
+        (["run", "x.py", "--steady-calls", "-1"], "'-1' is no number of calls"),
+        (["run", "-m", "x", "--pytest", "y"], "-m and --pytest: name one of them"),
         (["list", "--", "x"], "only `irscope run` takes arguments after --"),
         (["show", "no-such-run"], "No run is called no-such-run."),
         (["show", "--store", "EMPTY/runs.db"], "yet. Start one: irscope run"),
@@ -277,7 +292,10 @@ ENDLESS = BREAKS + "import time\nprint('at work', flush=True)\nwhile True:\n    
 def test_a_budget(run_script: RunScript) -> None:
     ran = run_script("print('at work', flush=True)\nwhile True:\n    pass\n", budget=Budget(seconds=3.0))
     assert ran.report.outcome.kind is OutcomeKind.BUDGET
-    assert ran.report.outcome.message == "Stopped after 3 s, the budget of seconds; what was found until then is kept."
+    assert ran.report.outcome.limit is Limit.SECONDS
+    assert ran.report.outcome.message.startswith(
+        "Stopped after 3 s, the budget of seconds; what was found until then is kept. To let it run longer raise --budget "
+    )
     assert ran.report.outcome.exit_code is None
     assert ran.stdout == "at work\n"
 

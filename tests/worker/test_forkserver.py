@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -16,7 +17,7 @@ from irscope.driver import RunSpec, execute
 from irscope.protocol import Budget, FindingSeen, Lane, Message, Outcome, OutcomeKind, Report
 from irscope.store import Store
 from irscope.worker.client import Worker, WorkerState, can_fork, wait_for
-from support import write
+from support import run_plain, write
 
 pytestmark = pytest.mark.skipif(not can_fork(), reason="forking with torch is not safe on this system")
 
@@ -103,7 +104,8 @@ def test_runs_do_not_see_each_other(warm: Warm, tmp_path: Path) -> None:
         tmp_path,
         """
         import os, random, sys, torch
-        print(hasattr(torch, "left_behind"), random.random(), torch.rand(1).item(), os.environ.get("LEFT"), sys.path[0])
+        print(hasattr(torch, "left_behind"), random.random(), torch.rand(1).item(), os.environ.get("LEFT"), sys.path[0], end=" ")
+        print(__import__("numpy").random.random())
         torch.left_behind = True
         os.environ["LEFT"] = "yes"
         """,
@@ -114,7 +116,8 @@ def test_runs_do_not_see_each_other(warm: Warm, tmp_path: Path) -> None:
     second = warm.output.split()
     assert (first[0], first[3]) == (second[0], second[3]) == ("False", "None")
     assert first[1] != second[1], "Python's random numbers differ from run to run, as in fresh processes"
-    assert first[2] == second[2], "torch's seed is the same in every process"
+    assert first[2] != second[2], "torch's, too"
+    assert first[5] != second[5], "and numpy's"
     assert first[4] == str(tmp_path)
 
 
@@ -152,6 +155,119 @@ def test_a_fork_that_fails_leaves_the_worker_alone(
     assert (outcome.kind, outcome.exit_code) == (kind, code)
     assert says in outcome.message
     assert warm.worker.wait_until_ready(0) is WorkerState.READY
+
+
+def test_the_first_compile_imports_nothing_of_torch_and_nothing_was_compiled_before(warm: Warm, tmp_path: Path) -> None:
+    script = write(
+        tmp_path,
+        """
+        import os, sys, torch
+        before = set(sys.modules)
+        counters = torch._dynamo.utils.counters
+        print(len(os.listdir("/proc/self/task")), dict(counters), torch.distributions.Distribution._validate_args)
+        f = torch.compile(lambda x: x.sin() + 1, backend=lambda graph, inputs: graph)
+        f(torch.ones(3))
+        print([name for name in sys.modules if name not in before and name.startswith(("torch.", "sympy."))])
+        print(counters["stats"]["unique_graphs"], len(torch._dynamo.utils._compilation_metrics))
+        """,
+    )
+    _, report = warm.run(script)
+    assert warm.output.splitlines() == ["1 {} True", "[]", "1 1"]
+    assert [compile.id for compile in report.compiles] == ["0/0"]
+    assert len(os.listdir(f"/proc/{warm.worker._process.pid}/task")) == 1  # type: ignore[union-attr]
+
+
+# What a script does at its very end, when the interpreter goes.
+ENDS = {
+    "finalizer": """
+        class C:
+            def __del__(self):
+                print("del", sys.modules["__main__"] is None if "__main__" in sys.modules else "gone")
+        import sys
+        c = C()
+        cycle = [C()]
+        cycle.append(cycle)
+    """,
+    "finalizer_below_torch": "import torch\nclass C:\n    def __del__(self): print('del')\ntorch.left = C()",
+    "file_that_is_not_closed": "file = open('out.txt', 'w')\nfile.write('written')",
+    "file_below_torch": "import torch\ntorch.left = open('out.txt', 'w')\ntorch.left.write('written')",
+    "generator": """
+        def g():
+            try:
+                yield 1
+            finally:
+                print("closed")
+        h = g()
+        next(h)
+    """,
+    "at_exit": "import atexit, sys\natexit.register(print, 'at exit')\nsys.exit(3)",
+    "thread": "import threading, time\nthreading.Thread(target=lambda: (time.sleep(0.3), print('late'))).start()",
+    "daemon": """
+        import threading, time
+        def work():
+            while True:
+                helper()
+        def helper():
+            time.sleep(0.001)
+        threading.Thread(target=work, daemon=True).start()
+    """,
+    "own_stdout": "import io, sys\nsys.stdout = io.TextIOWrapper(open(1, 'wb', closefd=False))\nprint('mine')",
+    "closed_stdout": "import os, sys\nsys.stdout.write('lost')\nos.close(1)",
+    "printed_by_c": "import ctypes\nctypes.CDLL(None).printf(b'from C %d\\n', 3)",
+    "module": "import neighbour\nprint(neighbour)",
+    "raises_in_a_finalizer": "class C:\n    def __del__(self): raise ValueError\nc = C()",
+    "imports_in_a_finalizer": "class C:\n    def __del__(self): import io\nc = C()",
+    "exits_with_text": "import sys\nsys.exit('why')",
+    "exits_negative": "import sys\nsys.exit(-1)",
+    "forks": """
+        import os, sys
+        pid = os.fork()
+        if pid:
+            os.waitpid(pid, 0)
+        print("child" if pid == 0 else "parent")
+        sys.exit(0 if pid else 7)
+    """,
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_a_fork_ends_as_an_interpreter_does(warm: Warm, tmp_path: Path, name: str) -> None:
+    ended = []
+    write(tmp_path, "class N:\n    def __del__(self): print('neighbour')\nn = N()\n__all__ = []", "neighbour.py")
+    script = write(tmp_path, ENDS[name])
+    plain = run_plain(script, cwd=tmp_path)
+    for run in ("fork", "plain"):
+        out = tmp_path / "out.txt"
+        if run == "fork":
+            out.unlink(missing_ok=True)
+            outcome, _ = warm.run(script)
+            ended.append(
+                (re.sub("0x[0-9a-f]+", "", warm.output), outcome.exit_code, out.read_text() if out.exists() else "")
+            )
+        else:
+            ended.append(
+                (
+                    re.sub("0x[0-9a-f]+", "", plain.stdout + plain.stderr),
+                    plain.returncode,
+                    out.read_text() if out.exists() else "",
+                )
+            )
+    assert ended[0] == ended[1], "the same but for addresses"
+
+
+def test_the_end_is_a_short_one(warm: Warm, tmp_path: Path) -> None:
+    script = write(
+        tmp_path,
+        """
+        import os, torch
+        def ended(code, print=print, leave=os._exit):
+            print("short", flush=True)
+            leave(code)
+        os._exit = ended
+        """,
+    )
+    warm.run(script)
+    assert warm.output == "short\n"
 
 
 def test_the_budget_ends_an_endless_loop(warm: Warm, tmp_path: Path) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
-import signal
 import sqlite3
 import subprocess
 from pathlib import Path
@@ -54,27 +51,23 @@ def test_the_script_s_process_in_the_middle_of_a_compile(tmp_path: Path) -> None
 
 
 def test_irscope_itself(tmp_path: Path) -> None:
+    """The script ends with it; see also test_unbreakable.py."""
     script, path = write(tmp_path, ENDLESS), tmp_path / "runs.db"
     command = [IRSCOPE, "run", str(script), "--lane", "fast", "--store", str(path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    line = next(line for line in process.stdout if "at work" in line)
+    assert any("at work" in line for line in process.stdout)
     process.kill()
     process.wait()
-    try:
-        with Store(str(path)) as store:  # while the script lives on and holds the store
-            report = store.report(store.find_run())
-            assert store.stage_text(report.run, "0/0/guards")
-            assert store.runs()[0].outcome is None
-        assert [finding.code for finding in report.findings] == ["GB0059"]
-        assert "has not ended, or everything was killed" in report.outcome.message
-        again = run_captured(write(tmp_path, BREAKS + "f(torch.ones(3))\n"), path, "fast")
-        assert again.report.outcome.kind is OutcomeKind.COMPLETED
-    finally:
-        process.stdout.close()
-        found = re.search(r"at work (\d+)", line)
-        assert found is not None
-        os.kill(int(found[1]), signal.SIGKILL)
+    process.stdout.close()
+    with Store(str(path)) as store:
+        report = store.report(store.find_run())
+        assert store.stage_text(report.run, "0/0/guards")
+        assert store.runs()[0].outcome is None
+    assert [finding.code for finding in report.findings] == ["GB0059"]
+    assert "has not ended, or everything was killed" in report.outcome.message
+    again = run_captured(write(tmp_path, BREAKS + "f(torch.ones(3))\n"), path, "fast")
+    assert again.report.outcome.kind is OutcomeKind.COMPLETED
     assert _is_sound(str(path))
     with Store(str(path)) as store:
         assert len(store.runs()) == 2

@@ -121,8 +121,14 @@ def test_the_run_was_good(both: Both) -> None:
 
 
 def test_the_stages_in_their_order(both: Both) -> None:
-    assert [stage.name for stage in both.captured.compile("0/0").stages] == TRAINING
-    assert [stage.name for stage in both.captured.compile("0/1").stages] == INFERENCE
+    assert traced(both, "0/0") == TRAINING
+    assert traced(both, "0/1") == INFERENCE
+
+
+def traced(both: Both, compile: str) -> list[str]:
+    """Names of the stages that come from the trace, without the versions that passes made of them."""
+    stages = both.captured.compile(compile).stages
+    return [stage.name for stage in stages if stage.name in {*TRAINING, *INFERENCE} and not stage.passed]
 
 
 def test_the_issue_s_stages_are_all_there(both: Both) -> None:
@@ -137,7 +143,7 @@ def test_the_texts_are_pytorch_s_own(both: Both) -> None:
         stage.id: normal(both.captured.text(stage.id))
         for compile in both.captured.report.compiles
         for stage in compile.stages
-        if stage.name not in ("bytecode", "modified-bytecode", "kernel")
+        if stage.name in {name for name, _ in EVENTS.values()} and not stage.passed
     }
     assert ours == {id: normal(text) for id, text in both.trace.items()}
     assert len(ours) == 16
@@ -204,7 +210,7 @@ def test_where_the_nodes_come_from(both: Both) -> None:
                     (str(both.script), line) for line in marked
                 }
                 assert all(node.origin for node in calls), stage.id
-                graphs += 1
+                graphs += not stage.passed
     assert graphs == 11
 
 

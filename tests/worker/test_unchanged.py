@@ -23,8 +23,10 @@ def f(x):
     return x.sin() * 2 + 1
 
 """
-# With generated code, plain Python hangs in the child of a fork (seen with an empty kernel cache and no irscope).  The
-# late thread timed out once in the same run; that did not happen again alone in plain Python and is not understood.
+# With generated code and an empty kernel cache plain Python itself fails in these two: it hangs in the child of a fork;
+# and after the main module's end Inductor cannot start its compile workers any more ("cannot schedule new futures after
+# interpreter shutdown": six of six runs, and the same error under capture in the deep lane).  With the kernels in the
+# cache a late thread prints the same in plain Python and in the deep lane.
 EAGER = COMPILED.replace("@torch.compile", '@torch.compile(backend="eager")')
 
 # name → script; each runs in the fast lane, and in those that compile nothing both lanes are the same

@@ -18,6 +18,7 @@ from irscope.source import column_of_byte, head_of, nodes_at, range_of_focus, ra
 from irscope.usercode import is_package_file, is_user_file
 
 RESUME_PREFIX = "torch_dynamo_resume_in_"
+CAUSE_IN_LIBRARY = "the cause lies here"  # how the note at a library's line begins
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def related_to(places: list[Place], at: int) -> tuple[Related, ...]:
     if deeper:
         last = next((place for place in reversed(deeper) if is_package_file(place.file)), deeper[-1])
         deeper.remove(last)
-        related.append(Related(last.file, last.range, f"the cause lies here, in `{last.function}` of a library"))
+        related.append(Related(last.file, last.range, f"{CAUSE_IN_LIBRARY}, in `{last.function}` of a library"))
     callers = [place for place in places[:at] if place.is_user]
     related += [
         Related(place.file, place.range, f"called in {_named(place.function)}") for place in (*callers, *deeper)

@@ -17,18 +17,37 @@ class StageKind:
 
 _PIPELINE = (
     StageKind("bytecode", "python-bytecode"),
+    StageKind("symbolic-trace", "plaintext"),
     StageKind("dynamo-graph", "python"),
     StageKind("guards", "irscope-guards"),
+    StageKind("symbols", "plaintext"),
     StageKind("modified-bytecode", "python-bytecode"),
     StageKind("pre-grad-graph", "python"),
     StageKind("joint-graph", "python"),
+    StageKind("partition", "plaintext"),
     StageKind("inference-graph", "python"),
     StageKind("forward-graph", "python"),
     StageKind("backward-graph", "python"),
     StageKind("compiled-autograd-graph", "python"),
+    StageKind("cache-key", "plaintext"),
     StageKind("post-grad-graph", "python"),
+    StageKind("ir-pre-fusion", "python"),
+    StageKind("fusion", "plaintext"),
+    StageKind("ir-post-fusion", "python"),
+    StageKind("memory-plan", "plaintext"),
     StageKind("output-code", "python"),
     StageKind("kernel", ""),
+    StageKind("ttir-unoptimized", "mlir"),
+    StageKind("passes", "plaintext"),
+    StageKind("ttir", "mlir"),
+    StageKind("ttgir", "mlir"),
+    StageKind("llir", "llvm"),
+    StageKind("ptx", "ptx"),
+    StageKind("amdgcn", "asm"),
+    StageKind("binary", "json"),
+    StageKind("sass", "sass"),
+    StageKind("assembly", "asm"),
+    StageKind("phases", "plaintext"),
 )
 KINDS = {kind.name: kind for kind in _PIPELINE}
 GRAPH_STAGES = frozenset(kind.name for kind in _PIPELINE if kind.name.endswith("-graph"))
@@ -68,6 +87,8 @@ def is_backward(name: str, text: str) -> bool:
     """
     if name == "output-code":
         return "_backward']" in text[:200]
+    if name == "cache-key":
+        return "fx_kwargs[is_backward]: True\n" in text
     return name == "post-grad-graph" and "tangents_" in text
 
 

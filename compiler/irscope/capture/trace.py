@@ -65,11 +65,20 @@ def parse_record(metadata: dict[str, Any], payload: object) -> Record | None:
         event = str(facts.get("name", event))
     return Record(
         event=event,
-        facts=facts if isinstance(facts, dict) else {},
+        facts=_facts(facts),
         compile=_compile_id(metadata),
         attempt=int(metadata.get("attempt") or 0),
         payload=payload if isinstance(payload, str) else "",
     )
+
+
+def _facts(value: object) -> dict[str, Any]:
+    """A dict as it is; the pair of an interned string (the event ``str``) as ``text`` and ``index``."""
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, (list, tuple)) and len(value) == 2:
+        return {"text": value[0], "index": value[1]}
+    return {}
 
 
 def _compile_id(metadata: dict[str, Any]) -> str | None:
@@ -88,16 +97,23 @@ class TraceHandler(logging.Handler):
 
     LOGGER = "torch.__trace"
 
-    def __init__(self, receive: Callable[[Record], None]) -> None:
+    def __init__(
+        self, receive: Callable[[Record], None], receive_timing: Callable[[Record], None] | None = None
+    ) -> None:
         super().__init__(logging.DEBUG)
-        self._receive = receive
+        self._receive, self._receive_timing = receive, receive_timing
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Timed events, of which there are many, go to ``receive_timing`` alone."""
         metadata = getattr(record, "metadata", None)
-        if isinstance(metadata, dict) and "chromium_event" not in metadata:
-            parsed = parse_record(metadata, getattr(record, "payload", None))
-            if parsed is not None:
-                self._receive(parsed)
+        if not isinstance(metadata, dict):
+            return
+        receive: Callable[[Record], None] | None = self._receive
+        if "chromium_event" in metadata:
+            receive = self._receive_timing
+            metadata = {**metadata, "chromium_event": {"thread": record.thread}}
+        if receive is not None and (parsed := parse_record(metadata, getattr(record, "payload", None))) is not None:
+            receive(parsed)
 
     def handleError(self, record: logging.LogRecord) -> None:
         """Says nothing on the script's stderr: whoever receives the records deals with their own errors."""

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Sequence
 
 from irscope import __version__
-from irscope.cli import diffing, listing, running, showing
+from irscope.cli import diffing, explaining, listing, running, showing
+from irscope.roofline import TARGETS
 from irscope.store import StoreError, default_path
 
 _DESCRIPTION = """\
@@ -20,13 +21,20 @@ examples:
   irscope run train.py -- --steps 10          run it, print the findings and the compiles
   irscope run train.py --lane fast            graph breaks and recompilations only, in seconds
   irscope run train.py --json > report.json   the same as data (docs/json.md)
+  irscope run -m package.train -- --steps 10  a module, as `python -m package.train`
+  irscope run --pytest tests/test_model.py::test_forward     tests, as `python -m pytest`
+  irscope run train.py --steady-calls 32      stop once nothing new comes
   irscope list                                the runs in the store, newest first
   irscope show                                the newest run once more
   irscope show --compile 0/0                  the stages of one compile
   irscope show --compile 0/0 --stage post-grad-graph
   irscope show --kernel cpp_fused_relu_0      the source of a generated kernel
+  irscope show --stage 0/0/kernel/cpp_fused_relu_0/assembly      made when asked for; sass and passes of Triton too
   irscope show --line model.py:42             the nodes and kernels that came from a line
   irscope show --guards                       what is checked before compiled code runs, and what failed
+  irscope show --time                         where the compile time went, over all compiles
+  irscope show --costs --target h100          what each kernel moves and computes, and the bound
+  irscope explain --fusion KERNEL KERNEL      why Inductor did not make one kernel of the two
   irscope diff                                what changed since the run before
   irscope run train.py --write-baseline irscope-baseline.json
   irscope run train.py --baseline irscope-baseline.json      only what is new since then
@@ -40,13 +48,20 @@ exit codes:
   3  the environment cannot run it: no such file, no torch, torch too old"""
 
 _RUN = """\
-Runs SCRIPT as `python SCRIPT ARGS…` does, in the current folder, and captures what torch.compile does meanwhile.
+Runs SCRIPT as `python SCRIPT ARGS…` does, in the current folder, and captures what torch.compile does meanwhile; or a
+module as `python -m MODULE ARGS…` does; or tests as `python -m pytest NODE ARGS…` does, in this process.
 The script's own output appears as it is printed (with --json on stderr); its exit code is in the outcome.
 
 The deep lane runs the pipeline that the script asked for.  To see every stage it lets the FX graph cache and the
 AOTAutograd cache miss; the cache of compiled kernels stays in use.  The fast lane replaces registered back ends
 (inductor and its like) by the eager one: graph breaks, guards and recompilations are the same, and no C++ compiler
-is needed.  A back end that is a function of your own runs as it is."""
+is needed.  A back end that is a function of your own runs as it is.
+
+A limit ends the run, with every process that it started, and is named in the outcome; what was found stays."""
+
+_EXPLAIN = """\
+Why two kernels are two, or how they came to be one: what Inductor's scheduler decided on each pair of their parts, with
+its own reason or score, and the user's lines that the parts came from."""
 
 _DIFF = """\
 With two runs: what changed from the first to the second.  With one: from the run of the same script and lane before it.
@@ -80,7 +95,9 @@ def parser() -> argparse.ArgumentParser:
         "run", parents=[shared], help="run a script and show what was compiled", description=_RUN,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    run.add_argument("script", metavar="SCRIPT", help="the Python script")
+    run.add_argument("script", metavar="SCRIPT", nargs="?", help="the Python script")
+    run.add_argument("-m", dest="module", metavar="MODULE", help="a module or package by its dotted name, instead")
+    run.add_argument("--pytest", metavar="NODE", help="tests, instead: a file, or one test as FILE::NAME")
     run.add_argument("args", metavar="ARGS", nargs="*", help="its arguments, after --")
     run.add_argument(
         "--lane", choices=["fast", "deep"], default="deep", help="how far down to go (default: %(default)s)"
@@ -88,6 +105,18 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--budget", metavar="SECONDS", type=_seconds, help="stop the script after that time; what was found stays"
     )
+    run.add_argument(
+        "--memory-budget", metavar="MB", type=_megabytes,
+        help="stop it when its processes together hold more memory than that (10⁶ bytes, proportional set size)",
+    )  # fmt: skip
+    run.add_argument(
+        "--output-budget", metavar="MB", type=_megabytes,
+        help="stop it when it has printed more than that; its output then goes through a pipe",
+    )  # fmt: skip
+    run.add_argument(
+        "--steady-calls", metavar="N", type=_calls,
+        help="stop it in its steady state: N calls of compiled code, for each compile, and 3 s with nothing new",
+    )  # fmt: skip
     run.add_argument(
         "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
         help="interpreter that runs the script; it needs only torch 2.9 or newer (default: %(default)s; variable IRSCOPE_PYTHON)",
@@ -118,7 +147,31 @@ def parser() -> argparse.ArgumentParser:
         "--guards", action="store_true", help="the guards of each compile: the line that made each, and which failed"
     )
     show.add_argument("--line", metavar="FILE:LINE", help="a line of the source")
+    show.add_argument(
+        "--costs", action="store_true",
+        help="bytes and floating-point operations of each kernel, or with --stage of each node of a graph",
+    )  # fmt: skip
+    show.add_argument(
+        "--target", choices=sorted(TARGETS), help="with --costs: the least time on this device, and what bounds it"
+    )
+    show.add_argument("--time", action="store_true", help="where the compile time went: per phase, pass and kernel")
+    show.add_argument(
+        "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
+        help="interpreter whose compilers make a kernel's assembly, sass and passes (default: %(default)s)",
+    )  # fmt: skip
     show.set_defaults(do=showing.show)
+
+    explain = commands.add_parser(
+        "explain", parents=[shared], help="why Inductor did what it did", description=_EXPLAIN,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    explain.add_argument("run", metavar="RUN", nargs="?", help="id of a run, or how it begins (default: the newest)")
+    explain.add_argument(
+        "--fusion", metavar=("K1", "K2"), nargs=2, required=True,
+        help="two kernels, nodes of the schedule (op3) or nodes of the post-grad graph (mul_1)",
+    )  # fmt: skip
+    explain.add_argument("--compile", metavar="ID", help="only in this compile")
+    explain.set_defaults(do=explaining.explain)
 
     diff = commands.add_parser(
         "diff", parents=[shared], help="what changed between two runs or two stages", description=_DIFF,
@@ -140,6 +193,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.command != "run":
             parser().error("only `irscope run` takes arguments after --")
         options.args = [*options.args, *rest]
+    if options.command == "run":
+        _settle_entry(options)
     try:
         return int(options.do(options))
     except StoreError as error:
@@ -164,6 +219,18 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str] | None]:
     return arguments[:at], arguments[at + 1 :]
 
 
+def _settle_entry(options: argparse.Namespace) -> None:
+    """One of SCRIPT, -m and --pytest; beside the other two a word without a dash is an argument."""
+    named = [option for option in (options.module, options.pytest) if option is not None]
+    if not named and options.script is None:
+        parser().error("the following arguments are required: SCRIPT (or -m MODULE, or --pytest NODE)")
+    if len(named) > 1:
+        parser().error("-m and --pytest: name one of them")
+    if named and options.script is not None:
+        options.args.insert(0, options.script)
+        options.script = None
+
+
 def _severity(text: str) -> tuple[str, str]:
     code, _, level = text.partition("=")
     if not code or level not in ("error", "warning", "information", "hint", "off"):
@@ -174,10 +241,24 @@ def _severity(text: str) -> tuple[str, str]:
 
 
 def _seconds(text: str) -> float:
+    return _positive(text, "seconds")
+
+
+def _megabytes(text: str) -> int:
+    return round(_positive(text, "megabytes") * 1e6)
+
+
+def _positive(text: str, unit: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of {unit}") from None
     if not value > 0:
-        raise argparse.ArgumentTypeError("the budget must be more than 0 seconds")
+        raise argparse.ArgumentTypeError(f"the budget must be more than 0 {unit}")
     return value
+
+
+def _calls(text: str) -> int | None:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of calls")
+    return int(text) or None

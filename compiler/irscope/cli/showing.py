@@ -6,12 +6,16 @@ import argparse
 import json
 import os
 import sys
+from itertools import groupby
 
+from irscope.cli.costing import show_costs
 from irscope.cli.report import report_lines
 from irscope.cli.text import Paint, count, printable, short_path, shortened, size, table, to_stdout
+from irscope.cli.times import show_times
 from irscope.control import controlled
 from irscope.guards import guards_of
 from irscope.lines import LineTrail, trail_of
+from irscope.lowering import made_on_demand, make
 from irscope.protocol import Compile, Report, StageRef, to_json
 from irscope.source import line_text
 from irscope.store import Store
@@ -26,10 +30,15 @@ def show(options: argparse.Namespace) -> int:
             return _line(store, report, options)
         if options.kernel is not None:
             return _kernel(store, report, options)
+        if options.costs:
+            return show_costs(store, report, options)
         if options.stage is not None:
             return _stage(store, report, options)
         if options.guards:
             return _guards(store, report, options)
+        if options.time:
+            compiles = [_find_compile(report, options.compile)] if options.compile else list(report.compiles)
+            return show_times(store, report, compiles, as_json=options.json)
         if options.compile is not None:
             return _compile(_find_compile(report, options.compile), options)
         if options.json:
@@ -56,7 +65,14 @@ def _compile(compile: Compile, options: argparse.Namespace) -> int:
             f"{compile.id}  {compile.function}  {short_path(compile.file)}:{compile.line}  {compile.outcome.value}"
         )
     )
-    rows = [[stage.id, stage.name, stage.language, size(stage.bytes)] for stage in compile.stages]
+    rows = []
+    for versions, group in groupby(compile.stages, key=lambda stage: stage.id.rpartition("/")[0] * bool(stage.passed)):
+        if versions:  # of one stage, one for each pass that changed it
+            passes = list(group)
+            last = passes[-1].id.rpartition("/")[2]
+            rows.append([f"  {passes[0].id} … {last}" if len(passes) > 1 else f"  {passes[0].id}", "by pass", "", ""])
+        else:
+            rows += [[stage.id, stage.name, stage.language, size(stage.bytes)] for stage in group]
     to_stdout(table(["stage", "name", "language", "size"], rows, Paint(sys.stdout), right=frozenset({3})))
     return 0
 
@@ -64,7 +80,12 @@ def _compile(compile: Compile, options: argparse.Namespace) -> int:
 def _guards(store: Store, report: Report, options: argparse.Namespace) -> int:
     compiles = [_find_compile(report, options.compile)] if options.compile else list(report.compiles)
     lists = [
-        guards_of(compile, store.stage_text(report.run, stage.id), report.compiles)
+        guards_of(
+            compile,
+            store.stage_text(report.run, stage.id),
+            report.compiles,
+            store.stage_data(report.run, stage.id),
+        )
         for compile in compiles
         for stage in compile.stages
         if stage.name == "guards"
@@ -75,10 +96,13 @@ def _guards(store: Store, report: Report, options: argparse.Namespace) -> int:
     paint = Paint(sys.stdout)
     for guards in lists:
         latency = f", one check of all takes {guards.latency:.0f} µs" if guards.latency is not None else ""
-        print(paint(f"{guards.compile}  {count(len(guards.guards), 'guard')}{latency}", "bold"))
+        alone = [guard.nanoseconds for guard in guards.guards if guard.nanoseconds is not None]
+        measured = f"; {len(alone)} of them, measured alone, {sum(alone) / 1000:.1f} µs" if alone else ""
+        print(paint(f"{guards.compile}  {count(len(guards.guards), 'guard')}{latency}{measured}", "bold"))
         rows = [
             [
                 f"failed ×{guard.failed}" if guard.failed else "",
+                "" if guard.nanoseconds is None else f"{guard.nanoseconds:.0f} ns",
                 guard.kind,
                 printable(guard.source),
                 f"{short_path(guard.origin.file)}:{guard.origin.line}" if guard.origin else "",
@@ -86,7 +110,7 @@ def _guards(store: Store, report: Report, options: argparse.Namespace) -> int:
             ]
             for guard in guards.guards
         ]
-        to_stdout(table(["", "kind", "watches", "made at", "check"], rows, paint))
+        to_stdout(table(["", "cost", "kind", "watches", "made at", "check"], rows, paint, right=frozenset({1})))
     if not lists:
         print("This run has no guards: nothing was compiled.")
     return 0
@@ -94,9 +118,14 @@ def _guards(store: Store, report: Report, options: argparse.Namespace) -> int:
 
 def _stage(store: Store, report: Report, options: argparse.Namespace) -> int:
     wanted = options.stage
+    if made_on_demand(report, wanted) and not any(s.id == wanted for c in report.compiles for s in c.stages):
+        make(store, report, wanted, options.python)
+        report = store.report(report.run)
     compiles = [_find_compile(report, options.compile)] if options.compile else list(report.compiles)
     stages = [stage for compile in compiles for stage in compile.stages]
-    found = [stage for stage in stages if stage.id == wanted] or [stage for stage in stages if stage.name == wanted]
+    found = [stage for stage in stages if stage.id == wanted] or [
+        stage for stage in stages if stage.name == wanted and not stage.passed
+    ]
     if not found:
         names = ", ".join(dict.fromkeys(stage.name for stage in stages)) or "none"
         raise LookupError(f"There is no stage {wanted} in run {report.run}. It has: {names}.")
@@ -159,10 +188,14 @@ def _known_file(report: Report, name: str) -> str:
 def _trail_lines(trail: LineTrail, paint: Paint) -> list[str]:
     lines = []
     for step in trail.steps:
+        if "/output-code" in step.stage:
+            continue  # its kernels are listed by themselves
         lines.append(f"  {paint(step.stage, 'cyan')}")
         for node in step.nodes:
             detail = f"  {paint(printable(node.detail), 'dim')}" if node.detail else ""
             lines.append(f"    {printable(node.name)} = {printable(node.target)}{detail}")
+        if not step.nodes:
+            lines.append(f"    {printable(', '.join(place.name for place in step.places))}")
     for kernel in trail.kernels:
         lines.append(
             f"  {paint('kernel', 'green')} {printable(kernel.name)}  {paint(f'{kernel.language}, {kernel.stage}', 'dim')}"

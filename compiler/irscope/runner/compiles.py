@@ -43,6 +43,11 @@ class CompileBook:
     def of_function(self, file: str, line: int) -> list[Compile]:
         return [compile for compile in self._compiles.values() if (compile.file, compile.line) == (file, line)]
 
+    def number_of(self, compile: Compile) -> int:
+        """Which compile of its function it is, from 0."""
+        same = [c.id for c in self._compiles.values() if (c.file, c.function) == (compile.file, compile.function)]
+        return same.index(compile.id)
+
     def note(self, record: Record, name: str, code: Any) -> Compile | None:
         """Takes in a record; returns the compile where it changed.
 

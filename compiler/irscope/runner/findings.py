@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Iterable, Sequence
 
+from irscope.capture.hooks import Hook
+from irscope.capture.stack import CAUSE_IN_LIBRARY
 from irscope.capture.trace import Record
 from irscope.findings import (
     cache_bypass,
+    cache_miss,
     compile_error,
+    compiled_generator,
     cudagraph_skip,
     fallback,
     graph_break,
@@ -18,13 +23,16 @@ from irscope.findings import (
     performance_hint,
     recompilation,
     recompile_limit,
+    repeats,
     skipped_frame,
     slow_guards,
     specialization,
+    unknown_backend,
 )
 from irscope.findings.moment import Moment, look
 from irscope.protocol import CompileOutcome, Finding, Kernel
 from irscope.runner.compiles import CompileBook
+from irscope.source import line_text
 
 _RELATED_KEPT = 20
 # Kinds that need nothing but the record at hand and where it happened.
@@ -52,6 +60,14 @@ class FindingBook:
         # A recompilation is known by its reasons before it begins, and may yet not begin (the recompile limit).
         self._pending: tuple[str, recompilation.Trigger] | None = None
 
+    def hooks(self, guarded: Callable[[Callable[..., None]], Callable[..., None]]) -> list[Hook]:
+        """What sees the findings of which PyTorch leaves no record; ``guarded`` wraps whatever is called from there."""
+        return [
+            guard_failure.hook(guarded(lambda error: self._add(guard_failure.make(error)))),
+            compiled_generator.hook(guarded(lambda *found: self._add(compiled_generator.make(*found)))),
+            unknown_backend.hook(guarded(lambda name: self._add(unknown_backend.make(name)))),
+        ]
+
     def note(self, record: Record) -> None:
         """Takes in a record, on the stack on which it was written; ``record.compile`` is unique in the run."""
         for detect in _DETECTORS.get(record.event, ()):
@@ -76,10 +92,6 @@ class FindingBook:
             fullgraph = look(Record("limit", {}, None, 0, ""), None).fullgraph
             self._add(recompile_limit.make(mine[0], limit_name, limit, compiles, call, fullgraph))
 
-    def recompile_forbidden(self, error: BaseException) -> None:
-        """A stance has turned a failed guard into an error."""
-        self._add(guard_failure.make(error))
-
     def kernels_linked(self, compile: str, kernels: Sequence[Kernel]) -> None:
         """The kernels of a compile are known, with their origins."""
         self._add_all(fallback.detect(self._moment(Record("kernels", {}, compile, 0, "")), kernels))
@@ -87,6 +99,12 @@ class FindingBook:
     def fusion_refused(self, compile: str | None, refusals: list[missed_fusion.Refusal]) -> None:
         """Inductor has scheduled a graph and left these pairs of kernels apart."""
         self._add_all(missed_fusion.detect(self._moment(Record("fusion", {}, compile, 0, "")), refusals))
+
+    def cache_missed(
+        self, record: Record, key: cache_miss.CacheKey, earlier: cache_miss.CacheKey | None, arguments: tuple[str, ...]
+    ) -> None:
+        """A graph is not in the FX graph cache; ``earlier`` is what it was known by in an earlier run."""
+        self._add_all(cache_miss.detect(self._moment(record), key, earlier, arguments))
 
     def cudagraph_skipped(self, compile: str | None, reason: str) -> None:
         """PyTorch has warned that something runs without CUDA graphs."""
@@ -107,6 +125,8 @@ class FindingBook:
         finding = compile_error.detect(self._moment(record))
         if finding is not None and finding.kind == compile_error.KIND and record.compile is not None:
             self._compiles.failed(record.compile)
+            if (fixed := repeats.fixed_at(finding, self._findings.values())) is not None:
+                finding = dataclasses.replace(finding, range=fixed.range)
         self._add(finding)
 
     def _ended(self, record: Record) -> None:
@@ -134,9 +154,22 @@ class FindingBook:
         if before is not None:
             finding = dataclasses.replace(
                 before,
+                explanation=_with_another(before, finding),
                 count=before.count + finding.count,
                 compiles=tuple(dict.fromkeys((*before.compiles, *finding.compiles))),
                 related=tuple(dict.fromkeys((*before.related, *finding.related)))[:_RELATED_KEPT],
             )
         self._findings[finding.cause] = finding
         self._publish(finding)
+
+
+def _with_another(before: Finding, again: Finding) -> str:
+    """The explanation, with where in a library the cause lies when it is another one below the same call."""
+    told = before.explanation
+    known = {place for place in before.related if place.message.startswith(CAUSE_IN_LIBRARY)}
+    for place in again.related:
+        if place.message.startswith(CAUSE_IN_LIBRARY) and known and place not in known:
+            line = place.range.start.line
+            where = f"{os.path.basename(place.file)}:{line}"
+            told += f"\nAnother cause below the same call: `{line_text(place.file, line).strip()}` ({where})."
+    return told

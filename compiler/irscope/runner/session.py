@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import dis
+import json
 import os
+import sqlite3
 import sys
 import threading
 import types
 from collections.abc import Callable
 from typing import Any
 
+from irscope.capture import fusion, guardcosts
 from irscope.capture.hooks import Hook, Hooks, Undo
 from irscope.capture.lanes import hooks_for
 from irscope.capture.listening import listen
 from irscope.capture.stack import plain_name
 from irscope.capture.stages import KINDS, clean, is_backward, position, stage_of
 from irscope.capture.trace import Record, TraceHandler
-from irscope.findings import cache_miss, guard_failure, missed_fusion
+from irscope.findings import cache_miss, missed_fusion
 from irscope.findings.cudagraph_skip import SkipHandler
 from irscope.findings.performance_hint import HintHandler
 from irscope.findings.recompile_limit import LimitHandler
@@ -31,17 +34,25 @@ from irscope.protocol import (
     FindingSeen,
     GapSeen,
     Kernel,
+    Lane,
     Origin,
     Progress,
     RunRequest,
     ScriptEnded,
     StageRef,
 )
-from irscope.runner.cachekeys import EarlierKeys, data_of, key_of, text_of
+from irscope.runner import entries
+from irscope.runner.cachekeys import STAGE, EarlierKeys, data_of, key_of, text_of
 from irscope.runner.compiles import CompileBook
 from irscope.runner.descriptors import high_numbers
 from irscope.runner.findings import FindingBook
+from irscope.runner.lowering import Desk, Lowering
 from irscope.runner.messages import MessagePipe
+from irscope.runner.runstore import RunStore
+from irscope.runner.steady import SteadyState
+from irscope.runner.timing import PhaseStages, SymbolStages
+from irscope.runner.tritonstages import TritonStages
+from irscope.runner.walks import Walks
 from irscope.source import read_source
 from irscope.store import Store, StoreError
 
@@ -77,23 +88,39 @@ class Session:
         self._gaps: set[CaptureGap] = set()
         self._compiles = CompileBook()
         self._findings = FindingBook(self._compiles, self._publish)
-        self._trace = TraceHandler(self._guarded(self._receive))
+        self._symbols = SymbolStages(self._write_stage)
+        self._phases = PhaseStages(self._compiles.name_of, self._write_stage)
+        timing = self._guarded(self._phases.note) if request.lane is Lane.DEEP else None
+        self._trace = TraceHandler(self._guarded(self._receive), timing)
         self._limit = LimitHandler(self._guarded(self._findings.limit_reached))
         self._skips = SkipHandler(self._guarded(self._cudagraph_skipped))
         self._stop_listening: list[Undo] = []
         self._hints = HintHandler(self._guarded(self._hinted))
-        forbidden = guard_failure.hook(self._guarded(self._findings.recompile_forbidden))
-        refused = missed_fusion.hook(self._guarded(self._fusion_refused))
-        hooks = [*hooks_for(request.lane), self._bytecode_hook(), forbidden, self._hints_hook(), refused]
+        hooks = [
+            *hooks_for(request.lane),
+            self._bytecode_hook(),
+            *self._findings.hooks(self._guarded),
+            self._hints_hook(),
+        ]
+        self._lowering = self._lowering_of(request.lane)
+        hooks += self._lowering.hooks() if self._lowering else fusion.hooks(self._guarded(self._fused))
+        self._steady = SteadyState(request.steady_calls or 0, messages.send)
+        hooks += [*entries.hooks_for(request), *([self._steady.hook()] if request.steady_calls else [])]
+        self._triton = TritonStages(
+            self._put_compile, self._write_stage, self._put_kernel, self._kernel_named, self._gap
+        )
+        hooks += self._triton.hooks(request.lane, self._guarded)
+        self._walks = Walks(request, self._current_compile, self._write_stage, self._gap, self._guarded)
+        hooks += self._walks.hooks()
         self._hooks = Hooks(hooks, self._gap)
 
     def start(self) -> None:
         try:
             with high_numbers():
-                self._store = Store(self._request.store)
+                self._store = RunStore(self._request.store, self._not_kept)
             self._store.set_torch(self._request.run, self._torch)
             self._earlier_keys = EarlierKeys(self._store, self._request.run, self._request.script)
-        except (StoreError, OSError) as error:
+        except (StoreError, OSError, sqlite3.Error) as error:
             self._gap(CaptureGap("the run store: nothing of this run is kept", str(error)))
         self._stop_listening = [listen(handler, handler.LOGGER) for handler in (self._trace, self._limit, self._skips)]
         self._hooks.__enter__()
@@ -142,9 +169,13 @@ class Session:
 
     def _receive(self, record: Record) -> None:
         name = self._compiles.name_of(record)
+        record = dataclasses.replace(record, compile=name)
+        self._symbols.note(record)
         if name is None:
             return
-        record = dataclasses.replace(record, compile=name)
+        self._walks.note(record)
+        if record.event == "compilation_metrics":
+            self._phases.metrics(record)
         code = _code_being_compiled() if record.event == "dynamo_start" else None
         changed = self._compiles.note(record, name, code)
         if changed is not None:
@@ -157,7 +188,10 @@ class Session:
         if code is not None and record.attempt == 0:
             self._put_stage(name, "bytecode", _disassemble(code), 0)
         if (kind := stage_of(record)) is not None:
-            self._put_stage(name, kind.name, clean(record), record.attempt)
+            costs = guardcosts.measure() if kind.name == "guards" and self._request.lane is Lane.DEEP else None
+            self._put_stage_of(record, name, kind.name, costs)
+        elif self._lowering is not None and self._lowering.note(record, name):
+            pass
         elif record.event == _KERNEL_STACKS:
             self._link_kernels(name, record.payload)
         elif record.event == cache_miss.EVENT:
@@ -177,6 +211,7 @@ class Session:
             self._store.put_compile(self._request.run, compile)
             self._keep_source(compile.file)
         self._messages.send(CompileSeen(compile))
+        self._steady.compile_changed(compile)
 
     def _keep_source(self, file: str) -> None:
         """The text that a file has in this run; what it is later may be another."""
@@ -185,18 +220,46 @@ class Session:
             if text := read_source(file):
                 self._store.put_source(self._request.run, file, text)
 
-    def _put_stage(self, compile: str, name: str, text: str, attempt: int) -> None:
+    def _put_stage_of(self, record: Record, compile: str, name: str, data: object) -> None:
+        text = clean(record)
         backward = is_backward(name, text)
+        if self._lowering is not None and data is None:
+            data = self._lowering.data_of(record, compile, name, backward)
+        id = self._put_stage(compile, name, text, record.attempt, data, backward)
+        if self._lowering is not None:
+            self._lowering.stage_written(compile, name, id, backward, record.attempt, data)
+
+    def _put_stage(
+        self, compile: str, name: str, text: str, attempt: int, data: object = None, backward: bool | None = None
+    ) -> str:
+        """Returns the id of the stage.  Whether it is the backward's is told by its text where it is not given."""
+        backward = is_backward(name, text) if backward is None else backward
         id = self._new_stage_id(f"{compile}/{name}{'-backward' if backward else ''}", attempt)
-        self._write_stage(compile, StageRef(id, name, KINDS[name].language, len(text)), text, position(name, backward))
+        stage = StageRef(id, name, KINDS[name].language, len(text))
+        self._write_stage(compile, stage, text, position(name, backward), data)
         if name == "dynamo-graph":
             self._graphs[compile] = text
         elif name == "output-code":
             self._put_kernels(compile, id, text, backward)
+        return id
 
-    def _write_stage(self, compile: str, stage: StageRef, text: str, order: int) -> None:
+    def _write_stage(self, compile: str, stage: StageRef, text: str, order: float, data: object = None) -> None:
         if self._store is not None:
-            self._store.put_stage(self._request.run, compile, stage, text, order)
+            self._store.put_stage(self._request.run, compile, stage, text, order, data)
+
+    def _cache_missed(self, name: str, record: Record) -> None:
+        """Keeps the key of a graph in the FX graph cache; what made it another one is a finding."""
+        compile, facts = self._compiles.get(name), json.loads(record.payload)
+        if compile is None or self._store is None or self._earlier_keys is None or not facts.get("components"):
+            return
+        key = key_of(compile, cache_miss.parts_of(facts["components"]))
+        text, arguments = text_of(key), cache_miss.arguments_of(self._dynamo_graph(name), key)
+        backward = is_backward(STAGE, text)
+        id = self._new_stage_id(f"{name}/{STAGE}{'-backward' if backward else ''}", record.attempt)
+        stage = StageRef(id, STAGE, KINDS[STAGE].language, len(text))
+        self._write_stage(name, stage, text, position(STAGE, backward), data_of(key))
+        earlier = self._earlier_keys.of(key, compile, self._compiles.number_of(compile), id.rpartition("/")[2])
+        self._findings.cache_missed(record, key, earlier, arguments)
 
     def _new_stage_id(self, base: str, attempt: int) -> str:
         """A restarted compile writes its stages again, over the old ones; a second graph in one attempt gets a number."""
@@ -221,6 +284,7 @@ class Session:
         self._output_code[compile] = (backward, text)
         self._kernels[compile, backward] = kernels
         self._write_kernels(kernels)
+        self._triton.written(kernels, text)
 
     def _link_kernels(self, compile: str, payload: str) -> None:
         backward, text = self._output_code.get(compile, (False, ""))
@@ -230,6 +294,16 @@ class Session:
         self._kernels[key] = linked
         self._write_kernels(linked)
         self._findings.kernels_linked(compile, linked)
+
+    def _kernel_named(self, name: str) -> tuple[Kernel, str] | None:
+        """A kernel of the newest output code of the compile that is going on, with that output code."""
+        compile = self._current_compile("triton") or ""
+        backward, text = self._output_code.get(compile, (False, ""))
+        kernels = self._kernels.get((compile, backward), [])
+        return next(((kernel, text) for kernel in kernels if kernel.name == name), None)
+
+    def _put_kernel(self, kernel: Kernel) -> None:
+        self._write_kernels([kernel])
 
     def _write_kernels(self, kernels: list[Kernel]) -> None:
         if self._store is not None:
@@ -248,18 +322,18 @@ class Session:
             self._store.put_finding(self._request.run, finding)
             self._keep_source(finding.file)
         self._messages.send(FindingSeen(finding))
+        self._steady.found(finding)
 
     def _gap(self, gap: CaptureGap) -> None:
         if gap in self._gaps or not self._alive:
             return
         self._gaps.add(gap)
         self._messages.send(GapSeen(gap))
-        try:
-            if self._store is not None:
-                self._store.put_gap(self._request.run, gap)
-        except Exception as error:  # noqa: BLE001  most likely the disk is full, which is a gap of its own
-            self._store = None
-            self._gap(CaptureGap("the run store: what came after this is not kept", str(error)))
+        if self._store is not None:
+            self._store.put_gap(self._request.run, gap)
+
+    def _not_kept(self, error: sqlite3.Error) -> None:
+        self._gap(CaptureGap("the run store: a part of this run is not kept", f"{self._request.store}: {error}"))
 
     def _progress(self, record: Record) -> None:
         compile = self._compiles.get(record.compile)
@@ -277,14 +351,29 @@ class Session:
             "Inductor's performance hints", "torch._inductor.graph", "2.9 to 2.13", lambda _: self._hints.attach()
         )
 
-    def _fusion_refused(self, refusals: list[missed_fusion.Refusal]) -> None:
-        self._findings.fusion_refused(self._current_compile("fusion"), refusals)
+    def _fused(self, log: fusion.FusionLog) -> None:
+        self._findings.fusion_refused(self._current_compile("fusion"), missed_fusion.refusals_of(log))
 
     def _cudagraph_skipped(self, reason: str) -> None:
         self._findings.cudagraph_skipped(self._current_compile("cudagraph_skip"), reason)
 
     def _hinted(self, text: str) -> None:
         self._findings.hinted(self._current_compile("perf_hint"), text)
+
+    # --- the way down -------------------------------------------------------------------------------------------------
+
+    def _lowering_of(self, lane: Lane) -> Lowering | None:
+        if lane is not Lane.DEEP:
+            return None
+        return Lowering(
+            Desk(
+                self._current, self._put_stage, self._write_stage, self._put_data, self._fused, self._gap, self._guarded
+            )
+        )
+
+    def _put_data(self, stage: str, data: object) -> None:
+        if self._store is not None:
+            self._store.put_stage_data(self._request.run, stage, data)
 
     # --- bytecode -----------------------------------------------------------------------------------------------------
 
@@ -296,19 +385,22 @@ class Session:
         return Hook("the modified bytecode", "torch._dynamo.convert_frame", "2.13", apply)
 
     def _see_bytecode(self, _original: types.CodeType, modified: types.CodeType) -> None:
-        name = self._current_compile("modified-bytecode")
-        if name is not None:
-            guards: Any = sys.modules["torch._guards"]
-            attempt = guards.CompileContext.current_trace_id().attempt
-            self._put_stage(name, "modified-bytecode", _disassemble(modified), attempt)
+        if (current := self._current()) is not None:
+            self._put_stage(current[0], "modified-bytecode", _disassemble(modified), current[1])
 
     def _current_compile(self, event: str) -> str | None:
         """The compile that is going on in this thread, by the name that it has in this run."""
+        current = self._current(event)
+        return current[0] if current is not None else None
+
+    def _current(self, event: str = "stage") -> tuple[str, int] | None:
+        """That compile, and how often it was restarted."""
         guards: Any = sys.modules["torch._guards"]
         trace_id = guards.CompileContext.current_trace_id()
         if trace_id is None:
             return None
-        return self._compiles.name_of(Record(event, {}, str(trace_id.compile_id), trace_id.attempt, ""))
+        name = self._compiles.name_of(Record(event, {}, str(trace_id.compile_id), trace_id.attempt, ""))
+        return None if name is None else (name, trace_id.attempt)
 
 
 def _code_being_compiled() -> types.CodeType | None:

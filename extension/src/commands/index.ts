@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import { columnOf, showSource } from "../documents";
 import type { Place } from "../protocol";
 import type { Element } from "../runsTree";
+import { chooseEntry } from "./chooseEntry";
 import { guarded, type Services } from "./context";
 import { showMenu } from "./menu";
 import { cancelRun, runActiveFile, runFile } from "./run";
@@ -16,6 +17,7 @@ export function registerCommands(services: Services): vscode.Disposable {
   const commands: Record<string, (...args: any[]) => Promise<void>> = {
     "irscope.run": () => runActiveFile(services),
     "irscope.cancel": () => cancelRun(services),
+    "irscope.chooseEntry": (argument?: { uri?: string }) => chooseEntry(services, argument?.uri),
     "irscope.showKernel": () => showKernel(services),
     "irscope.showStage": () => showStage(services),
     "irscope.showGraph": () => showGraph(services),
@@ -46,7 +48,10 @@ export function registerCommands(services: Services): vscode.Disposable {
     },
     "irscope.runAgain": async (element: Element | undefined) => {
       if (element?.kind === "run") {
-        await runFile(services, vscode.Uri.parse(element.item.scriptUri), element.item.lane);
+        const { script, scriptUri, lane } = element.item;
+        // A module or a test has no path of its own: it is named as the store names it.
+        const entry = /^(-m|pytest) /.test(script) ? script : undefined;
+        await runFile(services, vscode.Uri.parse(scriptUri), lane, entry);
       }
     },
   };

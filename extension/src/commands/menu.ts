@@ -11,6 +11,7 @@ interface MenuItem extends vscode.QuickPickItem {
 export async function showMenu(services: Services): Promise<void> {
   const { state, interpreter, problem } = services.server.status();
   const running = services.status.runningUri() !== undefined;
+  const file = services.status.activeFile();
   const items: MenuItem[] = [];
   if (!vscode.workspace.isTrusted) {
     items.push({ label: "$(shield) Manage Workspace Trust", command: "workbench.trust.manage" });
@@ -19,6 +20,11 @@ export async function showMenu(services: Services): Promise<void> {
     items.push({ label: "$(debug-stop) Cancel Run", command: "irscope.cancel" });
   } else if (state === "ready") {
     items.push({ label: "$(beaker) Run on This File", command: "irscope.run" });
+  }
+  if (state === "ready" && file !== undefined && (file.state === "noEntry" || file.entry !== null)) {
+    const choose = { label: "$(file-code) Choose Entry Script for This File", command: "irscope.chooseEntry" };
+    const item = file.entry === null ? choose : { ...choose, description: `now ${file.entry}` };
+    items.splice(file.state === "noEntry" ? 0 : items.length, 0, item);
   }
   items.push(
     { label: "$(list-tree) Show Runs", command: "irscope.runs.focus" },

@@ -4,6 +4,7 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 import type { Lane } from "../protocol";
 import { CancelRequest, RunRequest } from "../requests";
+import { offerEntries } from "./chooseEntry";
 import { activePythonFile, requireTrust, showProblem, withRunProgress, type Services } from "./context";
 
 /** Outcomes that are no news to the user who watched the run, or that the file's diagnostics tell already. */
@@ -17,14 +18,22 @@ export async function runActiveFile(services: Services): Promise<void> {
   }
 }
 
-export async function runFile(services: Services, uri: vscode.Uri, lane: Lane): Promise<void> {
+export async function runFile(services: Services, uri: vscode.Uri, lane: Lane, entry?: string): Promise<void> {
   if (!(await requireTrust())) {
     return;
   }
   const name = path.basename(uri.fsPath);
   const { outcome, message } = await withRunProgress(services, `running ${name}`, uri, (token) =>
-    services.server.request(RunRequest, { uri: uri.toString(), lane }, token),
+    services.server.request(
+      RunRequest,
+      { uri: uri.toString(), lane, ...(entry === undefined ? {} : { entry }) },
+      token,
+    ),
   );
+  if (outcome === "no-entry") {
+    void offerEntries(services, uri, message);
+    return;
+  }
   if (!QUIET_OUTCOMES.has(outcome)) {
     void showProblem(services, message || `${name}: ${outcome}`);
   }

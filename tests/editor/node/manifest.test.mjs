@@ -24,7 +24,19 @@ describe("the manifest", () => {
     const { untrustedWorkspaces, virtualWorkspaces } = manifest.capabilities;
     assert.equal(untrustedWorkspaces.supported, "limited");
     assert.equal(virtualWorkspaces.supported, false);
-    for (const key of ["python", "storePath", "run.onSave", "run.args", "run.cwd", "run.env"]) {
+    for (const key of [
+      "python",
+      "storePath",
+      "run.onSave",
+      "run.deepWhenIdle",
+      "run.entry",
+      "run.entryOf",
+      "run.launchConfiguration",
+      "run.useLaunchConfigurations",
+      "run.args",
+      "run.cwd",
+      "run.env",
+    ]) {
       assert.ok(untrustedWorkspaces.restrictedConfigurations.includes(`irscope.${key}`), key);
     }
   });
@@ -35,7 +47,7 @@ describe("the manifest", () => {
     );
     const used = [
       ...JSON.stringify([manifest.contributes.menus, manifest.contributes.viewsWelcome]).matchAll(
-        /\birscope\.(?:show|run|cancel|restart|refresh|open)\w*(?=[")])/g,
+        /\birscope\.(?:show|run|cancel|choose|restart|refresh|open)\w*(?=[")])/g,
       ),
     ];
     for (const [command] of used) {

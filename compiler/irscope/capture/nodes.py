@@ -1,0 +1,273 @@
+"""Reads a live FX graph and writes what is known of its nodes; the layout is that of `irscope.nodes`.
+
+Nothing is executed: shapes are those of the fake tensors that the compiler keeps with each node, symbols stand for
+their hints where a number is needed, and FLOPs come from the formulas of ``torch.utils.flop_counter``.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import types
+from collections.abc import Collection
+from typing import Any
+
+_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.*)$', re.MULTILINE)
+# Which local variable holds the graph that a record of the trace tells of, in the function that sends the record.
+_WHERE = {
+    "dynamo_output_graph": ("compile_and_call_fx_graph", "gm"),
+    "after_pre_grad_graph": ("run_pre_grad_passes", "model_"),
+    "aot_joint_graph": ("", "fx_g"),
+    "aot_forward_graph": ("", "fw_module"),
+    "aot_backward_graph": ("", "bw_module"),
+    "aot_inference_graph": ("", "fw_module"),
+    "inductor_post_grad_graph": ("codegen_and_compile", "gm"),
+    "after_post_grad_graph": ("codegen_and_compile", "gm"),
+    "compiled_autograd_graph": ("", "graph"),
+}
+_MOST_FRAMES = 12
+
+
+def graph_behind(event: str, variable: str = "") -> Any:
+    """The graph module that a record of the trace tells of, on the stack of the function that is sending it.
+
+    Checked on torch 2.9 to 2.15.  Raises LookupError where it is not there.
+    """
+    function, name = _WHERE[event]  # no function: whichever has such a variable
+    frame: types.FrameType | None = sys._getframe(1)
+    module: Any = sys.modules["torch.fx"]
+    seen = 0
+    while frame is not None and seen < _MOST_FRAMES:
+        if "torch" in frame.f_code.co_filename and (not function or frame.f_code.co_name == function):
+            found = frame.f_locals.get(variable or name)
+            if isinstance(found, module.GraphModule):
+                return found
+            if frame.f_code.co_filename.endswith("aot_autograd_result.py"):
+                raise LookupError("the AOTAutograd cache answered, which keeps the text of a graph and not the graph")
+            seen += not frame.f_code.co_filename.endswith(("_internal.py", "logging/__init__.py"))
+        frame = frame.f_back
+    raise LookupError(f"no graph module called {variable or name} on the stack of {event}")
+
+
+class NodeWriter:
+    """Writes graphs of one run; graphs keep their numbers, and traces that were read once are not read again."""
+
+    def __init__(self) -> None:
+        self._graphs: dict[int, int] = {}
+        self._frames: dict[str, tuple[tuple[str, int, str], ...]] = {}
+        self._classes: dict[type, str] = {}
+
+    def number(self, graph_id: int) -> int:
+        """The number of a graph by its ``id()``.  An address that is used again keeps its number."""
+        return self._graphs.setdefault(graph_id, len(self._graphs))
+
+    def describe(self, module: Any, only: Collection[str] | None = None) -> dict[str, Any]:
+        """The data of a graph module, of those nodes alone that are named where some are."""
+        data = _Description(self, only).read(module.graph)
+        modules = sys.modules["torch.fx"].GraphModule
+        below = {name: child for name, child in module.named_children() if isinstance(child, modules)}
+        if below and only is None:
+            data["subgraphs"] = {name: self.describe(child) for name, child in below.items()}
+        return data
+
+    def frames(self, trace: str) -> tuple[tuple[str, int, str], ...]:
+        found = self._frames.get(trace)
+        if found is None:
+            found = tuple((m["file"], int(m["line"]), m["function"]) for m in _FRAME.finditer(trace))
+            self._frames[trace] = found
+        return found
+
+    def class_name(self, cls: Any) -> str:
+        return cls if isinstance(cls, str) else str(getattr(cls, "__qualname__", cls))
+
+
+class _Table:
+    """Distinct entries in the order in which they came."""
+
+    def __init__(self) -> None:
+        self.entries: list[Any] = []
+        self._index: dict[Any, int] = {}
+
+    def __call__(self, key: Any, entry: Any = None) -> int:
+        index = self._index.get(key)
+        if index is None:
+            index = self._index[key] = len(self.entries)
+            self.entries.append(key if entry is None else entry)
+        return index
+
+    def known(self, key: Any) -> int | None:
+        return self._index.get(key)
+
+
+class _Description:
+    def __init__(self, writer: NodeWriter, only: Collection[str] | None) -> None:
+        self._writer, self._only = writer, only
+        self._targets, self._values, self._frames, self._stacks = _Table(), _Table(), _Table(), _Table()
+        self._modules, self._sources = _Table(), _Table()
+        self._symbols: dict[str, int | float | None] = {}
+        self._target_of: dict[Any, int] = {}
+        self._hints: dict[str, int | float | None] = {}
+        self._texts: dict[Any, str] = {}  # of sympy expressions, which take long to print
+        torch: Any = sys.modules["torch"]
+        self._tensor, self._symbolic = torch.Tensor, (torch.SymInt, torch.SymFloat, torch.SymBool)
+        self._overload = sys.modules["torch._ops"].OpOverload
+        self._formulas = getattr(sys.modules.get("torch.utils.flop_counter"), "flop_registry", {})
+
+    def read(self, graph: Any) -> dict[str, Any]:
+        columns: dict[str, list[Any]] = {
+            key: []
+            for key in ("name", "op", "target", "inputs", "value", "flops", "stack", "module", "aten", "seq", "from")
+        }
+        views, backward = [], []
+        nodes = [node for node in graph.nodes if self._only is None or node.name in self._only]
+        index = {node: number for number, node in enumerate(nodes)}
+        for number, node in enumerate(nodes):
+            meta, target = node.meta, node.target
+            value = meta.get("val", meta.get("example_value"))
+            trace = meta.get("stack_trace")
+            columns["name"].append(node.name)
+            columns["op"].append(node.op)
+            columns["target"].append(self._target(target))
+            columns["inputs"].append([index[used] for used in node.all_input_nodes if used in index])
+            columns["value"].append(self._value(value))
+            columns["flops"].append(self._flops(node, value))
+            columns["stack"].append(self._stack(trace) if trace else -1)
+            columns["module"].append(self._module(meta.get("nn_module_stack") or meta.get("fwd_nn_module_stack")))
+            columns["aten"].append(self._target(meta["original_aten"]) if meta.get("original_aten") else -1)
+            columns["seq"].append(meta.get("seq_nr"))
+            columns["from"].append([self._source(source) for source in meta.get("from_node") or ()])
+            if isinstance(target, self._overload) and target.is_view:
+                views.append(number)
+            if meta.get("partitioner_tag") == "is_backward":
+                backward.append(number)
+        return {
+            "graph": self._writer.number(id(graph)),
+            "nodes": columns,
+            "views": views,
+            "backward": backward,
+            "targets": self._targets.entries,
+            "values": self._values.entries,
+            "frames": self._frames.entries,
+            "stacks": self._stacks.entries,
+            "modules": self._modules.entries,
+            "sources": self._sources.entries,
+            "symbols": self._symbols,
+        }
+
+    def _target(self, target: Any) -> int:
+        known = self._target_of.get(target)
+        if known is None:
+            known = self._target_of[target] = self._targets(target_name(target))
+        return known
+
+    def _value(self, value: Any) -> int:
+        if isinstance(value, self._tensor):
+            return self._tensor_value(value)
+        if isinstance(value, self._symbolic):
+            text, hint = self._symbol(value)
+            return self._values(("symbol", text, hint))
+        if isinstance(value, (list, tuple)):
+            return self._values(("list", tuple(self._value(part) for part in value)))
+        return -1 if value is None else self._values(("other", type(value).__name__))
+
+    def _tensor_value(self, value: Any) -> int:
+        if value.layout is not sys.modules["torch"].strided:
+            return self._values(("other", f"{str(value.layout).removeprefix('torch.')} tensor"))
+        sizes = tuple(self._size(size) for size in value.shape)
+        strides = tuple(self._size(stride) for stride in value.stride())
+        key = ("tensor", value.dtype, sizes, strides, value.device)
+        known = self._values.known(key)
+        if known is not None:
+            return known
+        size: float | None = value.dtype.itemsize
+        for length in sizes:
+            hint = length if isinstance(length, int) else self._hints.get(length)
+            size = None if size is None or hint is None else size * hint
+        dtype = str(value.dtype).removeprefix("torch.")
+        count = None if size is None else int(size)
+        return self._values(key, ["tensor", dtype, list(sizes), list(strides), str(value.device), count])
+
+    def _size(self, size: Any) -> int | str:
+        return size if type(size) is int else self._symbol(size)[0]
+
+    def _symbol(self, value: Any) -> tuple[str, Any]:
+        """A symbolic number as text, with its hint where it has one; makes no guard."""
+        node = getattr(value, "node", None)
+        if node is None:
+            return str(value), value
+        key = getattr(node, "_expr", None)
+        text = self._texts.get(key) if key is not None else None
+        if text is None:
+            expression = node.expr
+            text = self._texts[key] = str(expression)
+            hint = node.hint if node.has_hint() else None
+            self._hints[text] = hint if isinstance(hint, (int, float, bool)) else None
+            if getattr(expression, "is_Symbol", False):
+                self._symbols[text] = self._hints[text]
+        return text, self._hints[text]
+
+    def _flops(self, node: Any, value: Any) -> int | None:
+        target = node.target
+        formula = self._formulas.get(target.overloadpacket) if isinstance(target, self._overload) else None
+        if formula is None:
+            return None
+        try:
+            arguments = [self._shape(argument) for argument in node.args]
+            named = {name: self._shape(argument) for name, argument in node.kwargs.items()}
+            return int(formula(*arguments, **named, out_val=self._sizes(value)))
+        except Exception:  # noqa: BLE001  a formula that wants more than shapes, or a size without a hint: unknown
+            return None
+
+    def _shape(self, argument: Any) -> Any:
+        """An argument with tensors as their shapes, which is all that the formulas look at."""
+        meta = getattr(argument, "meta", None)
+        if meta is not None and hasattr(argument, "op"):
+            return self._sizes(meta.get("val"))
+        if isinstance(argument, (list, tuple)):
+            return [self._shape(part) for part in argument]
+        return argument
+
+    def _sizes(self, value: Any) -> Any:
+        if isinstance(value, self._tensor):
+            return tuple(self._hint(size) for size in value.shape)
+        if isinstance(value, (list, tuple)):
+            return [self._sizes(part) for part in value]
+        return self._hint(value) if isinstance(value, self._symbolic) else value
+
+    def _hint(self, size: Any) -> int:
+        return size if type(size) is int else int(self._symbol(size)[1])
+
+    def _stack(self, trace: str) -> int:
+        known = self._stacks.known(trace)
+        if known is not None:
+            return known
+        return self._stacks(trace, [self._frames(frame, list(frame)) for frame in self._writer.frames(trace)])
+
+    def _module(self, stack: Any) -> int:
+        if not stack:
+            return -1
+        path, cls = next(reversed(stack.values()))
+        return self._modules((path, self._writer.class_name(cls)))
+
+    def _source(self, source: Any) -> int:
+        parents = tuple(self._source(parent) for parent in source.from_node)
+        action = "+".join(action.name.lower() for action in source.action)
+        number = self._writer.number(source.graph_id) if source.node_info is not None else -1
+        return self._sources((source.name, source.pass_name, action, number, parents))
+
+
+def target_name(target: Any) -> str:
+    """What a node calls, in few words: ``aten.mm.default``, ``torch.relu``, ``operator.add``, ``sum``, ``L_x_``."""
+    if isinstance(target, str):
+        return target
+    if isinstance(target, sys.modules["torch._ops"].OpOverload):
+        return str(target)
+    name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None)
+    if name is None:
+        return str(target)
+    home = getattr(target, "__module__", None) or ""
+    if home in ("_operator", "operator"):
+        return f"operator.{name}"
+    if home == "torch._C._nn" or home == "torch.nn.functional":
+        return f"torch.nn.functional.{name}"
+    return f"torch.{name.rpartition('.')[2]}" if home.startswith("torch") or "_VariableFunctions" in name else str(name)

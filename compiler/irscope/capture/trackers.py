@@ -1,0 +1,200 @@
+"""What Dynamo's variable trackers stand for, in a few words: ``TensorVariable f32[4, 8] = relu``.
+
+A description only reads attributes that are there: it never realizes a lazy tracker (which would install guards),
+never calls a method of a tracker or of the user's objects, and never asks for a `repr` that could be long.
+Trackers are told apart by the names of their classes, so that a class that does not exist in some torch costs nothing;
+one that is not known is described by its class alone.
+"""
+
+from __future__ import annotations
+
+import types
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Union
+
+_LONGEST = 40
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+_PLAIN = (int, float, bool, complex, type(None), type(...))
+_DTYPES = {
+    "bfloat16": "bf16",
+    "bool": "b8",
+    "complex32": "c32",
+    "complex64": "c64",
+    "complex128": "c128",
+    "float16": "f16",
+    "float32": "f32",
+    "float64": "f64",
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "uint8": "u8",
+    "uint16": "u16",
+    "uint32": "u32",
+    "uint64": "u64",
+}
+"""As FX prints them (``torch.fx.graph.dtype_abbrs``)."""
+
+
+Description = Union[str, tuple[str, Any]]
+"""Words, or words with the graph node that the tracker stands for, whose name Dynamo changes when it is stored into a
+variable; see `text_of`."""
+
+
+def describe(tracker: Any) -> Description:
+    """A tracker in a few words.  What may change while the tracker stays the same object is told by `stamp`."""
+    cls = type(tracker)
+    words = _WORDS.get(cls)
+    if words is None:
+        words = _WORDS[cls] = _words_for(cls)
+    try:
+        facts = words(tracker.__dict__)
+    except Exception:  # noqa: BLE001  it is only a description
+        facts = ""
+    if words is _lazy and facts:
+        return facts  # type: ignore[no-any-return]
+    if type(facts) is tuple:
+        return (f"{cls.__name__} {facts[0]}", facts[1])
+    return f"{cls.__name__} {facts}" if facts else cls.__name__
+
+
+def text_of(description: Description) -> str:
+    """The words, with the name that the node has now."""
+    return description if isinstance(description, str) else f"{description[0]} = {description[1].name}"
+
+
+def stamp(tracker: Any) -> int | None:
+    """Changes when the description of this very object may have: lazy trackers are realized, containers grow.
+
+    Nothing for a tracker that is described once and for all.
+    """
+    attributes = tracker.__dict__
+    if "items" in attributes:
+        items = attributes["items"]
+        if "index" in attributes:
+            return len(items) + 1_000_000 * int(attributes["index"])
+        if type(items) not in _MUTABLE or type(tracker).__name__.startswith(_FIXED):
+            return None
+        return len(items)
+    if "_cache" in attributes:
+        tracker = attributes["_cache"].vt
+        return -1 if tracker is None else stamp(tracker)
+    return None
+
+
+_MUTABLE = (list, dict, deque)
+_FIXED = ("Tuple", "Size", "NamedTuple", "Slice", "Range")
+
+
+def _words_for(cls: type) -> Callable[[dict[str, Any]], Any]:
+    for base in cls.__mro__:
+        if base.__name__ in _BY_CLASS:
+            return _BY_CLASS[base.__name__]
+    return _of_items
+
+
+def _tensor(of: dict[str, Any]) -> tuple[str, Any]:
+    node = of["proxy"].node
+    size = of.get("_size")
+    if size is None:
+        size = node.meta["example_value"].shape
+    name = str(of["dtype"]).removeprefix("torch.")
+    return (f"{_DTYPES.get(name, name)}[{', '.join(map(str, size))}]", node)
+
+
+def _symbol(of: dict[str, Any]) -> tuple[str, Any]:
+    return (_short(str(of["sym_num"])), of["proxy"].node)
+
+
+def _constant(of: dict[str, Any]) -> str:
+    return value_words(of["value"])
+
+
+def value_words(value: Any) -> str:
+    """A value of the user's: itself where that is short and harmless, else its type."""
+    cls = type(value)
+    if cls in _PLAIN:
+        return _short(repr(value)) if cls is not int or value.bit_length() < 200 else "int"
+    if cls is str:
+        return _short(repr(value[:_LONGEST]))
+    if cls in _FUNCTIONS or cls is type:
+        return str(value.__name__)
+    if cls.__module__ == "torch" and cls.__name__ in ("dtype", "device", "layout", "memory_format"):
+        return str(value)
+    return cls.__name__
+
+
+def _function(of: dict[str, Any]) -> str:
+    function = of["fn"]
+    return str(function.__qualname__ if type(function) is types.FunctionType else getattr(function, "__name__", ""))
+
+
+def _nested_function(of: dict[str, Any]) -> str:
+    return text_of(describe(of["fn_name"])).partition(" ")[2].strip("'")
+
+
+def _named_value(of: dict[str, Any]) -> str:
+    value = of["value"]
+    if isinstance(value, (type, types.ModuleType, *_FUNCTIONS)):
+        return str(value.__name__)
+    return str(type(value).__name__)
+
+
+def _module(of: dict[str, Any]) -> str:
+    return str(of["module_key"])
+
+
+def _instance(of: dict[str, Any]) -> str:
+    cls = of.get("value_type") or type(of["value"])
+    return str(cls.__name__)
+
+
+def _iterator(of: dict[str, Any]) -> str:
+    return f"at {of['index']} of {len(of['items'])}"
+
+
+def _of_items(of: dict[str, Any]) -> str:
+    items = of.get("items")
+    return f"of {len(items)}" if isinstance(items, (list, tuple, dict, deque)) else ""
+
+
+def _range(of: dict[str, Any]) -> str:
+    return ", ".join(str(item.__dict__["value"]) for item in of["items"])
+
+
+def _lazy(of: dict[str, Any]) -> Description:
+    """What has been looked at is described as what it is; else the type of the value and where it comes from."""
+    cache = of["_cache"]
+    if cache.vt is not None:
+        return describe(cache.vt)
+    name = cache.source.name
+    source = str(name() if callable(name) else name)
+    return f"not looked at yet: {value_words(cache.value)}, {source if len(source) <= 3 * _LONGEST else '…' + source[-3 * _LONGEST :]}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+_WORDS: dict[type, Callable[[dict[str, Any]], Any]] = {}
+_BY_CLASS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "LazyVariableTracker": _lazy,
+    "TensorVariable": _tensor,
+    "SymNodeVariable": _symbol,
+    "ConstantVariable": _constant,
+    "EnumVariable": _constant,
+    "UserFunctionVariable": _function,
+    "BaseUserFunctionVariable": _function,
+    "NestedUserFunctionVariable": _nested_function,
+    "BuiltinVariable": _function,
+    "NNModuleVariable": _module,
+    "UserDefinedClassVariable": _named_value,
+    "UserDefinedObjectVariable": _instance,
+    "PythonModuleVariable": _named_value,
+    "BaseTorchVariable": _named_value,
+    "SkipFunctionVariable": _named_value,
+    "ListIteratorVariable": _iterator,
+    "RangeVariable": _range,
+    "SliceVariable": _range,
+}

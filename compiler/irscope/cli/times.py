@@ -1,0 +1,53 @@
+"""``irscope show --time``: where the compile time of a run went."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+
+from irscope import phases
+from irscope.cli.text import Paint, count, printable, short_path, to_stdout
+from irscope.protocol import Compile, Report, to_json
+from irscope.store import Store
+
+
+def show_times(store: Store, report: Report, compiles: Sequence[Compile], as_json: bool) -> int:
+    """Prints the phases of these compiles added up, or as data with those of each compile beside."""
+    trees = {
+        compile.id: phases.from_data(store.stage_data(report.run, stage.id))
+        for compile in compiles
+        for stage in compile.stages
+        if stage.name == "phases"
+    }
+    sums = phases.totals(trees.values(), longest_first=True)
+    if as_json:
+        print(
+            json.dumps(
+                {
+                    "run": report.run,
+                    "seconds": round(sum(map(phases.whole, trees.values())), 6),
+                    "phases": to_json(sums),
+                    "compiles": [
+                        {"id": id, "seconds": phases.whole(tree), "phases": to_json(tree)} for id, tree in trees.items()
+                    ],
+                },
+                indent=1,
+            )
+        )
+        return 0
+    if not trees:
+        print("This run has no phases: nothing was compiled in the deep lane.")
+        return 0
+    paint = Paint(sys.stdout)
+    by_id = {compile.id: compile for compile in compiles}
+    for id in sorted(trees, key=lambda id: -phases.whole(trees[id])) if len(trees) > 1 else ():
+        compile = by_id[id]
+        where = f"{short_path(compile.file)}:{compile.line}"
+        print(
+            f"{phases.whole(trees[id]):>9.4f} s  {id}  {printable(compile.function)}  {paint(printable(where), 'dim')}"
+        )
+    total = sum(map(phases.whole, trees.values()))
+    print(paint(f"{total:>9.4f} s in {count(len(trees), 'compile')}", "bold"))
+    to_stdout([printable(line) for line in phases.text_of(sums).splitlines()])
+    return 0

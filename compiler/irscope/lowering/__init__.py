@@ -1,0 +1,92 @@
+"""Lower stages of a kernel that are made when somebody asks for them, not in the run.
+
+``<kernel>/assembly``
+    What the C++ compiler makes of a C++ kernel, with Inductor's own flags.
+``<kernel>/sass``
+    A Triton kernel's machine code, disassembled from the binary that the run kept.
+``<kernel>/passes`` and ``<kernel>/ttgir/27-triton-licm``
+    The MLIR passes of a Triton kernel, and its module after each of them that changed it.
+
+Each is made once and then stands in the store as any other stage does.  What comes from the store is only ever
+compiled or parsed, never executed: by the compilers of the interpreter that the caller names, in processes of their
+own.  Nothing here imports torch or triton.
+"""
+
+from __future__ import annotations
+
+from irscope.capture.stages import KINDS, position
+from irscope.lowering import cpp, passes, sass
+from irscope.lowering.tools import LoweringError as LoweringError
+from irscope.protocol import Report, StageRef
+from irscope.store import Store
+
+_PIPELINES = ("ttir", "ttgir", "llir")
+
+
+def made_on_demand(report: Report, stage: str) -> bool:
+    """Whether there could be such a stage of a kernel of this run, though it may not stand in the store yet."""
+    return _split(report, stage) is not None
+
+
+def make(store: Store, report: Report, stage: str, python: str) -> None:
+    """Makes a stage that `made_on_demand` knows, and puts it into the store.
+
+    Parameters
+    ----------
+    python
+        The interpreter whose torch or triton made the kernel.
+
+    Raises LoweringError, whose message says what to do, where it cannot be made.
+    """
+    found = _split(report, stage)
+    if found is None:
+        raise LoweringError(f"No kernel of run {report.run} can have a stage {stage}.")
+    compile, kernel, what = found
+    run = report.run
+    backward = "/kernel-backward" in kernel.id
+    if what == "assembly":
+        text, lines = cpp.assembly_of(store.stage_text(run, kernel.id), python)
+        _put(store, run, compile, f"{kernel.id}/assembly", "assembly", text, backward, _data(kernel, lines))
+    elif what == "sass":
+        text, lines = sass.sass_of(store, run, kernel.id, python)
+        _put(store, run, compile, f"{kernel.id}/sass", "sass", text, backward, _data(kernel, lines))
+    else:
+        overview, changed = passes.passes_of(store, run, kernel.id, python)
+        with store.transaction():
+            _put(store, run, compile, f"{kernel.id}/passes", "passes", overview, backward, None)
+            for step in changed:
+                id = f"{kernel.id}/{step.pipeline}/{step.number:02}-{step.argument}"
+                ref = StageRef(id, step.pipeline, "mlir", len(step.text), step.argument)
+                # Before the stage that the passes lead to.
+                order = position(step.pipeline, backward) - 1 + step.number / 1000
+                store.put_stage(run, compile, ref, step.text, order, _data(kernel, step.lines))
+
+
+def _data(kernel: StageRef, lines: list[tuple[int, int]]) -> dict[str, object]:
+    return {"lines": lines, "source": kernel.id}
+
+
+def _put(store: Store, run: str, compile: str, id: str, name: str, text: str, backward: bool, data: object) -> None:
+    store.put_stage(
+        run, compile, StageRef(id, name, KINDS[name].language, len(text)), text, position(name, backward), data
+    )
+
+
+def _split(report: Report, stage: str) -> tuple[str, StageRef, str] | None:
+    """The compile, its kernel and the kind of a stage's id."""
+    for compile in report.compiles:
+        ids = {ref.id for ref in compile.stages}
+        for kernel in compile.stages:
+            if kernel.name != "kernel" or not stage.startswith(kernel.id + "/"):
+                continue
+            what, slash, _ = stage[len(kernel.id) + 1 :].partition("/")
+            if slash and what in _PIPELINES:
+                what = "passes"
+            possible = {
+                "assembly": kernel.language == "cpp",
+                "sass": f"{kernel.id}/binary" in ids,
+                "passes": f"{kernel.id}/ttir-unoptimized" in ids,
+            }
+            if possible.get(what):
+                return compile.id, kernel, what
+    return None

@@ -1,0 +1,59 @@
+"""A C++ kernel's assembly."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+from irscope.assembly import FLAGS, clean_assembly
+from irscope.linetable import KernelText, Lines
+from irscope.lowering.tools import LoweringError, folder, in_interpreter, output_of
+
+_FILE = "kernel.cpp"
+
+
+def assembly_of(text: str, python: str) -> tuple[str, Lines]:
+    """The kernel's assembly with its line table; C++ names as people write them, where ``c++filt`` is there.
+
+    Parameters
+    ----------
+    text
+        The kernel as it stands in Inductor's output code.
+    python
+        The interpreter with the torch whose flags are used.
+    """
+    written = written_by_compiler(text, python)
+    try:
+        assembly, lines = clean_assembly(written, KernelText(_FILE, 1, text.count("\n") + 1), text)
+    except ValueError as error:
+        raise LoweringError(f"The compiler's output is not understood: {error}.") from error
+    if filt := shutil.which("c++filt"):
+        readable = output_of([filt], text=assembly)
+        if readable.count("\n") == assembly.count("\n"):
+            assembly = readable
+    return assembly, lines
+
+
+def written_by_compiler(text: str, python: str) -> str:
+    """All that the compiler writes for the kernel, with the command that Inductor would compile it with."""
+    with folder() as work:
+        path = os.path.join(work, _FILE)
+        with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text)
+        said = in_interpreter(python, "lowering/inductor_command.py", path)
+        command = [str(word) for word in said["command"]]
+        if shutil.which(command[0]) is None:
+            raise LoweringError(
+                f"There is no C++ compiler {command[0]} here, which is the one that torch would use. "
+                "Install g++, or name another one with the variable CXX."
+            )
+        return output_of(_assembly_only(command, str(said["source"]), str(said["target"])), cwd=work)
+
+
+def _assembly_only(command: list[str], source: str, target: str) -> list[str]:
+    """The command with another source, which stops at the assembly and writes it to stdout."""
+    words = [_FILE if word == source else word for word in command if word != target]
+    if _FILE not in words or "-o" not in words:
+        raise LoweringError(f"Inductor's command is not as expected: {' '.join(command)}")
+    at = words.index("-o")
+    return [*words[:at], *words[at + 1 :], *FLAGS, "-o", "-"]

@@ -1,0 +1,68 @@
+"""``python inductor_command.py KERNEL.cpp`` in the user's interpreter: the command that Inductor compiles it with.
+
+Nothing is compiled and no kernel is executed here: Inductor is asked to compile in the background, and what it hands
+to the background is read instead of run.  Prints one line of JSON: ``command`` (words), ``source`` and ``target``
+(the paths in it), or ``error``.
+
+Checked on torch 2.9 to 2.13.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+
+class Caught(Exception):
+    """Carries the work that Inductor wanted to be done."""
+
+
+def catch(work: Any) -> Any:
+    raise Caught(work)
+
+
+def command_for(text: str) -> dict[str, Any]:
+    import torch._inductor.config as config
+    from torch._inductor.codecache import CppPythonBindingsCodeCache
+
+    config.cpp_cache_precompile_headers = False  # they change no instruction, and would be compiled now
+    try:
+        CppPythonBindingsCodeCache.load_async(text, device_type="cpu", submit_fn=catch)
+    except Caught as caught:
+        builders = [item for item in flat(caught.args[0].args) if hasattr(item, "get_command_line")]
+        words = shlex.split(builders[0].get_command_line())
+        target = words[words.index("-o") + 1]
+        source = next(word for word in words if word.endswith(".cpp"))
+        return {"command": words, "source": source, "target": target}
+    return {"error": "This torch loads the kernel instead of telling how it would compile it."}
+
+
+def flat(items: Any) -> Iterator[Any]:
+    for item in items:
+        if isinstance(item, (tuple, list)):
+            yield from flat(item)
+        else:
+            yield item
+
+
+def main() -> None:
+    try:
+        with open(sys.argv[1], encoding="utf-8", errors="surrogateescape") as file:
+            answer = command_for(file.read())
+    except ImportError as error:
+        answer = {
+            "error": f"{sys.executable} has no torch with Inductor ({error}). Name another interpreter: --python PATH or IRSCOPE_PYTHON."
+        }
+    except Exception as error:  # noqa: BLE001  whatever it is, it is said
+        answer = {"error": f"This torch does not tell how it compiles a kernel: {type(error).__name__}: {error}"}
+    print("\n" + json.dumps(answer))
+
+
+if __name__ == "__main__":
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [path for path in sys.path if path != here]  # no place to import from
+    main()

@@ -1,0 +1,26 @@
+"""``python triton_tools.py`` in the user's interpreter: where its triton keeps the tools that it ships.
+
+Prints one line of JSON.  Looks for files only: neither triton nor torch is imported.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+
+
+def tools() -> dict[str, str]:
+    spec = importlib.util.find_spec("triton")
+    for folder in spec.submodule_search_locations or () if spec else ():
+        path = os.path.join(folder, "backends", "nvidia", "bin", "nvdisasm")
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return {"nvdisasm": path}
+    return {}
+
+
+if __name__ == "__main__":
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [path for path in sys.path if path != here]  # no place to import from
+    print(json.dumps(tools()))

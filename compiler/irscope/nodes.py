@@ -1,0 +1,221 @@
+"""What is known of the nodes of a graph stage beside its text: values, costs and ancestors.
+
+A graph stage's ``data`` (`Store.stage_data`) is one JSON object, written by `irscope.capture.nodes` while the graph is
+alive.  What repeats stands once, in a table, and is named by its index; ``-1`` is *nothing*.
+
+=============  =========================================================================================================
+key            value
+=============  =========================================================================================================
+``graph``      number of the ``torch.fx.Graph`` object in its run: two stages with one number are one graph object at
+               two moments, and a source with this number is a node of it
+``nodes``      one list per column, in graph order: ``name``, ``op`` (``placeholder``, ``call_function``, …), ``target``
+               (→ *targets*), ``inputs`` (indices of nodes, each once), ``value`` (→ *values*), ``flops`` (null where
+               PyTorch has no formula), ``stack`` (→ *stacks*), ``module`` (→ *modules*), ``aten`` (→ *targets*: the
+               operator before decompositions), ``seq`` (autograd's number, shared by a forward operation and its
+               backward), ``from`` (list → *sources*)
+``views``      indices of the nodes that only look at memory of others
+``backward``   indices of the nodes that belong to the backward, where the graph is a joint one
+``targets``    names, as printed: ``aten.mm.default``
+``values``     ``["tensor", dtype, sizes, strides, device, bytes]``, ``["symbol", text, hint]``, ``["list", [→ values]]``
+               or ``["other", type]``; sizes are numbers, or text where they are symbolic; bytes with hints, null unknown
+``frames``     ``[file, line, function]``; ``stacks``: lists → *frames*, outermost first
+``modules``    ``[path, class]`` of the innermost ``nn.Module``
+``sources``    ``[name, pass, action, graph, [→ sources]]``: PyTorch's ``NodeSource``; this node came from the node
+               ``name`` of graph number ``graph`` (-1: of none), by ``pass``; then what that one came from
+``symbols``    hint of each symbolic size: ``{"s0": 8}``
+``subgraphs``  the same object (without this key) for each graph module below this one, by its name
+``passes``     what ran over the graph (see `irscope.capture.passes`); only where passes are a part of the stage
+=============  =========================================================================================================
+
+A version that a pass made (`StageRef.passed`) has ``{"pass", "seconds", "subgraph", "added", "removed", "changed",
+"moved"}`` (names of nodes; whether others only changed places) and, under ``new``, the object above for the nodes that
+were added or changed.
+
+To go from a node to the stage before: a node of the same name in a stage of the same ``graph`` number is the same node
+at another moment; joint, forward, backward and post-grad nodes keep their names unless a pass makes them anew; else its
+sources name nodes of an earlier graph; a backward node without sources has the ``seq`` of the forward node it belongs
+to.  What leads on to kernels is the data of ``ir-pre-fusion`` (`irscope.capture.inductor`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+# A statement or a declared input on a line of its own; an input in a list of them.
+_DECLARED = re.compile(r'^\s+(?P<name>\w+)(?:: "[^"]*")?(?: =|;|,|$|\s+#)')
+_ARGUMENT = re.compile(r'(?P<name>\w+)(?:: "[^"]*")?\s*[,)]')
+
+
+@dataclass(frozen=True)
+class Value:
+    """What a node gives.
+
+    Parameters
+    ----------
+    kind
+        ``tensor``, ``symbol``, ``list``, ``other``; empty where nothing is known.
+    sizes, strides
+        Numbers, or text where they are symbolic.
+    bytes
+        Of the elements, with hints in place of symbols; nothing where a hint is missing.
+    """
+
+    kind: str = ""
+    dtype: str = ""
+    sizes: tuple[int | str, ...] = ()
+    strides: tuple[int | str, ...] = ()
+    device: str = ""
+    bytes: int | None = None
+    text: str = ""
+    parts: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True)
+class Frame:
+    file: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """A node that another came from.  ``graph`` is the number of its graph, -1 where there is none."""
+
+    name: str
+    passed: str
+    action: str
+    graph: int
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """What is known of a node.
+
+    Parameters
+    ----------
+    line
+        1-based line in the stage's text; 0 where it is not found.
+    inputs, users
+        Names of nodes, in graph order of use.
+    flops
+        Floating-point operations by PyTorch's formulas; nothing where there is none.
+    read, written
+        Bytes of its inputs and of its result, each input once; 0 for a view, which touches no memory; nothing where a
+        size has no hint.
+    stack
+        Outermost frame first.
+    """
+
+    name: str
+    line: int
+    op: str
+    target: str
+    value: Value
+    inputs: tuple[str, ...]
+    users: tuple[str, ...]
+    flops: int | None
+    read: int | None
+    written: int | None
+    is_view: bool
+    is_backward: bool
+    stack: tuple[Frame, ...]
+    module: tuple[str, str] | None
+    original_aten: str
+    seq_nr: int | None
+    sources: tuple[Source, ...]
+
+    @property
+    def intensity(self) -> float | None:
+        """FLOPs per byte that goes through memory."""
+        if self.flops is None or self.read is None or self.written is None or self.read + self.written == 0:
+            return None
+        return self.flops / (self.read + self.written)
+
+
+def facts_of(data: Any, text: str = "") -> tuple[NodeFacts, ...]:
+    """The nodes of a graph stage from its data, with their lines where its text is given.
+
+    Returns nothing for the data of another kind of stage, or none.
+    """
+    if not isinstance(data, dict) or "nodes" not in data:
+        return ()
+    return tuple(_Reader(data, lines_of(text)).facts())
+
+
+class _Reader:
+    def __init__(self, data: dict[str, Any], lines: dict[str, int]) -> None:
+        self._data, self._lines = data, lines
+        self._values = [self._value(entry) for entry in data["values"]]
+        frames = [Frame(*frame) for frame in data["frames"]]
+        self._stacks = [tuple(frames[index] for index in stack) for stack in data["stacks"]]
+        self._sources: list[Source] = []
+        for name, passed, action, graph, parents in data["sources"]:  # a source stands behind those it came from
+            self._sources.append(Source(name, passed, action, graph, tuple(self._sources[index] for index in parents)))
+
+    def _value(self, entry: Sequence[Any]) -> Value:
+        if entry[0] == "tensor":
+            _, dtype, sizes, strides, device, size = entry
+            return Value("tensor", dtype, tuple(sizes), tuple(strides), device, size)
+        if entry[0] == "list":
+            parts = tuple(self._value(self._data["values"][index]) for index in entry[1] if index >= 0)
+            sizes = [part.bytes for part in parts if part.kind == "tensor"]
+            known = [size for size in sizes if size is not None]
+            return Value("list", bytes=sum(known) if len(known) == len(sizes) else None, parts=parts)
+        return Value(entry[0], text=str(entry[1]), bytes=0)
+
+    def facts(self) -> Iterator[NodeFacts]:
+        columns, data = self._data["nodes"], self._data
+        names, views, backward = columns["name"], set(data["views"]), set(data["backward"])
+        values = [self._values[index] if index >= 0 else Value() for index in columns["value"]]
+        users: list[list[str]] = [[] for _ in names]
+        for number, inputs in enumerate(columns["inputs"]):
+            for index in inputs:
+                users[index].append(names[number])
+        for number, name in enumerate(names):
+            op, inputs = columns["op"][number], columns["inputs"][number]
+            touches = op.startswith("call_") and number not in views
+            module, aten = columns["module"][number], columns["aten"][number]
+            yield NodeFacts(
+                name=name,
+                line=self._lines.get(name, 0),
+                op=op,
+                target=data["targets"][columns["target"][number]],
+                value=values[number],
+                inputs=tuple(names[index] for index in inputs),
+                users=tuple(users[number]),
+                flops=columns["flops"][number],
+                read=_sum(values[index] for index in inputs) if touches else 0,
+                written=values[number].bytes if touches else 0,
+                is_view=number in views,
+                is_backward=number in backward,
+                stack=self._stacks[columns["stack"][number]] if columns["stack"][number] >= 0 else (),
+                module=tuple(data["modules"][module]) if module >= 0 else None,
+                original_aten=data["targets"][aten] if aten >= 0 else "",
+                seq_nr=columns["seq"][number],
+                sources=tuple(self._sources[index] for index in columns["from"][number]),
+            )
+
+
+def _sum(values: Iterable[Value]) -> int | None:
+    sizes = [value.bytes for value in values if value.kind]
+    known = [size for size in sizes if size is not None]
+    return sum(known) if len(known) == len(sizes) else None
+
+
+def lines_of(text: str) -> dict[str, int]:
+    """The 1-based line of each node in a printed graph; of a text with submodules those of the outermost ``forward``."""
+    found: dict[str, int] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.lstrip().startswith("return"):
+            found["output"] = number
+            break
+        if line.lstrip().startswith("def forward("):
+            for argument in _ARGUMENT.finditer(line.partition("(")[2]):
+                found.setdefault(argument["name"], number)
+        elif match := _DECLARED.match(line):
+            found.setdefault(match["name"], number)
+    return found

@@ -1,0 +1,286 @@
+"""The thread from the user's line down to machine code, and back: DESIGN.md's provenance.
+
+`Provenance` answers for one stored run: what is at a place, what it came from, what it became.  Links are made between
+stages that follow each other when they are asked for (`links.py`), from texts and data in the store, so nothing of
+this costs the capture anything, and a run from elsewhere can be followed without torch.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from irscope.protocol import Compile, Origin, Report, StageRef
+from irscope.provenance import chain
+from irscope.provenance.elements import SOURCE, Element, Item, Items, items_of
+from irscope.provenance.fates import fate_of
+from irscope.provenance.links import Links, link
+from irscope.store import Store
+from irscope.symbolic import Walk
+from irscope.usercode import is_package_file, is_user_file
+
+__all__ = ["SOURCE", "Element", "Provenance"]
+
+
+_AT_WORK = ("CALL", "BINARY_", "COMPARE_", "UNARY_", "FOR_ITER", "STORE_SUBSCR", "LOAD_ATTR", "CONTAINS_OP")
+"""Instructions that can make a node."""
+
+
+class Provenance:
+    """The links of one run.
+
+    Parameters
+    ----------
+    versions
+        Follow graphs through their version after each pass, too.
+    """
+
+    def __init__(self, store: Store, report: Report, versions: bool = False) -> None:
+        self._store, self._report = store, report
+        self._compiles = {compile.id: compile for compile in report.compiles}
+        self._stages: dict[str, StageRef] = {}
+        self._compile_of: dict[str, Compile] = {}
+        self._pipelines: dict[str, tuple[StageRef, ...]] = {}
+        self._tracks: dict[str, tuple[tuple[chain.Level, ...], ...]] = {}
+        for compile in report.compiles:
+            self._pipelines[compile.id] = chain.pipeline(compile, versions)
+            self._tracks[compile.id] = chain.tracks(self._pipelines[compile.id])
+            for stage in compile.stages:
+                self._stages[stage.id] = stage
+                self._compile_of[stage.id] = compile
+        self._items: dict[str, Items] = {}
+        self._versions: dict[tuple[str, bool], list[tuple[StageRef, dict[str, Any]]]] = {}
+        self._parents: dict[str, dict[str, tuple[Element, ...]]] = {}
+        self._children: dict[str, dict[str, tuple[Element, ...]]] = {}
+        self._by_line: dict[str, dict[Origin, list[Element]]] = {}
+
+    # --- what there is ------------------------------------------------------------------------------------------------
+
+    def pipeline(self, compile: str) -> tuple[StageRef, ...]:
+        """The stages on the way from source to machine code in their order, the forward's before the backward's."""
+        return self._pipelines[compile]
+
+    def elements(self, stage: str) -> tuple[Element, ...]:
+        """What a stage is made of, in the order of its text.  Raises LookupError where there is no such stage."""
+        return tuple(item.element for item in self._items_of(stage).items)
+
+    def at(self, stage: str, line: int) -> Element | None:
+        """What stands in a line (1-based) of a stage."""
+        item = self._items_of(stage).at(line)
+        return None if item is None else item.element
+
+    def source(self, file: str, line: int) -> Element:
+        """A line of the user's text."""
+        return Element(SOURCE, f"{file}:{line}", line, line, file)
+
+    def _items_of(self, stage: str) -> Items:
+        if stage not in self._items:
+            if stage not in self._stages:
+                raise LookupError(f"Run {self._report.run} has no stage {stage}.")
+            run = self._report.run
+            text, data = self._store.stage_text(run, stage), self._store.stage_data(run, stage)
+            self._items[stage] = items_of(self._stages[stage], text, data)
+        return self._items[stage]
+
+    def _passes_over(self, compile: Compile, stage: StageRef) -> list[tuple[StageRef, dict[str, Any]]]:
+        """The versions of the graphs that a stage's nodes went through, with their data."""
+        side = chain.is_backward(stage)
+        if (compile.id, side) not in self._versions:
+            self._versions[compile.id, side] = [
+                (version, self._store.stage_data(self._report.run, version.id) or {})
+                for version in compile.stages
+                if chain.is_version(version) and (chain.is_shared(version) or chain.is_backward(version) == side)
+            ]
+        return self._versions[compile.id, side]
+
+    def _item(self, element: Element) -> Item:
+        return self._items_of(element.stage).by_name[element.name]
+
+    # --- up and down --------------------------------------------------------------------------------------------------
+
+    def parents(self, element: Element) -> tuple[Element, ...]:
+        """What it came from, in the nearest stage above that has any of it; of Dynamo's graph also the user's lines."""
+        return () if element.stage == SOURCE else self._parents_in(element.stage).get(element.name, ())
+
+    def children(self, element: Element) -> tuple[Element, ...]:
+        """What it became: all that have it among their `parents`; of a user's line in all compiles."""
+        if element.stage == SOURCE:
+            return self._from_source(element)
+        return self._children_in(element.stage).get(element.name, ())
+
+    def below(self, element: Element) -> dict[str, tuple[Element, ...]]:
+        """Everything that it became, however far down, by stage along the pipeline of each compile."""
+        seen: dict[Element, None] = {}
+        todo = [element]
+        while todo:
+            for child in self.children(todo.pop()):
+                if child not in seen:
+                    seen[child] = None
+                    todo.append(child)
+        found: dict[str, list[Element]] = defaultdict(list)
+        for one in seen:
+            found[one.stage].append(one)
+        order = [stage.id for stages in self._pipelines.values() for stage in stages if stage.id in found]
+        return {stage: tuple(sorted(found[stage], key=lambda one: (one.line, one.name))) for stage in order}
+
+    def fate(self, element: Element) -> str:
+        """Why it has no `children`, in words; empty where it has some, or no reason is known."""
+        if element.stage == SOURCE or self.children(element):
+            return ""
+        compile, stage = self._compile_of[element.stage], self._stages[element.stage]
+        item, items = self._item(element), self._items_of(stage.id)
+        reason = fate_of(item, items, stage, self._passes_over(compile, stage))
+        if not reason and item.facts is not None:
+            users = [items.by_name[name].element for name in item.facts.users if name in items.by_name]
+            if users and not any(self.children(user) for user in users):
+                reason = f"only {users[0].name} needed it: {self.fate(users[0])}"
+        return reason
+
+    def origins(self, element: Element) -> tuple[Origin, ...]:
+        """The user's lines that it came from, whatever lies between."""
+        seen: set[Element] = set()
+        found: dict[Origin, None] = {}
+        todo = [element]
+        while todo:
+            one = todo.pop()
+            if one in seen:
+                continue
+            seen.add(one)
+            if one.stage == SOURCE:
+                found[Origin(one.file, one.line)] = None
+            else:
+                todo += self.parents(one)
+        return tuple(found)
+
+    def _parents_in(self, stage: str) -> dict[str, tuple[Element, ...]]:
+        """The parents of everything in a stage, by name."""
+        if stage not in self._parents:
+            self._parents[stage] = self._find_parents(stage)
+        return self._parents[stage]
+
+    def _find_parents(self, stage: str) -> dict[str, tuple[Element, ...]]:
+        found: dict[str, tuple[Element, ...]] = {}
+        left = {item.element.name for item in self._items_of(stage).items}
+        for level in reversed(self._levels_above(stage)):
+            here: dict[str, list[Element]] = defaultdict(list)
+            for above in level:
+                for name, parents in self._links(above.id, stage).items():
+                    if name in left:
+                        here[name] += [self._items_of(above.id).by_name[parent].element for parent in parents]
+            found.update({name: tuple(parents) for name, parents in here.items()})
+            left -= here.keys()
+            if not left:
+                break
+        if stage in self._first(self._compile_of[stage].id):
+            for item in self._items_of(stage).items:
+                parents_of_it = found.get(item.element.name, ())
+                told = {line for parent in parents_of_it for line in self.parents(parent)}
+                lines = dict.fromkeys(self.source(line.file, line.line) for line in self._lines(item.element))
+                found[item.element.name] = (*parents_of_it, *(line for line in lines if line not in told))
+        return found
+
+    def _levels_above(self, stage: str) -> tuple[chain.Level, ...]:
+        for levels in self._tracks[self._compile_of[stage].id]:
+            for i, level in enumerate(levels):
+                if any(one.id == stage for one in level):
+                    return levels[:i]
+        return ()
+
+    def _children_in(self, stage: str) -> dict[str, tuple[Element, ...]]:
+        if stage not in self._children:
+            found: dict[str, dict[Element, None]] = defaultdict(dict)
+            stages = [one.id for one in self._pipelines[self._compile_of[stage].id]]
+            for below in stages[stages.index(stage) + 1 :] if stage in stages else ():
+                for name, parents in self._parents_in(below).items():
+                    for parent in parents:
+                        if parent.stage == stage:
+                            found[parent.name][self._items_of(below).by_name[name].element] = None
+            self._children[stage] = {name: tuple(children) for name, children in found.items()}
+        return self._children[stage]
+
+    # --- links --------------------------------------------------------------------------------------------------------
+
+    def _links(self, above: str, below: str) -> Links:
+        """Of everything in a stage the names in another, above it, that it came from."""
+        a, b = self._stages[above], self._stages[below]
+        if a.name == "bytecode":
+            return self._from_bytecode(a, b)
+        if chain.is_below_kernel(b) and chain.kernel_of(a) != chain.kernel_of(b) and a.name != "output-code":
+            return {}
+        kernels = [kernel for kernel in self._report.kernels if kernel.compile == self._compile_of[below].id]
+        return link(a, self._items_of(above), b, self._items_of(below), kernels)
+
+    def _from_bytecode(self, bytecode: StageRef, graph: StageRef) -> Links:
+        """The instruction of the compiled function that was at work when a node was made: from the symbolic trace
+        where there is one, else those of its line that call or compute."""
+        if chain.rank(graph) != 1:
+            return {}
+        compile = self._compile_of[bytecode.id]
+        exact = self._walked(compile)
+        instructions: dict[int, list[str]] = defaultdict(list)
+        for item in self._items_of(bytecode.id).items:
+            if item.frames and item.target.startswith(_AT_WORK):
+                instructions[item.frames[0].line].append(item.element.name)
+        up: Links = {}
+        for item in self._items_of(graph.id).items:
+            if (offset := exact.get(item.element.name)) in self._items_of(bytecode.id).by_name:
+                up[item.element.name] = (str(offset),)
+            elif mine := [frame.line for frame in item.frames if frame.file == compile.file]:
+                up[item.element.name] = tuple(instructions.get(mine[-1], ()))
+        return up
+
+    def _walked(self, compile: Compile) -> dict[str, str]:
+        """Node of Dynamo's graph → offset of the instruction of the compiled function that led to it."""
+        stage = next((stage for stage in compile.stages if stage.name == "symbolic-trace"), None)
+        if stage is None:
+            return {}
+        try:
+            walk = Walk(self._store.stage_data(self._report.run, stage.id))
+        except ValueError:
+            return {}
+        found: dict[str, str] = {}
+        for step in walk:
+            if step.nodes:
+                top = step
+                while top.caller is not None:
+                    top = walk.step(top.caller)
+                found.update(dict.fromkeys(step.nodes, str(top.offset)))
+        return found
+
+    # --- the user's lines ---------------------------------------------------------------------------------------------
+
+    def _lines(self, element: Element) -> list[Origin]:
+        """The user's lines of a node or an instruction, the innermost first; lines of packages where none is his."""
+        item, compile = self._item(element), self._compile_of[element.stage]
+        frames = [Origin(frame.file or compile.file, frame.line) for frame in item.frames]
+        for belongs in (is_user_file, is_package_file):
+            if found := [frame for frame in dict.fromkeys(frames) if belongs(frame.file)]:
+                return found
+        return frames[:1]
+
+    def _from_source(self, line: Element) -> tuple[Element, ...]:
+        found: dict[Element, None] = {}
+        for compile in self._report.compiles:
+            for stage in self._first(compile.id):
+                if here := self._at_line(stage, Origin(line.file, line.line)):
+                    found.update(dict.fromkeys(here))
+                    break
+        return tuple(found)
+
+    def _first(self, compile: str) -> list[str]:
+        """The stages that are made from the user's text itself: the bytecode and the first graph."""
+        found: list[str] = []
+        for stage in self._pipelines[compile]:
+            if stage.name == "bytecode":
+                found.append(stage.id)
+            elif stage.name.endswith("-graph"):
+                return [*found, stage.id]
+        return found
+
+    def _at_line(self, stage: str, line: Origin) -> list[Element]:
+        if stage not in self._by_line:
+            self._by_line[stage] = defaultdict(list)
+            for element in self.elements(stage):
+                for origin in self._lines(element):
+                    self._by_line[stage][origin].append(element)
+        return self._by_line[stage].get(line, [])

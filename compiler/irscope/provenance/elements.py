@@ -1,0 +1,221 @@
+"""What there is in a stage that can be followed: nodes, instructions, scheduler nodes, kernels, lines.
+
+Everything is read from the stage's text and data, so a stored run is followed as a live one is, without torch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from irscope.graphs import parse_graph
+from irscope.kernels import kernels_in
+from irscope.nodes import NodeFacts, facts_of
+from irscope.protocol import Origin, StageRef
+
+SOURCE = "source"
+"""In place of a stage's id: the user's own text."""
+
+
+@dataclass(frozen=True)
+class Element:
+    """Something in a stage that was made from something in an earlier one.
+
+    Parameters
+    ----------
+    stage
+        Id of the stage, or `SOURCE`.
+    name
+        Unique in the stage: of a node, a kernel, …; of a line its number.
+    line, end_line
+        1-based lines in the stage's text, both inclusive.
+    file
+        Of a line of the user's text.
+    """
+
+    stage: str
+    name: str
+    line: int
+    end_line: int
+    file: str = ""
+
+
+@dataclass(frozen=True)
+class Item:
+    """An element with what ties it to others.
+
+    Parameters
+    ----------
+    frames
+        Places in Python files that it came from, the innermost first.
+    facts
+        Of a node: what is known of it beside its text.
+    ancestors
+        Of anything else: names in the stage above that it came from.
+    op, inputs
+        As in `graphs.GraphNode`; empty for what is no node.
+    target
+        Likewise; of an instruction its name, of a scheduler node without a kernel its kind, of a kernel or its call the kernel.
+    """
+
+    element: Element
+    frames: tuple[Origin, ...] = ()
+    facts: NodeFacts | None = None
+    ancestors: tuple[str, ...] = ()
+    op: str = ""
+    target: str = ""
+    inputs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Items:
+    """All items of a stage, in the order of its text, and by name; ``graph`` is the number of its graph."""
+
+    items: tuple[Item, ...] = ()
+    by_name: dict[str, Item] = field(default_factory=dict)
+    graph: int | None = None
+
+    @staticmethod
+    def of(items: list[Item], graph: int | None = None) -> Items:
+        return Items(tuple(items), {item.element.name: item for item in items}, graph)
+
+    def at(self, line: int) -> Item | None:
+        """The smallest item that holds a line."""
+        holding = [item for item in self.items if item.element.line <= line <= item.element.end_line]
+        return min(holding, key=lambda item: item.element.end_line - item.element.line, default=None)
+
+
+def items_of(stage: StageRef, text: str, data: Any) -> Items:
+    """The items of a stage; none for one that is no part of the way from source to machine code."""
+    if stage.name.endswith("-graph"):
+        return _nodes(stage.id, text, data)
+    if stage.name == "bytecode":
+        return Items.of(list(_instructions(stage.id, text)))
+    if stage.name in ("ir-pre-fusion", "ir-post-fusion"):
+        return Items.of(list(_scheduler_nodes(stage, text, data)))
+    if stage.name == "output-code":
+        return Items.of(list(_kernels(stage.id, text, data)))
+    if stage.name == "kernel" or "/kernel" in stage.id:
+        return _lines(stage.id, text, data)
+    return Items()
+
+
+def _lines(stage: str, text: str, data: Any) -> Items:
+    """The lines of a kernel, or of a stage below it with the kernel's lines that each came from (linetable.py)."""
+    above: dict[int, list[str]] = {}
+    for line, source in (data.get("lines") if isinstance(data, dict) else None) or ():
+        above.setdefault(line, []).append(str(source))
+    numbers = range(1, len(text.rstrip("\n").split("\n")) + 1)
+    return Items.of([Item(Element(stage, str(n), n, n), ancestors=tuple(above.get(n, ()))) for n in numbers])
+
+
+def _nodes(stage: str, text: str, data: Any) -> Items:
+    try:
+        graph = parse_graph(text)
+    except ValueError:
+        return Items()
+    whole = data.get("new", data) if isinstance(data, dict) else {}
+    known: dict[str, NodeFacts] = {}
+    for facts in facts_of(whole):
+        known[facts.name] = facts
+        if facts.op == "placeholder":
+            known.setdefault(facts.target, facts)  # printed by what it is called in the signature: `L_x_` for `l_x_`
+    found = []
+    for node in graph.nodes:
+        mine = known.get(node.name)
+        frames = tuple(Origin(frame.file, frame.line) for frame in reversed(mine.stack)) if mine else ()
+        found.append(
+            Item(
+                Element(stage, node.name, node.line, node.line),
+                frames or ((node.origin,) if node.origin is not None else ()),
+                mine,
+                (),
+                node.op,
+                node.target,
+                node.inputs,
+            )
+        )
+    return Items.of(found, whole.get("graph"))
+
+
+_INSTRUCTION = re.compile(r"^\s*(?P<numbers>(?:\d+\s+){0,2}|--\s+(?:\d+\s+)?)(?P<name>[A-Z][A-Z_0-9]+)\b")
+_MARKS = re.compile(r"-->|>>|\bL\d+:")
+
+
+def _instructions(stage: str, text: str) -> Iterator[Item]:
+    """Instructions with the line that each belongs to; the file is not in the text.
+
+    ``dis`` prints the line before the first instruction that belongs to it, and until Python 3.12 the offset of each.
+    """
+    found = []
+    for number, printed in enumerate(text.split("\n"), 1):
+        if match := _INSTRUCTION.match(_MARKS.sub("  ", printed)):
+            found.append((number, [int(n) for n in match["numbers"].split() if n.isdigit()], match["name"]))
+    offsets = any(len(numbers) == 2 for _, numbers, _ in found)
+    line = 0
+    for number, numbers, name in found:
+        if len(numbers) == 2 or (numbers and not offsets):
+            line = numbers[0]
+        offset = str(numbers[-1]) if offsets and numbers else f"line {number}"
+        yield Item(Element(stage, offset, number, number), (Origin("", line),) if line else (), target=name)
+
+
+_CALL = re.compile(r"\s+(?:\w+ = )?(?P<name>[\w.]+?)(?:\.run)?\(")
+_SCHEDULER_NODE = re.compile(r"^(?P<name>\w+): \w*(?:SchedulerNode|KernelNode)\b")
+
+
+def _scheduler_nodes(stage: StageRef, text: str, data: Any) -> Iterator[Item]:
+    """The blocks of the text; a fused node holds those that it was made from, which are no items of their own."""
+    rows = data.get("nodes") if isinstance(data, dict) else None
+    facts = {str(row.get("name")): row for row in rows or () if isinstance(row, dict)}
+    starts: list[tuple[int, str]] = []
+    lines = text.rstrip("\n").split("\n")
+    for number, printed in enumerate(lines, 1):
+        match = _SCHEDULER_NODE.match(printed)
+        if match is not None and (number == 1 or not lines[number - 2].rstrip().endswith("=")):
+            starts.append((number, match["name"]))
+    for i, (number, name) in enumerate(starts):
+        end = starts[i + 1][0] - 1 if i + 1 < len(starts) else len(lines)
+        while end > number and not lines[end - 1].strip():
+            end -= 1
+        known = facts.get(name, {})
+        above = known.get("parts") or () if stage.name == "ir-post-fusion" else known.get("origins") or ()
+        yield Item(
+            Element(stage.id, name, number, end), ancestors=tuple(map(str, above)), target=str(known.get("kind") or "")
+        )
+
+
+def _kernels(stage: str, text: str, data: Any) -> Iterator[Item]:
+    """Each kernel that the output code defines, and each call of one: ``name`` and ``name:1``, ``name:2``, …"""
+    lines = text.split("\n")
+    known = kernels_in(text)
+    made = _nodes_of_calls(data)
+    for kernel in known:
+        start = next((n for n, line in enumerate(lines, 1) if line.startswith(f"{kernel.name} = ")), None)
+        if kernel.text and start is not None:
+            end = min(start + kernel.text.rstrip("\n").count("\n") + 2, len(lines))
+            nodes = dict.fromkeys(node for call in made.get(kernel.name, ()) for node in call)
+            yield Item(Element(stage, kernel.name, start, end), ancestors=tuple(nodes), target=kernel.name)
+    calls = dict.fromkeys([*(kernel.name for kernel in known), *made], 0)
+    for number, line in enumerate(lines, 1):
+        match = _CALL.match(line)
+        if match and (name := match["name"]) in calls:
+            nodes_of_it = made.get(name, [])
+            ancestors = nodes_of_it[calls[name]] if calls[name] < len(nodes_of_it) else ()
+            calls[name] += 1
+            yield Item(Element(stage, f"{name}:{calls[name]}", number, number), ancestors=ancestors, target=name)
+
+
+def _nodes_of_calls(data: Any) -> dict[str, list[tuple[str, ...]]]:
+    """Kernel → for each of its calls in their order the scheduler nodes that it computes."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    seen: set[tuple[str, int]] = set()
+    for call in (data.get("calls") if isinstance(data, dict) else None) or ():
+        kernel, handle = str(call["kernel"]), call.get("handle")
+        if handle is not None and (kernel, handle) in seen:
+            continue  # the loops of one kernel are told one by one
+        seen.add((kernel, handle))
+        found.setdefault(kernel, []).append(tuple(str(node) for node in call["nodes"]))
+    return found

@@ -1,0 +1,104 @@
+"""Why something in a stage became nothing below it, in words.
+
+PyTorch does not tell; each reason follows from what is known: which pass a node was last seen before, whether anything
+uses it, whether it only looks at memory of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from irscope.nodes import Value
+from irscope.protocol import StageRef
+from irscope.provenance.elements import Item, Items
+
+_CONSTANTS = frozenset({"full", "scalar_tensor", "zeros", "ones", "empty", "arange", "full_like", "zeros_like",
+                        "ones_like", "iota", "tensor", "lift_fresh_copy", "empty_strided"})  # fmt: skip
+
+_VIEWS = frozenset({"reshape", "view", "view_as", "transpose", "permute", "expand", "expand_as", "squeeze", "unsqueeze",
+                    "flatten", "unflatten", "detach", "t", "contiguous"})  # fmt: skip
+"""Methods of tensors that only look at memory, or need do no more here."""
+
+
+def fate_of(item: Item, items: Items, stage: StageRef, versions: Sequence[tuple[StageRef, Mapping[str, Any]]]) -> str:
+    """The reason; empty where there is none that is known.
+
+    Parameters
+    ----------
+    items
+        All of its stage.
+    versions
+        Of the graphs of this compile after each pass, in their order, with their data.
+    """
+    if stage.name == "bytecode":
+        return "adds no node to the graph"
+    if stage.name == "output-code":
+        return "" if item.target in items.by_name else "calls a library"
+    if stage.name in ("ir-pre-fusion", "ir-post-fusion"):
+        return _of_scheduler_node(item.target)
+    if not item.op:
+        return ""
+    if item.op == "output":
+        return "what the graph returns"
+    if item.op == "placeholder":
+        return "an input of the graph"
+    name, facts = item.element.name, item.facts
+    for version, data in versions:
+        if name in (data.get("removed") or ()):
+            return f"removed by the pass {version_name(version, data)}"
+    if name not in needed(items):
+        return "dead: nothing that the graph returns needs it"
+    if facts is not None and facts.value.kind == "symbol":
+        return "a size: computed by the code around the kernels"
+    if _operation(item.target) in _CONSTANTS:
+        return "a constant: written into the kernels that use it"
+    if item.op == "get_attr":
+        return "a constant of the module"
+    if item.target.startswith("torch._functorch.predispatch."):
+        return "a mark of torch.func around what it transforms: traced away"
+    if item.target == "operator.getitem":
+        return "one of several results of the operation before it"
+    if facts is not None and any(_value(items, above) == facts.value for above in item.inputs[:1]):
+        return "changes nothing: its input is of this type and layout already"
+    if (facts is not None and facts.is_view) or item.target in _VIEWS:
+        return "a view: what reads it takes the memory as it lies"
+    users = facts.users if facts is not None else ()
+    for version, data in versions:
+        if users and any(user in (data.get("removed") or ()) or user in (data.get("changed") or ()) for user in users):
+            return f"needed no more since the pass {version_name(version, data)} changed what used it"
+    return ""
+
+
+def _of_scheduler_node(kind: str) -> str:
+    if "Nop" in kind:
+        return "computes nothing: memory that other kernels write parts of"
+    if "Extern" in kind:
+        return "one of several results of a library call"
+    return ""
+
+
+def needed(items: Items) -> frozenset[str]:
+    """The names of the nodes that what a graph returns depends on."""
+    found: set[str] = set()
+    todo = [item.element.name for item in items.items if item.op == "output"]
+    while todo:
+        name = todo.pop()
+        if name not in found and name in items.by_name:
+            found.add(name)
+            todo += items.by_name[name].inputs
+    return frozenset(found)
+
+
+def _value(items: Items, name: str) -> Value | None:
+    item = items.by_name.get(name)
+    return item.facts.value if item is not None and item.facts is not None else None
+
+
+def version_name(version: StageRef, data: Mapping[str, Any]) -> str:
+    return str(data.get("pass") or getattr(version, "passed", ""))
+
+
+def _operation(target: str) -> str:
+    parts = target.split(".")
+    return parts[3] if parts[:2] == ["torch", "ops"] and len(parts) > 3 else parts[-1]

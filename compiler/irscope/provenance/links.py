@@ -1,0 +1,190 @@
+"""Which items of a stage came from which items of an earlier one.
+
+What PyTorch says comes first: ``from_node`` of a graph's nodes, the origins of Inductor's scheduler nodes, a compiler's
+line table.  Where it says nothing the link is derived: from names that a step keeps (a partition copies the nodes of
+the joint graph), from the number of the forward operation that autograd gives the nodes of the backward, and last from
+the user's line that both came from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from irscope.nodes import Source
+from irscope.protocol import Kernel, Origin, StageRef
+from irscope.provenance.chain import rank
+from irscope.provenance.elements import Item, Items
+
+Links = dict[str, tuple[str, ...]]
+"""Name in the later stage → names in the earlier one."""
+
+_ATEN = 3
+"""From the joint graph on, graphs are made of ATen operations; above it are the calls that the user wrote."""
+_LAST_GRAPH = 5
+_INPUT = re.compile(r"^(?:primals_(?P<one>\d+)|arg(?P<zero>\d+)_1)$")
+
+
+def link(
+    above: StageRef,
+    parents: Items,
+    below: StageRef,
+    children: Items,
+    kernels: Iterable[Kernel] = (),
+) -> Links:
+    """The links between two stages, `above` being the earlier one."""
+    if below.name.endswith("-graph"):
+        if above.name == "bytecode":
+            return {}  # by the user's lines: see `Provenance`
+        return _graphs(above, parents, below, children)
+    if below.name == "ir-post-fusion" and above.name == "ir-pre-fusion":
+        return _named(parents, children)
+    if below.name in ("ir-pre-fusion", "ir-post-fusion"):
+        return _named(parents, children) if rank(above) == _LAST_GRAPH else {}
+    if below.name == "output-code":
+        if above.name == "ir-post-fusion":
+            return _shared(parents, children)
+        if above.name == "ir-pre-fusion":
+            return _named(parents, children)
+        return _kernels_by_line(parents, children, kernels) if rank(above) == _LAST_GRAPH else {}
+    if above.name == "output-code":
+        return _kernel_text(parents, below, children)
+    if above.name == "kernel":
+        return _named(parents, children)
+    return _shared(parents, children)
+
+
+def _named(parents: Items, children: Items) -> Links:
+    """By the names that a child tells."""
+    found = {}
+    for child in children.items:
+        if names := tuple(name for name in child.ancestors if name in parents.by_name):
+            found[child.element.name] = names
+    return found
+
+
+def _shared(parents: Items, children: Items) -> Links:
+    """By what both came from."""
+    made: dict[str, list[str]] = defaultdict(list)
+    for parent in parents.items:
+        for name in parent.ancestors:
+            made[name].append(parent.element.name)
+    return {
+        child.element.name: tuple(dict.fromkeys(name for above in child.ancestors for name in made[above]))
+        for child in children.items
+        if any(above in made for above in child.ancestors)
+    }
+
+
+# --- graphs -----------------------------------------------------------------------------------------------------------
+
+
+def _graphs(above: StageRef, parents: Items, below: StageRef, children: Items) -> Links:
+    lowered = (rank(above) or 0) < _ATEN <= (rank(below) or 0)
+    found: Links = {}
+    for child in children.items:
+        names = dict.fromkeys([] if lowered else _same_name(parents, child))
+        names.update(dict.fromkeys(_from_sources(parents, child.facts.sources if child.facts else ())))
+        if child.op == "output" and "output" in parents.by_name:
+            names = {"output": None}
+        if names:
+            found[child.element.name] = tuple(names)
+    if lowered:
+        found.update(_inputs(parents, children))
+        found.update(_by_sequence(children, found))
+    by_line = _ByLine(parents)
+    for child in children.items:
+        if child.element.name not in found and child.op == "call" and (alike := by_line.of(child)):
+            found[child.element.name] = alike
+    return found
+
+
+def _from_sources(parents: Items, sources: Iterable[Source]) -> list[str]:
+    """The nearest sources that are nodes of the graph above; a chain passes through the graphs between the two."""
+    found = []
+    for source in sources:
+        if source.graph == parents.graph and source.name in parents.by_name:
+            found.append(source.name)
+        else:
+            found += _from_sources(parents, source.sources)
+    return found
+
+
+def _same_name(parents: Items, child: Item) -> list[str]:
+    """Nodes that a step leaves alone keep their names; what is kept for the backward is an input of it."""
+    same = parents.by_name.get(child.element.name)
+    if same is None or not (child.op == "placeholder" or (same.op, same.target) == (child.op, child.target)):
+        return []
+    return [child.element.name]
+
+
+def _inputs(parents: Items, children: Items) -> Links:
+    """AOTAutograd numbers the inputs of Dynamo's graph, in their order."""
+    inputs = [item.element.name for item in parents.items if item.op == "placeholder"]
+    found: Links = {}
+    for child in children.items:
+        match = _INPUT.match(child.element.name) if child.op == "placeholder" else None
+        if match is not None:
+            number = int(match["one"]) - 1 if match["one"] else int(match["zero"])
+            if 0 <= number < len(inputs):
+                found[child.element.name] = (inputs[number],)
+    return found
+
+
+def _by_sequence(children: Items, found: Mapping[str, tuple[str, ...]]) -> Links:
+    """A node of the backward has the number of the forward operation whose derivative it computes."""
+    numbers = {c.element.name: c.facts.seq_nr for c in children.items if c.op == "call" and c.facts is not None}
+    forward: dict[int | None, dict[str, None]] = defaultdict(dict)
+    for name, number in numbers.items():
+        forward[number].update(dict.fromkeys(found.get(name, ())))
+    return {
+        name: tuple(forward[number])
+        for name, number in numbers.items()
+        if name not in found and number is not None and forward[number]
+    }
+
+
+class _ByLine:
+    """Nodes that came from the same line of the user, those of the like operation if there are any."""
+
+    def __init__(self, parents: Items) -> None:
+        self._at: dict[Origin, list[Item]] = defaultdict(list)
+        for parent in parents.items:
+            if parent.op == "call" and parent.frames:
+                self._at[parent.frames[0]].append(parent)
+
+    def of(self, child: Item) -> tuple[str, ...]:
+        found = self._at.get(child.frames[0], []) if child.frames else []
+        alike = [parent for parent in found if _operation(parent.target) == _operation(child.target)]
+        return tuple(parent.element.name for parent in alike or found)
+
+
+def _operation(target: str) -> str:
+    """``torch.ops.aten.relu.default`` and ``torch.nn.functional.relu`` are ``relu``."""
+    parts = target.split(".")
+    if parts[:2] == ["torch", "ops"] and len(parts) > 3:
+        return parts[3].rstrip("_")
+    return parts[-1].rstrip("_")
+
+
+# --- Inductor ---------------------------------------------------------------------------------------------------------
+
+
+def _kernels_by_line(parents: Items, children: Items, kernels: Iterable[Kernel]) -> Links:
+    """Without Inductor's own nodes: the nodes whose lines the kernel came from."""
+    lines = {kernel.name: set(kernel.origins) for kernel in kernels}
+    found = {}
+    for child in children.items:
+        wanted = lines.get(child.target, set())
+        names = tuple(p.element.name for p in parents.items if p.op == "call" and wanted.intersection(p.frames))
+        if names:
+            found[child.element.name] = names
+    return found
+
+
+def _kernel_text(parents: Items, below: StageRef, children: Items) -> Links:
+    """Every line of a kernel belongs to its definition and its calls in the output code."""
+    name = below.id.rpartition("/")[2]
+    names = tuple(parent.element.name for parent in parents.items if parent.target == name)
+    return {child.element.name: names for child in children.items} if names else {}

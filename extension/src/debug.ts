@@ -1,0 +1,106 @@
+/**
+ * Debug sessions of the type "irscope": which process the adapter is, and what a configuration means where it says nothing.
+ *
+ * The adapter (server/irscope_server/dap) is started like the language server: with the interpreter that is selected,
+ * and out of the extension's folder alone.
+ */
+
+import * as path from "node:path";
+import * as vscode from "vscode";
+import { findInterpreter } from "./interpreter";
+import type { Element } from "./runsTree";
+import type { Server } from "./server";
+
+export const DEBUG_TYPE = "irscope";
+
+/** Registers the debug type and its command; `server` knows where runs are kept. */
+export function registerDebugging(context: vscode.ExtensionContext, server: Server): vscode.Disposable {
+  return vscode.Disposable.from(
+    vscode.debug.registerDebugAdapterDescriptorFactory(DEBUG_TYPE, new AdapterFactory(context, server)),
+    vscode.debug.registerDebugConfigurationProvider(DEBUG_TYPE, new Configurations(server)),
+    vscode.commands.registerCommand("irscope.debug", () => debugActiveFile()),
+    vscode.commands.registerCommand("irscope.debugRun", (element?: Element) => debugRun(element)),
+  );
+}
+
+class AdapterFactory implements vscode.DebugAdapterDescriptorFactory {
+  constructor(
+    private readonly context: vscode.ExtensionContext,
+    private readonly server: Server,
+  ) {}
+
+  async createDebugAdapterDescriptor(session: vscode.DebugSession): Promise<vscode.DebugAdapterDescriptor> {
+    const found = await findInterpreter(session.workspaceFolder?.uri);
+    if ("problem" in found) {
+      throw new Error(found.problem);
+    }
+    const launcher = this.context.asAbsolutePath(path.join("extension", "launch_server.py"));
+    const flags = ["-I", "-S", "-X", `pycache_prefix=${this.server.pycachePath()}`];
+    return new vscode.DebugAdapterExecutable(found.path, [...flags, launcher, "--dap"], {
+      cwd: this.context.extensionPath,
+    });
+  }
+}
+
+class Configurations implements vscode.DebugConfigurationProvider {
+  constructor(private readonly server: Server) {}
+
+  /** F5 without a launch.json: the file that is open. */
+  resolveDebugConfiguration(
+    _folder: vscode.WorkspaceFolder | undefined,
+    given: vscode.DebugConfiguration,
+  ): vscode.DebugConfiguration | undefined {
+    if (given.type !== "" && given.type !== undefined) {
+      return given;
+    }
+    return vscode.window.activeTextEditor?.document.languageId === "python" ? launchOf("${file}") : undefined;
+  }
+
+  async resolveDebugConfigurationWithSubstitutedVariables(
+    folder: vscode.WorkspaceFolder | undefined,
+    given: vscode.DebugConfiguration,
+  ): Promise<vscode.DebugConfiguration> {
+    const resolved: vscode.DebugConfiguration = { ...given, store: textOf(given["store"]) || this.server.storePath() };
+    if (given.request === "launch") {
+      const found = textOf(given["python"]) === "" ? await findInterpreter(folder?.uri) : undefined;
+      if (found !== undefined && !("problem" in found)) {
+        resolved["python"] = found.path;
+      }
+      const program = textOf(given["program"]);
+      resolved["cwd"] = textOf(given["cwd"]) || folder?.uri.fsPath || path.dirname(program);
+    }
+    return resolved;
+  }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function launchOf(program: string): vscode.DebugConfiguration {
+  return { type: DEBUG_TYPE, request: "launch", name: "Debug Compilation", program };
+}
+
+/** Saves the active Python file, runs it and debugs what was compiled. */
+async function debugActiveFile(): Promise<void> {
+  const document = vscode.window.activeTextEditor?.document;
+  if (document?.languageId !== "python" || document.uri.scheme !== "file") {
+    void vscode.window.showInformationMessage("IRScope: open the Python script first, and save it to a file.");
+    return;
+  }
+  if (document.isDirty && !(await document.save())) {
+    return;
+  }
+  await vscode.debug.startDebugging(vscode.workspace.getWorkspaceFolder(document.uri), launchOf(document.uri.fsPath));
+}
+
+/** Debugs a stored run: the one of a row of the runs' tree, else the newest. */
+async function debugRun(element: Element | undefined): Promise<void> {
+  const run = element?.kind === "run" ? element.item.run : "";
+  await vscode.debug.startDebugging(vscode.workspace.workspaceFolders?.[0], {
+    type: DEBUG_TYPE,
+    request: "attach",
+    name: run === "" ? "Newest Run" : `Run ${run}`,
+    ...(run === "" ? {} : { run }),
+  });
+}

@@ -1,0 +1,41 @@
+"""The command ``irscope-dap``: a debug adapter on standard input and output."""
+
+from __future__ import annotations
+
+import sys
+
+_HELP = """\
+usage: irscope-dap [--help] [--version]
+
+Debug adapter of irscope: steps through what torch.compile did to a Python script.
+It speaks the Debug Adapter Protocol on standard input and output; an editor starts it.
+
+  --help     show this text and exit
+  --version  show the version and exit
+
+launch: program, args, cwd, env, python, stopOn, store, budgetSeconds, noDebug.
+attach: run (the id of a stored run; the newest where none is named), store, stopOn.  See docs/DEBUGGER.md.
+"""
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Serves until the client says goodbye or standard input ends; ends the process."""
+    arguments = sys.argv[1:] if argv is None else argv
+    if "--help" in arguments or "-h" in arguments:
+        print(_HELP, end="")
+        sys.exit(0)
+    if "--version" in arguments:
+        from irscope import __version__
+
+        print(f"irscope-dap {__version__}")
+        sys.exit(0)
+    if arguments:
+        print(f"irscope-dap: what is {arguments[0]}? --help shows what there is.", file=sys.stderr)
+        sys.exit(2)
+    from irscope_server.dap.serve import serve_stdio
+
+    serve_stdio()
+
+
+if __name__ == "__main__":
+    main()

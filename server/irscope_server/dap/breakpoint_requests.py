@@ -1,0 +1,328 @@
+"""Requests that set breakpoints: on lines of the user's, on lines of stages, on names, on instructions, on findings.
+
+A breakpoint that is set before the script has run is kept as it was asked for, and verified when there is a run.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from irscope_server.dap.breakpoints import Breakpoint
+from irscope_server.dap.expressions import BadExpression, check
+from irscope_server.dap.recording import Recording
+from irscope_server.dap.sections import Section, call_names, real
+from irscope_server.dap.session import Debuggee, Session, State
+from irscope_server.dap.wire import Arguments, Body, RequestFailed, WrongMessage
+
+_ALWAYS = frozenset({State.READY, State.CONFIGURING, State.RUNNING, State.STOPPED})
+_STOPPED = frozenset({State.STOPPED})
+
+KINDS: Mapping[str, str] = {
+    "graph-break": "Graph breaks",
+    "recompilation": "Recompilations",
+    "guard-failure": "Guard failures",
+    "specialization": "Specializations",
+    "recompile-limit": "Recompile limit reached",
+    "skipped-frame": "Skipped frames",
+    "fallback": "Fallbacks",
+    "missed-fusion": "Missed fusions",
+    "cudagraph-skip": "CUDA graph skips",
+    "cache-miss": "Cache misses",
+    "compile-error": "Compile errors",
+    "divergence": "Divergences",
+    "host-sync": "Host synchronizations",
+    "performance-hint": "Performance hints",
+    "slow-guards": "Slow guards",
+}
+"""Every kind of finding that has a place in a compile, with the label of its exception filter."""
+
+_ON_BY_DEFAULT = frozenset({"graph-break", "compile-error", "recompile-limit", "divergence"})
+
+FILTERS = [
+    {
+        "filter": kind,
+        "label": label,
+        "description": f"Stop where a finding of the kind {kind} is",
+        "default": kind in _ON_BY_DEFAULT,
+        "supportsCondition": True,
+        "conditionDescription": "For example: finding.count > 2 or finding.code == 'GB0059'",
+    }
+    for kind, label in KINDS.items()
+]
+
+
+@dataclass
+class _Asked:
+    """One breakpoint as it was asked for, with the number that it keeps."""
+
+    id: int
+    arguments: Arguments
+
+
+@dataclass
+class _Set:
+    """The breakpoints that one request set; the next one for the same source or of the same kind replaces them."""
+
+    make: Callable[[Debuggee, _Asked], tuple[Breakpoint, Body]]
+    asked: list[_Asked]
+    live: list[Breakpoint] = field(default_factory=list)
+
+
+class BreakpointRequests:
+    """Keeps what was asked for, and puts it into the run once there is one."""
+
+    allowed: ClassVar[Mapping[str, frozenset[State]]] = {
+        "setBreakpoints": _ALWAYS,
+        "setFunctionBreakpoints": _ALWAYS,
+        "setInstructionBreakpoints": _ALWAYS,
+        "setExceptionBreakpoints": _ALWAYS,
+        "breakpointLocations": _STOPPED,
+    }
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._sets: dict[str, _Set] = {}
+        self._kinds: dict[str, str] = {}
+        self._last_id = 0
+
+    # --- requests -----------------------------------------------------------------------------------------------------
+
+    def setBreakpoints_request(self, arguments: Arguments) -> Body:
+        source = arguments.object("source")
+        if "path" not in source and "sourceReference" not in source and "adapterData" not in source:
+            raise WrongMessage("A source needs a path or a sourceReference.")
+        path, reference = source.text("path", ""), source.integer("sourceReference", 0)
+        key = json.dumps(["source", real(path) if not reference else "", reference])
+        asked = arguments.objects("breakpoints")
+        if not asked and "lines" in arguments:  # the older way of asking
+            asked = [Arguments({"line": line}) for line in arguments.raw("lines") or ()]
+        for each in asked:
+            each.integer("line")
+            for name in ("condition", "hitCondition", "logMessage"):
+                each.text(name, "")
+        return self._set(key, asked, lambda here, one: self._at_line(here, source, one))
+
+    def setFunctionBreakpoints_request(self, arguments: Arguments) -> Body:
+        asked = arguments.objects("breakpoints")
+        for each in asked:
+            each.text("name")
+            for name in ("condition", "hitCondition"):
+                each.text(name, "")
+        return self._set("functions", asked, self._at_function)
+
+    def setInstructionBreakpoints_request(self, arguments: Arguments) -> Body:
+        asked = arguments.objects("breakpoints")
+        for each in asked:
+            address_of(each.text("instructionReference"))
+            each.integer("offset", 0)
+            for name in ("condition", "hitCondition"):
+                each.text(name, "")
+        return self._set("instructions", asked, self._at_instruction)
+
+    def setExceptionBreakpoints_request(self, arguments: Arguments) -> Body:
+        kinds = dict.fromkeys(arguments.texts("filters"), "")
+        for each in arguments.objects("filterOptions"):
+            kinds[each.text("filterId")] = each.text("condition", "")
+        answers: list[Body] = []
+        self._kinds = {}
+        for kind, condition in kinds.items():
+            answer: Body = {"verified": True}
+            try:
+                if kind not in KINDS:
+                    raise BadExpression(f"there is no kind of finding {kind[:60]!r}")
+                if condition:
+                    check(condition)
+                self._kinds[kind] = condition
+            except BadExpression as error:
+                answer = {"verified": False, "message": str(error)}
+            answers.append(answer)
+        self._apply()
+        return {"breakpoints": answers}
+
+    def breakpointLocations_request(self, arguments: Arguments) -> Body:
+        session, here = self._session, self._session.here()
+        first = arguments.integer("line") + 1 - session.client.first_line
+        last = arguments.integer("endLine", first - 1 + session.client.first_line) + 1 - session.client.first_line
+        found = here.sources.find(arguments.object("source"))
+        if isinstance(found, Section):
+            lines = {spot.line for spot in found.spots if first <= spot.line <= last}
+        else:
+            lines = {line for line in lines_of(here.recording, found) if first <= line <= last}
+        return {"breakpoints": [{"line": line - 1 + session.client.first_line} for line in sorted(lines)]}
+
+    # --- keeping and verifying ----------------------------------------------------------------------------------------
+
+    def _set(
+        self, key: str, asked: list[Arguments], make: Callable[[Debuggee, _Asked], tuple[Breakpoint, Body]]
+    ) -> Body:
+        kept = []
+        for each in asked:
+            self._last_id += 1
+            kept.append(_Asked(self._last_id, each))
+        self._sets[key] = made = _Set(make, kept)
+        if self._session.debuggee is None:
+            bodies = [self._pending(each) for each in kept]
+        else:
+            bodies = self._verify(made, self._session.debuggee)
+        if not kept:
+            del self._sets[key]
+        self._apply()
+        return {"breakpoints": bodies}
+
+    def _pending(self, asked: _Asked) -> Body:
+        body: Body = {"id": asked.id, "verified": False, "message": "The script has not run yet.", "reason": "pending"}
+        if "line" in asked.arguments:
+            body["line"] = asked.arguments.integer("line")
+        return body
+
+    def _verify(self, made: _Set, here: Debuggee) -> list[Body]:
+        made.live = []
+        bodies = []
+        for asked in made.asked:
+            try:
+                breakpoint, body = made.make(here, asked)
+                made.live.append(breakpoint)
+                if breakpoint.wrong:
+                    body.update(verified=False, message=f"{breakpoint.wrong[0].upper()}{breakpoint.wrong[1:]}.")
+            except RequestFailed as failure:
+                body = {"verified": False, "message": str(failure)}
+            bodies.append({"id": asked.id, **body})
+        return bodies
+
+    def verify_all(self) -> None:
+        """There is a run now: says of each breakpoint that was set before whether it can stop."""
+        for made in self._sets.values():
+            for body in self._verify(made, self._session.here()):
+                self._session.event("breakpoint", {"reason": "changed", "breakpoint": body})
+        self._apply()
+
+    def _apply(self) -> None:
+        if self._session.debuggee is not None:
+            stops = self._session.debuggee.stops
+            stops.breakpoints = [each for made in self._sets.values() for each in made.live]
+            stops.kinds = dict(self._kinds)
+            stops.changed()
+
+    # --- one of each sort ---------------------------------------------------------------------------------------------
+
+    def _at_line(self, here: Debuggee, source: Arguments, asked: _Asked) -> tuple[Breakpoint, Body]:
+        first = self._session.client.first_line
+        line = asked.arguments.integer("line") + 1 - first
+        found = here.sources.find(source)
+        words = _words(asked)
+        if isinstance(found, Section):
+            if found in [section for track in here.recording.tracks for section in track.aside]:
+                raise RequestFailed("This document tells of a compile; it is no step of it, so nothing stops here.")
+            spot = found.spot_at(line)
+            made = Breakpoint(asked.id, "breakpoint", stage=found.stage.id, spot=spot, **words)
+            at, document = found.spots[spot].line, here.sources.of_section(found)
+        else:
+            at = nearest_line(here.recording, found, line) or 0
+            if not at:
+                raise RequestFailed("No compile of this run has anything that came from this line.")
+            made = Breakpoint(asked.id, "breakpoint", file=found, line=at, **words)
+            document = here.sources.of_file(source.text("path", found))
+        return made, {"verified": True, "line": at - 1 + first, "source": document}
+
+    def _at_function(self, here: Debuggee, asked: _Asked) -> tuple[Breakpoint, Body]:
+        name = asked.arguments.text("name").strip()
+        made = Breakpoint(asked.id, "function breakpoint", function=name, **_words(asked))
+        if not _is_called(here.recording, name):
+            raise RequestFailed(f"This run has no operation, pass or kernel called {name[:100]!r}.")
+        return made, {"verified": True}
+
+    def _at_instruction(self, here: Debuggee, asked: _Asked) -> tuple[Breakpoint, Body]:
+        address = address_of(asked.arguments.text("instructionReference")) + asked.arguments.integer("offset", 0)
+        found = here.disassembly.find(address)
+        if found is None or not found[1]:
+            raise RequestFailed("There is no instruction at this address.")
+        section, line = found
+        spot = section.spot_at(line)
+        made = Breakpoint(asked.id, "instruction breakpoint", stage=section.stage.id, spot=spot, **_words(asked))
+        return made, {"verified": True, "instructionReference": hex(address)}
+
+
+def _words(asked: _Asked) -> dict[str, Any]:
+    arguments = asked.arguments
+    return {
+        "condition": arguments.text("condition", ""),
+        "hit_condition": arguments.text("hitCondition", ""),
+        "log": arguments.text("logMessage", ""),
+    }
+
+
+def address_of(text: str) -> int:
+    """Raises WrongMessage for what is no memory reference of ours."""
+    try:
+        address = int(text, 0)
+    except ValueError:
+        address = -1
+    if not 0 <= address < 2**60:
+        raise WrongMessage(f"{text[:40]!r} is no memory reference of this session.")
+    return address
+
+
+_ORIGIN = re.compile(r"^\s*# File: (?P<file>.+?):(?P<line>\d+) in ", re.MULTILINE)
+
+
+def lines_of(recording: Recording, file: str) -> set[int]:
+    """The lines of a file that anything in the run came from.
+
+    Read from the comments of the first graph of each compile, which is quick; what has no graph is found by its kernels,
+    findings and functions.
+    """
+    wanted = real(file)
+    found = {finding.range.start.line for finding in recording.report.findings if real(finding.file) == wanted}
+    found |= {o.line for kernel in recording.report.kernels for o in kernel.origins if real(o.file) == wanted}
+    for track in recording.tracks:
+        if real(track.compile.file) == wanted:
+            found.add(track.compile.line)
+        graph = next((each for each in track.sections if each.stage.name.endswith("-graph")), None)
+        if graph is not None:
+            found |= {int(match["line"]) for match in _ORIGIN.finditer(graph.text) if real(match["file"]) == wanted}
+    return found
+
+
+def nearest_line(recording: Recording, file: str, line: int) -> int | None:
+    """A line that something came from: this one, else the first such line of the statement that it belongs to, else a
+    line that called what something came from."""
+    known = lines_of(recording, file)
+    if line in known:
+        return line
+    for first, last in _statements(recording, file, line):
+        if inside := sorted(each for each in known if first <= each <= last):
+            return inside[0]
+    for _, _, section in recording.sections():
+        if any(real(origin.file) == real(file) and origin.line == line for origin in section.by_origin):
+            return line
+    return None
+
+
+def _statements(recording: Recording, file: str, line: int) -> list[tuple[int, int]]:
+    """The lines of the simple statement that holds a line."""
+    text = next((text for path, text in recording.sources.items() if real(path) == real(file)), "")
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    spans = [
+        (node.lineno, node.end_lineno or node.lineno)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt) and not hasattr(node, "body")
+    ]
+    return [(first, last) for first, last in spans if first <= line <= last and first != last]
+
+
+def _is_called(recording: Recording, name: str) -> bool:
+    """Whether a function breakpoint can ever stop; a pattern is taken at its word."""
+    if any(sign in name for sign in "*?["):
+        return True
+    if any(name in call_names(kernel.name) for kernel in recording.report.kernels):
+        return True
+    word = re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)|\.{re.escape(name)}(?!\w)")
+    return any(name == section.stage.passed or word.search(section.text) for section in recording.documents())

@@ -1,0 +1,104 @@
+"""The arguments of ``launch`` and ``attach``, checked, as what the driver and the store understand."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import sys
+from dataclasses import dataclass
+
+from irscope.driver import RunSpec
+from irscope.protocol import Budget, Lane
+from irscope.store import default_path
+
+from irscope_server.dap.wire import Arguments, RequestFailed, WrongMessage
+
+STOP_ON = ("entry", "stage", "pass", "none")
+"""Where a session stops by itself: at its beginning, where each stage begins, where a pass changed the graph."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be debugged.
+
+    Parameters
+    ----------
+    spec
+        The script to run; nothing: a stored run is looked at.
+    run
+        The id of the stored run, or a part that only it begins with; empty: the newest.
+    """
+
+    store: str
+    stop_on: frozenset[str]
+    spec: RunSpec | None = None
+    run: str = ""
+    only_run: bool = False
+    """Run it and show what it prints, and debug nothing."""
+
+
+def launch_of(arguments: Arguments) -> Wanted:
+    """Raises RequestFailed with a sentence for what cannot be launched."""
+    program = arguments.text("program")
+    cwd = arguments.text("cwd", "")
+    if not program or "\0" in program + cwd:
+        raise WrongMessage("'program' must be the path of a Python script.")
+    if cwd and not os.path.isdir(cwd):
+        raise RequestFailed(f"There is no folder {cwd} to run in.", show=True)
+    path = os.path.join(cwd or os.getcwd(), os.path.expanduser(program))
+    if not os.path.isfile(path):
+        raise RequestFailed(f"There is no file {path}.", show=True)
+    budget = arguments.number("budgetSeconds", 0.0)
+    if not 0 <= budget < math.inf:
+        raise WrongMessage("'budgetSeconds' must be a number of seconds, or 0 for no limit.")
+    words = arguments.texts("args")
+    if any("\0" in word for word in words):
+        raise WrongMessage("'args' must hold words without zero bytes.")
+    spec = RunSpec(
+        path,
+        tuple(words),
+        Lane.DEEP,
+        python=os.path.expanduser(arguments.text("python", "")) or sys.executable,
+        cwd=cwd or None,
+        env=arguments.variables("env") or None,
+        budget=Budget(seconds=budget or None),
+    )
+    spec = _with(spec, "target", arguments.text("target", ""), ("", "native"))
+    spec = _with(spec, "pipeline", arguments.text("pipeline", ""), ("", "inductor"))
+    return Wanted(_store(arguments), _stop_on(arguments), spec, only_run=arguments.flag("noDebug"))
+
+
+def _with(spec: RunSpec, name: str, value: str, usual: tuple[str, ...]) -> RunSpec:
+    """The spec with a target or pipeline, where this version of irscope can run one."""
+    if value in usual:
+        return spec
+    if name not in {each.name for each in dataclasses.fields(spec)}:
+        raise RequestFailed(f"The {name} {value!r} cannot be run by this version of irscope.", show=True)
+    return dataclasses.replace(spec, **{name: value})  # type: ignore[arg-type]
+
+
+def attach_of(arguments: Arguments) -> Wanted:
+    """Raises RequestFailed with a sentence for what cannot be attached to."""
+    store = _store(arguments)
+    if not os.path.isfile(store):
+        raise RequestFailed(f"There is no run store {store}. Run something first: irscope run SCRIPT.py", show=True)
+    return Wanted(store, _stop_on(arguments), run=arguments.text("run", ""))
+
+
+def _store(arguments: Arguments) -> str:
+    path = arguments.text("store", "")
+    if "\0" in path:
+        raise WrongMessage("'store' must be the path of a file.")
+    return os.path.expanduser(path) or default_path()
+
+
+def _stop_on(arguments: Arguments) -> frozenset[str]:
+    value = arguments.raw("stopOn")
+    if value is None:
+        return frozenset({"entry"} if arguments.flag("stopOnEntry", True) else ())
+    words = [value] if isinstance(value, str) else arguments.texts("stopOn")
+    for word in words:
+        if word not in STOP_ON:
+            raise WrongMessage(f"'stopOn' must be of {', '.join(STOP_ON)}, not {word[:40]!r}.")
+    return frozenset(words) - {"none"}

@@ -1,0 +1,103 @@
+"""Provenance between places: from a spot to what it came from, and to what it became."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from irscope.protocol import Origin
+from irscope.provenance import SOURCE, Element
+
+from irscope_server.dap.recording import Place, Recording, Track
+from irscope_server.dap.sections import DAMAGED, Section, real
+
+
+class Links:
+    """Answers for one run."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    def parents(self, place: Place) -> tuple[Place, ...]:
+        """What a spot came from, in the nearest stage above that has any of it.
+
+        Of a node of the first graph that is its line in the user's code, then the instruction of the bytecode.
+        """
+        track, section = self._at(place)
+        if section.is_source:
+            return ()
+        if section.stage.passed:
+            return self._named(place, range(place.section - 1, 0, -1))
+        found: dict[Place, None] = {}
+        if section is track.source.graph and (spot := track.source.traced_into(place.spot)) is not None:
+            found[Place(place.compile, 0, spot)] = None
+        element = section.spots[place.spot].element
+        if element is not None:
+            found.update(
+                dict.fromkeys(self._places(place.compile, self._told(self._recording.provenance.parents, element)))
+            )
+        if not found and (number := track.number_of(section.stage.id.rpartition("/")[0])) is not None:
+            return (Place(place.compile, number, 0),)  # a line of machine code that no line of its kernel is known for
+        return tuple(found)
+
+    def children(self, place: Place) -> tuple[Place, ...]:
+        """What a spot became, in all stages that name it as what they came from."""
+        track, section = self._at(place)
+        if section.is_source:
+            spot = track.source.leads_to(place.spot)
+            number = track.number_of(track.source.graph.stage.id) if track.source.graph is not None else None
+            return (Place(place.compile, number, spot),) if spot is not None and number is not None else ()
+        if section.stage.passed:
+            return self._named(place, range(place.section + 1, len(track.sections)))
+        element = section.spots[place.spot].element
+        if element is None:
+            return ()
+        return tuple(
+            dict.fromkeys(self._places(place.compile, self._told(self._recording.provenance.children, element)))
+        )
+
+    def fate(self, place: Place) -> str:
+        """Why a spot has no `children`, in words; empty where that is not known."""
+        element = self._at(place)[1].spots[place.spot].element
+        try:
+            return "" if element is None else self._recording.provenance.fate(element)
+        except DAMAGED:
+            return ""
+
+    def _told(self, ask: Callable[[Element], tuple[Element, ...]], element: Element) -> tuple[Element, ...]:
+        try:
+            return ask(element)
+        except DAMAGED:
+            return ()
+
+    def _at(self, place: Place) -> tuple[Track, Section]:
+        track = self._recording.tracks[place.compile]
+        return track, track.sections[place.section]
+
+    def _places(self, compile: int, elements: Iterable[Element]) -> Iterator[Place]:
+        track = self._recording.tracks[compile]
+        for element in elements:
+            if element.stage == SOURCE:
+                yield from (Place(compile, 0, spot) for spot in track.source.spots_in(element.file, element.line)[:1])
+            elif (number := track.number_of(element.stage)) is not None:
+                spot = track.sections[number].by_element.get(element.name)
+                if spot is not None:
+                    yield Place(compile, number, spot)
+
+    def _named(self, place: Place, numbers: Iterable[int]) -> tuple[Place, ...]:
+        """For a version that a pass made: the node of the same name in the nearest graph that is none, else the nodes
+        of the same line."""
+        track, section = self._at(place)
+        node = section.nodes.get(section.spots[place.spot].name)
+        if node is None:
+            return ()
+        for number in numbers:
+            other = track.sections[number]
+            if other.stage.passed or not other.nodes:
+                continue
+            if node.name in other.by_name:
+                return (Place(place.compile, number, other.by_name[node.name]),)
+            if node.origin is not None:
+                origin = Origin(real(node.origin.file), node.origin.line)
+                if spots := other.by_origin.get(origin):
+                    return tuple(Place(place.compile, number, spot) for spot in spots)
+        return ()

@@ -1,0 +1,287 @@
+"""What the names of an expression mean at a place: the node, its stage, its compile, the kernel, the finding.
+
+This is the whole vocabulary; docs/DEBUGGER.md lists it for people.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from irscope.graphs import GraphNode
+from irscope.guards import guards_of
+from irscope.nodes import Value
+from irscope.protocol import Finding, Kernel
+
+from irscope_server.dap.expressions import Facts, Lazy, NotHere
+from irscope_server.dap.recording import Place, Recording
+from irscope_server.dap.sections import Section
+
+NAMES = (
+    "node",
+    "inputs",
+    "users",
+    "stage",
+    "kernel",
+    "compile",
+    "finding",
+    "findings",
+    "nodes",
+    "guards",
+    "run",
+    "line",
+)
+
+_DETAIL = re.compile(
+    r"^(?P<dtype>[a-z]+\d*[a-z0-9]*)\[(?P<shape>[^\]]*)\](?:\[(?P<strides>[^\]]*)\])?(?P<device>[\w:]*)"
+)
+_DTYPES = {
+    "f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32",
+    "i16": "int16", "i8": "int8", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64", "b8": "bool",
+    "c32": "complex32", "c64": "complex64", "c128": "complex128", "f8e4m3fn": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
+    "f8e4m3fnuz": "float8_e4m3fnuz", "f8e5m2fnuz": "float8_e5m2fnuz", "f8e8m0fnu": "float8_e8m0fnu",
+}  # fmt: skip
+_BYTES = {"64": 8, "32": 4, "16": 2, "8": 1, "128": 16}
+
+
+class Names:
+    """The names of one run.  `at` gives the lookup of a place for `expressions.evaluate`."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    def lookup(self, place: Place, finding: Finding | None = None) -> Lookup:
+        return Lookup(self._recording, place, finding)
+
+
+class Lookup:
+    """From a name to its value at one place.  Raises LookupError with a sentence for a name that means nothing there."""
+
+    def __init__(self, recording: Recording, place: Place, finding: Finding | None) -> None:
+        self._recording, self._place, self._stopped_at = recording, place, finding
+        self._section = recording.section(place)
+
+    def __call__(self, name: str) -> Any:
+        if name in NAMES:
+            return getattr(self, f"_{name}")()
+        if name in self._section.nodes:
+            return node_facts(self._section, name)
+        if name == "torch":
+            raise LookupError("torch stands for its dtypes here: torch.bfloat16")
+        raise LookupError(f"there is no {name!r} here: neither a node of this stage nor one of {', '.join(NAMES)}")
+
+    def names(self) -> list[str]:
+        return [*NAMES, *self._section.nodes]
+
+    def _here(self) -> str:
+        return self._recording.spot(self._place).name
+
+    def _node(self) -> Facts:
+        if self._here() not in self._section.nodes:
+            raise NotHere(f"there is no node here: this is the {self._section.title.lower()}")
+        return node_facts(self._section, self._here())
+
+    def _inputs(self) -> Any:
+        return self._node().get("inputs")
+
+    def _users(self) -> Any:
+        return self._node().get("users")
+
+    def _stage(self) -> Facts:
+        return stage_facts(self._section)
+
+    def _nodes(self) -> Lazy:
+        return all_nodes(self._section)
+
+    def _compile(self) -> Facts:
+        compile = self._section.compile
+        return Facts(
+            "compile",
+            f"{compile.id} {compile.function}",
+            {
+                "id": compile.id,
+                "function": compile.function,
+                "file": compile.file,
+                "line": compile.line,
+                "outcome": compile.outcome.value,
+                "restarts": compile.restarts,
+                "graph_ops": compile.graph_ops,
+                "seconds": compile.seconds,
+                "reasons": list(compile.reasons),
+                "stages": [stage.id for stage in compile.stages],
+            },
+        )
+
+    def _run(self) -> Facts:
+        report = self._recording.report
+        return Facts(
+            "run",
+            report.run,
+            {
+                "id": report.run,
+                "script": report.script,
+                "torch": report.torch,
+                "outcome": report.outcome.kind.value,
+                "message": report.outcome.message,
+                "seconds": report.outcome.seconds,
+                "compiles": len(report.compiles),
+                "findings": len(report.findings),
+                "gaps": [f"{gap.what}: {gap.why}" for gap in report.capture_gaps],
+            },
+        )
+
+    def _kernel(self) -> Facts:
+        here = self._here()
+        kernels = self._section.kernels
+        found = next((kernel for kernel in kernels if kernel.name == here), None)
+        if found is None and self._section.stage.name == "output-code":
+            mine = [kernel for kernel in self._recording.report.kernels if kernel.compile == self._section.compile.id]
+            found = next((kernel for kernel in mine if kernel.name == here), None)
+        elif found is None:
+            found = kernels[0] if kernels else None
+        if found is None:
+            raise NotHere("there is no kernel here")
+        return kernel_facts(found)
+
+    def _finding(self) -> Facts:
+        if self._finding_here is None:
+            raise NotHere("there is no finding here")
+        return finding_facts(self._finding_here)
+
+    @property
+    def _finding_here(self) -> Finding | None:
+        return self._stopped_at or next(iter(self._recording.spot(self._place).findings), None)
+
+    def _findings(self) -> list[Facts]:
+        compile = self._section.compile.id
+        return [finding_facts(each) for each in self._recording.report.findings if compile in each.compiles]
+
+    def _guards(self) -> list[str]:
+        compile = self._section.compile
+        track = self._recording.tracks[self._place.compile]
+        section = next((each for each in track.sections if each.stage.name == "guards"), None)
+        if section is None:
+            return []
+        found = guards_of(compile, section.text, self._recording.report.compiles)
+        return [f"{guard.kind}: {guard.check}" for guard in found.guards]
+
+    def _line(self) -> int:
+        return self._recording.spot(self._place).line
+
+
+def node_facts(section: Section, name: str) -> Facts:
+    """A node of a graph stage: what its text says, and what the capture kept beside it."""
+    node, kept = section.nodes[name], section.facts.get(name)
+    values = _values(node, kept.value if kept is not None else Value())
+    facts: dict[str, Any] = {"name": node.name, "op": node.op, "target": node.target, **values}
+    if kept is not None:
+        facts["flops"] = kept.flops
+        facts["read"], facts["written"] = kept.read, kept.written
+        facts["is_view"] = kept.is_view
+        facts["module"] = f"{kept.module[0]}: {kept.module[1]}" if kept.module else None
+        facts["original"] = kept.original_aten or None
+        facts["passed"] = kept.sources[0].passed if kept.sources else None
+    facts["inputs"] = Lazy(len(node.inputs), lambda index: node_facts(section, node.inputs[index]))
+    facts["users"] = lambda: _nodes_named(section, section.users.get(name, ()))
+    facts["file"] = node.origin.file if node.origin else None
+    facts["line"] = node.origin.line if node.origin else None
+    facts["code"] = node.code or None
+    detail = f": {node.detail}" if node.detail else ""
+    return Facts(
+        "node",
+        f"{node.name}{detail} = {node.target}" if node.op == "call" else f"{node.name}{detail} ({node.op})",
+        facts,
+    )
+
+
+def _nodes_named(section: Section, names: Sequence[str]) -> Lazy:
+    return Lazy(len(names), lambda index: node_facts(section, names[index]))
+
+
+def all_nodes(section: Section) -> Lazy:
+    return _nodes_named(section, list(section.nodes))
+
+
+def _values(node: GraphNode, value: Value) -> dict[str, Any]:
+    if value.kind == "tensor":
+        dtype = value.dtype if value.dtype.startswith("torch.") else f"torch.{_DTYPES.get(value.dtype, value.dtype)}"
+        return {
+            "dtype": dtype,
+            "shape": list(value.sizes),
+            "strides": list(value.strides),
+            "device": value.device,
+            "bytes": value.bytes,
+        }
+    match = _DETAIL.match(node.detail)
+    if match is None or match["dtype"] not in _DTYPES:
+        return {"dtype": None, "shape": None, "strides": None, "device": None, "bytes": value.bytes}
+    shape = _sizes(match["shape"])
+    width = 1 if match["dtype"] == "b8" else _BYTES.get(re.sub(r"^[a-z]+(\d+).*$", r"\1", match["dtype"]))
+    size = width
+    for each in shape:
+        size = size * each if size is not None and isinstance(each, int) else None
+    return {
+        "dtype": f"torch.{_DTYPES[match['dtype']]}",
+        "shape": shape,
+        "strides": _sizes(match["strides"]) if match["strides"] is not None else None,
+        "device": match["device"] or None,
+        "bytes": size,
+    }
+
+
+def _sizes(text: str) -> list[int | str]:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    return [int(part) if part.isdecimal() else part for part in parts]
+
+
+def stage_facts(section: Section) -> Facts:
+    stage = section.stage
+    return Facts(
+        "stage",
+        section.title,
+        {
+            "name": stage.name,
+            "id": stage.id,
+            "language": stage.language,
+            "bytes": stage.bytes,
+            "nodes": lambda: len(section.nodes),
+            "passed": stage.passed or None,
+            "seconds": stage.seconds or None,
+        },
+    )
+
+
+def kernel_facts(kernel: Kernel) -> Facts:
+    return Facts(
+        "kernel",
+        f"{kernel.name} ({kernel.language})",
+        {
+            "name": kernel.name,
+            "language": kernel.language,
+            "stage": kernel.stage,
+            "origins": [f"{origin.file}:{origin.line}" for origin in kernel.origins],
+        },
+    )
+
+
+def finding_facts(finding: Finding) -> Facts:
+    start = finding.range.start
+    return Facts(
+        "finding",
+        finding.message,
+        {
+            "kind": finding.kind,
+            "code": finding.code,
+            "severity": finding.severity.value,
+            "message": finding.message,
+            "explanation": finding.explanation,
+            "hints": list(finding.hints),
+            "link": finding.link,
+            "file": finding.file,
+            "line": start.line,
+            "count": finding.count,
+            "compiles": list(finding.compiles),
+            "seconds": finding.cost.seconds,
+        },
+    )

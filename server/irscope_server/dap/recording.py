@@ -1,0 +1,129 @@
+"""A stored run as a debugger walks through it: its compiles, and the stages of each in the order of the pipeline.
+
+The first stage of every compile is the user's own code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from irscope.protocol import Compile, Report, StageRef
+from irscope.provenance import Provenance
+from irscope.source import decode_source
+from irscope.store import Store
+
+from irscope_server.dap.sections import Section, SourceSection, Spot, real
+
+_ASIDE = frozenset({"cache-key", "phases", "symbols", "memory-plan", "fusion", "partition", "binary"})
+
+MACHINE_CODE = frozenset({"assembly", "ptx", "sass", "amdgcn"})
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """Where a thread stands.  Places sort as the pipeline goes: by compile, stage and spot."""
+
+    compile: int
+    section: int
+    spot: int
+
+
+class Track:
+    """One compile: its stages on the way from source to machine code, the forward's before the backward's.
+
+    What only tells of a compile (timings, the memory plan) stands `aside`: documents to read, not to walk through.
+    """
+
+    def __init__(
+        self, store: Store, report: Report, provenance: Provenance, compile: Compile, order: list[StageRef]
+    ) -> None:
+        self.compile = compile
+        own = [Section(store, report, provenance, compile, stage) for stage in order if not is_aside(stage)]
+        findings = [finding for finding in report.findings if compile.id in finding.compiles]
+        graph = next((section for section in own if section.stage.name == "dynamo-graph"), None)
+        self.source = SourceSection(store, report, provenance, compile, graph, findings)
+        self.sections: tuple[Section, ...] = (self.source, *own)
+        self.aside = tuple(Section(store, report, provenance, compile, stage) for stage in order if is_aside(stage))
+        self._numbers = {section.stage.id: number for number, section in enumerate(self.sections)}
+
+    @property
+    def name(self) -> str:
+        compile, spot = self.compile, self.source.first_spot()
+        place = f" ({spot.file.rpartition('/')[2]}:{spot.line})" if spot.file else ""
+        return f"{compile.id} {spot.name}{place}"
+
+    def number_of(self, stage: str) -> int | None:
+        """Where a stage stands in `sections`; nothing where it does not belong to them."""
+        return self._numbers.get(stage)
+
+
+class Recording:
+    """A run of a store.  Raises LookupError where there is no such run."""
+
+    def __init__(self, store: Store, run: str) -> None:
+        self.store = store
+        self.report = store.report(run)
+        self.provenance = Provenance(store, self.report)
+        in_order = Provenance(store, self.report, versions=True)
+        self.tracks = tuple(
+            Track(store, self.report, self.provenance, each, _ordered(each, in_order.pipeline(each.id)))
+            for each in self.report.compiles
+        )
+
+    def section(self, place: Place) -> Section:
+        return self.tracks[place.compile].sections[place.section]
+
+    def spot(self, place: Place) -> Spot:
+        section = self.section(place)
+        return section.first_spot() if place.spot == 0 else section.spots[place.spot]
+
+    def sections(self) -> Iterator[tuple[int, int, Section]]:
+        """Every stage that is walked through, with the numbers of its compile and of itself."""
+        for compile, track in enumerate(self.tracks):
+            for number, section in enumerate(track.sections):
+                yield compile, number, section
+
+    def documents(self) -> Iterator[Section]:
+        """Every stage that has a text."""
+        for track in self.tracks:
+            yield from track.sections[1:]
+            yield from track.aside
+
+    @cached_property
+    def sources(self) -> Mapping[str, str]:
+        """The user's files as they were in the run, by path."""
+        return self.store.sources(self.report.run)
+
+    def text_as_run(self, path: str) -> str | None:
+        """A file's text as it was in the run, where it is another one by now; nothing where the file can be shown."""
+        then = next((text for file, text in self.sources.items() if real(file) == real(path)), None)
+        try:
+            with open(path, "rb") as file:
+                now = decode_source(file.read())
+        except (OSError, ValueError):
+            return then
+        return then if then is not None and _lines(then) != _lines(now) else None
+
+
+def is_aside(stage: StageRef) -> bool:
+    return stage.name in _ASIDE or "/symbolic-trace/" in stage.id  # an attempt that was begun anew
+
+
+def _ordered(compile: Compile, pipeline: tuple[StageRef, ...]) -> list[StageRef]:
+    """All stages of a compile: those of the pipeline in its order, each other one behind the last before it."""
+    ranks = {stage.id: rank for rank, stage in enumerate(pipeline)}
+    keys: dict[str, tuple[int, int]] = {}
+    last = -1
+    for number, stage in enumerate(compile.stages):
+        if stage.id in ranks:
+            keys[stage.id] = (ranks[stage.id], 0)
+            last = ranks[stage.id]
+        else:
+            keys[stage.id] = (last, number + 1)
+    return sorted(compile.stages, key=lambda stage: keys[stage.id])
+
+
+def _lines(text: str) -> list[str]:
+    return text.replace("\r\n", "\n").split("\n")

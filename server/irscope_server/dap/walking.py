@@ -1,0 +1,230 @@
+"""Where the threads stand, how they step, and the call stack of a place.
+
+Stepping over goes along the stages as the pipeline made them; stepping in and out goes along provenance.  Every step
+is a pure look-up in the recording, so it can be taken back by the opposite step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from irscope.protocol import Origin
+from irscope.usercode import is_user_file
+
+from irscope_server.dap.links import Links
+from irscope_server.dap.recording import Place, Recording
+from irscope_server.dap.sections import Section, Spot, real
+
+
+@dataclass(frozen=True)
+class Level:
+    """A frame of the call stack: a spot of a stage, or a line of the user's that called it (which is no place)."""
+
+    section: Section
+    spot: Spot
+    place: Place | None
+
+
+@dataclass(frozen=True)
+class Step:
+    """Where a step led, and a sentence where it could not go where it was meant to."""
+
+    place: Place
+    note: str = ""
+
+
+class Walker:
+    """The places of all threads.  A thread is named by the number of its compile."""
+
+    def __init__(self, recording: Recording, links: Links) -> None:
+        self._recording, self._links = recording, links
+        self._places = [Place(number, 0, 0) for number in range(len(recording.tracks))]
+        self._came_from: dict[Place, Place] = {}
+
+    def place(self, compile: int) -> Place:
+        return self._places[compile]
+
+    def put(self, place: Place) -> None:
+        """Moves the thread of the place's compile there, by whatever way."""
+        self._places[place.compile] = place
+        self._came_from.clear()
+
+    # --- steps --------------------------------------------------------------------------------------------------------
+
+    def over(self, compile: int, *, by_line: bool = False) -> Step:
+        """The next spot of the stage, then the next stage.
+
+        Parameters
+        ----------
+        by_line
+            Spots that come from the same line of the user's are passed over together.
+        """
+        place = self._places[compile]
+        following = self.after(place)
+        if by_line:
+            start = self._line_of(place)
+            while (
+                following is not None
+                and start is not None
+                and following.section == place.section
+                and self._line_of(following) == start
+            ):
+                following = self.after(following)
+        return self._arrive(following, place, "This compile ends here.")
+
+    def back(self, compile: int, *, by_line: bool = False) -> Step:
+        """The opposite of `over`."""
+        place = self._places[compile]
+        before = self.before(place)
+        if by_line:
+            while before is not None and before.section == place.section:
+                earlier = self.before(before)
+                line = self._line_of(before)
+                if (
+                    earlier is None
+                    or line is None
+                    or earlier.section != before.section
+                    or self._line_of(earlier) != line
+                ):
+                    break
+                before = earlier
+        return self._arrive(before, place, "This compile begins here.")
+
+    def into(self, compile: int, target: Place | None = None) -> Step:
+        """Down to what the spot became; to the next stage where that is not known."""
+        place = self._places[compile]
+        below = target or next(iter(self._links.children(place)), None)
+        if below is not None:
+            self._places[compile] = below
+            if not self._recording.section(place).stage.passed:
+                self._came_from[below] = place
+            return Step(below)
+        if self._leads_on(place):
+            return self._arrive(Place(compile, place.section + 1, 0), place, "")
+        why = self._links.fate(place)
+        step = self.over(compile)
+        return Step(
+            step.place, step.note or f"It became nothing in a later stage{f' ({why})' if why else ''}: stepped over."
+        )
+
+    def _leads_on(self, place: Place) -> bool:
+        """Whether the next stage lies below a spot for which provenance knows nothing."""
+        sections = self._recording.tracks[place.compile].sections
+        if place.section + 1 >= len(sections):
+            return False
+        known = self._recording.spot(place).element is not None
+        return not known or sections[place.section + 1].stage.id.startswith(f"{sections[place.section].stage.id}/")
+
+    def out(self, compile: int) -> Step:
+        """Up to what the spot came from; to the function where that is not known."""
+        place = self._places[compile]
+        above = self._parent(place)
+        if above is None and place.section > 0:
+            above = Place(compile, 0, self._source_spot(place) or 0)
+        if above is None:
+            return Step(place, "This is the user's own line: nothing stands above it.")
+        self._places[compile] = above
+        return Step(above)
+
+    def targets(self, compile: int) -> tuple[Place, ...]:
+        """What a step in can lead to."""
+        return self._links.children(self._places[compile])
+
+    def restart(self, place: Place) -> Step:
+        """To the beginning of a stage."""
+        first = Place(place.compile, place.section, 0)
+        self.put(first)
+        return Step(first)
+
+    def _arrive(self, place: Place | None, otherwise: Place, note: str) -> Step:
+        self.put(place or otherwise)
+        return Step(place or otherwise, "" if place is not None else note)
+
+    # --- order --------------------------------------------------------------------------------------------------------
+
+    def after(self, place: Place) -> Place | None:
+        """The next place of a compile; nothing behind its last one."""
+        sections = self._recording.tracks[place.compile].sections
+        if place.spot + 1 < len(sections[place.section].spots):
+            return Place(place.compile, place.section, place.spot + 1)
+        return Place(place.compile, place.section + 1, 0) if place.section + 1 < len(sections) else None
+
+    def before(self, place: Place) -> Place | None:
+        """The place before it in a compile; nothing before its first one."""
+        if place.spot > 0:
+            return Place(place.compile, place.section, place.spot - 1)
+        if place.section == 0:
+            return None
+        spots = self._recording.tracks[place.compile].sections[place.section - 1].spots
+        return Place(place.compile, place.section - 1, len(spots) - 1)
+
+    def last(self, compile: int) -> Place:
+        sections = self._recording.tracks[compile].sections
+        return Place(compile, len(sections) - 1, len(sections[-1].spots) - 1)
+
+    # --- the call stack -----------------------------------------------------------------------------------------------
+
+    def stack(self, compile: int) -> list[Level]:
+        """The place at hand, the same operation in each earlier stage, the user's line, and the lines that called it."""
+        place: Place | None = self._places[compile]
+        levels: list[Level] = []
+        lines: tuple[Origin, ...] = ()
+        while place is not None and place.section > 0:
+            section, spot = self._recording.section(place), self._recording.spot(place)
+            levels.append(Level(section, spot, place))
+            lines = section.origins(place.spot) or lines  # those of the stage that is nearest to the user's code
+            above = self._parent(place)
+            if above is not None and above.section == 0:
+                levels += self._beside(place)
+            place = above
+        return levels + self._user_lines(compile, place, lines)
+
+    def _beside(self, place: Place) -> list[Level]:
+        """The instruction of the bytecode that stands between a node and the user's line."""
+        found = [each for each in self._links.parents(place) if each.section > 0][:1]
+        return [Level(self._recording.section(each), self._recording.spot(each), each) for each in found]
+
+    def _user_lines(self, compile: int, place: Place | None, lines: Sequence[Origin]) -> list[Level]:
+        """The frames of the user's code: the line at hand, then those that called it; failing all the function."""
+        source = self._recording.tracks[compile].source
+        if place is None and lines and (spots := source.spots_in(lines[0].file, lines[0].line)):
+            place = Place(compile, 0, spots[0])
+        if place is None and not lines:
+            place = Place(compile, 0, 0)
+        levels = []
+        if place is not None:
+            levels.append(Level(source, self._recording.spot(place), place))
+            lines = lines or self._traced_lines(compile, place)
+        for line in lines:
+            here = levels[-1].spot if levels else None
+            if here is None or (
+                is_user_file(line.file) and (real(line.file), line.line) != (real(here.file), here.line)
+            ):
+                levels.append(Level(source, Spot(line.line, "", line.file), None))
+        return levels
+
+    def _traced_lines(self, compile: int, place: Place) -> tuple[Origin, ...]:
+        """A line of the user's and those that called it, as the node tells that it was traced into."""
+        source = self._recording.tracks[compile].source
+        if place.spot == 0 or source.graph is None or (spot := source.leads_to(place.spot)) is None:
+            return ()
+        return source.graph.origins(spot)
+
+    def _parent(self, place: Place) -> Place | None:
+        """The stage above always stands before the one below, so going up comes to an end."""
+        if (known := self._came_from.get(place)) is not None and known.section < place.section:
+            return known
+        return next((each for each in self._links.parents(place) if each.section < place.section), None)
+
+    def _source_spot(self, place: Place) -> int | None:
+        """The spot of the user's code that a place comes from."""
+        section = self._recording.section(place)
+        source = self._recording.tracks[place.compile].source
+        for origin in section.origins(place.spot) if self._recording.spot(place).name else ():
+            if spots := source.spots_in(origin.file, origin.line):
+                return spots[0]
+        return None
+
+    def _line_of(self, place: Place) -> Origin | None:
+        return next(iter(self._recording.section(place).origins(place.spot)), None)

@@ -1,0 +1,157 @@
+"""The thread from line to kernel on ten real models: nothing is lost on the way without a reason, both ways agree.
+
+Each model runs once, forward and backward in train mode; some then in eval mode under `no_grad`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from irscope.lines import trail_of
+from irscope.protocol import OutcomeKind
+from irscope.provenance import SOURCE, Element, Provenance
+from irscope.provenance.kernels import elements_of, output_code_of
+from irscope.store import Store
+from irscope.usercode import is_package_file, is_user_file
+from support import Ran, run_captured, write
+
+pytest.importorskip("transformers")
+
+START = """\
+import torch
+import transformers as T
+
+torch.manual_seed(0)
+TEXT = dict(vocab_size=99, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
+IMAGE = dict(image_size=16, patch_size=4)
+
+
+def ids(length):
+    return torch.randint(3, 99, (2, length))
+
+
+def image():
+    return torch.randn(2, 3, 16, 16)
+
+
+"""
+END = """
+
+@torch.compile
+def step(**inputs):
+    out = model(**inputs)[0]
+    scaled = out * 0.5
+    return (scaled * scaled).mean()
+
+
+model.train()
+step(**inputs).backward()
+"""
+EVAL = """
+model.eval()
+with torch.no_grad():
+    step(**inputs)
+"""
+MODELS = {
+    "bert": "model = T.BertModel(T.BertConfig(**TEXT))\ninputs = dict(input_ids=ids(8))",
+    "gpt2": "model = T.GPT2LMHeadModel(T.GPT2Config(vocab_size=99, n_embd=16, n_layer=1, n_head=2, bos_token_id=1, eos_token_id=2))\n"
+    "inputs = dict(input_ids=ids(8))",
+    "llama": "model = T.LlamaForCausalLM(T.LlamaConfig(**TEXT, num_key_value_heads=1))\ninputs = dict(input_ids=ids(8))",
+    "t5": "model = T.T5Model(T.T5Config(vocab_size=99, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2))\n"
+    "inputs = dict(input_ids=ids(8), decoder_input_ids=ids(4))",
+    "vit": "model = T.ViTModel(T.ViTConfig(**{**TEXT, **IMAGE}))\ninputs = dict(pixel_values=image())",
+    "mamba": "model = T.MambaModel(T.MambaConfig(vocab_size=99, hidden_size=16, state_size=4, num_hidden_layers=1))\n"
+    "inputs = dict(input_ids=ids(8))",
+    "deberta": "model = T.DebertaV2Model(T.DebertaV2Config(**TEXT, relative_attention=True, pos_att_type=['p2c', 'c2p']))\n"
+    "inputs = dict(input_ids=ids(8))",
+    "mixtral": "model = T.MixtralModel(T.MixtralConfig(**TEXT, num_key_value_heads=1, num_local_experts=2))\n"
+    "inputs = dict(input_ids=ids(8))",
+    "clip": "model = T.CLIPTextModel(T.CLIPTextConfig(**TEXT))\ninputs = dict(input_ids=ids(8))",
+    "convnext": "model = T.ConvNextModel(T.ConvNextConfig(hidden_sizes=[8, 16], depths=[1, 1], num_stages=2))\n"
+    "inputs = dict(pixel_values=image())",
+}
+GRAPHS = frozenset({"dynamo-graph", "pre-grad-graph", "joint-graph", "forward-graph", "backward-graph", "inference-graph",
+          "post-grad-graph", "ir-pre-fusion", "ir-post-fusion", "output-code"})  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_nothing_is_lost_without_a_reason(name: str, tmp_path: Path) -> None:
+    both = name in ("bert", "mamba")
+    script = write(tmp_path, START + MODELS[name] + END + (EVAL if both else ""), f"{name}.py")
+    ran = run_captured(script, tmp_path / "runs.db", "deep")
+    assert ran.report.outcome.kind is OutcomeKind.COMPLETED, ran.report.outcome.message
+    assert len(ran.report.compiles) == 1 + both and ran.kernels("cpp")
+    with Store(ran.store) as store:
+        thread = Provenance(store, ran.report)
+        check_ends(ran, thread, GRAPHS if both else GRAPHS - {"inference-graph"})
+        check_kernels(ran, thread, store)
+        check_lines(ran, thread, script)
+        numbers = [number for number, line in enumerate(script.read_text().split("\n"), 1) if "* 0.5" in line]
+        trail = trail_of(store, ran.report, str(script), numbers[0])
+        assert {kernel.compile for kernel in trail.kernels} == {compile.id for compile in ran.report.compiles}
+
+
+def check_ends(ran: Ran, thread: Provenance, stages: frozenset[str]) -> None:
+    """Whatever stands in a stage came from something, and became something, or there is a reason."""
+    lost = []
+    seen = set()
+    for compile in ran.report.compiles:
+        for stage in thread.pipeline(compile.id):
+            if stage.name not in GRAPHS:
+                continue
+            seen.add(stage.name)
+            for element in thread.elements(stage.id):
+                if not thread.children(element) and not thread.fate(element):
+                    lost.append(("became nothing", stage.id, element.name))
+                if not thread.parents(element) and not element.name.startswith(("tangents_", "output")):
+                    lost.append(("came from nothing", stage.id, element.name))
+    assert lost == []
+    assert seen == stages
+
+
+def check_kernels(ran: Ran, thread: Provenance, store: Store) -> None:
+    """Every kernel has a line of the user; and all lines and nodes that PyTorch itself tells of it are ours, too."""
+    compared = 0
+    for kernel in ran.report.kernels:
+        code, elements = output_code_of(kernel), elements_of(thread, kernel)
+        assert elements, kernel
+        origins = {origin for element in elements for origin in thread.origins(element)}
+        # PyTorch's stacks begin anew inside some decorators; the line is then that of the package.
+        assert origins and all(is_user_file(origin.file) or is_package_file(origin.file) for origin in origins), kernel
+        assert kernel.origins and set(kernel.origins) <= origins, kernel
+        told = store.stage_data(ran.report.run, code).get("mappings", {}).get("cppCodeToPost", {})
+        nodes = {name for handle, names in told.items() if handle.rpartition(":")[0] == kernel.name for name in names}
+        assert nodes <= above(thread, elements, "post-grad-graph"), kernel
+        compared += bool(nodes)
+    assert compared > 0
+
+
+def above(thread: Provenance, elements: list[Element], name: str) -> set[str]:
+    found, todo = set(), list(elements)
+    while todo:
+        for parent in thread.parents(todo.pop()):
+            if f"/{name}" in parent.stage:
+                found.add(parent.name)
+            elif parent.stage != SOURCE:
+                todo.append(parent)
+    return found
+
+
+def check_lines(ran: Ran, thread: Provenance, script: Path) -> None:
+    """Down from a line and up again one is at the line."""
+    lines = {
+        (origin.file, origin.line)
+        for compile in ran.report.compiles
+        for stage in thread.pipeline(compile.id)
+        if stage.name == "dynamo-graph"
+        for element in thread.elements(stage.id)
+        for origin in thread.origins(element)
+    }
+    assert len(lines) >= 3 and str(script) in {file for file, _ in lines}
+    for file, line in lines:
+        start = thread.source(file, line)
+        ends = [element for elements in thread.below(start).values() for element in elements]
+        assert ends
+        for element in ends:
+            assert (file, line) in {(origin.file, origin.line) for origin in thread.origins(element)}, element
