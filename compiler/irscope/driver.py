@@ -20,6 +20,7 @@ from irscope import processes
 from irscope.budgets import Limits
 from irscope.launch import CannotStartError, Launch
 from irscope.protocol import Budget, CaptureGap, EntryKind, GapSeen, Lane, Message, Outcome, OutcomeKind, RunRequest
+from irscope.provenance.kernels import add_missing_origins
 from irscope.source import decode_source, digest_of
 from irscope.store import Store, StoreError
 from irscope.watch import Watch
@@ -129,6 +130,8 @@ def execute(
         known_as = digest_of(source or path)
         outcome = _watched(launch, spec, store, known_as, on_message, on_output, cancel, worker)
     try:
+        if spec.lane is Lane.DEEP:
+            add_missing_origins(store, run)
         store.set_outcome(run, outcome)
     except sqlite3.Error as error:
         unkept = (

@@ -274,6 +274,19 @@ def test_a_corrupt_text_has_nothing(store: Store) -> None:
     assert names(thread.parents(named(thread, "forward-graph", "relu"))) == ["dynamo-graph:y"]
 
 
+@pytest.mark.parametrize("data", [{"nodes": {"name": ["x"]}}, {"nodes": 3}, [], {"new": {"nodes": [None]}}])
+def test_corrupt_data_links_nothing(store: Store, data: Any) -> None:
+    run = store.find_run()
+    store.put_stage(run, "0/0", StageRef("0/0/joint-graph", "joint-graph", "python", 0), JOINT, 3, data)
+    store.put_stage(run, "0/0", StageRef("0/0/output-code", "output-code", "python", 0), OUTPUT, 9, data)
+    thread = Provenance(store, store.report(run))
+    for stage in thread.pipeline("0/0"):
+        for element in thread.elements(stage.id):
+            thread.origins(element)
+            thread.fate(element)
+    assert thread.origins(named(thread, "forward-graph", "relu")) == (Origin(MODEL, 8),)
+
+
 def test_the_trail_of_a_line(store: Store) -> None:
     trail = trail_of(store, store.report(store.find_run()), MODEL, 4)
     steps = {step.stage.removeprefix("0/0/"): step for step in trail.steps}

@@ -79,7 +79,10 @@ class Provenance:
                 raise LookupError(f"Run {self._report.run} has no stage {stage}.")
             run = self._report.run
             text, data = self._store.stage_text(run, stage), self._store.stage_data(run, stage)
-            self._items[stage] = items_of(self._stages[stage], text, data)
+            try:
+                self._items[stage] = items_of(self._stages[stage], text, data)
+            except (LookupError, TypeError, ValueError, AttributeError):
+                self._items[stage] = Items()  # data of another version, or from elsewhere: nothing is linked
         return self._items[stage]
 
     def _passes_over(self, compile: Compile, stage: StageRef) -> list[tuple[StageRef, dict[str, Any]]]:
