@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 import pytest
+from irscope import graphs
 from irscope.graphs import GraphNode, parse_graph
 
 GRAPHS = Path(__file__).parent / "graphs"
@@ -86,3 +87,37 @@ def test_an_origin_holds_only_below_its_comment() -> None:
     assert origins["a"] == (None, "")
     assert origins["b"] == (("C:\\my files\\m.py", 7), "x: y, code: z")
     assert origins["output"] == (None, "")
+
+
+def test_reading_by_lines_gives_what_the_syntax_tree_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nearly every printed graph is read line by line; each must come out as if its whole text were parsed."""
+    texts = [*((GRAPHS / f"{name}.txt").read_text() for name in NAMES), _IRREGULAR]
+    quick = [graphs._read_by_lines(text) for text in texts]
+    monkeypatch.setattr(graphs, "_read_by_lines", lambda text: None)
+    whole = [parse_graph(text).nodes for text in texts]
+    assert quick == whole
+
+
+def test_a_statement_of_several_lines_is_left_to_the_syntax_tree() -> None:
+    text = _IRREGULAR.replace("sin(a);", "sin(\n            a);")
+    assert graphs._read_by_lines(text) is None
+    assert [node.inputs for node in parse_graph(text).nodes][2] == ("a",)
+
+
+_IRREGULAR = """\
+class GraphModule(torch.nn.Module):
+    def forward(self, a: "f32[s0][1]cpu", s0: "Sym(s0)"):
+        # File: m.py:3 in f, code: b = torch.sin(a)  # "quoted"
+        b: "f32[s0][1]cpu" = torch.sin(a);  a = None
+        c = torch.ops.aten.clamp.default(b, min = -1, max = s0);  b = None
+        d: "f32[s0][1]cpu" = torch.functional.einsum('a,b->ab', c, c)
+
+        # File: m.py:4 in f, code: return (d + 1).sum()
+        e: "f32[s0][1]cpu" = (d + 1).sum();  d = None
+        f: "f32[s0][1]cpu" = torch.cat([c, e], dim = 0)[slice(None, s0, None)];  c = e = None
+        g = self.weight
+        torch._check(s0 > 1)
+        h: "Sym(s0 + 1)" = s0 + 1
+        return (f, g,
+                h)
+"""

@@ -150,6 +150,7 @@ def stages() -> list[tuple[str, str, str, Any]]:
         ("output-code", "output-code", OUTPUT, {"calls": [call, call, {**call, "handle": 2, "nodes": ["op1"]}]}),
         ("kernel/cpp_fused_le_mul_relu_0", "kernel", "void kernel()\n{\n    out = in;\n}\n", None),
         ("kernel/cpp_fused_le_mul_relu_0/assembly", "assembly", "kernel:\n  mov\n  ret\n", ASSEMBLY),
+        ("kernel/cpp_fused_le_mul_relu_0/binary", "binary", "{}", {"lines": 3}),
         ("backward-graph", "backward-graph", BACKWARD, None),
         ("post-grad-graph-backward", "post-grad-graph", BACKWARD, None),
     ]  # fmt: skip

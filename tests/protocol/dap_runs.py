@@ -217,3 +217,36 @@ def with_a_pass(store_path: Path, folder: Path) -> str:
         data = {"pass": "scalarize", "seconds": 0.25, "added": [], "removed": [], "changed": ["mul"], "moved": False}
         store.put_stage(run, "0/0", stage, text, 4.5, data)
     return file
+
+
+_LOOP = """\
+class GraphModule(torch.nn.Module):
+    def forward(self, x: "f32[8][1]cpu"):
+        # File: {file}:5 in f, code: x = x.sin()
+        a: "f32[8][1]cpu" = x.sin();  x = None
+        # File: {file}:6 in f, code: x = x.cos()
+        b: "f32[8][1]cpu" = a.cos();  a = None
+        # File: {file}:5 in f, code: x = x.sin()
+        c: "f32[8][1]cpu" = b.sin();  b = None
+        # File: {file}:6 in f, code: x = x.cos()
+        d: "f32[8][1]cpu" = c.cos();  c = None
+        return (d,)
+"""
+
+
+def with_a_loop(store_path: Path, folder: Path) -> str:
+    """One compile whose two lines were traced twice, with two kernels of which only the machine code is there."""
+    script = folder / "model.py"
+    script.write_text(MODEL)
+    file = str(script)
+    with Store(str(store_path)) as store:
+        run = store.create_run(file, (), Lane.DEEP, "digest")
+        store.put_compile(run, _compile("0/0", file, 1, CompileOutcome.COMPILED))
+        text = _LOOP.format(file=file)
+        store.put_stage(run, "0/0", StageRef("0/0/dynamo-graph", "dynamo-graph", "python", len(text)), text, 0)
+        for position, name in enumerate(("one", "two")):
+            text = f"\tnop\n\t{name}\n"
+            stage = StageRef(f"0/0/kernel/{name}/assembly", "assembly", "asm", len(text))
+            store.put_stage(run, "0/0", stage, text, position + 1)
+        store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, 0, "The script ran to its end.", 1.0))
+    return file

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from dap_client import Client
-from dap_runs import MODEL, small_run
+from dap_runs import MODEL, small_run, with_a_loop, with_a_pass
 from irscope.store import Store
 
 
@@ -93,6 +93,47 @@ def test_stepping_in_goes_down_to_machine_code_and_out_comes_back_the_same_way(c
     stop = client.move("stepOut")
     assert where(client) == down[0]
     assert stop["description"] == "This is the user's own line: nothing stands above it."
+
+
+def test_of_several_parents_the_way_out_is_the_way_in(client: Client, store: str) -> None:
+    client.attach(store)
+    until_stage(client, "post-grad-graph.py", 10)
+    client.move("stepIn")
+    assert where(client) == ("output-code.py", 2)
+    assert client.stack()[1]["name"] == "mul = torch.ops.aten.mul.Scalar [Post-grad graph]"
+    client.move("stepOut")
+    assert where(client) == ("post-grad-graph.py", 10)
+    # Who comes there by another way sees the first parent.
+    until_stage(client, "output-code.py", 2)
+    assert client.stack()[1]["name"] == "relu = torch.ops.aten.relu.default [Post-grad graph]"
+
+
+def test_a_line_that_was_traced_again_is_there_again(client: Client, tmp_path: Path) -> None:
+    with_a_loop(tmp_path / "runs.db", tmp_path)
+    client.attach(str(tmp_path / "runs.db"))
+    lines = [where(client)[1]]
+    for _ in range(4):
+        client.move("next")
+        lines.append(where(client)[1])
+    assert lines == [1, 5, 6, 5, 6]
+    client.move("stepIn")
+    assert client.evaluate("node.name") == "d"
+    client.move("stepBack")
+    client.move("stepOut")
+    assert where(client) == ("model.py", 5)
+    client.move("stepBack")
+    assert where(client) == ("model.py", 6)
+    client.move("stepIn")
+    assert client.evaluate("node.name") == "b"
+
+
+def test_disassembly_in_front_of_the_second_kernel(client: Client, tmp_path: Path) -> None:
+    with_a_loop(tmp_path / "runs.db", tmp_path)
+    client.attach(str(tmp_path / "runs.db"))
+    until_stage(client, "kernel/two/assembly.s", 1)
+    at = client.top()["instructionPointerReference"]
+    found = client.ask("disassemble", memoryReference=at, instructionOffset=-2, instructionCount=4)["instructions"]
+    assert [each["instruction"] for each in found] == ["??", "??", "nop", "two"]
 
 
 def test_every_step_can_be_taken_back(client: Client, store: str) -> None:
@@ -276,8 +317,6 @@ def test_stopping_at_each_pass_that_changes_the_graph(client: Client, store: str
 
 def test_versions_that_passes_made(client: Client, tmp_path: Path) -> None:
     """The place is the first node that the pass changed; a version is no frame of the call stack of others."""
-    from dap_runs import with_a_pass
-
     with_a_pass(tmp_path / "runs.db", tmp_path)
     client.attach(str(tmp_path / "runs.db"), stopOn=[])  # nothing stops: the end of the run
     client.ask("setFunctionBreakpoints", breakpoints=[{"name": "scalarize"}])
@@ -374,6 +413,9 @@ def test_sources_have_texts_and_languages(client: Client, store: str, folder: Pa
     assert text["content"].startswith("#include <torch/csrc")
     lines = client.ask("breakpointLocations", source=kernel, line=1, endLine=3)["breakpoints"]
     assert lines == [{"line": 1}, {"line": 2}, {"line": 3}]
+    code = next(each for each in sources if each["name"] == "0/0 output-code.py")
+    [inside] = client.ask("setBreakpoints", source=code, breakpoints=[{"line": 3}])["breakpoints"]
+    assert inside["line"] == 2  # the kernel that stands there begins a line above
     aside = next(each for each in sources if "cache-key" in each["name"])
     [refused] = client.ask("setBreakpoints", source=aside, breakpoints=[{"line": 1}])["breakpoints"]
     assert not refused["verified"]
@@ -451,6 +493,8 @@ def test_lines_may_start_at_zero(client: Client, store: str) -> None:
     assert (found["verified"], found["line"]) == (True, 5)
     client.move("continue")
     assert client.top()["line"] == 5
+    [code] = client.ask("disassemble", memoryReference=hex(1 << 32), instructionCount=1)["instructions"]
+    assert code["line"] == 4
 
 
 def test_attaching_to_what_is_not_there(client: Client, store: str, tmp_path: Path) -> None:

@@ -82,3 +82,9 @@ def test_paragraphs_and_code_of_a_hint() -> None:
 
 def test_code_cannot_end_its_fence() -> None:
     assert words.markdown_blocks("    ```\n    # title") == "````python\n```\n# title\n````"
+
+
+def test_every_stage_has_a_title() -> None:
+    from irscope.capture.stages import KINDS
+
+    assert set(words._TITLES) == set(KINDS)

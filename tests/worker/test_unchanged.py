@@ -25,7 +25,7 @@ def f(x):
 """
 # With generated code and an empty kernel cache plain Python itself fails in these two: it hangs in the child of a fork;
 # and after the main module's end Inductor cannot start its compile workers any more ("cannot schedule new futures after
-# interpreter shutdown": six of six runs, and the same error under capture in the deep lane).  With the kernels in the
+# interpreter shutdown": every run looked at runs, and the same error under capture in the deep lane).  With the kernels in the
 # cache a late thread prints the same in plain Python and in the deep lane.
 EAGER = COMPILED.replace("@torch.compile", '@torch.compile(backend="eager")')
 

@@ -25,6 +25,7 @@ _WHERE = {
     "after_post_grad_graph": ("codegen_and_compile", "gm"),
     "compiled_autograd_graph": ("", "graph"),
 }
+_FROM_CACHES = ("inductor_post_grad_graph", "after_post_grad_graph")
 _MOST_FRAMES = 12
 
 
@@ -46,6 +47,8 @@ def graph_behind(event: str, variable: str = "") -> Any:
                 raise LookupError("the AOTAutograd cache answered, which keeps the text of a graph and not the graph")
             seen += not frame.f_code.co_filename.endswith(("_internal.py", "logging/__init__.py"))
         frame = frame.f_back
+    if event in _FROM_CACHES:
+        raise LookupError(f"no {function} on the stack of {event}: a cache answered, which keeps only the text")
     raise LookupError(f"no graph module called {variable or name} on the stack of {event}")
 
 

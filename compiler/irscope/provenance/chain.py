@@ -19,13 +19,13 @@ _RANKS = {
     "output-code": 8,
     "kernel": 9,
 }
-_BELOW_KERNELS = ("assembly", "ttir-unoptimized", "ttir", "ttgir", "llir", "ptx", "amdgcn", "sass")
+BELOW_KERNELS = ("assembly", "ttir-unoptimized", "ttir", "ttgir", "llir", "ptx", "amdgcn", "sass")
 
 
 def rank(stage: StageRef) -> int | None:
     """How far down a stage is; nothing for one that is no part of the way: guards, timings, the memory plan."""
-    if stage.name in _BELOW_KERNELS and "/kernel" in stage.id:
-        return 10 + _BELOW_KERNELS.index(stage.name)
+    if stage.name in BELOW_KERNELS and "/kernel" in stage.id:
+        return 10 + BELOW_KERNELS.index(stage.name)
     return _RANKS.get(stage.name)
 
 

@@ -14,7 +14,9 @@ from irscope.graphs import parse_graph
 from irscope.kernels import kernels_in
 from irscope.nodes import NodeFacts, facts_of
 from irscope.protocol import Origin, StageRef
+from irscope.provenance.chain import BELOW_KERNELS
 
+_TEXTS_OF_KERNELS = ("kernel", *BELOW_KERNELS)
 SOURCE = "source"
 """In place of a stage's id: the user's own text."""
 
@@ -97,7 +99,7 @@ def items_of(stage: StageRef, text: str, data: Any) -> Items:
         return Items.of(list(_scheduler_nodes(stage, text, data)))
     if stage.name == "output-code":
         return Items.of(list(_kernels(stage.id, text, data)))
-    if stage.name == "kernel" or "/kernel" in stage.id:
+    if stage.name in _TEXTS_OF_KERNELS:
         return _lines(stage.id, text, data)
     return Items()
 

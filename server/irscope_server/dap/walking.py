@@ -213,7 +213,7 @@ class Walker:
 
     def _parent(self, place: Place) -> Place | None:
         """The stage above always stands before the one below, so going up comes to an end."""
-        if (known := self._came_from.get(place)) is not None and known.section < place.section:
+        if (known := self._came_from.get(place)) is not None:
             return known
         return next((each for each in self._links.parents(place) if each.section < place.section), None)
 
