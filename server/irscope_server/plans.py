@@ -86,7 +86,7 @@ class Planner:
         """The entry of a document, and whether it is known to have to do with it."""
         if (of_file := _entry_of(path, folder, settings)) and (entry := self._parse(of_file, folder)):
             return entry, True
-        if does_work(text):
+        if does_work(text) or not (text or os.path.exists(path)):  # one that is gone: the run says so
             return script_entry(path, folder), False
         entries = [entry for one in settings.entry if (entry := self._parse(one, folder))]
         for entry in entries:

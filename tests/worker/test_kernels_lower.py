@@ -191,7 +191,7 @@ def run_inductor(
     file = folder / "inductor" / "kernel.py"
     write(file.parent, "\n" + GENERATED.text("text"), file.name)
     for hash in ("ONE", "TWO"):
-        place = folder / "triton" / hash
+        place = folder / "kernels" / hash
         place.mkdir(parents=True)
         for kind in (*KINDS, "json"):
             text = moved(GENERATED.text(kind), file).replace("XBLOCK", f"XBLOCK_{hash}")
@@ -202,7 +202,7 @@ def run_inductor(
         "name": GENERATED.name, "file": str(file), "hashes": hashes, "loaded_first": loaded_first,
         "code": code.replace("x =", f"{GENERATED.name} =", 1), **changes,
     }  # fmt: skip
-    env = {"TOLD": json.dumps(told), "TRITON_CACHE_DIR": str(folder / "triton")}
+    env = {"TOLD": json.dumps(told), "TRITON_CACHE_DIR": str(folder / "kernels")}
     ran = run_captured(write(folder, INDUCTOR), folder / "runs.db", "deep", env=env)
     assert (ran.stdout, ran.report.outcome.exit_code) == ("ended\n", 0), ran.stderr
     return ran
