@@ -113,7 +113,12 @@ async def test_a_break_in_a_module_of_the_user(start_editor: StartEditor, tmp_pa
     ("text", "code", "line", "said"),
     [
         ("import torch\n@torch.compile\ndef f(:\n", "syntax-error", 2, "SyntaxError"),
-        ("import torch\ntorch.compile(print)\nimport nothing_of_this_name\n", "script-error", 2, "nothing_of_this_name"),
+        (
+            "import torch\ntorch.compile(print)\nimport nothing_of_this_name\n",
+            "script-error",
+            2,
+            "nothing_of_this_name",
+        ),
         ("import torch\ntorch.compile(print)\n\n1 / 0\n", "script-error", 3, "ZeroDivisionError"),
         ("import torch, sys\ntorch.compile\nsys.exit(3)\n", "script-error", 0, "sys.exit(3)"),
         ("import torch, os\ntorch.compile\nos._exit(3)\n", "crashed", 0, "exit code 3"),
