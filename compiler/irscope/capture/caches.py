@@ -59,7 +59,8 @@ class _OwnKeys:
         with the same words) what the user's own run would have got."""
         module: Any = codecache
         hash_of = module.compiled_fx_graph_hash
-        hint_of = getattr(module, "guarding_hint_or_throw", None) or module.hint_int  # its name in torch 2.9
+        # `hint_int` is its name in torch 2.9; 2.11 has neither here.
+        hint_of: Any = getattr(module, "guarding_hint_or_throw", None) or getattr(module, "hint_int", _hint_of)
 
         def compiled_fx_graph_hash(*args: Any, **kwargs: Any) -> Any:
             key, lines = hash_of(*args, **kwargs)
@@ -97,6 +98,10 @@ class _OwnKeys:
         finally:
             for step in reversed(restore):
                 step()
+
+
+def _hint_of(size: Any) -> Any:
+    return size if isinstance(size, int) else size.node.require_hint()
 
 
 def _status(cache: Any, hint_of: Callable[[Any], Any], key: str, inputs: Any) -> dict[str, str]:
