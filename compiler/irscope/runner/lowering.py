@@ -152,6 +152,8 @@ class Lowering:
 
     def _map(self, compile: str, payload: str) -> None:
         """PyTorch's own links between pre-grad nodes, post-grad nodes and kernels come last, for the newest code."""
+        if not payload:  # the FX graph cache answered with a graph that was compiled without provenance
+            return
         code, mappings = self._written.get((compile, "output-code")), json.loads(payload)
         if code is not None and code.data is not None and len(mappings) > 1:
             code.data["mappings"] = mappings
