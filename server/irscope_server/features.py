@@ -15,6 +15,7 @@ from irscope_server.fixes import actions_at
 from irscope_server.hovers import hover_at
 from irscope_server.lenses import lenses_of
 from irscope_server.messages import Encoded, RequestFailed
+from irscope_server.reading import Reading
 from irscope_server.runs import Execute
 from irscope_server.server import IrscopeServer
 from irscope_server.settings import SECTION
@@ -137,6 +138,14 @@ def _request(work: Callable[[IrscopeServer, Any], Any]) -> Callable[[IrscopeServ
         return result if isinstance(result, Encoded) else wire.to_wire(result)
 
     return handle
+
+
+async def read(reading: Reading, method: str, params: Any) -> Any:
+    """The result of one of irscope's own requests that only read, as it goes over the wire.
+
+    Raises KeyError for what is no request, BadParams and RequestFailed.
+    """
+    return await _FEATURES[method](reading, wire.from_wire(wire.PARAMS[method], params))
 
 
 def _text_document_content(ls: IrscopeServer, params: types.TextDocumentContentParams) -> Awaitable[Any]:

@@ -21,6 +21,7 @@ from irscope_server.documents import document
 from irscope_server.graph_dot import graph_result
 from irscope_server.messages import Encoded
 from irscope_server.plans import Plan
+from irscope_server.reading import Reading
 from irscope_server.results import Ended
 from irscope_server.runs import Run
 from irscope_server.texts import file_key
@@ -53,7 +54,7 @@ _NOT_A_FILE = "This document is not a file, so nothing can be run for it."
 _OUTDATED = "This is from a run of an earlier version of the text."
 
 
-async def runs(server: IrscopeServer, params: RunsParams) -> RunsResult:
+async def runs(server: Reading, params: RunsParams) -> RunsResult:
     path = server.path_of(params.uri) if params.uri else None
     if params.uri and path is None:
         return RunsResult(())
@@ -61,7 +62,7 @@ async def runs(server: IrscopeServer, params: RunsParams) -> RunsResult:
     return RunsResult(tuple(run_item(summary, server.uri_of) for summary in summaries))
 
 
-async def report(server: IrscopeServer, params: ReportParams) -> RunTree:
+async def report(server: Reading, params: ReportParams) -> RunTree:
     """Raises LookupError where there is no such run."""
 
     def read(store: Store) -> RunTree:
@@ -145,7 +146,7 @@ async def stages(server: IrscopeServer, params: StagesOfParams) -> StagesResult:
     return StagesResult(deep.run or None, found, reason)
 
 
-async def graph(server: IrscopeServer, params: GraphParams) -> Encoded:
+async def graph(server: Reading, params: GraphParams) -> Encoded:
     """Raises LookupError for an unknown run or stage, ValueError for a stage that is no graph."""
     report = await server.archive.report(params.run)
     compile, stage = stage_named(report, params.stage)
@@ -159,7 +160,7 @@ async def graph(server: IrscopeServer, params: GraphParams) -> Encoded:
     return await asyncio.to_thread(draw)
 
 
-async def text_of_document(server: IrscopeServer, params: UriParams) -> DocumentResult:
+async def text_of_document(server: Reading, params: UriParams) -> DocumentResult:
     return await document(server.archive, params.uri)
 
 
