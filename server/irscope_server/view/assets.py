@@ -23,6 +23,12 @@ def folder() -> str | None:
     return None
 
 
+def panels() -> tuple[str, ...]:
+    """Those that were built."""
+    found = folder() or ""
+    return tuple(name for name in PANELS if os.path.isfile(os.path.join(found, f"{name}.js")))
+
+
 def read(name: str) -> tuple[bytes, str] | None:
     """Content and type of a file; nothing for any other name than those above."""
     found = folder()

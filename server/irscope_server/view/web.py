@@ -219,13 +219,16 @@ class _Handler(BaseHTTPRequestHandler):
             "base-uri 'none'",
             "form-action 'none'",
         ]
-        dark = f' data-theme="{theme}"' if theme in _THEMES else ""
+        more = f' data-theme="{theme}"' if theme in _THEMES else ""
+        if panel is None:
+            more += f' data-panels="{" ".join(assets.panels())}"'
         page = f"""<!DOCTYPE html>
-<html lang="en"{dark}>
+<html lang="en"{more}>
 <head>
   <meta charset="UTF-8">
   <meta name="viewport" content="width=device-width, initial-scale=1.0">
   <meta name="color-scheme" content="light dark">
+  <link rel="icon" href="data:,">
   <link rel="stylesheet" href="/static/theme.css">
   <link rel="stylesheet" href="/static/{name}.css">
   <title>{html.escape("irscope" if panel is None else f"irscope {panel}")}</title>
