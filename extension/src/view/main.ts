@@ -114,6 +114,10 @@ async function page(): Promise<void> {
     }
   } catch (error) {
     toast(error instanceof Error ? error.message : String(error), "error");
+    const named = known.find(({ run }) => run === subject.run) ?? first;
+    if (named !== undefined) {
+      await opened.overview(named);
+    }
   }
   document.body.dataset["ready"] = "true";
 }

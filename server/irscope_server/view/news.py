@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import queue
 import threading
+from concurrent import futures
 from dataclasses import dataclass, field
 
 from irscope.protocol import RunSummary
@@ -80,6 +81,8 @@ class News:
         pause = threading.Event()
         while not self._closed:
             self._wake.wait()
+            if self._closed:
+                return
             for run in self._changes():
                 self.tell({"type": "changed", "run": run.run, "running": run.outcome is None})
             pause.wait(_LOOK_SECONDS)
@@ -87,8 +90,8 @@ class News:
     def _changes(self) -> list[RunSummary]:
         try:
             runs = self._reader.wait(self._reader.archive.runs(_RUNS, None))
-        except (StoreError, RuntimeError, TimeoutError):
-            return []  # a store that cannot be read now; pages say so when they ask
+        except (StoreError, RuntimeError, futures.CancelledError, futures.TimeoutError):
+            return []  # a store that cannot be read now, of which pages are told when they ask; or the end
         facts: dict[str, tuple[object, ...]] = {
             run.run: (run.outcome, run.compiles, run.findings, run.kernels, run.torch) for run in runs
         }

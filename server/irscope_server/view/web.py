@@ -50,9 +50,9 @@ class ViewServer(ThreadingHTTPServer):
     allow_reuse_address = True
 
     def __init__(self, reader: Reader, token: str, port: int = 0) -> None:
-        super().__init__(("127.0.0.1", port), _Handler)
         self.reader = reader
-        self.news = News(reader)
+        self.news = News(reader)  # before the socket: where that fails, `server_close` is called
+        super().__init__(("127.0.0.1", port), _Handler)
         self.address = Address(self.server_address[1], token, reader.archive.path)
 
     @property
