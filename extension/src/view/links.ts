@@ -1,32 +1,37 @@
 /** Which lines of the open texts belong together: the same user's line has the same colour in all of them. */
 
-import type { Place } from "../protocol";
 import { request } from "./server";
 
-/** A line (0-based) with a number for the user's line that it came from; the same number in every text of a run. */
+/** A line (0-based) with the number of the user's line that it came from, the same in all texts of a run. */
 export interface LinkedLine {
   line: number;
-  key: number;
+  number: number;
+}
+
+/** A document and lines of it. */
+export interface LinesOf {
+  uri: string;
+  lines: number[];
+}
+
+interface Linked {
+  keys: { number: number }[];
+  /** A line and the indices of its keys. */
+  lines: [line: number, ...keys: number[]][];
 }
 
 export const COLOURS = 8;
 
-/** Lines of a document that came from the user's lines; none where the server knows of no links. */
+/** Lines of a document that came from the user's lines. */
 export async function linkedLines(run: string, uri: string): Promise<LinkedLine[]> {
-  try {
-    const { lines } = await request<{ lines: LinkedLine[] }>("irscope/linkedLines", { run, uri });
-    return lines;
-  } catch {
-    return [];
-  }
+  const { keys, lines } = await request<Linked>("irscope/linkedLines", { run, uri });
+  return lines.flatMap(([line, first]) => {
+    const key = first === undefined ? undefined : keys[first];
+    return key === undefined ? [] : [{ line, number: key.number }];
+  });
 }
 
-/** Places in all texts of the run that belong to a line. */
-export async function counterparts(run: string, uri: string, line: number): Promise<Place[]> {
-  try {
-    const { places } = await request<{ places: Place[] }>("irscope/counterparts", { run, uri, line });
-    return places;
-  } catch {
-    return [];
-  }
+/** Lines of other documents of the run that belong to a line. */
+export async function counterparts(run: string, uri: string, line: number, among: string[]): Promise<LinesOf[]> {
+  return (await request<{ places: LinesOf[] }>("irscope/counterparts", { run, uri, line, among })).places;
 }

@@ -198,7 +198,8 @@ export class Opened implements Opener, Host {
     this.panes.open(tab, column, { preview: options.preview ?? false, focus: options.focus ?? true });
     tab.text.goTo(line, { focus: options.focus ?? true, quietly: line === 0 });
     announce(`${title}, ${tab.text.lines} lines`);
-    tab.text.link(await linkedLines(run, uri));
+    // A text without links, for example of a run that goes on, is shown all the same.
+    tab.text.link(await linkedLines(run, uri).catch(() => []));
   }
 
   private textTab(key: string, run: string, uri: string, title: string, text: Text, stage?: StageItem): TextTab {
@@ -345,9 +346,10 @@ export class Opened implements Opener, Host {
     if (others.length === 0) {
       return;
     }
-    const places = await counterparts(tab.run, tab.uri, line);
+    const among = others.map(({ uri }) => uri);
+    const places = await counterparts(tab.run, tab.uri, line, among).catch(() => []);
     for (const other of others) {
-      other.text.mark(places.filter(({ uri }) => sameUri(uri, other.uri)).map((place) => place.line));
+      other.text.mark(places.filter(({ uri }) => sameUri(uri, other.uri)).flatMap(({ lines }) => lines));
     }
   }
 }

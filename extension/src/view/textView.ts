@@ -47,7 +47,7 @@ function lineField<Value>(
   });
 }
 
-const linkField = lineField(setLinks, ({ line, key }) => [line, `linked linked-${key % COLOURS}`]);
+const linkField = lineField(setLinks, ({ line, number }) => [line, `linked linked-${number % COLOURS}`]);
 const activeField = lineField(setActive, (line) => [line, "counterpart"]);
 
 /** What all texts of the page have. */
