@@ -63,7 +63,7 @@ export function rowOfRun(item: RunItem, opener: Opener, panels: ReadonlySet<Pane
     icon,
     tone,
     tooltip: `${item.script}\n${item.outcome ?? "not ended"}${item.message === "" ? "" : `: ${item.message}`}\nrun ${item.run}`,
-    spoken: `Run of ${name}, ${item.outcome ?? "not ended"}, ${facts.join(", ")}`,
+    spoken: `${(item.outcome ?? "not ended").replace("-", " ")} run of`,
     open: () => opener.run(item),
     children: async () => rowsOfRun(await report(item.run), opener, panels),
   };
@@ -146,7 +146,7 @@ function rowOfCompile(run: string, compile: CompileItem, opener: Opener, panels:
     label: `${compile.id} ${compile.function}`,
     detail: facts.join(" · "),
     tooltip: `Compile ${compile.id} of ${compile.function}: ${compile.outcome}\n${facts.join(", ")}`,
-    spoken: `Compile ${compile.id} of ${compile.function}, ${compile.outcome}, ${facts.join(", ")}`,
+    spoken: "compile",
     icon,
     tone,
     children: async () => [

@@ -56,7 +56,7 @@ export function reading(language: string, label: string): Extension {
   return [
     EditorState.readOnly.of(true),
     EditorView.cspNonce.of(nonce),
-    EditorView.contentAttributes.of({ "aria-label": label, "aria-readonly": "true" }),
+    EditorView.contentAttributes.of({ "aria-label": label, "aria-readonly": "true", tabindex: "0" }),
     lineNumbers(),
     drawSelection(),
     search({ top: true }),

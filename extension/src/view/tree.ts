@@ -12,7 +12,7 @@ export interface Row {
   icon: IconName;
   /** Colour of the icon, by what it means. */
   tone?: "good" | "bad" | "warning" | "busy" | undefined;
-  /** What a screen reader says, where label and detail are not enough. */
+  /** What a screen reader says before the label, where an icon shows it. */
   spoken?: string;
   /** Nothing: a leaf. */
   children?: () => Promise<Row[]>;
@@ -136,12 +136,12 @@ export class Tree {
         "aria-setsize": String(siblings),
         "aria-selected": String(row.id === this.selected),
         "aria-expanded": expandable ? String(isOpen) : undefined,
-        "aria-label": row.spoken ?? [row.label, row.detail].filter((each) => each !== undefined).join(", "),
         tabindex: row.id === this.focused ? "0" : "-1",
         title: row.tooltip,
       },
       el("span", { class: `twist${isOpen ? " open" : ""}` }, expandable ? iconOf("chevron") : undefined),
       iconOf(row.icon),
+      row.spoken === undefined ? undefined : el("span", { class: "unseen" }, `${row.spoken} `),
       el("span", { class: "label" }, row.label),
       el("span", { class: "detail" }, row.detail),
     );
