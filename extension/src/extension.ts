@@ -5,6 +5,7 @@ import { createChannels } from "./channels";
 import { registerCommands } from "./commands";
 import { registerDebugging } from "./debug";
 import { Documents } from "./documents";
+import { FirstMinutes } from "./firstMinutes";
 import { GraphPanels } from "./graphPanel";
 import { RunsTree } from "./runsTree";
 import { Server } from "./server";
@@ -30,10 +31,11 @@ export async function activate(context: vscode.ExtensionContext): Promise<Intern
   const graphs = new GraphPanels(context, server, documents);
   const tree = new RunsTree(server);
   const status = new StatusItem(server, files);
-  const commands = registerCommands({ server, documents, graphs, tree, status, channels });
+  const firstMinutes = new FirstMinutes(context, files);
+  const commands = registerCommands({ server, documents, graphs, tree, status, channels, firstMinutes });
   context.subscriptions.push(registerDebugging(context, server));
   const runs = server.onDidChangeRuns(() => files.activate());
-  context.subscriptions.push(commands, runs, status, tree, graphs, documents, files, server, channels);
+  context.subscriptions.push(firstMinutes, commands, runs, status, tree, graphs, documents, files, server, channels);
   // Not awaited: the editor is not kept waiting for a Python interpreter.
   void server.restart();
   return { server, tree, graphs };

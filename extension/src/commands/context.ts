@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import type { Channels } from "../channels";
 import { partsOf, type Documents } from "../documents";
+import type { FirstMinutes } from "../firstMinutes";
 import type { GraphPanels } from "../graphPanel";
 import { CancelRequest } from "../requests";
 import type { RunsTree } from "../runsTree";
@@ -16,6 +17,7 @@ export interface Services {
   tree: RunsTree;
   status: StatusItem;
   channels: Channels;
+  firstMinutes: FirstMinutes;
 }
 
 /** Runs a command and turns what goes wrong into one message with a next step. */

@@ -15,6 +15,7 @@ export function registerCommands(services: Services): vscode.Disposable {
   const { server, documents, graphs, tree, channels } = services;
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the editor gives each command its own arguments
   const commands: Record<string, (...args: any[]) => Promise<void>> = {
+    ...services.firstMinutes.commands,
     "irscope.run": () => runActiveFile(services),
     "irscope.cancel": () => cancelRun(services),
     "irscope.chooseEntry": (argument?: { uri?: string }) => chooseEntry(services, argument?.uri),
