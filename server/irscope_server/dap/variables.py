@@ -9,6 +9,8 @@ from irscope_server.dap.expressions import BadExpression, Facts, Lazy, shown
 from irscope_server.dap.links import Links
 from irscope_server.dap.names import Lookup, all_nodes, finding_facts, node_facts, stage_facts
 from irscope_server.dap.recording import Place, Recording
+from irscope_server.dap.traces import TraceSection
+from irscope_server.dap.tracescopes import scopes_of_step
 from irscope_server.dap.walking import Level
 from irscope_server.dap.wire import Body, WrongMessage
 
@@ -101,6 +103,9 @@ def _got(facts: Facts, name: str) -> Any:
 
 def _indexed(value: Sequence[Any], index: int, handles: Handles, path: str) -> Body:
     item = value[index]
+    if isinstance(value, Lazy) and value.label is not None:
+        label = value.label(index)
+        return _variable(f"[{label}]", item, handles, f"{path}[{label}]" if path else "")
     name = item.get("name") if isinstance(item, Facts) and "name" in item.names() else str(index)
     return _variable(str(name), item, handles, f"{path}[{index}]" if path else "")
 
@@ -130,16 +135,21 @@ def scopes(level: Level, recording: Recording, links: Links, handles: Handles) -
     section, place = level.section, level.place
     if place is not None:
         lookup = Lookup(recording, place, None)
+        walked = isinstance(section, TraceSection) and section.walk is not None
+        if isinstance(section, TraceSection) and walked:
+            for each in scopes_of_step(section, place.spot, recording.tracks[place.compile].source.graph):
+                scope(each.name, each.value, each.path, hint=each.hint, expensive=each.expensive)
         if level.spot.name in section.nodes:
             scope("Node", node_facts(section, level.spot.name), "node", hint="locals")
-        for finding in level.spot.findings:
+        for finding in level.spot.findings if not walked else ():
             scope("Finding", finding_facts(finding), "finding")
         scope("Kernel", _or_nothing(lookup, "kernel"), "kernel")
         scope("Came from", _linked(recording, links.parents(place)), "")
         scope("Became", _linked(recording, links.children(place)), "")
         if not section.is_source:
             scope("Stage", stage_facts(section), "stage")
-            scope("Nodes", all_nodes(section), "nodes", expensive=True)
+            if not walked:
+                scope("Nodes", all_nodes(section), "nodes", expensive=True)
         scope("Compile", lookup("compile"), "compile")
         scope("Findings", lookup("findings"), "findings")
         if any(stage.name == "guards" for stage in section.compile.stages):
