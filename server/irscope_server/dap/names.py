@@ -16,6 +16,7 @@ from irscope.protocol import Finding, Kernel
 
 from irscope_server.dap.dtypes import DTYPES
 from irscope_server.dap.expressions import Facts, Lazy, NotHere
+from irscope_server.dap.findingfacts import finding_facts, outcome_facts
 from irscope_server.dap.recording import Place, Recording
 from irscope_server.dap.sections import Section
 from irscope_server.dap.tracefacts import locals_facts, locals_of, stack_facts, step_facts, variable_facts
@@ -86,7 +87,8 @@ class Lookup:
             return node_facts(self._section, name)
         if name == "torch":
             raise LookupError("torch stands for its dtypes here: torch.bfloat16")
-        raise LookupError(f"there is no {name!r} here: neither a node of this stage nor one of {', '.join(NAMES)}")
+        what = "a node of this stage" if self._trace is None else "a local of this function"
+        raise LookupError(f"there is no {name!r} here: neither {what} nor one of {', '.join(NAMES)}")
 
     def names(self) -> list[str]:
         known = locals_of(self._trace, self._place.spot) if self._trace is not None else ()
@@ -101,7 +103,8 @@ class Lookup:
         return self._trace
 
     def _step(self) -> Facts:
-        return step_facts(self._walked(), self._place.spot)
+        section, step = self._walked(), self._place.spot
+        return step_facts(section, step, lambda outcome: outcome_facts(outcome, section.findings_at.get(step)))
 
     def _stack(self) -> Lazy:
         return stack_facts(self._walked(), self._place.spot)
@@ -293,27 +296,5 @@ def kernel_facts(kernel: Kernel) -> Facts:
             "language": kernel.language,
             "stage": kernel.stage,
             "origins": [f"{origin.file}:{origin.line}" for origin in kernel.origins],
-        },
-    )
-
-
-def finding_facts(finding: Finding) -> Facts:
-    start = finding.range.start
-    return Facts(
-        "finding",
-        finding.message,
-        {
-            "kind": finding.kind,
-            "code": finding.code,
-            "severity": finding.severity.value,
-            "message": finding.message,
-            "explanation": finding.explanation,
-            "hints": list(finding.hints),
-            "link": finding.link,
-            "file": finding.file,
-            "line": start.line,
-            "count": finding.count,
-            "compiles": list(finding.compiles),
-            "seconds": finding.cost.seconds,
         },
     )

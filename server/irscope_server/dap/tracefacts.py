@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from irscope.symbolic import Outcome
 from irscope.symbolicvariables import variable_of
 
 from irscope_server.dap.dtypes import DTYPES
@@ -56,16 +57,22 @@ def _later(text: str) -> Any:
     return lambda: variable_facts(text)
 
 
-def step_facts(section: TraceSection, step: int) -> Facts:
-    """The instruction of a step, where it stands, and what it brings about."""
+def step_facts(section: TraceSection, step: int, ended: Callable[[Outcome], Facts]) -> Facts:
+    """The instruction of a step, where it stands, and what it brings about.
+
+    Parameters
+    ----------
+    ended
+        Tells of the outcome of a step that has one.
+    """
     walk = section.walk
     assert walk is not None
     here = walk.step(step)
     start = here.range.start if here.range is not None else None
     facts: dict[str, Any] = {
         "operation": here.operation,
-        "argument": here.argument or None,
-        "result": lambda: walk.top_after(step) or None,
+        "argument": here.argument,
+        "result": lambda: variable_facts(text) if (text := walk.top_after(step)) else "",
         "function": here.function,
         "file": here.file,
         "line": section.line(step),
@@ -78,6 +85,8 @@ def step_facts(section: TraceSection, step: int) -> Facts:
         "attempts": section.attempts,
         "nodes": list(here.nodes),
         "guards": list(here.guards),
-        "outcome": here.outcome.kind if here.outcome is not None else None,
+        "outcome": here.outcome.kind if here.outcome is not None else "",
     }
+    if (outcome := here.outcome) is not None:
+        facts["ended"] = lambda: ended(outcome)
     return Facts("step", f"{here.operation} {here.argument}".rstrip(), facts)

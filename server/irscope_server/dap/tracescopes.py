@@ -6,11 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.protocol import Finding
-from irscope.symbolic import Outcome
-
 from irscope_server.dap.expressions import Facts, Lazy
-from irscope_server.dap.names import finding_facts, node_facts
+from irscope_server.dap.findingfacts import outcome_facts
+from irscope_server.dap.names import node_facts
 from irscope_server.dap.sections import Section
 from irscope_server.dap.tracefacts import locals_facts, step_facts, variable_facts
 from irscope_server.dap.traces import TraceSection
@@ -18,21 +16,14 @@ from irscope_server.dap.traces import TraceSection
 _TITLES = {"graph-break": "Graph break", "restart": "Restart", "exception": "Exception", "error": "Error"}
 """What the scope of an outcome is called."""
 
-_MEANS = {
-    "graph-break": "Dynamo cannot trace this: the graph ends before it",
-    "restart": "Dynamo gives up this attempt and begins anew",
-    "exception": "an exception of the code leaves this function",
-    "error": "an error ends the attempt",
-}
-
 
 @dataclass(frozen=True)
 class Scope:
-    """One scope; ``path`` is the expression that gives its value, empty where there is none."""
+    """One scope; ``path`` is the expression that gives its value."""
 
     name: str
     value: Any
-    path: str = ""
+    path: str | None = None
     hint: str = ""
     expensive: bool = False
 
@@ -49,32 +40,17 @@ def scopes_of_step(section: TraceSection, step: int, graph: Section | None) -> I
     assert walk is not None
     here = walk.step(step)
     if here.outcome is not None and here.outcome.kind in _TITLES:
-        finding = section.findings_at.get(step)
-        yield Scope(_TITLES[here.outcome.kind], outcome_facts(here.outcome, finding))
+        ended = outcome_facts(here.outcome, section.findings_at.get(step))
+        yield Scope(_TITLES[here.outcome.kind], ended, "step.ended")
     yield Scope("Symbolic stack", _top_first(walk.frame(step).stack), "stack")
     if (known := locals_facts(section, step)).names():
         yield Scope("Locals", known, "locals", hint="locals")
     yield Scope("Nodes made by this step", _nodes(section, graph, here.nodes))
     yield Scope("Guards added by this step", list(here.guards), "step.guards")
-    yield Scope("Instruction", step_facts(section, step), "step")
-    yield Scope("Graph so far", _lists(lambda: _nodes(section, graph, walk.nodes(step)), "nodes"), expensive=True)
-    yield Scope("Guards so far", _lists(lambda: list(walk.guards(step)), "guards"), expensive=True)
-
-
-def outcome_facts(outcome: Outcome, finding: Finding | None) -> Facts:
-    """How a step ended, and what can be done about it."""
-    facts: dict[str, Any] = {}
-    if outcome.text and outcome.kind != "restart":
-        facts["reason"] = outcome.text
-    if finding is not None:
-        facts["id"] = finding.code
-        facts["message"] = finding.message
-        facts["explanation"] = finding.explanation or None
-        facts["what to do"] = list(finding.hints)
-        facts["link"] = finding.link or None
-        facts["finding"] = lambda: finding_facts(finding)
-    facts["means"] = _MEANS.get(outcome.kind, outcome.kind)
-    return Facts(outcome.kind, finding.message if finding is not None else outcome.text or outcome.kind, facts)
+    instruction = step_facts(section, step, lambda outcome: outcome_facts(outcome, section.findings_at.get(step)))
+    yield Scope("Instruction", instruction, "step")
+    yield Scope("Graph so far", _lists(lambda: _nodes(section, graph, walk.nodes(step)), "nodes"), None, expensive=True)
+    yield Scope("Guards so far", _lists(lambda: list(walk.guards(step)), "guards"), None, expensive=True)
 
 
 def _top_first(stack: Sequence[str]) -> Lazy:

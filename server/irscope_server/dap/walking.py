@@ -73,7 +73,9 @@ class Walker:
         if (trace := self._trace(place)) is not None:
             step = tracesteps.over(trace, place.spot, by_line=by is not Granularity.INSTRUCTION)
             behind = self._behind(place) if step is None else Place(compile, place.section, step)
-            return self._arrive(behind, place, "This compile ends here.")
+            anew = self._trace(behind) if behind is not None and step is None else None
+            note = "This compile ends here." if anew is None else f"{anew.title}: Dynamo begins anew"
+            return self._arrive(behind, place, note, always=anew is not None)
         following = self.after(place)
         if by is Granularity.LINE:
             start = self._line_of(place)
@@ -232,6 +234,9 @@ class Walker:
             above = self._parent(place)
             if above is not None and above.section == 0:
                 levels += self._beside(place)
+            if above is not None and self._trace(above) is not None:
+                # The way in may have begun at another instruction of the line.
+                above = next((each for each in self._links.parents(place) if each.section == above.section), above)
             place = above
         return levels + self._user_lines(compile, place, lines)
 
