@@ -1,0 +1,89 @@
+"""One call of a compiled graph: its inputs as they were before it, and what its graph makes of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from irscope.values.compiled import CompiledGraph
+from irscope.values.interpreting import KeptGraph, NodeFailed, Values
+from irscope.values.statistics import described
+from irscope.values.valuefile import ValueWriter
+
+
+class Moment:
+    """The inputs of a call, copied before the compiled code can change or free them, and the state of the generators."""
+
+    def __init__(self, compiled: CompiledGraph, inputs: Sequence[Any]) -> None:
+        torch: Any = sys.modules["torch"]
+        self.compiled = compiled
+        self._inputs = clones(inputs)
+        self._cpu = torch.get_rng_state()
+        cuda = torch.cuda
+        self._cuda = cuda.get_rng_state_all() if cuda.is_available() and cuda.is_initialized() else []
+
+    def inputs(self) -> list[Any]:
+        """Fresh copies, with the generators as they were: what runs on them may change them."""
+        torch: Any = sys.modules["torch"]
+        torch.set_rng_state(self._cpu)
+        if self._cuda:
+            torch.cuda.set_rng_state_all(self._cuda)
+        return clones(self._inputs)
+
+    def forget(self) -> None:
+        """Lets the copies go."""
+        self._inputs = []
+
+
+def clones(values: Sequence[Any]) -> list[Any]:
+    """Copies with the same strides and overlaps; tensors that share memory share it afterwards, too."""
+    torch: Any = sys.modules["torch"]
+    by_memory: dict[Any, Any] = {}
+    copies: list[Any] = []
+    tensors = [value for value in values if isinstance(value, torch.Tensor)]
+    homes = [_memory_of(tensor) for tensor in tensors]
+    shared = {home for home in homes if home is not None and homes.count(home) > 1} if len(homes) < 4096 else set()
+    for value in values:
+        if not isinstance(value, torch.Tensor):
+            copies.append(value)
+            continue
+        home = _memory_of(value)
+        if home is None:
+            copies.append(value.detach().clone())
+            continue
+        if home in shared:
+            if home not in by_memory:
+                by_memory[home] = value.untyped_storage().clone()
+            whole = torch.empty(0, dtype=value.dtype, device=value.device).set_(by_memory[home])
+            copies.append(whole.as_strided(value.shape, value.stride(), value.storage_offset()))
+            continue
+        extent = 1 + sum((size - 1) * stride for size, stride in zip(value.shape, value.stride(), strict=True))
+        flat = value.detach().as_strided((extent if value.numel() else 0,), (1,), value.storage_offset())
+        copies.append(flat.clone().as_strided(value.shape, value.stride(), 0))
+    return copies
+
+
+def _memory_of(tensor: Any) -> int | None:
+    """Where a plain strided tensor's memory begins; nothing for any other kind."""
+    torch: Any = sys.modules["torch"]
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.layout is not torch.strided or tensor.is_quantized:
+        return None
+    return int(tensor.untyped_storage().data_ptr())
+
+
+def node_values(moment: Moment, kept: KeptGraph, writer: ValueWriter) -> tuple[list[dict[str, Any]], list[str]]:
+    """The values of all nodes of a graph on the inputs of a call, and sentences on what could not be run."""
+    nodes: list[dict[str, Any]] = []
+    notes: list[str] = []
+
+    def seen(node: Any, value: Any) -> None:
+        nodes.append({"name": node.name, "value": described(value, writer)})
+
+    try:
+        Values(kept).run(moment.inputs(), seen)
+    except NodeFailed as failure:
+        notes.append(f"The graph could not be run further than {failure}")
+    if writer.full:
+        notes.append("Not all elements were kept: the limit for the elements of a run's tensors was reached.")
+    return nodes, notes
