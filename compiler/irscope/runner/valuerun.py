@@ -20,15 +20,17 @@ from irscope.capture.passes import PassRun
 from irscope.capture.stages import KINDS, position
 from irscope.capture.values import WHAT, CallWatcher
 from irscope.protocol import CaptureGap, Finding, RunRequest, StageRef, ValuesRequest
+from irscope.findings import divergence
+from irscope.values.blaming import Version
 from irscope.values.compiled import CompiledGraph
 from irscope.values.interpreting import KeptGraph
 from irscope.values.running import Moment, node_values
-from irscope.values.text import values_text
+from irscope.values.text import divergence_text, values_text
 from irscope.values.valuefile import ValueWriter, folder_of
+from irscope.values.verdict import judged
 
-VALUES = "values"
+VALUES, DIVERGENCE = "values", "divergence"
 WriteStage = Callable[[str, StageRef, str, float, object], None]
-_OF_FORWARD = ("forward-graph", "inference-graph", "post-grad-graph")
 
 
 @dataclass
@@ -120,7 +122,7 @@ class ValueRun:
         outputs = run(inputs)
         if moments:
             moment = moments[0]
-            self._carefully(lambda: self._look(moment))
+            self._carefully(lambda: self._look(moment, outputs))
             moment.forget()
         return outputs
 
@@ -135,11 +137,35 @@ class ValueRun:
         finally:
             self._local.at_work = False
 
-    def _look(self, moment: Moment) -> None:
+    def _look(self, moment: Moment, outputs: Any) -> None:
         compiled = moment.compiled
+        if self._wanted.divergence:
+            self._compare(moment, outputs)
         if self._wanted.statistics:
             for stage in self._stages_of(compiled):
                 self._keep_values(moment, stage)
+
+    def _compare(self, moment: Moment, outputs: Any) -> None:
+        compiled = moment.compiled
+        graphs = self._of(compiled.compile, compiled.backward)
+        suffix = "-backward" if compiled.backward else ""
+        # A joint graph's passes run over forward and backward at once; they are checked with the forward.
+        versions = [
+            Version(stage, run.name if run else "", kept, frozenset({*run.added, *run.changed} if run else ()))
+            for stage, run, kept in graphs.versions
+        ]
+        verdict = judged(moment, outputs, versions, f"{compiled.compile}/post-grad-graph{suffix}")
+        data = verdict.data(f"{compiled.compile}/post-grad-graph{suffix}", compiled.calls)
+        text = divergence_text(data)
+        id = f"{compiled.compile}/{DIVERGENCE}{suffix}"
+        self._write(compiled.compile, StageRef(id, DIVERGENCE, KINDS[DIVERGENCE].language, len(text)), text,
+                    position(DIVERGENCE, compiled.backward), data)  # fmt: skip
+        if verdict.found is not None:
+            self._guarded(self._tell)(compiled.compile, verdict.found)
+
+    def _tell(self, compile: str, found: dict[str, Any]) -> None:
+        if (finding := divergence.finding_of(compile, found)) is not None:
+            self._publish(finding)
 
     def _stages_of(self, compiled: CompiledGraph) -> list[str]:
         stages = self._of(compiled.compile, compiled.backward).stages

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-_SEEN = "__irscope_seen"
+_SEEN = "irscope_seen__"  # two underscores in front would be mangled inside a class
 _ALLOCATES = ("empty_strided", "alloc_from_pool", "reinterpret_tensor", "_empty_strided", "empty_like", "as_strided")
 _CHECKS = ("assert_size_stride", "assert_alignment", "print", "args.clear", "start_graph", "end_graph", "synchronize")
 

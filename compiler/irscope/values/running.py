@@ -25,11 +25,15 @@ class Moment:
 
     def inputs(self) -> list[Any]:
         """Fresh copies, with the generators as they were: what runs on them may change them."""
+        self.rewind()
+        return clones(self._inputs)
+
+    def rewind(self) -> None:
+        """Sets the random generators to what they were at the call."""
         torch: Any = sys.modules["torch"]
         torch.set_rng_state(self._cpu)
         if self._cuda:
             torch.cuda.set_rng_state_all(self._cuda)
-        return clones(self._inputs)
 
     def forget(self) -> None:
         """Lets the copies go."""

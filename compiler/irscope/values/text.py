@@ -47,3 +47,42 @@ def number(value: Any) -> str:
     if isinstance(value, bool | int | str):
         return str(value)
     return f"{value:.5g}"
+
+
+def divergence_text(data: dict[str, Any]) -> str:
+    """The text of a stage ``divergence``: what was found, then one line for each node."""
+    lines = [f"# compiled code against {data['stage']} at call {data['call']}"]
+    found = data["found"]
+    if found is None:
+        lines.append(f"# no divergence at {len(data['nodes'])} nodes")
+    else:
+        lines.append(f"# divergence: {found['message']}")
+        if found["file"]:
+            lines.append(f"# from {found['file']}:{found['line']}")
+        lines += [f"#   {sentence}" for sentence in found["tried"]]
+    lines += [f"# {note}" for note in data["notes"]]
+    rows = [DIVERGENCE_HEAD, *(divergence_row(node) for node in data["nodes"])]
+    widths = [max(len(cells[i]) for cells in rows) for i in range(len(rows[0]))]
+    for cells in rows:
+        left = [cell.ljust(width) for cell, width in zip(cells[:3], widths, strict=False)]
+        right = [cell.rjust(width) for cell, width in zip(cells[3:], widths[3:], strict=False)]
+        lines.append("  ".join([*left, *right]).rstrip())
+    return "\n".join(lines) + "\n"
+
+
+DIVERGENCE_HEAD = ["node", "kernel", "dtype", "of allowed", "compiled", "eager", "to eager", "to float64", "eager to float64"]
+"""Local: the error as a share of what is allowed, of compiled code and of eager mode; then along the whole graph."""
+
+
+def divergence_row(node: dict[str, Any]) -> list[str]:
+    local = node["local"]
+    measured = [share(local["ratio"]), number(local["compiled"]), number(local["eager"])] if local else ["", "", ""]
+    along = [number(node[key]) for key in ("to_eager", "to_float64", "eager_to_float64")]
+    return [node["name"], node["kernel"], node["dtype"], *measured, *along]
+
+
+def share(ratio: Any) -> str:
+    """A ratio to what is allowed: ``2 %``, ``×340``."""
+    if isinstance(ratio, str):
+        return f"×{ratio}"
+    return f"{ratio * 100:.2g} %" if ratio <= 1 else f"×{ratio:.3g}"

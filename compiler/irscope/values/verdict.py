@@ -1,0 +1,158 @@
+"""The comparison of one call of compiled code with its graph, as data; `judged` puts it together in the script's process.
+
+The data of a stage ``divergence``:
+
+==============  ========================================================================================================
+key             value
+==============  ========================================================================================================
+``stage``       id of the post-grad graph whose nodes are compared; ``call``: which call, from 1
+``tolerance``   ``{"slack", "rtol": {dtype: number}}``; `irscope.values.tolerance` tells what is done with them
+``nodes``       in graph order, those whose value compiled code wrote to memory: ``{"name", "kernel", "dtype", "local",
+                "to_eager", "to_float64", "eager_to_float64"}``.  ``local`` (null where it could not be measured):
+                ``{"ratio", "compiled", "eager", "rounding", "allowed", "index", "numbers", "why"}``, where a ratio above
+                1 differs; the others are the largest differences along the whole graph (null unknown)
+``found``       the first divergence, or null: ``{"node", "target", "kernel", "how", "pass", "stage", "file", "line",
+                "local", "alone", "tried", "message"}``.  ``how``: ``pass``, ``lowering``, ``fusion`` or
+                ``code-generation``; ``stage`` is the id of the stage that has the node; ``file`` is empty where no line is
+                known; ``tried``: sentences on how it was found
+``notes``       sentences: what could not be compared, and why
+``reproducer``  ``{"script", "inputs"}``: the text of a script, and the name of the file beside it (in the run's folder of
+                values) that it loads, or empty; null where there is none
+==============  ========================================================================================================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from irscope.usercode import is_user_file
+from irscope.values.blaming import Blame, PassCheck, Version
+from irscope.values.comparing import Compared, Comparison, compiled_values
+from irscope.values.interpreting import KeptGraph
+from irscope.values.locating import Location, differs, locate
+from irscope.values.running import Moment
+from irscope.values.tolerance import tolerance_data
+from irscope.values.zooming import Drawing
+
+COPIES = 2 * 1024**3
+"""Bytes of the copies of buffers, at most."""
+_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in ', re.MULTILINE)
+
+
+@dataclass
+class Verdict:
+    """What came out at one call."""
+
+    compared: list[Compared]
+    notes: list[str]
+    wrong: Compared | None = None
+    location: Location | None = None
+    blame: Blame | None = None
+    found: dict[str, Any] | None = None
+    reproducer: dict[str, str] | None = None
+    drawn: dict[str, Any] = field(default_factory=dict)
+
+    def data(self, stage: str, call: int) -> dict[str, Any]:
+        return {
+            "stage": stage, "call": call, "tolerance": tolerance_data(),
+            "nodes": [_node_data(each) for each in self.compared], "found": self.found, "notes": self.notes,
+            "reproducer": self.reproducer,
+        }  # fmt: skip
+
+
+def judged(moment: Moment, outputs: Sequence[Any] | None, versions: Sequence[Version], stage: str) -> Verdict:
+    """Compares one call of compiled code with its graph, and looks for what is to blame where they differ.
+
+    ``stage`` is the id of the post-grad graph, of which `moment.compiled.graph` is the graph.
+    """
+    kept: KeptGraph = moment.compiled.graph
+    drawing = Drawing(moment.compiled.config)
+    found = compiled_values(moment, outputs, COPIES)
+    comparison = Comparison(kept, found, drawing)
+    verdict = Verdict(comparison.run(moment.inputs), [*found.notes, *comparison.notes])
+    named = dict(zip(kept.placeholders, moment.inputs(), strict=True))
+    blames, notes = PassCheck(named, found.values, drawing, moment).blame(versions)
+    verdict.notes += notes
+    verdict.wrong = next((each for each in verdict.compared if differs(each)), None)
+    folder = stage.rpartition("/")[0]
+    if blames:
+        verdict.blame = blames[0]
+        verdict.found = _found_by_pass(blames[0], folder)
+    elif verdict.wrong is not None:
+        verdict.location = locate(moment, kept, found, verdict.wrong, drawing)
+        verdict.found = _found_in_code(verdict.wrong, verdict.location, kept, stage)
+    return verdict
+
+
+def _found_by_pass(blame: Blame, folder: str) -> dict[str, Any]:
+    node = next((each for each in blame.after.graph.nodes if each.name == blame.node), None)
+    file, line = _place(node)
+    message = (
+        f"The pass {blame.name} changed what the graph computes: from {blame.node} on its results are others, "
+        f"by {_times(blame.ratio)} what rewriting may change in float64."
+    )
+    return {
+        "node": blame.node, "target": str(node.target) if node is not None else "", "kernel": "", "how": "pass",
+        "pass": blame.name, "stage": f"{folder}/{blame.stage}", "file": file, "line": line, "local": None, "alone": False,
+        "tried": [], "message": message,
+    }  # fmt: skip
+
+
+def _found_in_code(wrong: Compared, location: Location, kept: KeptGraph, stage: str) -> dict[str, Any]:
+    node = next(each for each in kept.graph.nodes if each.name == location.node)
+    measure = location.measure or wrong.local
+    assert measure is not None
+    file, line = _place(node)
+    kernel = wrong.kernel
+    told = {
+        "lowering": f"compiled {node.target} gives another number than eager mode",
+        "fusion": f"{kernel} gives other numbers than its nodes do when they are not fused",
+        "code-generation": f"{kernel or 'the compiled code'} gives other numbers than its nodes, each of which is right",
+    }[location.how]
+    size = measure.why or (
+        f"off by {measure.compiled:.3g} against float64, eager mode by {measure.eager:.3g}; "
+        f"{measure.allowed:.3g} is allowed there"
+    )
+    message = f"{node.name}: {told} ({size})."
+    return {
+        "node": node.name, "target": str(node.target), "kernel": kernel, "how": location.how, "pass": "", "stage": stage,
+        "file": file, "line": line, "local": measure.data(), "alone": location.alone, "tried": location.tried,
+        "message": message,
+    }  # fmt: skip
+
+
+def _place(node: Any) -> tuple[str, int]:
+    """The innermost line of the user's that a node came from; of its inputs where it has none itself."""
+    seen, open_ = set(), [node] if node is not None else []
+    while open_ and len(seen) < 200:
+        each = open_.pop(0)
+        seen.add(each)
+        frames = [(m["file"], int(m["line"])) for m in _FRAME.finditer(each.meta.get("stack_trace") or "")]
+        mine = [frame for frame in frames if is_user_file(frame[0])]
+        if frames:
+            return (mine or frames)[-1]
+        open_ += [used for used in each.all_input_nodes if used not in seen]
+    return "", 0
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.3g} times" if ratio < 1e300 else "without measure against"
+
+
+def _node_data(compared: Compared) -> dict[str, Any]:
+    from irscope.values.statistics import plain
+
+    node = compared.node
+    return {
+        "name": node.name, "kernel": compared.kernel, "dtype": _dtype(node),
+        "local": compared.local.data() if compared.local is not None else None,
+        "to_eager": plain(compared.to_eager), "to_float64": plain(compared.to_float64),
+        "eager_to_float64": plain(compared.eager_to_float64),
+    }  # fmt: skip
+
+
+def _dtype(node: Any) -> str:
+    return str(getattr(node.meta.get("val"), "dtype", "")).removeprefix("torch.")
