@@ -120,7 +120,7 @@ class CallWatcher:
 def _note_lowering(compiled: CompiledGraph, lowering: Any) -> None:
     compiled.graph = KeptGraph(lowering.module)
     config: Any = sys.modules["torch._inductor.config"]
-    compiled.config = config.get_config_copy()
+    compiled.config, compiled.settings = config.get_config_copy(), config.codegen_config()
     names = {node.name for node in compiled.graph.graph.nodes}
     for buffer in lowering.buffers:
         origin = buffer.get_origin_node()

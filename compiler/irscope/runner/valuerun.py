@@ -155,13 +155,24 @@ class ValueRun:
             for stage, run, kept in graphs.versions
         ]
         verdict = judged(moment, outputs, versions, f"{compiled.compile}/post-grad-graph{suffix}")
-        data = verdict.data(f"{compiled.compile}/post-grad-graph{suffix}", compiled.calls)
+        inputs = self._keep_inputs(verdict.reproducer.inputs) if verdict.reproducer is not None else ""
+        data = verdict.data(f"{compiled.compile}/post-grad-graph{suffix}", compiled.calls, inputs)
         text = divergence_text(data)
         id = f"{compiled.compile}/{DIVERGENCE}{suffix}"
         self._write(compiled.compile, StageRef(id, DIVERGENCE, KINDS[DIVERGENCE].language, len(text)), text,
                     position(DIVERGENCE, compiled.backward), data)  # fmt: skip
         if verdict.found is not None:
             self._guarded(self._tell)(compiled.compile, verdict.found)
+
+    def _keep_inputs(self, inputs: list[Any] | None) -> str:
+        """Writes the tensors that a reproducer loads; returns the file's name, or nothing."""
+        if inputs is None:
+            return ""
+        name = f"{self._files:04}.pt"
+        self._files += 1
+        os.makedirs(self._folder, exist_ok=True)
+        sys.modules["torch"].save(inputs, os.path.join(self._folder, name))
+        return name
 
     def _tell(self, compile: str, found: dict[str, Any]) -> None:
         if (finding := divergence.finding_of(compile, found)) is not None:

@@ -141,12 +141,10 @@ class PassCheck:
             if value is not MISSING and one.get(node.name, MISSING) is not MISSING
             and same_in_float64(one[node.name], value) > 1
         ]  # fmt: skip
-        if apart and apart[0].name in later.touched:
-            return str(apart[0].name)
         touched = [node.name for node in other if node.name in later.touched]
-        if apart:  # a new node has no counterpart; of those, one that feeds what is first seen to differ
+        if apart:  # a new node has no counterpart; of those, the first that feeds what is first seen to differ
             above = _above(apart[0])
-            touched = [name for name in touched if name in above] or [apart[0].name]
+            touched = [name for name in touched if name in above] or [str(apart[0].name)]
         return str(touched[0]) if touched else ""
 
 

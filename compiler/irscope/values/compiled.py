@@ -48,7 +48,9 @@ class CompiledGraph:
     module
         The Python module of its output code.
     config
-        Inductor's settings while it was compiled.
+        Inductor's settings while it was compiled; ``settings``: those that are not the usual ones, as Python.
+    calls
+        How often its code was called.
     """
 
     compile: str
@@ -57,7 +59,7 @@ class CompiledGraph:
     buffers: dict[str, Buffer] = field(default_factory=dict)
     module: types.ModuleType | None = None
     config: dict[str, Any] = field(default_factory=dict)
-    inner: Any = None
+    settings: str = ""
     calls: int = 0
 
 

@@ -86,3 +86,22 @@ def share(ratio: Any) -> str:
     if isinstance(ratio, str):
         return f"×{ratio}"
     return f"{ratio * 100:.2g} %" if ratio <= 1 else f"×{ratio:.3g}"
+
+
+_SHADES = " ░▒▓█"
+
+
+def picture_lines(picture: Any, most: int = 32) -> list[str]:
+    """A picture as text: darker is larger, ``?`` is no finite number; two rows of more than ``most`` are one."""
+    if not isinstance(picture, list) or not picture or not all(isinstance(line, list) and line for line in picture):
+        return []
+    finite = [cell for line in picture for cell in line if isinstance(cell, (int, float))]
+    low, high = (min(finite), max(finite)) if finite else (0.0, 0.0)
+    span = (high - low) or 1.0
+    step = -(-len(picture) // most)
+    return [
+        "".join(
+            _SHADES[min(4, int((cell - low) / span * 5))] if isinstance(cell, (int, float)) else "?" for cell in line
+        )
+        for line in picture[::step]
+    ]

@@ -24,8 +24,8 @@ key             value
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from irscope.usercode import is_user_file
@@ -33,9 +33,10 @@ from irscope.values.blaming import Blame, PassCheck, Version
 from irscope.values.comparing import Compared, Comparison, compiled_values
 from irscope.values.interpreting import KeptGraph
 from irscope.values.locating import Location, differs, locate
+from irscope.values.reproducer import Reproducer, reproducer_of
 from irscope.values.running import Moment
 from irscope.values.tolerance import tolerance_data
-from irscope.values.zooming import Drawing
+from irscope.values.zooming import Drawing, Region, region_of
 
 COPIES = 2 * 1024**3
 """Bytes of the copies of buffers, at most."""
@@ -52,14 +53,15 @@ class Verdict:
     location: Location | None = None
     blame: Blame | None = None
     found: dict[str, Any] | None = None
-    reproducer: dict[str, str] | None = None
-    drawn: dict[str, Any] = field(default_factory=dict)
+    reproducer: Reproducer | None = None
 
-    def data(self, stage: str, call: int) -> dict[str, Any]:
+    def data(self, stage: str, call: int, inputs: str = "") -> dict[str, Any]:
+        """As told above; ``inputs``: name of the file that holds the inputs of the reproducer."""
+        reproducer = {"script": self.reproducer.text, "inputs": inputs} if self.reproducer is not None else None
         return {
             "stage": stage, "call": call, "tolerance": tolerance_data(),
             "nodes": [_node_data(each) for each in self.compared], "found": self.found, "notes": self.notes,
-            "reproducer": self.reproducer,
+            "reproducer": reproducer,
         }  # fmt: skip
 
 
@@ -70,7 +72,7 @@ def judged(moment: Moment, outputs: Sequence[Any] | None, versions: Sequence[Ver
     """
     kept: KeptGraph = moment.compiled.graph
     drawing = Drawing(moment.compiled.config)
-    found = compiled_values(moment, outputs, COPIES)
+    found, region = compiled_values(moment, outputs, COPIES), None
     comparison = Comparison(kept, found, drawing)
     verdict = Verdict(comparison.run(moment.inputs), [*found.notes, *comparison.notes])
     named = dict(zip(kept.placeholders, moment.inputs(), strict=True))
@@ -81,10 +83,30 @@ def judged(moment: Moment, outputs: Sequence[Any] | None, versions: Sequence[Ver
     if blames:
         verdict.blame = blames[0]
         verdict.found = _found_by_pass(blames[0], folder)
+        region = _region_before(blames[0], named)
     elif verdict.wrong is not None:
         verdict.location = locate(moment, kept, found, verdict.wrong, drawing)
         verdict.found = _found_in_code(verdict.wrong, verdict.location, kept, stage)
+        region = verdict.location.region
+    if verdict.found is not None and region is not None:
+        measure = verdict.location.measure if verdict.location is not None else None
+        compiled, message = moment.compiled, str(verdict.found["message"])
+        try:
+            verdict.reproducer = reproducer_of(region, measure, message, compiled.settings, compiled.config)
+        except Exception as error:  # noqa: BLE001  the divergence is told without it
+            verdict.notes.append(f"No reproducer could be made: {type(error).__name__}: {str(error)[:200]}")
     return verdict
+
+
+def _region_before(blame: Blame, named: Mapping[str, Any]) -> Region | None:
+    """The graph before a wrong pass, with all of its outputs; nothing where an input of it is not known."""
+    nodes = [node for node in blame.before.graph.nodes if node.op not in ("placeholder", "output")]
+    inputs = {node: named.get(node.name) for node in blame.before.graph.nodes if node.op == "placeholder"}
+    output = next(node for node in blame.before.graph.nodes if node.op == "output")
+    wanted = [node.name for node in output.all_input_nodes if node.op != "placeholder"]
+    if any(value is None for value in inputs.values()):
+        return None
+    return region_of(nodes, inputs.__getitem__, wanted)
 
 
 def _found_by_pass(blame: Blame, folder: str) -> dict[str, Any]:
