@@ -19,7 +19,18 @@ from dataclasses import dataclass, field
 from irscope import processes
 from irscope.budgets import Limits
 from irscope.launch import CannotStartError, Launch
-from irscope.protocol import Budget, CaptureGap, EntryKind, GapSeen, Lane, Message, Outcome, OutcomeKind, RunRequest, ValuesRequest
+from irscope.protocol import (
+    Budget,
+    CaptureGap,
+    EntryKind,
+    GapSeen,
+    Lane,
+    Message,
+    Outcome,
+    OutcomeKind,
+    RunRequest,
+    ValuesRequest,
+)
 from irscope.provenance.kernels import add_missing_origins
 from irscope.source import decode_source, digest_of
 from irscope.store import Store, StoreError

@@ -108,7 +108,10 @@ class CallWatcher:
                 compiled.module = module
             return module
 
-        undo = [replace_attribute(cls, "codegen", _codegen), replace_attribute(cls, "compile_to_module", _compile_to_module)]
+        undo = [
+            replace_attribute(cls, "codegen", _codegen),
+            replace_attribute(cls, "compile_to_module", _compile_to_module),
+        ]
 
         def restore() -> None:
             for step in undo:

@@ -218,7 +218,9 @@ def parser() -> argparse.ArgumentParser:
             numbers.add_argument("--stage", metavar="NAME", help="a graph stage by name, as in post-grad-graph")
             numbers.add_argument("--node", metavar="NAME", help="one node, with its first elements and a small picture")
         else:
-            numbers.add_argument("--all", action="store_true", help="every node that was compared, also where all is well")
+            numbers.add_argument(
+                "--all", action="store_true", help="every node that was compared, also where all is well"
+            )
             numbers.add_argument(
                 "--reproducer", metavar="FILE", help="write a script that shows the divergence by itself, and run it"
             )

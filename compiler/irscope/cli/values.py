@@ -102,7 +102,10 @@ def _data(kept: StoredValues, node: str | None) -> dict[str, Any]:
         return {"id": kept.id, **kept.data}
     value = kept.value(node) or {}
     with contextlib.suppress(DamagedValues, OSError):
-        value = {**value, "elements": [str(v) if isinstance(v, complex) else v for v in kept.elements(value, 0, _ELEMENTS)]}
+        value = {
+            **value,
+            "elements": [str(v) if isinstance(v, complex) else v for v in kept.elements(value, 0, _ELEMENTS)],
+        }
     return {"id": kept.id, **{key: item for key, item in kept.data.items() if key != "nodes"}, "nodes": [{"name": node, "value": value}]}  # fmt: skip
 
 
@@ -128,7 +131,9 @@ def _node_lines(kept: StoredValues, node: str, paint: Paint) -> list[str]:
         try:
             elements = kept.elements(value, 0, _ELEMENTS)
             more = ", …" if value["count"] > len(elements) else ""
-            lines.append(f"  [{', '.join(number(each) if not isinstance(each, complex) else str(each) for each in elements)}{more}]")
+            lines.append(
+                f"  [{', '.join(number(each) if not isinstance(each, complex) else str(each) for each in elements)}{more}]"
+            )
         except (DamagedValues, OSError) as error:
             lines.append(paint(f"  {printable(str(error))}", "yellow"))
     return lines

@@ -370,9 +370,16 @@ class Session:
             return None
         return Lowering(
             Desk(
-                self._current, self._put_stage, self._write_stage, self._put_data, self._fused, self._gap, self._guarded,
-                self._values.graph if self._values else None, self._values.version if self._values else None,
-            )  # fmt: skip
+                self._current,
+                self._put_stage,
+                self._write_stage,
+                self._put_data,
+                self._fused,
+                self._gap,
+                self._guarded,
+                self._values.graph if self._values else None,
+                self._values.version if self._values else None,
+            )
         )
 
     def _value_run(self, request: RunRequest) -> ValueRun | None:

@@ -19,8 +19,8 @@ from irscope.capture.hooks import Hook
 from irscope.capture.passes import PassRun
 from irscope.capture.stages import KINDS, position
 from irscope.capture.values import WHAT, CallWatcher
-from irscope.protocol import CaptureGap, Finding, RunRequest, StageRef, ValuesRequest
 from irscope.findings import divergence
+from irscope.protocol import CaptureGap, Finding, RunRequest, StageRef, ValuesRequest
 from irscope.values.blaming import Version
 from irscope.values.compiled import CompiledGraph
 from irscope.values.interpreting import KeptGraph
@@ -214,7 +214,9 @@ def _as_it_was() -> Iterator[None]:
     torch: Any = sys.modules["torch"]
     utils: Any = sys.modules["torch._dynamo.utils"]
     counters = copy.deepcopy(utils.counters)
-    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_available() and torch.cuda.is_initialized() else []
+    devices = (
+        list(range(torch.cuda.device_count())) if torch.cuda.is_available() and torch.cuda.is_initialized() else []
+    )
     try:
         with torch.random.fork_rng(devices=devices), torch.no_grad():
             yield

@@ -6,6 +6,7 @@ whatever the dtype of the model.  A pass that changes only roundings (drops a ca
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -96,7 +97,7 @@ class PassCheck:
                 return []
         found = []
         before = self._outputs(group[0].kept)
-        for earlier, later in zip(group, group[1:], strict=False):
+        for earlier, later in itertools.pairwise(group):
             after = self._outputs(later.kept)
             if not later.name.startswith(_DRAWS_ANEW) and (ratio := _apart(before, after)) > 1:
                 node = self._first_changed(earlier.kept, later)
@@ -112,7 +113,9 @@ class PassCheck:
 
     def run(self, kept: KeptGraph) -> dict[Any, Any]:
         """All values of a graph in float64; what depends on an input that is not there is `MISSING`."""
-        given = {node.name: self.values[node.name] for node in kept.graph.nodes if node.name in self.values and draws(node)}
+        given = {
+            node.name: self.values[node.name] for node in kept.graph.nodes if node.name in self.values and draws(node)
+        }
         self.moment.rewind()
         env: dict[Any, Any] = {}
         runner = Values(kept, given, self.drawing, wide=True)

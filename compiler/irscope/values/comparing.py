@@ -116,21 +116,24 @@ class Comparison:
     def __init__(self, kept: KeptGraph, found: CompiledValues, draw: Draw | None, whole: bool = True) -> None:
         self._torch: Any = sys.modules["torch"]
         self._kept, self._found = kept, found
-        self._draw, self._drawn = draw, {}  # type: ignore[var-annotated]
+        self._draw, self._drawn = draw, dict[str, Any]()
         self._generator: Any = None
         once = self._draw_once if draw is not None else None
         self._lanes = {name: Values(kept, None, once, wide="wide" in name or name == "noisy") for name in _LANES}
         self._names = _LANES if whole else _LANES[:3]
         self.notes: list[str] = []
 
-    def run(self, inputs: Callable[[], Sequence[Any]], until: Callable[[Compared], bool] | None = None) -> list[Compared]:
+    def run(
+        self, inputs: Callable[[], Sequence[Any]], until: Callable[[Compared], bool] | None = None
+    ) -> list[Compared]:
         """Compares every node whose compiled value is known, in graph order; ``until`` says when it is enough.
 
         ``inputs`` gives fresh copies of the graph's inputs.
         """
         feeds = {name: iter(inputs()) for name in self._names}
         envs: dict[str, dict[Any, Any]] = {name: {} for name in self._names}
-        uses, found, exact = last_uses(self._kept.graph), [], {}
+        uses, exact = last_uses(self._kept.graph), dict[Any, bool]()
+        found: list[Compared] = []
         for node in self._kept.graph.nodes:
             if node.op == "output":
                 break

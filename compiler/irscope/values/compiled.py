@@ -89,9 +89,9 @@ def followed(module: types.ModuleType, seen: Seen) -> Callable[[list[Any]], Any]
         elif isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) in ("runner", "call"):
             parts.append(statement)
     space = {**vars(module), _SEEN: seen}
-    exec(compile(ast.fix_missing_locations(ast.Module(parts, [])), path, "exec"), space)  # noqa: S102  Inductor's own
-    call = space.get("call")
-    if not callable(call) or not any(isinstance(node, ast.Name) and node.id == _SEEN for p in parts for node in ast.walk(p)):
+    exec(compile(ast.fix_missing_locations(ast.Module(parts, [])), path, "exec"), space)  # Inductor's own text
+    call: Callable[[list[Any]], Any] | None = space.get("call")
+    if call is None or not any(isinstance(node, ast.Name) and node.id == _SEEN for p in parts for node in ast.walk(p)):
         raise CannotFollow("its output code has no function `call` in Python that writes buffers")
     return call
 

@@ -205,7 +205,11 @@ class Values:
         if isinstance(argument, dict):
             return {key: self._wide_dtypes(item) for key, item in argument.items()}
         if isinstance(argument, list | tuple):
-            return type(argument)(self._wide_dtypes(item) for item in argument) if type(argument) in (list, tuple) else argument
+            return (
+                type(argument)(self._wide_dtypes(item) for item in argument)
+                if type(argument) in (list, tuple)
+                else argument
+            )
         return argument
 
 

@@ -50,9 +50,7 @@ class Location:
     tried: list[str]
 
 
-def locate(
-    moment: Moment, kept: KeptGraph, found: CompiledValues, wrong: Compared, draw: Draw
-) -> Location:
+def locate(moment: Moment, kept: KeptGraph, found: CompiledValues, wrong: Compared, draw: Draw) -> Location:
     """Looks into the kernel that wrote the first wrong result."""
     tried: list[str] = []
     values = _anchored_values(moment, kept, found, wrong, draw)
@@ -63,7 +61,9 @@ def locate(
         return whole
     config = moment.compiled.config
 
-    def look(part: Sequence[Any], outputs: Sequence[str], what: str, **patches: Any) -> tuple[Region, Compared | None] | None:
+    def look(
+        part: Sequence[Any], outputs: Sequence[str], what: str, **patches: Any
+    ) -> tuple[Region, Compared | None] | None:
         region = region_of(part, values.__getitem__, outputs)
         try:
             compared = differing(region, config, draw, **patches)
@@ -73,8 +73,14 @@ def locate(
         tried.append(f"{what}: {'differs at ' + compared.node.name if compared else 'right'}.")
         return region, compared
 
-    every = look(nodes, [node.name for node in nodes], f"{_count(nodes)}, each written to memory") if len(nodes) > 1 else None
-    suspect = every[1].node.name if every is not None and every[1] is not None else (nodes[0].name if len(nodes) == 1 else "")
+    every = (
+        look(nodes, [node.name for node in nodes], f"{_count(nodes)}, each written to memory")
+        if len(nodes) > 1
+        else None
+    )
+    suspect = (
+        every[1].node.name if every is not None and every[1] is not None else (nodes[0].name if len(nodes) == 1 else "")
+    )
     if suspect:
         node = next(each for each in nodes if each.name == suspect)
         alone = look([node], [suspect], f"{suspect} alone")
@@ -82,7 +88,9 @@ def locate(
             return Location(suspect, LOWERING, True, alone[0], alone[1].local, tried)
         if every is not None and every[1] is not None:
             smaller = _ancestors(node, nodes)
-            fewer = look(smaller, [each.name for each in smaller], f"{suspect} with what it is made of ({_count(smaller)})")
+            fewer = look(
+                smaller, [each.name for each in smaller], f"{suspect} with what it is made of ({_count(smaller)})"
+            )
             region, at = fewer if fewer is not None and fewer[1] is not None else every
             return Location(suspect, LOWERING, False, region, at.local if at else wrong.local, tried)
     fused = look(nodes, [wrong.node.name], f"{_count(nodes)}, fused")
@@ -97,7 +105,9 @@ def differing(region: Region, config: Mapping[str, Any], draw: Draw | None, **pa
     """The first node of a region at which its compiled form differs, with the region compiled by itself."""
     outputs = compiled_outputs(region, config, **patches)
     found = CompiledValues(dict(zip(region.outputs, outputs, strict=True)))
-    compared = Comparison(KeptGraph(region.module), found, draw, whole=False).run(lambda: clones(region.inputs), differs)
+    compared = Comparison(KeptGraph(region.module), found, draw, whole=False).run(
+        lambda: clones(region.inputs), differs
+    )
     return compared[-1] if compared and differs(compared[-1]) else None
 
 
@@ -150,5 +160,3 @@ def _ancestors(node: Any, nodes: Sequence[Any]) -> list[Any]:
 
 def _count(nodes: Sequence[Any]) -> str:
     return f"{len(nodes)} node{'s' if len(nodes) != 1 else ''}"
-
-

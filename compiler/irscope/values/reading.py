@@ -47,7 +47,9 @@ class StoredValues:
         """The file that holds the elements.  Raises DamagedValues for a name that is none."""
         name = str(self.data.get("file") or "")
         if not _PLAIN_NAME.fullmatch(name) or name.startswith("."):
-            raise DamagedValues("the elements of these values were not kept" if not name else f"{name!r} is no file of values")
+            raise DamagedValues(
+                "the elements of these values were not kept" if not name else f"{name!r} is no file of values"
+            )
         return os.path.join(self.folder, name)
 
     def elements(self, value: dict[str, Any], start: int, count: int) -> list[Any]:
@@ -86,6 +88,11 @@ def divergences(store: Store, report: Report) -> list[tuple[str, dict[str, Any]]
 
 def _is_sound(data: dict[str, Any]) -> bool:
     nodes = data.get("nodes")
-    return isinstance(nodes, list) and "stage" in data and all(
-        isinstance(node, dict) and isinstance(node.get("name"), str) and isinstance(node.get("value"), dict) for node in nodes
+    return (
+        isinstance(nodes, list)
+        and "stage" in data
+        and all(
+            isinstance(node, dict) and isinstance(node.get("name"), str) and isinstance(node.get("value"), dict)
+            for node in nodes
+        )
     )

@@ -70,7 +70,7 @@ def reproducer_of(
         body=body,
         inputs=inputs,
         outputs=repr(region.outputs),
-        rtol=repr({key: value for key, value in RTOL.items()}),
+        rtol=repr(RTOL),
         atol=repr(tolerance),
     )
     return Reproducer(text, None if at is not None else [tensor.detach().cpu().clone() for tensor in region.inputs])
@@ -92,7 +92,7 @@ def _random_spec(tensor: Any) -> tuple[Any, ...]:
 
 def _random(torch: Any, spec: tuple[Any, ...]) -> Any:
     space: dict[str, Any] = {"torch": torch}
-    exec(_RANDOM, space)  # noqa: S102  the very function that the script has
+    exec(_RANDOM, space)  # the very function that the script has
     return space["random_like"](*spec)
 
 
@@ -141,7 +141,7 @@ OUTPUTS = {outputs}
 
 '''
     + _RANDOM.replace("{", "{{").replace("}", "}}")
-    + '''
+    + """
 
 def inputs():
 {inputs}
@@ -168,7 +168,7 @@ def main():
 
 if __name__ == "__main__":
     sys.exit(main())
-'''
+"""
 )
 
 

@@ -71,7 +71,11 @@ def clones(values: Sequence[Any]) -> list[Any]:
 def _memory_of(tensor: Any) -> int | None:
     """Where a plain strided tensor's memory begins; nothing for any other kind."""
     torch: Any = sys.modules["torch"]
-    if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.layout is not torch.strided or tensor.is_quantized:
+    if (
+        type(tensor) not in (torch.Tensor, torch.nn.Parameter)
+        or tensor.layout is not torch.strided
+        or tensor.is_quantized
+    ):
         return None
     return int(tensor.untyped_storage().data_ptr())
 

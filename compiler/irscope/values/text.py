@@ -70,7 +70,17 @@ def divergence_text(data: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-DIVERGENCE_HEAD = ["node", "kernel", "dtype", "of allowed", "compiled", "eager", "to eager", "to float64", "eager to float64"]
+DIVERGENCE_HEAD = [
+    "node",
+    "kernel",
+    "dtype",
+    "of allowed",
+    "compiled",
+    "eager",
+    "to eager",
+    "to float64",
+    "eager to float64",
+]
 """Local: the error as a share of what is allowed, of compiled code and of eager mode; then along the whole graph."""
 
 

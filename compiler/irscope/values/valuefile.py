@@ -106,7 +106,7 @@ class ValueReader:
 
 
 def _unpacked(data: bytes, dtype: str, form: str) -> list[Any]:
-    values = [each[0] if len(each) == 1 else complex(*each) for each in struct.iter_unpack("<" + form, data)]
+    values: list[Any] = [each[0] if len(each) == 1 else complex(*each) for each in struct.iter_unpack("<" + form, data)]
     if dtype == "bfloat16":
         return [struct.unpack("<f", struct.pack("<I", value << 16))[0] for value in values]
     if dtype.startswith("float8"):

@@ -148,7 +148,8 @@ def _found_in_code(wrong: Compared, location: Location, kept: KeptGraph, stage: 
 
 def _place(node: Any) -> tuple[str, int]:
     """The innermost line of the user's that a node came from; of its inputs where it has none itself."""
-    seen, open_ = set(), [node] if node is not None else []
+    seen: set[Any] = set()
+    open_ = [node] if node is not None else []
     while open_ and len(seen) < 200:
         each = open_.pop(0)
         seen.add(each)

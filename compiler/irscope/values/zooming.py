@@ -41,9 +41,11 @@ def region_of(nodes: Sequence[Any], value_of: Callable[[Any], Any], outputs: Seq
     """
     torch: Any = sys.modules["torch"]
     fx: Any = sys.modules["torch.fx"]
-    graph, mapping = fx.Graph(), {}
-    inside, names, inputs = set(nodes), [], []
+    graph, inside = fx.Graph(), set(nodes)
+    mapping: dict[Any, Any] = {}
     constants: dict[Any, Any] = {}
+    names: list[str] = []
+    inputs: list[Any] = []
     for node in nodes:
         for used in node.all_input_nodes:
             if used in inside or used in mapping or used in constants:
@@ -101,8 +103,9 @@ class Drawing:
         if not any(isinstance(each, torch.Tensor) for each in args):
             return node.target(*args, **kwargs)  # the seeds themselves, where the compiled code's were not seen
         fx: Any = sys.modules["torch.fx"]
-        graph, inputs = fx.Graph(), []
-        given = []
+        graph = fx.Graph()
+        inputs: list[Any] = []
+        given: list[Any] = []
         for arg in args:
             if isinstance(arg, torch.Tensor):
                 given.append(graph.placeholder(f"seed_{len(inputs)}"))
