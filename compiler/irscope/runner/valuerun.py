@@ -22,9 +22,11 @@ from irscope.capture.values import WHAT, CallWatcher
 from irscope.findings import divergence
 from irscope.protocol import CaptureGap, Finding, RunRequest, StageRef, ValuesRequest
 from irscope.values.blaming import Version
+from irscope.values.comparing import CompiledValues, compiled_values
 from irscope.values.compiled import CompiledGraph
 from irscope.values.interpreting import KeptGraph
-from irscope.values.running import Moment, node_values
+from irscope.values.running import Moment
+from irscope.values.telling import node_values
 from irscope.values.text import divergence_text, values_text
 from irscope.values.valuefile import ValueWriter, folder_of
 from irscope.values.verdict import judged
@@ -128,24 +130,34 @@ class ValueRun:
 
     def _carefully(self, work: Callable[[], None]) -> None:
         """Does something of ours in the middle of the script: what goes wrong is a gap, and nothing is left changed."""
+        self._local.afterwards = []
         try:
             self._local.at_work = True
             with _as_it_was():
                 work()
         except Exception as error:  # noqa: BLE001
-            self._gap(CaptureGap(WHAT, f"{type(error).__name__}: {str(error)[:500]}"))
+            self._afterwards(self._gap, CaptureGap(WHAT, f"{type(error).__name__}: {str(error)[:500]}"))
         finally:
             self._local.at_work = False
+        for what, arguments in self._local.afterwards:
+            self._guarded(what)(*arguments)
+
+    def _afterwards(self, what: Callable[..., None], *arguments: Any) -> None:
+        """Has something told when the work is done: the store and the pipe are one thread's at a time."""
+        self._local.afterwards.append((what, arguments))
 
     def _look(self, moment: Moment, outputs: Any) -> None:
         compiled = moment.compiled
+        stages = self._stages_of(compiled) if self._wanted.statistics else []
+        found = CompiledValues()
+        if self._wanted.divergence or any(self._kept(compiled, stage).is_random for stage in stages):
+            found = compiled_values(moment, outputs)
+        for stage in stages:
+            self._keep_values(moment, stage, found)
         if self._wanted.divergence:
-            self._compare(moment, outputs)
-        if self._wanted.statistics:
-            for stage in self._stages_of(compiled):
-                self._keep_values(moment, stage)
+            self._compare(moment, found)
 
-    def _compare(self, moment: Moment, outputs: Any) -> None:
+    def _compare(self, moment: Moment, found: CompiledValues) -> None:
         compiled = moment.compiled
         graphs = self._of(compiled.compile, compiled.backward)
         suffix = "-backward" if compiled.backward else ""
@@ -154,15 +166,17 @@ class ValueRun:
             Version(stage, run.name if run else "", kept, frozenset({*run.added, *run.changed} if run else ()))
             for stage, run, kept in graphs.versions
         ]
-        verdict = judged(moment, outputs, versions, f"{compiled.compile}/post-grad-graph{suffix}")
+        verdict = judged(moment, found, versions, f"{compiled.compile}/post-grad-graph{suffix}")
         inputs = self._keep_inputs(verdict.reproducer.inputs) if verdict.reproducer is not None else ""
         data = verdict.data(f"{compiled.compile}/post-grad-graph{suffix}", compiled.calls, inputs)
         text = divergence_text(data)
         id = f"{compiled.compile}/{DIVERGENCE}{suffix}"
-        self._write(compiled.compile, StageRef(id, DIVERGENCE, KINDS[DIVERGENCE].language, len(text)), text,
-                    position(DIVERGENCE, compiled.backward), data)  # fmt: skip
+        self._afterwards(
+            self._write, compiled.compile, StageRef(id, DIVERGENCE, KINDS[DIVERGENCE].language, len(text)), text,
+            position(DIVERGENCE, compiled.backward), data,
+        )  # fmt: skip
         if verdict.found is not None:
-            self._guarded(self._tell)(compiled.compile, verdict.found)
+            self._afterwards(self._tell, compiled.compile, verdict.found)
 
     def _keep_inputs(self, inputs: list[Any] | None) -> str:
         """Writes the tensors that a reproducer loads; returns the file's name, or nothing."""
@@ -185,13 +199,16 @@ class ValueRun:
         first = next((name for name in ("forward-graph", "inference-graph", "backward-graph") if name in stages), None)
         return [first] if first is not None and _fits(stages[first], compiled) else []
 
-    def _keep_values(self, moment: Moment, stage: str) -> None:
+    def _kept(self, compiled: CompiledGraph, stage: str) -> KeptGraph:
+        return self._of(compiled.compile, compiled.backward).stages[stage]
+
+    def _keep_values(self, moment: Moment, stage: str, found: CompiledValues) -> None:
         compiled = moment.compiled
-        kept = self._of(compiled.compile, compiled.backward).stages[stage]
+        kept = self._kept(compiled, stage)
         writer = ValueWriter(os.path.join(self._folder, f"{self._files:04}.bin"), self._left)
         self._files += 1
         try:
-            nodes, notes = node_values(moment, kept, writer)
+            nodes, notes = node_values(moment, kept, writer, found.values)
         finally:
             writer.close()
         self._left = max(0, self._left - writer.written)
@@ -199,8 +216,10 @@ class ValueRun:
         data = {"stage": of, "call": compiled.calls, "file": writer.name, "nodes": nodes, "notes": notes}
         text = values_text(data)
         id = f"{compiled.compile}/{VALUES}/{of.rpartition('/')[2]}"
-        self._write(compiled.compile, StageRef(id, VALUES, KINDS[VALUES].language, len(text)), text,
-                    position(VALUES, compiled.backward), data)  # fmt: skip
+        self._afterwards(
+            self._write, compiled.compile, StageRef(id, VALUES, KINDS[VALUES].language, len(text)), text,
+            position(VALUES, compiled.backward), data,
+        )  # fmt: skip
 
 
 def _fits(kept: KeptGraph, compiled: CompiledGraph) -> bool:

@@ -33,7 +33,11 @@ class CompiledValues:
     notes: list[str] = field(default_factory=list)
 
 
-def compiled_values(moment: Moment, outputs: Sequence[Any] | None, budget: int) -> CompiledValues:
+COPIES = 2 * 1024**3
+"""Bytes of the copies of buffers, at most."""
+
+
+def compiled_values(moment: Moment, outputs: Any, budget: int = COPIES) -> CompiledValues:
     """Runs the compiled code of a call once more, on copies of its inputs, and keeps what its buffers held.
 
     Parameters

@@ -40,6 +40,10 @@ class KeptGraph:
         return self.module.graph
 
     @property
+    def is_random(self) -> bool:
+        return any(draws(node) for node in self.graph.nodes)
+
+    @property
     def placeholders(self) -> list[str]:
         return [node.name for node in self.graph.nodes if node.op == "placeholder"]
 

@@ -7,6 +7,7 @@ in the same way; then the node at which that begins to differ alone; then, where
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from irscope.values.comparing import MISSING, Compared, Comparison, CompiledValu
 from irscope.values.interpreting import KeptGraph, Values
 from irscope.values.measuring import Measure
 from irscope.values.running import Moment, clones
+from irscope.values.statistics import first_line
 from irscope.values.zooming import Region, compiled_outputs, region_of
 
 _MOST_NODES = 400
@@ -68,16 +70,12 @@ def locate(moment: Moment, kept: KeptGraph, found: CompiledValues, wrong: Compar
         try:
             compared = differing(region, config, draw, **patches)
         except Exception as error:  # noqa: BLE001  Inductor may refuse a part that it takes as a whole
-            tried.append(f"{what}: could not be compiled ({type(error).__name__}).")
+            tried.append(f"{what}: could not be compiled ({type(error).__name__}: {first_line(error)}).")
             return None
         tried.append(f"{what}: {'differs at ' + compared.node.name if compared else 'right'}.")
         return region, compared
 
-    every = (
-        look(nodes, [node.name for node in nodes], f"{_count(nodes)}, each written to memory")
-        if len(nodes) > 1
-        else None
-    )
+    every = look(nodes, _tensors(nodes), f"{_count(nodes)}, each written to memory") if len(nodes) > 1 else None
     suspect = (
         every[1].node.name if every is not None and every[1] is not None else (nodes[0].name if len(nodes) == 1 else "")
     )
@@ -88,9 +86,7 @@ def locate(moment: Moment, kept: KeptGraph, found: CompiledValues, wrong: Compar
             return Location(suspect, LOWERING, True, alone[0], alone[1].local, tried)
         if every is not None and every[1] is not None:
             smaller = _ancestors(node, nodes)
-            fewer = look(
-                smaller, [each.name for each in smaller], f"{suspect} with what it is made of ({_count(smaller)})"
-            )
+            fewer = look(smaller, _tensors(smaller), f"{suspect} with what it is made of ({_count(smaller)})")
             region, at = fewer if fewer is not None and fewer[1] is not None else every
             return Location(suspect, LOWERING, False, region, at.local if at else wrong.local, tried)
     fused = look(nodes, [wrong.node.name], f"{_count(nodes)}, fused")
@@ -156,6 +152,12 @@ def _ancestors(node: Any, nodes: Sequence[Any]) -> list[Any]:
                 chosen.add(used)
                 open_.append(used)
     return [each for each in nodes if each in chosen]
+
+
+def _tensors(nodes: Sequence[Any]) -> list[str]:
+    """The names of those that give one tensor, which alone can be outputs of a compiled graph."""
+    torch: Any = sys.modules["torch"]
+    return [node.name for node in nodes if isinstance(node.meta.get("val"), torch.Tensor)]
 
 
 def _count(nodes: Sequence[Any]) -> str:

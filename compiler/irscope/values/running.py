@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
+import types
 from collections.abc import Sequence
 from typing import Any
 
+from irscope.usercode import is_user_file
 from irscope.values.compiled import CompiledGraph
-from irscope.values.interpreting import KeptGraph, NodeFailed, Values
-from irscope.values.statistics import described
-from irscope.values.valuefile import ValueWriter
 
 
 class Moment:
@@ -18,6 +17,7 @@ class Moment:
     def __init__(self, compiled: CompiledGraph, inputs: Sequence[Any]) -> None:
         torch: Any = sys.modules["torch"]
         self.compiled = compiled
+        self.called_from = _user_line()
         self._inputs = clones(inputs)
         self._cpu = torch.get_rng_state()
         cuda = torch.cuda
@@ -38,6 +38,16 @@ class Moment:
     def forget(self) -> None:
         """Lets the copies go."""
         self._inputs = []
+
+
+def _user_line() -> tuple[str, int]:
+    """The innermost line of the user's that the call of the compiled code came from; an empty file where there is none."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if is_user_file(frame.f_code.co_filename):
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return "", 0
 
 
 def clones(values: Sequence[Any]) -> list[Any]:
@@ -78,20 +88,3 @@ def _memory_of(tensor: Any) -> int | None:
     ):
         return None
     return int(tensor.untyped_storage().data_ptr())
-
-
-def node_values(moment: Moment, kept: KeptGraph, writer: ValueWriter) -> tuple[list[dict[str, Any]], list[str]]:
-    """The values of all nodes of a graph on the inputs of a call, and sentences on what could not be run."""
-    nodes: list[dict[str, Any]] = []
-    notes: list[str] = []
-
-    def seen(node: Any, value: Any) -> None:
-        nodes.append({"name": node.name, "value": described(value, writer)})
-
-    try:
-        Values(kept).run(moment.inputs(), seen)
-    except NodeFailed as failure:
-        notes.append(f"The graph could not be run further than {failure}")
-    if writer.full:
-        notes.append("Not all elements were kept: the limit for the elements of a run's tensors was reached.")
-    return nodes, notes

@@ -21,7 +21,7 @@ def described(value: Any, writer: ValueWriter | None = None, depth: int = 0) -> 
         try:
             return _tensor(torch, value, writer)
         except Exception as error:  # noqa: BLE001  sparse, nested and quantized tensors have no such operations
-            return {"kind": "failed", "why": f"{type(error).__name__}: {_first_line(error)}"}
+            return {"kind": "failed", "why": f"{type(error).__name__}: {first_line(error)}"}
     if isinstance(value, bool | int | float):
         return {"kind": "number", "value": plain(value)}
     if isinstance(value, list | tuple) and depth < _DEPTH:
@@ -82,5 +82,6 @@ def _short(number: float) -> Any:
     return float(f"{number:.4g}") if math.isfinite(number) else str(number)
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """Of what an exception says."""
     return (str(error).splitlines() or [""])[0][:300]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +32,9 @@ class DamagedValues(ValueError):
 
 
 def folder_of(store: str, run: str) -> str:
-    """Where a run keeps its values; it need not exist."""
+    """Where a run keeps its values; it need not exist.  Raises DamagedValues for a run whose id is no plain name."""
+    if not re.fullmatch(r"\w[\w-]*", run):
+        raise DamagedValues(f"{run!r} is no id of a run")
     return os.path.join(store + SUFFIX, run)
 
 

@@ -12,9 +12,10 @@ key             value
                 ``{"ratio", "compiled", "eager", "rounding", "allowed", "index", "numbers", "why"}``, where a ratio above
                 1 differs; the others are the largest differences along the whole graph (null unknown)
 ``found``       the first divergence, or null: ``{"node", "target", "kernel", "how", "pass", "stage", "file", "line",
-                "local", "alone", "tried", "message"}``.  ``how``: ``pass``, ``lowering``, ``fusion`` or
-                ``code-generation``; ``stage`` is the id of the stage that has the node; ``file`` is empty where no line is
-                known; ``tried``: sentences on how it was found
+                "inner", "local", "alone", "tried", "message"}``.  ``how``: ``pass``, ``lowering``, ``fusion`` or
+                ``code-generation``; ``stage`` is the id of the stage that has the node; ``file`` and ``line`` are the
+                user's line that it came from, else the user's line that called the compiled code (an empty file: neither
+                is known); ``inner``: ``[file, line]`` of a library's line that it came from, or null; ``tried``: sentences on how it was found
 ``notes``       sentences: what could not be compared, and why
 ``reproducer``  ``{"script", "inputs"}``: the text of a script, and the name of the file beside it (in the run's folder of
                 values) that it loads, or empty; null where there is none
@@ -30,7 +31,7 @@ from typing import Any
 
 from irscope.usercode import is_user_file
 from irscope.values.blaming import Blame, PassCheck, Version
-from irscope.values.comparing import Compared, Comparison, compiled_values
+from irscope.values.comparing import Compared, Comparison, CompiledValues
 from irscope.values.interpreting import KeptGraph
 from irscope.values.locating import Location, differs, locate
 from irscope.values.reproducer import Reproducer, reproducer_of
@@ -38,8 +39,6 @@ from irscope.values.running import Moment
 from irscope.values.tolerance import tolerance_data
 from irscope.values.zooming import Drawing, Region, region_of
 
-COPIES = 2 * 1024**3
-"""Bytes of the copies of buffers, at most."""
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in ', re.MULTILINE)
 
 
@@ -65,14 +64,14 @@ class Verdict:
         }  # fmt: skip
 
 
-def judged(moment: Moment, outputs: Sequence[Any] | None, versions: Sequence[Version], stage: str) -> Verdict:
+def judged(moment: Moment, found: CompiledValues, versions: Sequence[Version], stage: str) -> Verdict:
     """Compares one call of compiled code with its graph, and looks for what is to blame where they differ.
 
     ``stage`` is the id of the post-grad graph, of which `moment.compiled.graph` is the graph.
     """
     kept: KeptGraph = moment.compiled.graph
     drawing = Drawing(moment.compiled.config)
-    found, region = compiled_values(moment, outputs, COPIES), None
+    region: Region | None = None
     comparison = Comparison(kept, found, drawing)
     verdict = Verdict(comparison.run(moment.inputs), [*found.notes, *comparison.notes])
     named = dict(zip(kept.placeholders, moment.inputs(), strict=True))
@@ -82,11 +81,11 @@ def judged(moment: Moment, outputs: Sequence[Any] | None, versions: Sequence[Ver
     folder = stage.rpartition("/")[0]
     if blames:
         verdict.blame = blames[0]
-        verdict.found = _found_by_pass(blames[0], folder)
+        verdict.found = _found_by_pass(blames[0], folder, moment)
         region = _region_before(blames[0], named)
     elif verdict.wrong is not None:
         verdict.location = locate(moment, kept, found, verdict.wrong, drawing)
-        verdict.found = _found_in_code(verdict.wrong, verdict.location, kept, stage)
+        verdict.found = _found_in_code(verdict.wrong, verdict.location, moment, stage)
         region = verdict.location.region
     if verdict.found is not None and region is not None:
         measure = verdict.location.measure if verdict.location is not None else None
@@ -109,25 +108,25 @@ def _region_before(blame: Blame, named: Mapping[str, Any]) -> Region | None:
     return region_of(nodes, inputs.__getitem__, wanted)
 
 
-def _found_by_pass(blame: Blame, folder: str) -> dict[str, Any]:
+def _found_by_pass(blame: Blame, folder: str, moment: Moment) -> dict[str, Any]:
     node = next((each for each in blame.after.graph.nodes if each.name == blame.node), None)
-    file, line = _place(node)
+    file, line, inner = _place(node, moment)
     message = (
         f"The pass {blame.name} changed what the graph computes: from {blame.node} on its results are others, "
         f"by {_times(blame.ratio)} what rewriting may change in float64."
     )
     return {
         "node": blame.node, "target": str(node.target) if node is not None else "", "kernel": "", "how": "pass",
-        "pass": blame.name, "stage": f"{folder}/{blame.stage}", "file": file, "line": line, "local": None, "alone": False,
+        "pass": blame.name, "stage": f"{folder}/{blame.stage}", "file": file, "line": line, "inner": inner, "local": None, "alone": False,
         "tried": [], "message": message,
     }  # fmt: skip
 
 
-def _found_in_code(wrong: Compared, location: Location, kept: KeptGraph, stage: str) -> dict[str, Any]:
-    node = next(each for each in kept.graph.nodes if each.name == location.node)
+def _found_in_code(wrong: Compared, location: Location, moment: Moment, stage: str) -> dict[str, Any]:
+    node = next(each for each in moment.compiled.graph.graph.nodes if each.name == location.node)
     measure = location.measure or wrong.local
     assert measure is not None
-    file, line = _place(node)
+    file, line, inner = _place(node, moment)
     kernel = wrong.kernel
     told = {
         "lowering": f"compiled {node.target} gives another number than eager mode",
@@ -141,24 +140,25 @@ def _found_in_code(wrong: Compared, location: Location, kept: KeptGraph, stage: 
     message = f"{node.name}: {told} ({size})."
     return {
         "node": node.name, "target": str(node.target), "kernel": kernel, "how": location.how, "pass": "", "stage": stage,
-        "file": file, "line": line, "local": measure.data(), "alone": location.alone, "tried": location.tried,
+        "file": file, "line": line, "inner": inner, "local": measure.data(), "alone": location.alone, "tried": location.tried,
         "message": message,
     }  # fmt: skip
 
 
-def _place(node: Any) -> tuple[str, int]:
-    """The innermost line of the user's that a node came from; of its inputs where it has none itself."""
+def _place(node: Any, moment: Moment) -> tuple[str, int, list[Any] | None]:
+    """The user's line that a node came from, or its inputs where it has none itself, else the one that called the compiled
+    code; and the innermost line of a library."""
     seen: set[Any] = set()
     open_ = [node] if node is not None else []
     while open_ and len(seen) < 200:
         each = open_.pop(0)
         seen.add(each)
         frames = [(m["file"], int(m["line"])) for m in _FRAME.finditer(each.meta.get("stack_trace") or "")]
-        mine = [frame for frame in frames if is_user_file(frame[0])]
         if frames:
-            return (mine or frames)[-1]
+            mine = [frame for frame in frames if is_user_file(frame[0])]
+            return *(mine[-1] if mine else moment.called_from), None if frames[-1] in mine else list(frames[-1])
         open_ += [used for used in each.all_input_nodes if used not in seen]
-    return "", 0
+    return *moment.called_from, None
 
 
 def _times(ratio: float) -> str:
