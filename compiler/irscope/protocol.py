@@ -308,7 +308,8 @@ class ValuesRequest:
     compile
         Only in this compile; empty: in each.
     stage
-        The graph stage whose values are kept, by name (``forward-graph``); empty: what Inductor got, forward and backward.
+        The graph stage whose values are kept, by name (``forward-graph``); empty: what Inductor got, forward and backward;
+        ``all``: every stage whose graph takes the inputs of the compiled one.
     call
         Which call of each compiled graph, from 1.
     statistics, divergence

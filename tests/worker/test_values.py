@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from irscope.protocol import ValuesRequest
 from irscope.store import Store
+from irscope.values.client import ValueProcess, ValueProcessError
 from irscope.values.reading import StoredValues, divergences, stored_values
 from support import Ran, run_captured, run_cli, run_plain, write
 
@@ -190,3 +192,35 @@ def test_the_reproducer_fails_on_its_own(tmp_path: Path) -> None:
         [sys.executable, reproducer], capture_output=True, text=True, timeout=300, env=dict(os.environ), check=False
     )
     assert (right.returncode, right.stdout) == (0, "Compiled code and eager mode agree.\n")
+
+
+@pytest.fixture(scope="module")
+def value_process() -> Iterator[ValueProcess]:
+    process = ValueProcess(sys.executable)
+    yield process
+    process.close()
+
+
+def test_expressions_are_evaluated_over_values(training: Ran, value_process: ValueProcess) -> None:
+    forward = kept(training)[0]
+    value, text = value_process.evaluate("div.sum(-1)", forward)
+    assert value["shape"] == [3]
+    assert all(abs(each - 1) < 1e-5 for each in value["elements"])
+    assert text.startswith("tensor([1.0000")
+    assert value_process.evaluate("(value[0, :2] > 0).sum()", forward, here="div")[1] == "2"
+    assert value_process.evaluate("torch.cat([div, div]).shape[0] + len(div)", forward)[1] == "9"
+    assert value_process.evaluate("div.max(-1).values.dtype == torch.float32", forward)[1] == "True"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os').system('true')", "div.__class__", "div.numpy()", "div.add_(1)", "div.apply_(len)", "nothing + 1",
+        "torch.load('x')", "torch.save(div, 'x')", "div.sum(out=div)", "[each for each in div]", "div[5, 5]", "1 +", "()" * 600,
+        "lambda: 1", "div.data_ptr()", "torch.ops.aten", "'a' * 10**12",
+    ],
+)  # fmt: skip
+def test_nothing_else_is_evaluated(training: Ran, text: str, value_process: ValueProcess) -> None:
+    with pytest.raises(ValueProcessError):
+        value_process.evaluate(text, kept(training)[0])
+    assert value_process.evaluate("div.dim()", kept(training)[0])[1] == "2"

@@ -194,6 +194,8 @@ class ValueRun:
 
     def _stages_of(self, compiled: CompiledGraph) -> list[str]:
         stages = self._of(compiled.compile, compiled.backward).stages
+        if self._wanted.stage == "all":
+            return [name for name, kept in stages.items() if _fits(kept, compiled)]
         if wanted := self._wanted.stage:
             return [wanted] if wanted in stages and _fits(stages[wanted], compiled) else []
         first = next((name for name in ("forward-graph", "inference-graph", "backward-graph") if name in stages), None)

@@ -6,6 +6,7 @@ Elements lie contiguous in row-major order and little-endian, each tensor at a m
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import re
@@ -131,7 +132,7 @@ def _float8(byte: int, mantissa: int, only_nan: bool) -> float:
 
 
 class ValueWriter:
-    """Appends tensors, as bytes, until a budget is used up.
+    """Appends tensors, as bytes, until a budget is used up; those with the same bytes lie there once.
 
     Parameters
     ----------
@@ -144,6 +145,7 @@ class ValueWriter:
     def __init__(self, path: str, budget: int) -> None:
         self._path, self._left = path, budget
         self._position = 0
+        self._known: dict[bytes, int] = {}
         self._file: Any = None
         self.full = False
 
@@ -154,6 +156,9 @@ class ValueWriter:
 
     def write(self, data: Any, size: int) -> int | None:
         """Where the bytes (anything with the buffer protocol) went; nothing where the budget does not reach."""
+        digest = hashlib.blake2b(data, digest_size=16).digest()
+        if (known := self._known.get(digest)) is not None:
+            return known
         if size > self._left:
             self.full = True
             return None
@@ -164,6 +169,7 @@ class ValueWriter:
         self._file.write(data)
         padding = -size % _ALIGNMENT
         self._file.write(b"\0" * padding)
+        self._known[digest] = offset
         self._position += size + padding
         self._left -= size
         return offset
