@@ -21,6 +21,7 @@ from typing import Any
 
 from irscope.costs import with_costs
 from irscope.findings.repeats import without_repeats
+from irscope.nodes import count_of
 from irscope.protocol import (
     SCHEMA,
     CaptureGap,
@@ -130,9 +131,10 @@ class Store:
         with self.transaction():  # a text that no stage names yet might be swept away
             digest, size = (NO_TEXT, stage.bytes) if text is None else self._texts.put(text)
             facts = None if data is None else self._texts.put(json.dumps(data, separators=(",", ":")))[0]
-            about = (stage.name, stage.language, size, digest, facts, stage.passed, stage.seconds)
+            nodes = count_of(stage.name, data) if stage.nodes is None else stage.nodes
+            about = (stage.name, stage.language, size, digest, facts, stage.passed, stage.seconds, nodes)
             self._db.execute(
-                "INSERT OR REPLACE INTO stages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO stages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (run, stage.id, compile, position, *about),
             )
 
@@ -141,6 +143,10 @@ class Store:
         with self.transaction():
             digest = self._texts.put(json.dumps(data, separators=(",", ":")))[0]
             self._db.execute("UPDATE stages SET data = ? WHERE run = ? AND id = ?", (digest, run, stage))
+            row = self._db.execute("SELECT name FROM stages WHERE run = ? AND id = ?", (run, stage)).fetchone()
+            nodes = count_of(row[0], data) if row else None
+            if nodes is not None:
+                self._db.execute("UPDATE stages SET nodes = ? WHERE run = ? AND id = ?", (nodes, run, stage))
 
     def put_source(self, run: str, file: str, text: str) -> None:
         """Keeps the text of a source file as it was in this run."""
@@ -284,7 +290,7 @@ class Store:
                 raise LookupError(f"No run is called {run}.")
             stages: dict[str, list[StageRef]] = {}
             for compile_id, *facts in self._db.execute(
-                "SELECT compile, id, name, language, bytes, passed, seconds FROM stages WHERE run = ?"
+                "SELECT compile, id, name, language, bytes, passed, seconds, nodes FROM stages WHERE run = ?"
                 " ORDER BY position, rowid",
                 (run,),
             ):

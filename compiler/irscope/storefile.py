@@ -19,7 +19,7 @@ CREATE TABLE compiles (run TEXT NOT NULL, id TEXT NOT NULL, position INTEGER NOT
   PRIMARY KEY (run, id));
 CREATE TABLE stages (run TEXT NOT NULL, id TEXT NOT NULL, compile TEXT NOT NULL, position REAL NOT NULL,
   name TEXT NOT NULL, language TEXT NOT NULL, bytes INTEGER NOT NULL, digest BLOB NOT NULL, data BLOB,
-  passed TEXT NOT NULL, seconds REAL NOT NULL, PRIMARY KEY (run, id));
+  passed TEXT NOT NULL, seconds REAL NOT NULL, nodes INTEGER, PRIMARY KEY (run, id));
 CREATE TABLE sources (run TEXT NOT NULL, file TEXT NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (run, file));
 CREATE TABLE kernels (run TEXT NOT NULL, stage TEXT NOT NULL, name TEXT NOT NULL, position INTEGER NOT NULL,
   facts TEXT NOT NULL, PRIMARY KEY (run, stage, name));
@@ -32,7 +32,7 @@ USED_TEXTS = (
     "SELECT digest FROM stages UNION SELECT data FROM stages WHERE data IS NOT NULL UNION SELECT digest FROM sources"
 )
 """The digests of all texts that are needed."""
-_CHANGES = {0: _TABLES, 4: CHANGES_FROM_4}
+_CHANGES = {0: _TABLES, 4: f"{CHANGES_FROM_4};\nALTER TABLE stages ADD COLUMN nodes INTEGER"}
 """What makes a file of these versions one of the newest."""
 
 

@@ -29,6 +29,7 @@ def run(options: argparse.Namespace) -> int:
         cwd=options.cwd,
         budget=Budget(options.budget, options.memory_budget, options.output_budget, options.steady_calls),
         entry=entry,
+        symbolic_trace=options.symbolic_trace,
     )
     baseline = read_baseline(options.baseline) if options.baseline else {}
     progress = ProgressLine()
