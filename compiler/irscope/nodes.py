@@ -150,8 +150,10 @@ def count_of(stage: str, data: Any) -> int | None:
     """How many nodes a stage of this name has by its data: a graph, or Inductor's schedule; nothing for any other."""
     nodes = data.get("nodes") if isinstance(data, dict) else None
     if stage.endswith("-graph"):
-        return len(nodes["name"]) if nodes else None
-    return len(nodes) if nodes is not None and stage in ("ir-pre-fusion", "ir-post-fusion") else None
+        nodes = nodes.get("name") if isinstance(nodes, dict) else None
+    elif stage not in ("ir-pre-fusion", "ir-post-fusion"):
+        return None
+    return len(nodes) if isinstance(nodes, list) else None
 
 
 class _Reader:

@@ -171,6 +171,15 @@ class Store:
     def put_gap(self, run: str, gap: CaptureGap) -> None:
         self._db.execute("INSERT OR IGNORE INTO gaps VALUES (?, ?, ?)", (run, gap.what, gap.why))
 
+    def measure_made_texts(self, run: str) -> None:
+        """Fills in how long the texts are that are made from data."""
+        rows = self._db.execute("SELECT id, name FROM stages WHERE run = ? AND digest = ?", (run, NO_TEXT)).fetchall()
+        with self.transaction():
+            for id, name in rows:
+                with contextlib.suppress(LookupError):
+                    size = len((self._made_text(run, id, name) or "").encode("utf-8", "surrogatepass"))
+                    self._db.execute("UPDATE stages SET bytes = ? WHERE run = ? AND id = ?", (size, run, id))
+
     def tidy(self, run: str, keep_bytes: int = KEEP_BYTES, keep_runs: int = KEEP_RUNS) -> int:
         """What is to be done when a run has ended, and can wait: packs its texts, and prunes; returns how many runs
         went.  Takes about a second for 25 MB of texts."""
@@ -210,12 +219,6 @@ class Store:
         self._texts.pack([digest for _, _, digest, _ in stages] + [digest for (digest,) in sources])
         made = made_texts()
         self._texts.pack(data for _, _, _, data in sorted(stages, key=lambda row: str(row[1]) in made) if data)
-        for id, name, digest, _ in stages:
-            with contextlib.suppress(LookupError):
-                text = self._made_text(run, id, name) if digest == NO_TEXT else None
-                if text is not None:
-                    size = len(text.encode("utf-8", "surrogatepass"))
-                    self._db.execute("UPDATE stages SET bytes = ? WHERE run = ? AND id = ?", (size, run, id))
 
     def _delete_facts(self, run: str) -> None:
         for table in ("compiles", "stages", "sources", "kernels", "findings", "gaps"):

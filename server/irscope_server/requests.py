@@ -160,7 +160,7 @@ async def graph(server: IrscopeServer, params: GraphParams) -> Encoded:
 
 
 async def text_of_document(server: IrscopeServer, params: UriParams) -> DocumentResult:
-    return await document(server.archive, params.uri)
+    return await document(server.archive, params.uri, server.on_demand.make)
 
 
 # --- the deep run that belongs to a document --------------------------------------------------------------------------

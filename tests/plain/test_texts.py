@@ -139,6 +139,7 @@ def test_a_text_that_is_made_from_data(store: Store) -> None:
         with pytest.raises(LookupError, match=r"1/0/symbolic-trace .* cannot be read: not a symbolic trace"):
             store.stage_text(run, "1/0/symbolic-trace")
         if not has_ended:
+            store.measure_made_texts(run)
             store.tidy(run)
     (stage,) = store.report(run).compiles[0].stages
     assert stage.bytes == len(WALK_TEXT.encode())
