@@ -54,6 +54,10 @@ export interface StageItem {
   bytes: number;
   uri: string;
   isGraph: boolean;
+  /** Of a graph or of Inductor's schedule. */
+  nodes: number | null;
+  /** Otherwise it is made when its document is first opened, which takes seconds. */
+  made: boolean;
 }
 
 export interface CompileStageItem extends StageItem {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import contextlib
 import json
 import os
 import warnings
@@ -139,7 +140,10 @@ async def stages(server: IrscopeServer, params: StagesOfParams) -> StagesResult:
     deep, reason = await deep_run(server, params.uri, path, params.run)
     if deep is None:
         return StagesResult(None, (), reason)
-    found = stages_of(deep.report)
+    newest = deep.report
+    with contextlib.suppress(LookupError):  # as it is in the store, with what was made since the run
+        newest = await server.archive.report(deep.run)
+    found = stages_of(newest)
     if not found and not reason:
         reason = f"The run has no stages. {deep.report.outcome.message}".strip()
     return StagesResult(deep.run or None, found, reason)
@@ -160,7 +164,7 @@ async def graph(server: IrscopeServer, params: GraphParams) -> Encoded:
 
 
 async def text_of_document(server: IrscopeServer, params: UriParams) -> DocumentResult:
-    return await document(server.archive, params.uri)
+    return await document(server.archive, params.uri, server.on_demand.make)
 
 
 # --- the deep run that belongs to a document --------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from irscope_server.entries import BadEntry, parse_entry
 from irscope_server.file_states import FileStates
 from irscope_server.idle import DeepWhenIdle
 from irscope_server.messages import IrscopeProtocol, RequestFailed
+from irscope_server.on_demand import OnDemand
 from irscope_server.plans import Plan, Planner
 from irscope_server.results import Results
 from irscope_server.runs import Execute, Runs
@@ -75,6 +76,7 @@ class IrscopeServer(LanguageServer):
         self.runs = Runs(self.activity, execute, self.workers)
         self.has_workers = execute is None
         self.archive = Archive(self.settings.store)
+        self.on_demand = OnDemand(self)
         self._complaints: set[str] = set()
         self._open: dict[str, tuple[str, str]] = {}
         self._background: set[asyncio.Future[Any]] = set()

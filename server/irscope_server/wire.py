@@ -112,6 +112,8 @@ class StageItem:
     bytes: int
     uri: str
     is_graph: bool
+    nodes: int | None
+    made: bool
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { partsOf, sameUri } from "../documents";
-import { bytes } from "../format";
+import { sizeOf } from "../format";
 import type { CompileStageItem, StageItem, StagesOf } from "../protocol";
 import { ReportRequest, StagesOfRequest } from "../requests";
 import { activePythonFile, requireTrust, withRunProgress, type Services } from "./context";
@@ -79,7 +79,7 @@ async function pickStage(
     choices.push({
       stage,
       label: `$(${stage.isGraph ? "type-hierarchy-sub" : "file-code"}) ${stage.title || stage.name}`,
-      description: bytes(stage.bytes),
+      description: sizeOf(stage),
     });
   }
   const chosen = await vscode.window.showQuickPick(choices, { title, placeHolder, matchOnDescription: true });

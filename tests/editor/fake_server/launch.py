@@ -178,6 +178,7 @@ class Server:
         return {
             "run": RUN, "stage": identity, "name": name, "title": title, "language": language, "bytes": len(text),
             "uri": f"irscope:/{RUN}/{path}", "isGraph": name.endswith("-graph"),
+            "nodes": None, "made": True,
         }  # fmt: skip
 
     def kernel(self, name: str, line: int) -> dict[str, Any]:
