@@ -9,7 +9,7 @@ from typing import Any
 from irscope.store import StoreError
 from lsprotocol import types
 
-from irscope_server import requests, wire
+from irscope_server import linked, requests, wire
 from irscope_server.archive import Archive
 from irscope_server.fixes import actions_at
 from irscope_server.hovers import hover_at
@@ -177,6 +177,8 @@ _FEATURES: dict[str, Any] = {
     "irscope/stagesOf": _request(requests.stages),
     "irscope/graph": _request(requests.graph),
     "irscope/document": _request(requests.text_of_document),
+    "irscope/linkedLines": _request(linked.linked_lines),
+    "irscope/counterparts": _request(linked.counterparts),
 }
 
 _OPTIONS: dict[str, Any] = {

@@ -12,11 +12,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 from functools import cached_property
 
-from irscope.kernels import kernels_in
 from irscope.protocol import Origin, Report, StageRef
 from irscope.provenance import SOURCE, Element, Provenance, chain
 from irscope.provenance.elements import Item, Items
-from irscope.provenance.statements import arguments_of, nodes_of_statements
+from irscope.provenance.statements import arguments_in, arguments_of, nodes_of_statements
 from irscope.store import Store
 
 Lines = dict[int, tuple[Origin, ...]]
@@ -86,8 +85,8 @@ class LinkedLines:
             for item in self._thread.items(stage).items:
                 element = item.element
                 lines = [int(line) for line in item.ancestors] if chain.is_below_kernel(ref) else [element.line]
-                nodes = [node for line in lines for node in statements.get(line, ())]
-                yield element.line, element, self._keys_of_all(nodes)
+                computed = [node for line in lines for node in statements.get(line, ())]
+                yield element.line, element, self._keys_of_all(computed)
             return
         for item in self._thread.items(stage).items:
             element = item.element
@@ -144,7 +143,7 @@ class LinkedLines:
         if not starts:
             return {}
         above = frozenset(starts).union(*(self._above(one) for one in starts))
-        keys = set(self.keys(stage).get(line, ())) or set(self._keys_of_all(starts))
+        keys = set(self.source_of(stage, line))
         found: dict[str, tuple[int, ...]] = {}
         for other in wanted:
             if other in self._stages and other != stage:
@@ -160,7 +159,9 @@ class LinkedLines:
             if self._output_code_of(kernel) != other:
                 return ()
             lines = [int(one.name) for one in above if one.stage == kernel]
-            named = [item.element for item in self._thread.items(other).items if item.target == kernel.rpartition("/")[2]]
+            named = [
+                item.element for item in self._thread.items(other).items if item.target == kernel.rpartition("/")[2]
+            ]
             definition = [element.line for element in named if element.end_line > element.line]
             calls = [element.line for element in named if element.end_line == element.line]
             return tuple(sorted([*(first + line for first in definition for line in lines), *calls]))
@@ -182,8 +183,40 @@ class LinkedLines:
                     found[other] = lines
         return found
 
+    def kernels_of(self, stage: str, line: int) -> list[tuple[str, str]]:
+        """The kernels that a line of a stage became, or that it belongs to: their output code and their names."""
+        ref = self._stage(stage)
+        if ref.name == "kernel" or chain.is_below_kernel(ref):
+            kernel = chain.kernel_of(ref)
+            output = self._output_code_of(kernel)
+            return [] if output is None else [(output, kernel.rpartition("/")[2])]
+        starts = self._at(stage, line)
+        if not starts:
+            return []
+        if ref.name == "output-code":
+            if self._stages[starts[0].stage].name == "kernel":
+                return [(stage, starts[0].stage.rpartition("/")[2])]
+            return [(stage, self._thread.item(starts[0]).target)]
+        above = frozenset(starts).union(*(self._above(one) for one in starts))
+        keys = set(self.source_of(stage, line))
+        exact: dict[tuple[str, str], None] = {}
+        alike: dict[tuple[str, str], None] = {}
+        for output in self._thread.pipeline(self._compile_of[stage]):
+            if output.name != "output-code":
+                continue
+            for item in self._thread.items(output.id).items:
+                element = item.element
+                if element in above or not frozenset(starts).isdisjoint(self._above(element)):
+                    exact[output.id, item.target] = None
+                elif not keys.isdisjoint(self._keys_of(element)):
+                    alike[output.id, item.target] = None
+        return list(exact or alike)
+
     def source_of(self, stage: str, line: int) -> tuple[Origin, ...]:
-        """The keys of a line of a stage."""
+        """The keys of a line of a stage; none for a line of a kernel that computes nothing."""
+        ref = self._stage(stage)
+        if (ref.name == "kernel" or chain.is_below_kernel(ref)) and self._nodes_of_lines(chain.kernel_of(ref)):
+            return self.keys(stage).get(line, ())
         return self.keys(stage).get(line) or self._keys_of_all(self._at(stage, line))
 
     def _called_from(self, file: str, line: int) -> set[Origin]:
@@ -292,8 +325,7 @@ class LinkedLines:
             for item in self._thread.items(output).items:
                 element = item.element
                 if element.line == element.end_line and item.target not in found:
-                    call = rows[element.line - 1].partition("(")[2].rpartition(")")[0]
-                    found[item.target] = [part.strip() for part in call.split(",")]
+                    found[item.target] = arguments_in(rows[element.line - 1])
             self._calls_in[output] = found
         return self._calls_in[output]
 
@@ -305,7 +337,8 @@ class LinkedLines:
         """Buffer → the nodes whose value it holds: of those that a scheduler node came from the ones that no other
         of them uses."""
         if output not in self._buffers_in:
-            found = {item.element.name: (item.element.name,) for item in graph.items if item.op == "placeholder"}
+            found: dict[str, tuple[str, ...]] = {}
+            found |= {item.element.name: (item.element.name,) for item in graph.items if item.op == "placeholder"}
             stage = output.replace("/output-code", "/ir-pre-fusion")
             data = self._store.stage_data(self._report.run, stage) if stage in self._stages else None
             for row in (data or {}).get("nodes", ()):

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 
 from irscope.provenance.elements import Item, Items
 
-_VIEWS = frozenset(
-    "view reshape _unsafe_view permute transpose t expand unsqueeze squeeze select slice alias detach getitem as_strided"
-    " clone convert_element_type _to_copy".split()
-)
+_VIEWS = frozenset({
+    "view", "reshape", "_unsafe_view", "permute", "transpose", "t", "expand", "unsqueeze", "squeeze", "select", "slice",
+    "alias", "detach", "getitem", "as_strided", "clone", "convert_element_type", "_to_copy",
+})  # fmt: skip
 """Operations that give their input's values in another form."""
 
 _ALSO: Mapping[str, str] = {
@@ -46,11 +46,12 @@ _NAMES: Mapping[str, str] = {
     "vec_reduce_all": "sum", "welford_combine": "sum", "cascade_sum_combine": "sum", "welford": "sum",
     "atomic_add": "add", "div_floor_integer": "floor", "trunc": "trunc", "std_sqrt": "sqrt",
 }  # fmt: skip
-_PLAIN = frozenset(
-    "exp exp2 expm1 log log1p log2 log10 sqrt rsqrt sin cos tan tanh sinh cosh asin acos atan atan2 erf erfc lgamma abs"
-    " neg reciprocal sigmoid maximum minimum where pow floor ceil round isnan isinf sum prod any argmax argmin fmod"
-    " cumsum relu signbit".split()
-)
+_PLAIN = frozenset({
+    "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "rsqrt", "sin", "cos", "tan", "tanh", "sinh", "cosh",
+    "asin", "acos", "atan", "atan2", "erf", "erfc", "lgamma", "abs", "neg", "reciprocal", "sigmoid", "maximum", "minimum",
+    "where", "pow", "floor", "ceil", "round", "isnan", "isinf", "sum", "prod", "any", "argmax", "argmin", "fmod",
+    "cumsum", "relu", "signbit",
+})  # fmt: skip
 _OPERATORS = {
     "+": "add", "-": "sub", "*": "mul", "/": "truediv", "<": "lt", ">": "gt", "<=": "le", ">=": "ge", "==": "eq",
     "!=": "ne", "&": "bitwise_and", "|": "bitwise_or", "&&": "logical_and", "||": "logical_or", "%": "remainder",
@@ -58,15 +59,21 @@ _OPERATORS = {
 }  # fmt: skip
 _LOGICAL = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "logical_and": "bitwise_and"}
 
-_ASSIGNED = re.compile(r"^\s*(?:auto |const auto |(?:float|double|int\w*|bool|at::vec::\S+) )?(?P<name>_?tmp\w*) = (?P<value>.+?);?$")
+_ASSIGNED = re.compile(
+    r"^\s*(?:auto |const auto |(?:float|double|int\w*|bool|at::vec::\S+) )?(?P<name>_?tmp\w*) = (?P<value>.+?);?$"
+)
 _STORED = re.compile(
     r"^\s*(?:(?P<vector>tmp\w*)\.store\((?P<a>\w+)|tl\.(?:store|atomic_add)\((?P<b>\w+) \+ .*?, (?P<value>_?tmp\w*)[,)]"
     r"|(?:atomic_add\w*\(&?)?(?P<c>(?:in_)?(?:out_)?ptr\w*|in_out_ptr\w*)\[.*?\](?: \+?=|,) (?P<rest>.+)$)"
 )
 _LOAD = re.compile(r"(?:loadu?\(\s*|^)(?P<pointer>(?:in_|out_|in_out_)ptr\w+)\b(?P<index>.*)")
 _TEMPORARY = re.compile(r"\b_?tmp\w*\b(?!\.store)")
-_CALL = re.compile(r"(?:std::|tl_math\.|libdevice\.|triton_helpers\.|at::vec::|tl\.|\.|\b)(?P<name>[a-z]\w*)(?:<[^<>()]*>)?\(")
-_BINARY = re.compile(r"(?P<a>_?tmp\w*|\(-?[\d.e+-]+\)) (?P<op>[-+*/%^]|[<>]=?|[=!]=|&&?|\|\|?) (?P<b>_?tmp\w*|-?[\d.][\w.+-]*)")
+_CALL = re.compile(
+    r"(?:std::|tl_math\.|libdevice\.|triton_helpers\.|at::vec::|tl\.|\.|\b)(?P<name>[a-z]\w*)(?:<[^<>()]*>)?\("
+)
+_BINARY = re.compile(
+    r"(?P<a>_?tmp\w*|\(-?[\d.e+-]+\)) (?P<op>[-+*/%^]|[<>]=?|[=!]=|&&?|\|\|?) (?P<b>_?tmp\w*|-?[\d.][\w.+-]*)"
+)
 _LITERAL = re.compile(
     r"^(?:static_cast<\w+>\(|decltype\(\w+\)\(|tl\.full\(\[[\d, ]*\], |at::vec::Vectorized<\w+>\()?"
     r"(?P<number>-?(?:\d+(?:\.\d*)?(?:e[+-]?\d+)?|inf|std::numeric_limits<\w+>::infinity\(\)|float\(\"-?inf\"\)))"
@@ -226,8 +233,8 @@ def _operation_of(value: str, name: str) -> str:
             return "amax" if called == "maximum" and "_acc" in name else called
     if " ? " in value:
         return "where"
-    if match := _BINARY.search(value):
-        kind = _OPERATORS[match["op"]]
+    if binary := _BINARY.search(value):
+        kind = _OPERATORS[binary["op"]]
         return "sum" if kind == "add" and "_acc" in name else kind
     if re.match(r"^[~!]_?tmp", value):
         return "logical_not"
@@ -244,13 +251,27 @@ def _float(text: str) -> float | None:
         return None
 
 
+def arguments_in(call: str) -> list[str]:
+    """The names that a call hands over, in their order: of ``reinterpret_tensor(buf9, …)`` that is ``buf9``."""
+    found: list[str] = []
+    depth, start = 0, 0
+    inside = call.partition("(")[2].rpartition(")")[0]
+    for at, sign in enumerate([*inside, ","]):
+        depth += (sign in "([{") - (sign in ")]}")
+        if sign == "," and depth == 0:
+            part = inside[start:at].strip()
+            start = at + 1
+            found.append(part.partition("(")[2].partition(",")[0].strip() if "(" in part else part)
+    return found
+
+
 def arguments_of(text: str, call: Sequence[str]) -> dict[str, str]:
     """Parameter of a kernel's text → what a call in the output code hands to it (``buf3``, ``primals_1``)."""
     match = _SIGNATURE.search(text)
     if match is None:
         return {}
     parameters = [_LAST_WORD.findall(part.partition(":")[0].partition("=")[0])[-1:] for part in match[1].split(",")]
-    return {name[0]: value for name, value in zip(parameters, call) if name}
+    return {name[0]: value for name, value in zip(parameters, call, strict=False) if name}
 
 
 _SIGNATURE = re.compile(r"^(?:extern \"C\".*?\bkernel|def \w+)\(([^)]*)\)", re.MULTILINE | re.DOTALL)
