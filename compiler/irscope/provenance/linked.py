@@ -188,8 +188,8 @@ class LinkedLines:
         ref = self._stage(stage)
         if ref.name == "kernel" or chain.is_below_kernel(ref):
             kernel = chain.kernel_of(ref)
-            output = self._output_code_of(kernel)
-            return [] if output is None else [(output, kernel.rpartition("/")[2])]
+            code = self._output_code_of(kernel)
+            return [] if code is None else [(code, kernel.rpartition("/")[2])]
         starts = self._at(stage, line)
         if not starts:
             return []
