@@ -9,12 +9,12 @@ from typing import Any
 from irscope.store import StoreError
 from lsprotocol import types
 
-from irscope_server import linked, requests, wire
+from irscope_server import linked, requests, stage_features, wire
 from irscope_server.archive import Archive
 from irscope_server.fixes import actions_at
 from irscope_server.hovers import hover_at
 from irscope_server.lenses import lenses_of
-from irscope_server.messages import Encoded, RequestFailed
+from irscope_server.messages import Encoded, RequestFailed, registers_stage_features
 from irscope_server.runs import Execute
 from irscope_server.server import IrscopeServer
 from irscope_server.settings import SECTION
@@ -45,6 +45,8 @@ async def _initialized(ls: IrscopeServer, params: types.InitializedParams) -> No
         options = types.DidChangeConfigurationRegistrationOptions(section=SECTION)
         registration = types.Registration("irscope-configuration", method, options)
         ls.in_background(ls.client_register_capability_async(types.RegistrationParams([registration])))
+    if registers_stage_features(ls.client_capabilities):
+        ls.in_background(ls.client_register_capability_async(types.RegistrationParams(stage_features.registrations())))
     await ls.load_settings()
     ls.activity.tell_state()
 
@@ -89,7 +91,7 @@ def _code_lens(ls: IrscopeServer, params: types.CodeLensParams) -> list[types.Co
 
 async def _hover(ls: IrscopeServer, params: types.HoverParams) -> types.Hover | None:
     path = ls.path_of(params.text_document.uri)
-    return await hover_at(ls, path, params.position) if path else None
+    return await (hover_at(ls, path, params.position) if path else stage_features.hover(ls, params))
 
 
 def _code_action(ls: IrscopeServer, params: types.CodeActionParams) -> list[types.CodeAction] | None:
@@ -179,6 +181,7 @@ _FEATURES: dict[str, Any] = {
     "irscope/document": _request(requests.text_of_document),
     "irscope/linkedLines": _request(linked.linked_lines),
     "irscope/counterparts": _request(linked.counterparts),
+    **stage_features.METHODS,
 }
 
 _OPTIONS: dict[str, Any] = {

@@ -51,6 +51,11 @@ class RunReader:
             raise NoDocument(f"Run {self.report.run} has no stage {candidates[0]}.")
         return known
 
+    def code_at(self, origin: Origin) -> str:
+        """A line of the user's files as the run had it; empty where it is not known."""
+        found = self.lines_as_run(origin.file)
+        return found[1][origin.line - 1].strip() if found and 0 < origin.line <= len(found[1]) else ""
+
     def lines_as_run(self, path: str) -> tuple[str, Sequence[str]] | None:
         """A file of the user as the run names it, and its lines as they were."""
         if self._sources is None:

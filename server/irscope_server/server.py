@@ -28,6 +28,7 @@ from irscope_server.plans import Plan, Planner
 from irscope_server.results import Results
 from irscope_server.runs import Execute, Runs
 from irscope_server.settings import SECTION, Settings, read_settings
+from irscope_server.stage_features import StageTexts
 from irscope_server.texts import Texts, file_key
 from irscope_server.views import Views
 from irscope_server.workers import Workers
@@ -77,6 +78,7 @@ class IrscopeServer(LanguageServer):
         self.has_workers = execute is None
         self.archive = Archive(self.settings.store)
         self.stages = StageReader(lambda: self.archive.path)
+        self.stage_texts = StageTexts()
         self._complaints: set[str] = set()
         self._open: dict[str, tuple[str, str]] = {}
         self._background: set[asyncio.Future[Any]] = set()

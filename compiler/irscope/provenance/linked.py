@@ -29,7 +29,7 @@ class LinkedLines:
 
     def __init__(self, store: Store, report: Report) -> None:
         self._store, self._report = store, report
-        self._thread = Provenance(store, report)
+        self.thread = Provenance(store, report)
         self._stages = {stage.id: stage for compile in report.compiles for stage in compile.stages}
         self._compile_of = {stage.id: compile.id for compile in report.compiles for stage in compile.stages}
         self._keys: dict[str, Lines] = {}
@@ -54,7 +54,7 @@ class LinkedLines:
         found: set[Origin] = set()
         for compile in self._report.compiles:
             for stage in self._first_graphs(compile.id):
-                for item in self._thread.items(stage).items:
+                for item in self.thread.items(stage).items:
                     found.update(self._innermost(item))
         return {origin: number for number, origin in enumerate(sorted(found))}
 
@@ -63,12 +63,12 @@ class LinkedLines:
         found: set[int] = set()
         for compile in self._report.compiles:
             for stage in self._first_graphs(compile.id):
-                for item in self._thread.items(stage).items:
+                for item in self.thread.items(stage).items:
                     found.update(frame.line for frame in item.frames if frame.file == file)
         return found - {origin.line for origin in self.palette if origin.file == file}
 
     def _first_graphs(self, compile: str) -> list[str]:
-        graphs = [stage for stage in self._thread.pipeline(compile) if stage.name.endswith("-graph")]
+        graphs = [stage for stage in self.thread.pipeline(compile) if stage.name.endswith("-graph")]
         first = min((chain.rank(stage) or 0 for stage in graphs), default=0)
         return [stage.id for stage in graphs if chain.rank(stage) == first]
 
@@ -79,19 +79,19 @@ class LinkedLines:
             kernel = chain.kernel_of(ref)
             statements = self._nodes_of_lines(kernel)
             if not statements:  # what its lines compute is not known, so each has what the kernel has
-                for item in self._thread.items(stage).items:
+                for item in self.thread.items(stage).items:
                     yield item.element.line, item.element, self._keys_of(item.element)
                 return
-            for item in self._thread.items(stage).items:
+            for item in self.thread.items(stage).items:
                 element = item.element
                 lines = [int(line) for line in item.ancestors] if chain.is_below_kernel(ref) else [element.line]
                 computed = [node for line in lines for node in statements.get(line, ())]
                 yield element.line, element, self._keys_of_all(computed)
             return
-        for item in self._thread.items(stage).items:
+        for item in self.thread.items(stage).items:
             element = item.element
             if ref.name == "output-code" and element.end_line > element.line:
-                kernel_stage = self._kernel_named(stage, element.name)
+                kernel_stage = self.kernel_named(stage, element.name)
                 inside = {} if kernel_stage is None else self._nodes_of_lines(kernel_stage)
                 yield element.line, element, self._keys_of(element)
                 for line, nodes in inside.items():
@@ -105,7 +105,7 @@ class LinkedLines:
     def _keys_of(self, element: Element) -> tuple[Origin, ...]:
         if element not in self._element_keys:
             self._element_keys[element] = ()  # what came from itself ends here
-            own = () if element.stage == SOURCE else self._innermost(self._thread.item(element))
+            own = () if element.stage == SOURCE else self._innermost(self.thread.item(element))
             if element.stage == SOURCE:
                 own = (Origin(element.file, element.line),)
             self._element_keys[element] = own or self._keys_of_all(self._parents(element))
@@ -128,7 +128,7 @@ class LinkedLines:
             return ()
         return tuple(
             parent
-            for parent in self._thread.parents(element)
+            for parent in self.thread.parents(element)
             if parent.stage == SOURCE or self._stages[parent.stage].name != "bytecode"
         )
 
@@ -160,14 +160,14 @@ class LinkedLines:
                 return ()
             lines = [int(one.name) for one in above if one.stage == kernel]
             named = [
-                item.element for item in self._thread.items(other).items if item.target == kernel.rpartition("/")[2]
+                item.element for item in self.thread.items(other).items if item.target == kernel.rpartition("/")[2]
             ]
             definition = [element.line for element in named if element.end_line > element.line]
             calls = [element.line for element in named if element.end_line == element.line]
             return tuple(sorted([*(first + line for first in definition for line in lines), *calls]))
         if here.name == "output-code" and (there.name == "kernel" or chain.is_below_kernel(there)):
-            target = self._thread.item(start).target
-            if chain.kernel_of(there) == self._kernel_named(here.id, target):
+            target = self.thread.item(start).target
+            if chain.kernel_of(there) == self.kernel_named(here.id, target):
                 return tuple(self.keys(other))
         return ()
 
@@ -183,6 +183,39 @@ class LinkedLines:
                     found[other] = lines
         return found
 
+    def computed(self, stage: str, line: int) -> tuple[Item, ...]:
+        """The nodes that a line computes: of a kernel, of what is below it, of its text in the output code."""
+        ref = self._stage(stage)
+        if ref.name == "output-code":
+            starts = self._at(stage, line)
+            if not starts or self._stages[starts[0].stage].name != "kernel":
+                return ()
+            kernel, lines = starts[0].stage, [starts[0].line]
+        else:
+            kernel, lines = chain.kernel_of(ref), list(self.kernel_lines(stage, line))
+        known = self._nodes_of_lines(kernel)
+        nodes = dict.fromkeys(node for number in lines for node in known.get(number, ()))
+        return tuple(self.thread.item(node) for node in nodes)
+
+    def kernel_lines(self, stage: str, line: int) -> tuple[int, ...]:
+        """The lines of its kernel's text that a line of a kernel, or of a stage below it, stands for."""
+        ref = self._stage(stage)
+        item = self.thread.items(stage).by_name.get(str(line))
+        if item is None:
+            return ()
+        return tuple(int(name) for name in item.ancestors) if chain.is_below_kernel(ref) else (line,)
+
+    def nodes_of_buffer(self, output: str, name: str) -> tuple[Item, ...]:
+        """The nodes whose value a buffer of output code holds: the output of a scheduler node, or an input."""
+        graph = self._last_graph(output)
+        if graph is None:
+            return ()
+        items = self.thread.items(graph)
+        return tuple(items.by_name[node] for node in self._values_of(output, items).get(name, ()))
+
+    def keys_of_item(self, item: Item) -> tuple[Origin, ...]:
+        return self._keys_of(item.element)
+
     def kernels_of(self, stage: str, line: int) -> list[tuple[str, str]]:
         """The kernels that a line of a stage became, or that it belongs to: their output code and their names."""
         ref = self._stage(stage)
@@ -196,15 +229,15 @@ class LinkedLines:
         if ref.name == "output-code":
             if self._stages[starts[0].stage].name == "kernel":
                 return [(stage, starts[0].stage.rpartition("/")[2])]
-            return [(stage, self._thread.item(starts[0]).target)]
+            return [(stage, self.thread.item(starts[0]).target)]
         above = frozenset(starts).union(*(self._above(one) for one in starts))
         keys = set(self.source_of(stage, line))
         exact: dict[tuple[str, str], None] = {}
         alike: dict[tuple[str, str], None] = {}
-        for output in self._thread.pipeline(self._compile_of[stage]):
+        for output in self.thread.pipeline(self._compile_of[stage]):
             if output.name != "output-code":
                 continue
-            for item in self._thread.items(output.id).items:
+            for item in self.thread.items(output.id).items:
                 element = item.element
                 if element in above or not frozenset(starts).isdisjoint(self._above(element)):
                     exact[output.id, item.target] = None
@@ -223,7 +256,7 @@ class LinkedLines:
         found: set[Origin] = set()
         for compile in self._report.compiles:
             for stage in self._first_graphs(compile.id):
-                for item in self._thread.items(stage).items:
+                for item in self.thread.items(stage).items:
                     if any(frame.file == file and frame.line == line for frame in item.frames):
                         found.update(self._innermost(item))
         return found
@@ -231,19 +264,19 @@ class LinkedLines:
     def _at(self, stage: str, line: int) -> tuple[Element, ...]:
         """What stands in a line: in a kernel's text and below it with the nodes that it computes."""
         ref = self._stage(stage)
-        item = self._thread.items(stage).at(line)
+        item = self.thread.items(stage).at(line)
         if item is None:
             return ()
         element = item.element
         if ref.name == "output-code" and element.end_line > element.line and line > element.line:
-            kernel = self._kernel_named(stage, element.name)
+            kernel = self.kernel_named(stage, element.name)
             text = line - element.line
             if kernel is not None and text in self._nodes_of_lines(kernel):
                 return (self._line(kernel, text) or element,)
         return (element,)
 
     def _line(self, stage: str, line: int) -> Element | None:
-        item = self._thread.items(stage).by_name.get(str(line))
+        item = self.thread.items(stage).by_name.get(str(line))
         return None if item is None else item.element
 
     def _with_keys(self, stage: str, keys: Collection[Origin]) -> tuple[int, ...]:
@@ -253,11 +286,11 @@ class LinkedLines:
         """Lines of a stage that hold what is among `above`, or whose own ancestors hold a start."""
         found: dict[int, None] = {}
         ref = self._stages[stage]
-        for item in self._thread.items(stage).items:
+        for item in self.thread.items(stage).items:
             element = item.element
             if element in above or not starts.isdisjoint(self._above(element)):
                 lines = [element.line]
-                kernel = self._kernel_named(stage, element.name) if element.end_line > element.line else None
+                kernel = self.kernel_named(stage, element.name) if element.end_line > element.line else None
                 if ref.name == "output-code" and kernel is not None:
                     inside = self._related(kernel, starts, above)
                     lines = [element.line + line for line in inside] or lines
@@ -298,7 +331,7 @@ class LinkedLines:
         data = self._store.stage_data(run, output)
         calls = [call for call in (data or {}).get("calls", ()) if call.get("kernel") == name]
         origins = dict.fromkeys(str(node) for call in calls for node in call.get("origins", ()))
-        items = self._thread.items(graph)
+        items = self.thread.items(graph)
         text = self._store.stage_text(run, kernel)
         found = nodes_of_statements(
             text, items, self._graph_text(graph), origins, self._buffers(kernel, output, items, text)
@@ -322,7 +355,7 @@ class LinkedLines:
         if output not in self._calls_in:
             found: dict[str, list[str]] = {}
             rows = self._store.stage_text(self._report.run, output).split("\n")
-            for item in self._thread.items(output).items:
+            for item in self.thread.items(output).items:
                 element = item.element
                 if element.line == element.end_line and item.target not in found:
                     found[item.target] = arguments_in(rows[element.line - 1])
@@ -371,7 +404,8 @@ class LinkedLines:
         stage = kernel.rpartition("/")[0].replace("/kernel", "/output-code")
         return stage if stage in self._stages else None
 
-    def _kernel_named(self, output: str, name: str) -> str | None:
+    def kernel_named(self, output: str, name: str) -> str | None:
+        """The stage of a kernel that output code defines."""
         stage = f"{output.replace('/output-code', '/kernel')}/{name}"
         return stage if stage in self._stages else None
 
@@ -379,7 +413,7 @@ class LinkedLines:
         """The graph that Inductor lowered to a kernel."""
         own = self._stages[kernel]
         found = None
-        for stage in self._thread.pipeline(self._compile_of[kernel]):
+        for stage in self.thread.pipeline(self._compile_of[kernel]):
             alike = chain.is_shared(stage) or chain.is_backward(stage) == chain.is_backward(own)
             if stage.name.endswith("-graph") and alike:
                 found = stage.id
