@@ -141,6 +141,15 @@ def _request(work: Callable[[IrscopeServer, Any], Any]) -> Callable[[IrscopeServ
     return handle
 
 
+def _stage_feature(work: Callable[[IrscopeServer, Any], Awaitable[Any]]) -> Callable[[IrscopeServer, Any], Any]:
+    """pygls tells a handler that wants the server by the name of its first parameter."""
+
+    async def handle(ls: IrscopeServer, params: Any) -> Any:
+        return await work(ls, params)
+
+    return handle
+
+
 def _text_document_content(ls: IrscopeServer, params: types.TextDocumentContentParams) -> Awaitable[Any]:
     return requests.text_of_document(ls, wire.UriParams(params.uri))
 
@@ -181,7 +190,7 @@ _FEATURES: dict[str, Any] = {
     "irscope/document": _request(requests.text_of_document),
     "irscope/linkedLines": _request(linked.linked_lines),
     "irscope/counterparts": _request(linked.counterparts),
-    **stage_features.METHODS,
+    **{method: _stage_feature(work) for method, work in stage_features.METHODS.items()},
 }
 
 _OPTIONS: dict[str, Any] = {

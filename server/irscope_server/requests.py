@@ -139,11 +139,11 @@ async def kernels_at(server: IrscopeServer, params: KernelsAtParams) -> KernelsR
 
 
 def _kernels_of_function(server: IrscopeServer, path: str, line: int, deep: Ended) -> list[Kernel]:
-    """The kernels of the compiled function whose ``def``, or decorator, is in a line."""
+    """The kernels of the compiled function whose ``def`` is in a line."""
     wanted = {
         (compile.function, compile.line)
         for function in server.views.functions(path)
-        if function.first_line <= line <= function.line and not function.elsewhere
+        if function.line == line and not function.elsewhere
         for compile in function.compiles
     }
     ids = {

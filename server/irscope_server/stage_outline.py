@@ -113,14 +113,15 @@ def folds_of(text: StageText) -> Iterator[types.FoldingRange]:
                 yield types.FoldingRange(first, last)
         open_lines.append((depth, number))
         last = number
+    start: int | None
     for pattern, kind in ((_TABLE, types.FoldingRangeKind.Region), (_INCLUDES, types.FoldingRangeKind.Imports)):
-        start: int | None = None
+        start = None
         for number, row in enumerate([*text.rows, ""]):
             if pattern.match(row):
-                first = number if first is None else first
-            elif first is not None:
-                if number - 1 > first:
-                    yield types.FoldingRange(first, number - 1, kind=kind)
-                start: int | None = None
+                start = number if start is None else start
+            elif start is not None:
+                if number - 1 > start:
+                    yield types.FoldingRange(start, number - 1, kind=kind)
+                start = None
     for first, end, _ in text.kernels:
         yield types.FoldingRange(first, end)

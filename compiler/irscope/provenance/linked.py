@@ -108,8 +108,18 @@ class LinkedLines:
             own = () if element.stage == SOURCE else self._innermost(self.thread.item(element))
             if element.stage == SOURCE:
                 own = (Origin(element.file, element.line),)
-            self._element_keys[element] = own or self._keys_of_all(self._parents(element))
+            self._element_keys[element] = (
+                own or self._keys_of_all(self._parents(element)) or self._keys_of_users(element)
+            )
         return self._element_keys[element]
+
+    def _keys_of_users(self, element: Element) -> tuple[Origin, ...]:
+        """A node that a pass has made, and that PyTorch knows no origin of, belongs to what it is for."""
+        item = None if element.stage == SOURCE else self.thread.item(element)
+        if item is None or item.op != "call" or item.facts is None:
+            return ()
+        names = self.thread.items(element.stage).by_name
+        return self._keys_of_all(names[user].element for user in item.facts.users if user in names)
 
     def _keys_of_all(self, elements: Iterable[Element]) -> tuple[Origin, ...]:
         return tuple(dict.fromkeys(key for element in elements for key in self._keys_of(element)))
@@ -262,9 +272,11 @@ class LinkedLines:
         return found
 
     def _at(self, stage: str, line: int) -> tuple[Element, ...]:
-        """What stands in a line: in a kernel's text and below it with the nodes that it computes."""
+        """What stands in a line; of the comment above a node the node."""
         ref = self._stage(stage)
         item = self.thread.items(stage).at(line)
+        if item is None and ref.name.endswith("-graph"):
+            item = self.thread.items(stage).at(line + 1)
         if item is None:
             return ()
         element = item.element
