@@ -15,7 +15,7 @@ from functools import cached_property
 from irscope.protocol import Origin, Report, StageRef
 from irscope.provenance import SOURCE, Element, Provenance, chain
 from irscope.provenance.elements import Item, Items
-from irscope.provenance.statements import arguments_in, arguments_of, nodes_of_statements
+from irscope.provenance.statements import arguments_in, arguments_of, forms_of, nodes_of_statements
 from irscope.store import Store
 
 Lines = dict[int, tuple[Origin, ...]]
@@ -96,6 +96,12 @@ class LinkedLines:
                 yield element.line, element, self._keys_of(element)
                 for line, nodes in inside.items():
                     yield element.line + line, element, self._keys_of_all(nodes)
+            elif ref.name == "output-code":
+                yield (
+                    element.line,
+                    element,
+                    self._keys_of_all(self._library_nodes(stage, item)) or self._keys_of(element),
+                )
             elif ref.name.startswith("ir-"):
                 yield element.line, element, self._keys_of(element)
             else:
@@ -249,11 +255,31 @@ class LinkedLines:
                 continue
             for item in self.thread.items(output.id).items:
                 element = item.element
-                if element in above or not frozenset(starts).isdisjoint(self._above(element)):
+                computed = self._library_nodes(output.id, item) or self._computed_by(output.id, item)
+                reached = [element, *computed]
+                if any(one in above or not frozenset(starts).isdisjoint(self._above(one)) for one in computed):
                     exact[output.id, item.target] = None
-                elif not keys.isdisjoint(self._keys_of(element)):
+                elif not keys.isdisjoint(self._keys_of_all(reached)):
                     alike[output.id, item.target] = None
         return list(exact or alike)
+
+    def _computed_by(self, output: str, item: Item) -> list[Element]:
+        """What the statements of a kernel compute, else what it came from."""
+        kernel = self.kernel_named(output, item.target)
+        lines = {} if kernel is None else self._nodes_of_lines(kernel)
+        head = min(lines, default=0)
+        nodes = dict.fromkeys(node for line, own in lines.items() if line != head for node in own)
+        return list(nodes or self._parents(item.element))
+
+    def _library_nodes(self, output: str, item: Item) -> list[Element]:
+        """The node that a call of a library computes.  Inductor names those of its arguments, too."""
+        graph = self._last_graph(output)
+        if graph is None or self.kernel_named(output, item.target) is not None:
+            return []
+        items = self.thread.items(graph)
+        values = self._values_of(output, items)
+        nodes = [name for node in item.ancestors for name in values.get(node, ())]
+        return [items.by_name[name].element for name in dict.fromkeys(nodes)]
 
     def source_of(self, stage: str, line: int) -> tuple[Origin, ...]:
         """The keys of a line of a stage; none for a line of a kernel that computes nothing."""
@@ -379,8 +405,8 @@ class LinkedLines:
         return {}
 
     def _values_of(self, output: str, graph: Items) -> dict[str, tuple[str, ...]]:
-        """Buffer → the nodes whose value it holds: of those that a scheduler node came from the ones that no other
-        of them uses."""
+        """Buffer, and the scheduler node that writes it → the nodes whose value it holds: of those that the scheduler
+        node came from the ones that no other of them uses."""
         if output not in self._buffers_in:
             found: dict[str, tuple[str, ...]] = {}
             found |= {item.element.name: (item.element.name,) for item in graph.items if item.op == "placeholder"}
@@ -388,9 +414,12 @@ class LinkedLines:
             data = self._store.stage_data(self._report.run, stage) if stage in self._stages else None
             for row in (data or {}).get("nodes", ()):
                 nodes = [name for name in row.get("origins", ()) if name in graph.by_name]
-                used = {name for node in nodes for name in graph.by_name[node].inputs}
+                inputs = {name for node in nodes for name in graph.by_name[node].inputs}
+                used = {form for name in inputs for form in forms_of(graph, name)}
+                last = tuple(name for name in nodes if name not in used)
+                found[str(row.get("name"))] = last
                 for buffer, *_ in row.get("writes", ()):
-                    found[str(buffer)] = tuple(name for name in nodes if name not in used)
+                    found[str(buffer)] = last
             self._buffers_in[output] = found
         return self._buffers_in[output]
 

@@ -206,13 +206,18 @@ class _Matcher:
             self._add(line, nodes)
 
     def _base(self, name: str) -> str:
-        """The node whose values another has in another form."""
-        for _ in range(100):
-            item = self._graph.by_name.get(name)
-            if item is None or operation(item.target) not in _VIEWS or not item.inputs:
-                return name
-            name = item.inputs[0]
-        return name
+        return forms_of(self._graph, name)[-1]
+
+
+def forms_of(graph: Items, name: str) -> list[str]:
+    """A node, and behind it those whose values it has in another form, up to the one that computes them."""
+    found = [name]
+    while len(found) < 100:
+        item = graph.by_name.get(found[-1])
+        if item is None or operation(item.target) not in _VIEWS or not item.inputs:
+            break
+        found.append(item.inputs[0])
+    return found
 
 
 def operation(target: str) -> str:
