@@ -159,13 +159,16 @@ export class LinkedEditors implements vscode.Disposable {
     this.styles.palette.forEach((style, slot) => editor.setDecorations(style, ranges(painting?.bySlot[slot] ?? [])));
     editor.setDecorations(this.styles.several, ranges(painting?.several ?? []));
     const chips = (painting?.chips ?? []).filter(({ line }) => line < lineCount);
+    let place = 0;
     editor.setDecorations(
       this.styles.chips,
       chips.map(({ line, text, slot }, index): vscode.DecorationOptions => {
         const end = editor.document.lineAt(line).range.end;
         const first = chips[index - 1]?.line !== line;
+        place = first ? 0 : place + 1;
         return {
-          range: new vscode.Range(end, end),
+          // What follows a line is drawn in the order in which the ranges begin.
+          range: new vscode.Range(line, Math.min(place, end.character), line, end.character),
           renderOptions: {
             after: {
               contentText: `\u00a0${text}\u00a0`,
