@@ -169,6 +169,9 @@ async def _kernels_of_stage(server: IrscopeServer, params: KernelsAtParams) -> K
 
 async def stages(server: IrscopeServer, params: StagesOfParams) -> StagesResult:
     path = server.path_of(params.uri)
+    if path is None and params.uri.startswith(f"{SCHEME}:"):
+        name, _ = parts_of(params.uri)
+        return StagesResult(name, stages_of(await server.archive.report(name)), "")
     if path is None:
         return StagesResult(None, (), _NOT_A_FILE)
     deep, reason = await deep_run(server, params.uri, path, params.run)

@@ -59,9 +59,10 @@ def node_lines(run: RunReader, item: Item, uri_of: UriOf) -> Iterator[str]:
     if facts.module:
         path, kind = facts.module
         yield f"Module {words.code_span(path)} {words.code_span(kind)}"
-    if facts.original_aten and facts.original_aten != item.target:
+    if facts.original_aten and not f".{item.target}".endswith(f".{facts.original_aten}"):
         yield f"Decomposed from {words.code_span(facts.original_aten)}"
-    if facts.sources and (source := facts.sources[0]).passed:
+    # An interpreter copies the graph without a change.
+    if facts.sources and (source := facts.sources[0]).passed and not source.passed.startswith("Interpreter_"):
         action = source.action.split(".")[-1].lower() or "made"
         yield f"Pass {words.code_span(source.passed)}: {words.markdown(action)} from {words.code_span(source.name)}"
 

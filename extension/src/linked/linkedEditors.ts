@@ -233,10 +233,14 @@ export class LinkedEditors implements vscode.Disposable {
       this.styles.counterpart,
       lines.map((line) => new vscode.Range(line, 0, line, 0)),
     );
-    const isVisible = lines.some((line) =>
+    // A line that came from many (a kernel's head, its call) is everybody's counterpart: it is not what is looked for.
+    const several = new Set(this.painted.get(editor.document.uri.toString())?.several);
+    const exact = lines.filter((line) => !several.has(line));
+    const wanted = exact.length > 0 ? exact : lines;
+    const isVisible = wanted.some((line) =>
       editor.visibleRanges.some((range) => range.start.line <= line && line <= range.end.line),
     );
-    const [first] = lines;
+    const [first] = wanted;
     if (first !== undefined && !isVisible) {
       const range = new vscode.Range(first, 0, first, 0);
       editor.revealRange(range, vscode.TextEditorRevealType.InCenterIfOutsideViewport);

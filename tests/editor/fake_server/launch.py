@@ -266,7 +266,8 @@ class Server:
         return {"places": places}
 
     def stages_of(self, params: Any) -> Any:
-        self.uri = params["uri"]
+        if params["uri"].startswith("file:"):
+            self.uri = params["uri"]
         stages = [
             {**stage, "compile": compile_["id"], "function": compile_["function"]}
             for compile_ in self.compiles()
