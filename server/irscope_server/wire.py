@@ -65,6 +65,51 @@ class GraphParams:
 
 
 @dataclass(frozen=True)
+class SubjectOfParams:
+    uri: str
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class PipelineParams:
+    run: str
+    compile: str | None = None
+
+
+@dataclass(frozen=True)
+class StepParams:
+    run: str
+    stage: str = ""
+    uri: str = ""
+    line: int = 0
+    by: int = 1
+    target: str = ""
+
+
+@dataclass(frozen=True)
+class FindingsParams:
+    run: str
+
+
+@dataclass(frozen=True)
+class PhasesParams:
+    run: str
+    compile: str | None = None
+
+
+@dataclass(frozen=True)
+class MemoryParams:
+    run: str
+    compile: str | None = None
+
+
+@dataclass(frozen=True)
+class ChangesParams:
+    run: str
+    since: str = ""
+
+
+@dataclass(frozen=True)
 class TrustedParams:
     trusted: bool = True
 
@@ -79,6 +124,13 @@ PARAMS: dict[str, type[Any]] = {
     "irscope/stagesOf": StagesOfParams,
     "irscope/graph": GraphParams,
     "irscope/document": UriParams,
+    "irscope/subjectOf": SubjectOfParams,
+    "irscope/pipeline": PipelineParams,
+    "irscope/step": StepParams,
+    "irscope/findings": FindingsParams,
+    "irscope/phases": PhasesParams,
+    "irscope/memory": MemoryParams,
+    "irscope/changes": ChangesParams,
     "irscope/trusted": TrustedParams,
 }
 """Type of the parameters of each message that only irscope knows."""
