@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 import type { Channels } from "../channels";
+import type { Dock } from "../dock";
 import { partsOf, type Documents } from "../documents";
 import type { GraphPanels } from "../graphPanel";
 import { CancelRequest } from "../requests";
@@ -13,6 +14,7 @@ export interface Services {
   server: Server;
   documents: Documents;
   graphs: GraphPanels;
+  dock: Dock;
   tree: RunsTree;
   status: StatusItem;
   channels: Channels;

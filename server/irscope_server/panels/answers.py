@@ -6,21 +6,33 @@ import json
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from irscope.protocol import Compile, OutcomeKind, Report
 from irscope.store import Store
 
+from irscope_server import words
 from irscope_server.archive import Archive
 from irscope_server.messages import Encoded
 from irscope_server.texts import Texts
 from irscope_server.tree import UriOf
-from irscope_server.wire import to_wire
+from irscope_server.wire import Place, to_wire
 
 _MOST_BYTES = 16_000_000
 """Of the answers that are kept."""
 
 _kept: weakref.WeakKeyDictionary[Archive, OrderedDict[Hashable, Encoded]] = weakref.WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class CompileChoice:
+    id: str
+    function: str
+    place: Place
+    outcome: str
+    graph_ops: int
+    seconds: float
 
 
 class Reader(Protocol):
@@ -65,6 +77,22 @@ def compile_named(report: Report, id: str | None) -> Compile | None:
         if compile.id == id:
             return compile
     raise LookupError(f"Run {report.run} has no compile {id}.")
+
+
+def compile_choices(report: Report, uri_of: UriOf, stage: str = "") -> tuple[CompileChoice, ...]:
+    """The compiles of a run; where a stage is named only those that have it."""
+    return tuple(
+        CompileChoice(
+            one.id,
+            words.function_title(one.function),
+            Place(place_uri(uri_of, one.file), max(0, one.line - 1)),
+            one.outcome.value,
+            one.graph_ops,
+            one.seconds,
+        )
+        for one in report.compiles
+        if not stage or any(ref.name == stage for ref in one.stages)
+    )
 
 
 def why_empty(report: Report, what: str) -> str:

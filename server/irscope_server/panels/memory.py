@@ -14,7 +14,7 @@ from irscope.store import Store
 from irscope_server import words
 from irscope_server.documents import uri_of_stage
 from irscope_server.messages import Encoded
-from irscope_server.panels.answers import Reader, answer, compile_named, why_empty
+from irscope_server.panels.answers import CompileChoice, Reader, answer, compile_choices, compile_named, why_empty
 from irscope_server.tree import UriOf
 from irscope_server.wire import MemoryParams, Place
 
@@ -65,6 +65,8 @@ class MemoryResult:
     run: str
     compile: str | None
     function: str
+    compiles: tuple[CompileChoice, ...]
+    """Those that have a plan."""
     plans: tuple[MemoryPlan, ...]
     reason: str
 
@@ -73,12 +75,13 @@ async def memory(server: Reader, params: MemoryParams) -> Encoded:
     """Raises LookupError where there is no such run or compile."""
 
     def read(store: Store, report: Report) -> MemoryResult:
+        choices = compile_choices(report, server.uri_of, "memory-plan")
         compile = compile_named(report, params.compile)
         if compile is None:
-            return MemoryResult(report.run, None, "", (), why_empty(report, "memory plan"))
+            return MemoryResult(report.run, None, "", (), (), why_empty(report, "memory plan"))
         plans = tuple(_plans(store, report, compile, server.uri_of))
         reason = "" if plans else why_empty(report, "memory plan of this compile")
-        return MemoryResult(report.run, compile.id, words.function_title(compile.function), plans, reason)
+        return MemoryResult(report.run, compile.id, words.function_title(compile.function), choices, plans, reason)
 
     return await answer(server, ("memory", params.run, params.compile), params.run, read)
 

@@ -14,10 +14,10 @@ from irscope.store import Store
 from irscope_server import words
 from irscope_server.documents import uri_of_stage
 from irscope_server.messages import Encoded
-from irscope_server.panels.answers import Reader, answer, compile_named, place_uri, why_empty
+from irscope_server.panels.answers import CompileChoice, Reader, answer, compile_choices, compile_named, why_empty
 from irscope_server.panels.passes import PassItem, QuietPass, passes_of
 from irscope_server.panels.phase_times import StageTimes
-from irscope_server.wire import PipelineParams, Place
+from irscope_server.wire import PipelineParams
 
 _MOST_OPS = 400
 
@@ -84,16 +84,6 @@ class PipelineStage:
 
 
 @dataclass(frozen=True)
-class CompileChoice:
-    id: str
-    function: str
-    place: Place
-    outcome: str
-    graph_ops: int
-    seconds: float
-
-
-@dataclass(frozen=True)
 class KernelCount:
     language: str
     count: int
@@ -114,17 +104,7 @@ async def pipeline(server: Reader, params: PipelineParams) -> Encoded:
 
     def read(store: Store, report: Report) -> PipelineResult:
         compile = compile_named(report, params.compile)
-        choices = tuple(
-            CompileChoice(
-                one.id,
-                words.function_title(one.function),
-                Place(place_uri(server.uri_of, one.file), max(0, one.line - 1)),
-                one.outcome.value,
-                one.graph_ops,
-                one.seconds,
-            )
-            for one in report.compiles
-        )
+        choices = compile_choices(report, server.uri_of)
         if compile is None:
             return PipelineResult(report.run, None, choices, (), (), why_empty(report, "stages"))
         stages = tuple(_Strip(store, report, compile).stages())
