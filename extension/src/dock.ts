@@ -45,7 +45,12 @@ export class Dock implements vscode.WebviewViewProvider, vscode.Disposable {
         this.follow();
       }),
       server.onDidChangeState((state) => state === "ready" && this.follow()),
-      vscode.window.onDidChangeActiveTextEditor(() => this.follow()),
+      vscode.window.onDidChangeActiveTextEditor((editor) => {
+        if (editor !== undefined) {
+          this.tellCursor(editor);
+        }
+        this.follow();
+      }),
       vscode.window.onDidChangeTextEditorSelection(({ textEditor }) => {
         if (textEditor === vscode.window.activeTextEditor) {
           this.tellCursor(textEditor);
@@ -87,6 +92,9 @@ export class Dock implements vscode.WebviewViewProvider, vscode.Disposable {
         this.listens = true;
         this.told = "";
         this.tellPending();
+        if (vscode.window.activeTextEditor !== undefined) {
+          this.tellCursor(vscode.window.activeTextEditor);
+        }
         return this.findSubject();
       case "request":
         return answer(this.server, REQUESTS, webview, message);

@@ -79,6 +79,11 @@ export function button(text: string, run: () => void, properties: Properties = {
   );
 }
 
+/** Text in which words between backticks are code. */
+export function rich(text: string): (Node | string)[] {
+  return text.split(/`([^`]+)`/).map((part, index) => (index % 2 === 1 ? h("code", {}, part) : part));
+}
+
 /** A select with a label that only a screen reader hears. */
 export function select<Value extends string>(
   label: string,

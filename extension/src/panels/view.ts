@@ -105,6 +105,9 @@ export function seconds(count: number): string {
   if (count >= 0.9995) {
     return `${count.toFixed(1)} s`;
   }
+  if (count <= 0) {
+    return "0 s";
+  }
   return count >= 0.0095 ? `${Math.round(count * 1000)} ms` : `${(count * 1000).toFixed(count >= 0.00095 ? 1 : 2)} ms`;
 }
 

@@ -198,7 +198,7 @@ def _changed(
     for name in change.stages:
         left = stages[before].get(f"{change.before}/{name}")
         right = stages[after].get(f"{change.after}/{name}")
-        if left is not None and right is not None:
+        if left is not None and right is not None and not right.passed:
             compared.append(
                 ChangedStage(
                     words.stage_title(right),

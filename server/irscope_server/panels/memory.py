@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -192,6 +193,15 @@ def _behind(names: Any, of: Mapping[str, str]) -> set[str]:
     return found
 
 
+_ROOT = re.compile(r"^[LG]\['(\w+)'\]")
+_ITEM = re.compile(r"\._modules\['([^']+)'\]|\['([^']+)'\]")
+
+
+def _module_path(path: str) -> str:
+    """``model.bert.encoder`` for Dynamo's ``G['model']._modules['bert'].encoder``."""
+    return _ITEM.sub(lambda match: f".{match[1] or match[2]}", _ROOT.sub(r"\1", path))
+
+
 def _writers(store: Store, run: str, compile: Compile, stage: StageRef) -> dict[str, _Writer]:
     """Which node after fusion writes each buffer; one that never leaves its kernel is told before fusion only."""
     side = chain.is_backward(stage)
@@ -204,7 +214,11 @@ def _writers(store: Store, run: str, compile: Compile, stage: StageRef) -> dict[
     modules: dict[str, str] = {}
     for one in mine:
         if one.name == "post-grad-graph" and not one.passed:
-            modules = {facts.name: facts.module[0] for facts in facts_of(store.stage_data(run, one.id)) if facts.module}
+            modules = {
+                facts.name: _module_path(facts.module[0])
+                for facts in facts_of(store.stage_data(run, one.id))
+                if facts.module
+            }
     schedule, fused = rows.get("ir-post-fusion", ("", ()))
     homes = {str(part): node for node in fused for part in node["parts"]}
     found: dict[str, _Writer] = {}

@@ -12,6 +12,7 @@ from irscope.store import Store
 from irscope_server.documents import uri_of_stage
 from irscope_server.messages import Encoded
 from irscope_server.panels.answers import Reader, answer
+from irscope_server.panels.subjects import line_as_ran
 from irscope_server.tree import UriOf, stage_named
 from irscope_server.wire import StepParams
 
@@ -32,6 +33,7 @@ async def step(server: Reader, params: StepParams) -> Encoded:
     """Raises LookupError where there is no such run or stage, ValueError for a stage that is no part of the way."""
 
     path = server.path_of(params.uri) if params.uri else None
+    lines = server.texts.lines(path) if path is not None else ()
 
     def read(store: Store, report: Report) -> StepResult:
         target: StageRef | None = stage_named(report, params.target)[1] if params.target else None
@@ -39,7 +41,8 @@ async def step(server: Reader, params: StepParams) -> Encoded:
             if target is None:
                 raise ValueError("From the user's text one steps to a stage that is named.")
             provenance = _provenance(store, report, chain.is_version(target))
-            found = provenance.below(provenance.source(path, params.line + 1)).get(target.id)
+            line = line_as_ran(store.sources(report.run).get(path, ""), lines, params.line)
+            found = provenance.below(provenance.source(path, line + 1)).get(target.id)
             uri = uri_of_stage(report.run, target.id, target.language)
             return StepResult(uri, found[0].line - 1 if found else 0, target.id, bool(found), "")
         compile, stage = stage_named(report, params.stage)

@@ -21,7 +21,7 @@ _MOST_RUNS = 20
 
 
 @dataclass(frozen=True)
-class SubjectResult:
+class SubjectOfResult:
     run: RunItem | None
     """The newest run that has to do with the document; for a stage the run that it is of."""
     deep: RunItem | None
@@ -31,7 +31,7 @@ class SubjectResult:
     stage: str | None
 
 
-async def subject_of(server: Reader, params: SubjectOfParams) -> SubjectResult:
+async def subject_of(server: Reader, params: SubjectOfParams) -> SubjectOfResult:
     """Answers with nothing where no run has to do with the document.  Raises LookupError for an unknown stage."""
     path = server.path_of(params.uri)
     if path is not None:
@@ -40,14 +40,14 @@ async def subject_of(server: Reader, params: SubjectOfParams) -> SubjectResult:
     try:
         run, stages = parts_of(params.uri)
     except NoDocument:
-        return SubjectResult(None, None, None, None)
+        return SubjectOfResult(None, None, None, None)
     report = await server.archive.report(run)
     for compile in report.compiles:
         for stage in compile.stages:
             if stage.id in stages:
                 summary = await server.archive.ask(lambda store: _summary(store, run, report.script))
                 item = run_item(summary, server.uri_of) if summary else None
-                return SubjectResult(item, item, compile.id, stage.id)
+                return SubjectOfResult(item, item, compile.id, stage.id)
     raise LookupError(f"Run {run} has no stage {stages[0]}.")
 
 
@@ -55,7 +55,7 @@ def _summary(store: Store, run: str, script: str) -> RunSummary | None:
     return next((summary for summary in store.runs(-1, script) if summary.run == run), None)
 
 
-def _of_file(store: Store, server: Reader, path: str, line: int, lines: Sequence[str]) -> SubjectResult:
+def _of_file(store: Store, server: Reader, path: str, line: int, lines: Sequence[str]) -> SubjectOfResult:
     found = dict(store.runs_touching(path, _MOST_RUNS))
     runs = [summary for script in dict.fromkeys([path, *found.values()]) for summary in store.runs(_MOST_RUNS, script)]
     runs = [one for one in runs if one.run in found or one.script == path]
@@ -64,19 +64,20 @@ def _of_file(store: Store, server: Reader, path: str, line: int, lines: Sequence
     deep = next((one for one in runs if one.lane is Lane.DEEP and one.compiles), None)
     compile = None
     if deep is not None:
-        report = store.report(deep.run)
         old = store.sources(deep.run).get(path, "")
-        at = line + 1
-        if old:
-            mapped = LineMap(lines, split_lines(old)).exact(line)
-            at = mapped + 1 if mapped is not None else at
-        compile = compile_at(report, path, old, at)
-    return SubjectResult(
+        compile = compile_at(store.report(deep.run), path, old, line_as_ran(old, lines, line) + 1)
+    return SubjectOfResult(
         run_item(newest, server.uri_of) if newest else None,
         run_item(deep, server.uri_of) if deep else None,
         compile,
         None,
     )
+
+
+def line_as_ran(old: str, lines: Sequence[str], line: int) -> int:
+    """The 0-based line of the text that ran for one of the text as it is now; the same where it was edited."""
+    mapped = LineMap(lines, split_lines(old)).exact(line) if old else None
+    return line if mapped is None else mapped
 
 
 def compile_at(report: Report, file: str, text: str, line: int) -> str | None:

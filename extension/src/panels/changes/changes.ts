@@ -1,7 +1,7 @@
 /** What changed since an earlier run of the same script: findings, compiles, kernels, seconds. */
 
 import * as bridge from "../bridge";
-import { button, h, select } from "../dom";
+import { button, h, rich, select } from "../dom";
 import type { Subject } from "../messages";
 import type { ChangedCompile, ChangedFinding, ChangedKernel, Changes } from "../results";
 import { Loader, notice, placeLink, runButton, seconds, type View } from "../view";
@@ -148,7 +148,7 @@ function findingRow(sign: "gone" | "new", finding: ChangedFinding): HTMLElement 
     sign === "new"
       ? placeLink(finding.place)
       : h("span", { class: "dim" }, `was at ${placeLink(finding.place).textContent ?? ""}`),
-    h("div", { class: "message" }, finding.message),
+    h("div", { class: "message" }, ...rich(finding.message)),
   );
 }
 

@@ -36,8 +36,8 @@ let runs: RunItem[] = [];
 const surroundings: Surroundings = {
   choseCompile(compile) {
     if (subject !== undefined) {
-      const { stage: _, ...rest } = subject;
-      subject = { ...rest, compile };
+      subject = { ...subject, compile };
+      delete subject.stage;
       stale = new Set(TABS.filter((tab) => tab !== current));
     }
   },

@@ -1,7 +1,7 @@
 /** Findings grouped by cause with what each cost; a row opens its places, a place opens the line. */
 
 import * as bridge from "../bridge";
-import { button, h } from "../dom";
+import { button, h, rich } from "../dom";
 import type { Subject } from "../messages";
 import type { FindingGroup, FindingPlace, Findings } from "../results";
 import { Loader, notice, percent, placeLink, placeText, runButton, seconds, type View } from "../view";
@@ -171,7 +171,7 @@ export function createFindings(): View {
         h("strong", {}, group.title),
         " ",
         codeOf(group),
-        h("span", { class: "message", title: group.message }, group.message),
+        h("span", { class: "message", title: group.message }, ...rich(group.message)),
       ),
       h("td", { class: "count" }, `${group.count}×`),
       h(
@@ -207,7 +207,8 @@ export function createFindings(): View {
         placeLink(place),
         h("code", { title: place.code }, place.code),
         place.hidden !== "" && h("span", { class: "chip" }, HIDDEN_WORDS[place.hidden]),
-        place.message !== group.message && h("span", { class: "message", title: place.message }, place.message),
+        place.message !== group.message &&
+          h("span", { class: "message", title: place.message }, ...rich(place.message)),
       ),
       h(
         "td",
@@ -223,10 +224,10 @@ export function createFindings(): View {
   function adviceRow(group: FindingGroup): HTMLElement {
     const cell = h("td", { class: "advice", attributes: { colspan: COLUMNS.length } });
     if (group.explanation !== "") {
-      cell.append(h("p", {}, group.explanation));
+      cell.append(h("p", {}, ...rich(group.explanation)));
     }
     if (group.hints.length > 0) {
-      cell.append(h("ul", {}, ...group.hints.map((hint) => h("li", {}, hint))));
+      cell.append(h("ul", {}, ...group.hints.map((hint) => h("li", {}, ...rich(hint)))));
     }
     return h(
       "tr",

@@ -264,7 +264,7 @@ function table(plan: MemoryPlan, holding: MemoryBuffer[], live: number): HTMLEle
           h(
             "td",
             { class: "made", title: [buffer.module, buffer.kernel].filter((text) => text !== "").join("\n") },
-            buffer.module === "" ? buffer.kernel : buffer.module,
+            h("bdi", {}, buffer.module === "" ? buffer.kernel : buffer.module),
           ),
           h("td", { class: "lines" }, ...buffer.places.slice(0, 2).map((place) => placeLink(place))),
         ),

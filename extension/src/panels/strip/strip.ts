@@ -143,7 +143,7 @@ export function createStrip(surroundings: Surroundings): View {
     const made = h(
       "div",
       {
-        class: `card ${kind}`,
+        class: `card ${kind}${stage.column === 0 ? " first" : ""}`,
         tabIndex: -1,
         title: `${stage.title}\n${facts.join(", ")}, ${bytes(stage.bytes)}`,
         attributes: {

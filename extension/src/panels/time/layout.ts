@@ -1,6 +1,6 @@
 /** Where the boxes of the flame chart lie: compiles one after the other, the phases of each below it. */
 
-import type { CompileTimes, Phases } from "../results";
+import type { CompileTimes, PhaseRow, Phases } from "../results";
 
 export interface Box {
   /** Unique in the chart. */
@@ -38,24 +38,48 @@ export function layOut(data: Phases): Box[] {
 
 function addPhases(boxes: Box[], root: Box, compile: CompileTimes, { names, labels }: Phases): void {
   const made: Box[] = [];
+  /** The box that what is inside a phase goes below: its own, or the one around it. */
+  const homes: Box[] = [];
   const shifts: number[] = [];
   let end = root.start;
   const rows = compile.phases ?? [];
+  const passesOn = wrappers(rows);
   for (const [name, parent, start, seconds, own, track] of rows) {
-    const above = parent < 0 ? root : (made[parent] ?? root);
+    const above = parent < 0 ? root : (homes[parent] ?? root);
     // The backward is compiled at its first call, which may be long after the forward: roots follow each other.
     const shift = parent < 0 ? end - start : (shifts[parent] ?? 0);
     if (parent < 0 && track === 0) {
       end += seconds;
       root.own -= seconds;
     }
+    shifts.push(shift);
+    if (passesOn.has(homes.length)) {
+      homes.push(above);
+      continue;
+    }
     const beside = track !== 0;
     const one = box(above, names[name] ?? "", labels[name] ?? "", compile.id, start + shift, seconds, own, beside);
-    made.push(add(boxes, one));
-    shifts.push(shift);
+    homes.push(add(boxes, one));
+    made.push(one);
   }
   root.own = Math.max(0, root.own);
   stack(made.filter((one) => one.beside));
+}
+
+/** Phases that do nothing but call another one: a row for each would push down what the time was spent on. */
+function wrappers(rows: PhaseRow[]): Set<number> {
+  const inside = new Map<number, number[]>();
+  rows.forEach(([, parent], index) => inside.set(parent, [...(inside.get(parent) ?? []), index]));
+  const found = new Set<number>();
+  rows.forEach(([, , , seconds], index) => {
+    const children = inside.get(index) ?? [];
+    const [only] = children;
+    const row = only === undefined ? undefined : rows[only];
+    if (children.length === 1 && row !== undefined && row[5] === 0 && row[3] >= 0.995 * seconds) {
+      found.add(index);
+    }
+  });
+  return found;
 }
 
 /** What ran in other threads overlaps: each goes to the first row below its parent that is free. */

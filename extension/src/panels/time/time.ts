@@ -174,7 +174,9 @@ export function createTime(): View {
       ...(box.parent === undefined || box.beside
         ? []
         : [h("span", { class: "dim" }, `${percent(box.seconds, box.parent.seconds)} of ${box.parent.name}`)]),
-      ...(box.children.length > 0 ? [h("span", { class: "dim" }, `${seconds(box.own)} of its own`)] : []),
+      ...(box.children.length > 0 && box.own > 0
+        ? [h("span", { class: "dim" }, `${seconds(box.own)} of its own`)]
+        : []),
       ...(box.beside ? [h("span", { class: "dim" }, "in another thread")] : []),
     ];
     told.replaceChildren(...parts);
