@@ -112,6 +112,13 @@ export async function bundle({ watch = false } = {}) {
       outfile: path.join(DIST, `${name}.css`),
     })),
   ];
+  for (const name of ["dock", "strip", "findings", "time", "memory", "changes"]) {
+    builds.push({
+      ...browser,
+      entryPoints: [path.join(SOURCES, "panels", name, "main.ts")],
+      outfile: path.join(DIST, `${name}.js`),
+    });
+  }
   for (const options of builds) {
     if (watch) {
       await (await esbuild.context({ ...options, logLevel: "info" })).watch();

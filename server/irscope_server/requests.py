@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import contextlib
 import json
 import os
 import warnings
@@ -12,16 +13,18 @@ from typing import TYPE_CHECKING
 
 from irscope.graphs import parse_graph
 from irscope.protocol import Kernel, Lane, Report
+from irscope.provenance.kernels import output_code_of
 from irscope.source import digest_of
 from irscope.store import Store
 
 from irscope_server import words
 from irscope_server.candidates import candidates_for
-from irscope_server.documents import document
+from irscope_server.documents import SCHEME, document, parts_of
 from irscope_server.graph_dot import graph_result
+from irscope_server.linked import RunReader
 from irscope_server.messages import Encoded
+from irscope_server.panels.answers import Reader
 from irscope_server.plans import Plan
-from irscope_server.reading import Reading
 from irscope_server.results import Ended
 from irscope_server.runs import Run
 from irscope_server.texts import file_key
@@ -54,7 +57,7 @@ _NOT_A_FILE = "This document is not a file, so nothing can be run for it."
 _OUTDATED = "This is from a run of an earlier version of the text."
 
 
-async def runs(server: Reading, params: RunsParams) -> RunsResult:
+async def runs(server: Reader, params: RunsParams) -> RunsResult:
     path = server.path_of(params.uri) if params.uri else None
     if params.uri and path is None:
         return RunsResult(())
@@ -62,7 +65,7 @@ async def runs(server: Reading, params: RunsParams) -> RunsResult:
     return RunsResult(tuple(run_item(summary, server.uri_of) for summary in summaries))
 
 
-async def report(server: Reading, params: ReportParams) -> RunTree:
+async def report(server: Reader, params: ReportParams) -> RunTree:
     """Raises LookupError where there is no such run."""
 
     def read(store: Store) -> RunTree:
@@ -109,9 +112,12 @@ async def entries(server: IrscopeServer, params: UriParams) -> EntriesResult:
 async def kernels_at(server: IrscopeServer, params: KernelsAtParams) -> KernelsResult:
     """The kernels of the line; where it has none of its own, those of the statement that it belongs to.
 
-    On the first line of a compound statement (``def``, ``for``, ``with``) that is all of its body.
+    On the first line of a compound statement (``def``, ``for``, ``with``) that is all of its body, and of a compiled
+    function whatever it was compiled to; of a line of a stage, what it became.
     """
     path = server.path_of(params.uri)
+    if path is None and params.uri.startswith(f"{SCHEME}:"):
+        return await _kernels_of_stage(server, params)
     if path is None:
         return KernelsResult(None, (), _NOT_A_FILE)
     deep, reason = await deep_run(server, params.uri, path, params.run)
@@ -128,25 +134,61 @@ async def kernels_at(server: IrscopeServer, params: KernelsAtParams) -> KernelsR
     if not found:
         first, last = statement_around("\n".join(lines), params.line)
         found = [kernel for line in range(first, last + 1) for kernel in by_line.get(line, ())]
+    found = [*found, *_kernels_of_function(server, path, params.line, deep)]
     kernels = tuple({(kernel.stage, kernel.name): kernel for kernel in found}.values())
     items = await _items(server, deep.report, kernels)
     return KernelsResult(deep.run, items, reason if items else _why_none(deep, by_line, reason))
 
 
+def _kernels_of_function(server: IrscopeServer, path: str, line: int, deep: Ended) -> list[Kernel]:
+    """The kernels of the compiled function whose ``def`` is in a line."""
+    wanted = {
+        (compile.function, compile.line)
+        for function in server.views.functions(path)
+        if function.line == line and not function.elsewhere
+        for compile in function.compiles
+    }
+    ids = {
+        compile.id
+        for compile in deep.report.compiles
+        if (compile.function, compile.line) in wanted and file_key(compile.file) == file_key(path)
+    }
+    return [kernel for kernel in deep.report.kernels if kernel.compile in ids]
+
+
+async def _kernels_of_stage(server: IrscopeServer, params: KernelsAtParams) -> KernelsResult:
+    run, candidates = parts_of(params.uri)
+
+    def read(reader: RunReader) -> list[Kernel]:
+        stage = reader.stage_of(candidates)
+        found = reader.linked.kernels_of(stage.id, params.line + 1)
+        return [kernel for kernel in reader.report.kernels if (output_code_of(kernel), kernel.name) in found]
+
+    kernels = await server.stages.ask(run, read)
+    items = await _items(server, await server.archive.report(run), kernels)
+    return KernelsResult(run, items, "" if items else "No kernel came from this line.")
+
+
 async def stages(server: IrscopeServer, params: StagesOfParams) -> StagesResult:
     path = server.path_of(params.uri)
+    if path is None and params.uri.startswith(f"{SCHEME}:"):
+        name, _ = parts_of(params.uri)
+        return StagesResult(name, stages_of(await server.archive.report(name)), "")
     if path is None:
         return StagesResult(None, (), _NOT_A_FILE)
     deep, reason = await deep_run(server, params.uri, path, params.run)
     if deep is None:
         return StagesResult(None, (), reason)
-    found = stages_of(deep.report)
+    newest = deep.report
+    with contextlib.suppress(LookupError):  # as it is in the store, with what was made since the run
+        newest = await server.archive.report(deep.run)
+    found = stages_of(newest)
     if not found and not reason:
         reason = f"The run has no stages. {deep.report.outcome.message}".strip()
     return StagesResult(deep.run or None, found, reason)
 
 
-async def graph(server: Reading, params: GraphParams) -> Encoded:
+async def graph(server: Reader, params: GraphParams) -> Encoded:
     """Raises LookupError for an unknown run or stage, ValueError for a stage that is no graph."""
     report = await server.archive.report(params.run)
     compile, stage = stage_named(report, params.stage)
@@ -160,8 +202,8 @@ async def graph(server: Reading, params: GraphParams) -> Encoded:
     return await asyncio.to_thread(draw)
 
 
-async def text_of_document(server: Reading, params: UriParams) -> DocumentResult:
-    return await document(server.archive, params.uri)
+async def text_of_document(server: IrscopeServer, params: UriParams) -> DocumentResult:
+    return await document(server.archive, params.uri, server.on_demand.make)
 
 
 # --- the deep run that belongs to a document --------------------------------------------------------------------------

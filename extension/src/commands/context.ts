@@ -2,9 +2,11 @@
 
 import * as vscode from "vscode";
 import type { Channels } from "../channels";
+import type { Dock } from "../dock";
 import { partsOf, type Documents } from "../documents";
 import type { FirstMinutes } from "../firstMinutes";
 import type { GraphPanels } from "../graphPanel";
+import type { LinkedEditors } from "../linked/linkedEditors";
 import { CancelRequest } from "../requests";
 import type { RunsTree } from "../runsTree";
 import { messageOf, ServerUnavailable, type Server } from "../server";
@@ -14,6 +16,8 @@ export interface Services {
   server: Server;
   documents: Documents;
   graphs: GraphPanels;
+  linked: LinkedEditors;
+  dock: Dock;
   tree: RunsTree;
   status: StatusItem;
   channels: Channels;

@@ -141,12 +141,12 @@ export class Opened implements Opener, Host {
 
   // --- what panels ask for --------------------------------------------------------------------------------------------
 
-  open({ uri, line }: Place, from: PanelFrame): void {
+  open({ uri, line }: Place, from: PanelFrame, preserveFocus: boolean): void {
     const tab = this.frames.get(from);
     const column = tab && this.panes.columnOf(tab);
     const other = this.panes.columns.find((each) => each !== column) ?? this.panes.beside(column);
     const run = runOf(uri) ?? from.subject.run;
-    void this.show(run, uri, line, { column: other, preview: true }).catch(complain);
+    void this.show(run, uri, line, { column: other, preview: true, focus: !preserveFocus }).catch(complain);
   }
 
   compare(left: string, right: string, title: string, from?: PanelFrame): void {

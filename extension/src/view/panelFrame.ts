@@ -8,7 +8,7 @@ import { dress, onTheme, theme } from "./theme";
 
 /** What a panel can ask of the page. */
 export interface Host {
-  open(place: Place, from: PanelFrame): void;
+  open(place: Place, from: PanelFrame, preserveFocus: boolean): void;
   showPanel(panel: PanelName, subject: Subject, from: PanelFrame): void;
   compare(left: string, right: string, title: string, from: PanelFrame): void;
   title(title: string, from: PanelFrame): void;
@@ -61,7 +61,7 @@ export class PanelFrame {
         void this.answer(message.id, message.method, message.params);
         return;
       case "open":
-        return this.host.open(message.place, this);
+        return this.host.open(message.place, this, message.preserveFocus ?? false);
       case "show":
         return this.host.showPanel(message.panel, message.subject, this);
       case "compare":
@@ -78,6 +78,8 @@ export class PanelFrame {
         return;
       case "problem":
         return toast(message.message, "error");
+      case "run": // Needs an editor.
+        return;
     }
   }
 

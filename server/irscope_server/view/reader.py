@@ -7,17 +7,21 @@ import contextlib
 import json
 import os
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from irscope.protocol import Report
 from irscope.store import Store, StoreError
 from pygls.uris import from_fs_path, to_fs_path, uri_scheme
 
 from irscope_server import features, wire
 from irscope_server.archive import Archive
+from irscope_server.documents import document
 from irscope_server.entries import BadEntry, parse_entry
+from irscope_server.linked import StageReader
 from irscope_server.messages import Encoded, RequestFailed
+from irscope_server.panels.findings import findings
 from irscope_server.texts import Texts, file_key, text_on_disk
 
 T = TypeVar("T")
@@ -34,6 +38,8 @@ READING = (
     "irscope/changes",
     "irscope/linkedLines",
     "irscope/counterparts",
+    "irscope/subjectOf",
+    "irscope/step",
     "irscope/kernelsOfNode",
 )
 """Requests that only read the store.  All others need an editor, or run something."""
@@ -70,6 +76,18 @@ class Latest:
     run: str | None
 
 
+class AsRan:
+    """A `Reader` to which the files of a run are as they ran."""
+
+    def __init__(self, reader: Reader, sources: Mapping[str, str]) -> None:
+        by_key = {file_key(file): text for file, text in sources.items()}
+        self.archive = reader.archive
+        self.stages = reader.stages
+        self.texts = Texts(by_key.get)
+        self.path_of = reader.path_of
+        self.uri_of = reader.uri_of
+
+
 class Reader:
     """The run store, read in an event loop of its own; its methods may be called in any thread.
 
@@ -82,11 +100,12 @@ class Reader:
     def __init__(self, store: str) -> None:
         self.archive = Archive(store)
         self.texts = Texts(lambda key: None)
+        self.stages = StageReader(lambda: store)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="irscope-reader", daemon=True)
         self._thread.start()
 
-    # --- what requests need of a server (`irscope_server.reading.Reading`) -------------------------------------------
+    # --- what requests need of a server (`irscope_server.panels.answers.Reader`) --------------------------------------
 
     def path_of(self, uri: str) -> str | None:
         return to_fs_path(uri) if uri_scheme(uri) == "file" else None
@@ -105,9 +124,13 @@ class Reader:
             return self._answer(self._source, SourceParams, params)
         if method == "view/latest":
             return self._answer(self._latest, LatestParams, params)
+        if method == "irscope/document":
+            return self._answer(self._document, wire.UriParams, params)
+        if method == "irscope/findings":  # without the settings of an editor, which would hide some
+            return self._answer(lambda checked: findings(self, checked), wire.FindingsParams, params)
         if method not in READING or method not in wire.PARAMS:
             raise Refused(f"{method} is no request that is answered here.")
-        return self._wait_for(lambda: features.read(self, method, params))
+        return self._wait_for(lambda: self._read(method, params))
 
     def _answer(self, work: Callable[[Any], Coroutine[Any, Any, Any]], kind: type[Any], params: Any) -> str:
         return self._wait_for(lambda: work(wire.from_wire(kind, params)))
@@ -130,7 +153,17 @@ class Reader:
 
     def close(self) -> None:
         self.archive.close()
+        self.stages.close()
         self._loop.call_soon_threadsafe(self._loop.stop)
+
+    async def _read(self, method: str, params: Any) -> Any:
+        """As the language server would answer if its editor had the files open as they ran: so they are shown here."""
+        run = params.get("run") if isinstance(params, dict) else None
+        sources = await self.archive.ask(lambda store: store.sources(run)) if isinstance(run, str) else {}
+        return await features.read(AsRan(self, sources), method, params)
+
+    async def _document(self, params: wire.UriParams) -> wire.DocumentResult:
+        return await document(self.archive, params.uri, _not_made)
 
     async def _source(self, params: SourceParams) -> SourceText:
         """A file as it was in a run, or else as it is now; only files that the run tells of.  Raises LookupError."""
@@ -169,3 +202,11 @@ class Reader:
             return next(iter(deep or runs), None)
 
         return Latest(await self.archive.ask(find))
+
+
+async def _not_made(report: Report, stage: str) -> str:
+    """In place of a stage that takes a compiler: this page starts none."""
+    return (
+        f"{stage} is made by the compilers of the interpreter that ran the script, when somebody asks.\n"
+        f"This page only reads. Make it once, and it is here:\n\n  irscope show {report.run} --stage {stage}\n"
+    )
