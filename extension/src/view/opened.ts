@@ -399,7 +399,7 @@ async function stageOfUri(run: string, uri: string): Promise<StageItem> {
 
 function stageOfKernel(run: string, stage: string, uri: string, language: string): StageItem {
   const title = stage.slice(stage.lastIndexOf("/") + 1);
-  return { run, stage, name: "kernel", title, language, bytes: 0, uri, isGraph: false };
+  return { run, stage, name: "kernel", title, language, bytes: 0, uri, isGraph: false, nodes: 0, made: true };
 }
 
 async function newestOf(uri: string): Promise<string | undefined> {

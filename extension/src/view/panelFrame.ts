@@ -30,7 +30,10 @@ export class PanelFrame {
       }
     }
     this.element = el("iframe", { class: "panel", title: subject.title, src: `/panel/${panel}?${query}` });
-    this.element.addEventListener("load", () => this.dress());
+    this.element.addEventListener("load", () => {
+      this.dress();
+      this.element.contentDocument?.addEventListener("click", leave);
+    });
     frames.add(this);
   }
 
@@ -101,6 +104,17 @@ window.addEventListener("message", ({ data, source, origin }: MessageEvent<FromP
 });
 
 onTheme(() => frames.forEach((frame) => frame.dress()));
+
+/** A link in a panel opens a page of its own; the frame stays. */
+function leave(event: MouseEvent): void {
+  const href = (event.target as Element | null)?.closest("a")?.getAttribute("href");
+  if (href) {
+    event.preventDefault();
+    if (/^https?:\/\//.test(href)) {
+      window.open(href, "_blank", "noopener,noreferrer");
+    }
+  }
+}
 
 /** Something that every panel hears. */
 export function tellAll(message: ToPanel): void {

@@ -35,11 +35,11 @@ const COMPILES: Record<string, [icon: IconName, tone?: Tone]> = {
 
 export const PANEL_TITLES: Record<PanelName, string> = {
   graph: "Graph",
-  strip: "Stages in a row",
+  strip: "Pipeline",
   findings: "Findings",
   time: "Compile time",
   memory: "Memory",
-  changes: "What changed",
+  changes: "Changes",
 };
 
 export function baseName(path: string): string {
@@ -160,11 +160,12 @@ function rowOfCompile(run: string, compile: CompileItem, opener: Opener, panels:
 
 function rowOfStage(stage: StageItem, compile: string, opener: Opener): Row {
   const title = stage.title || stage.name;
+  const size = stage.nodes === null ? bytes(stage.bytes) : plural(stage.nodes, "node");
   return {
     id: `${stage.run}/${stage.stage}`,
     label: title,
-    detail: bytes(stage.bytes),
-    tooltip: `${title} of ${compile}: ${stage.language}, ${bytes(stage.bytes)}`,
+    detail: stage.made ? size : "made when asked for",
+    tooltip: `${title} of ${compile}: ${stage.language}, ${size}`,
     icon: stage.isGraph ? "graph" : "file",
     open: (beside) => opener.text(stage.run, stage.uri, 0, `${title} · ${compile}`, beside),
   };

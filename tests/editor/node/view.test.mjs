@@ -175,7 +175,7 @@ describe("irscope view", function () {
       const { page, errors } = await open("", theme);
       const panels = (await page.locator("html").getAttribute("data-panels"))?.split(" ") ?? [];
       assert.ok(panels.includes("graph"), panels.join());
-      for (const name of panels) {
+      for (const name of panels.filter((each) => each !== process.env["SKIP"])) {
         const stage = name === "graph" ? "&stage=0/0/forward-graph" : "";
         await page.goto(
           `${new URL(view.url).origin}/#panel=${name}&compile=0/0${stage.replace("forward", "inference")}`,
