@@ -39,7 +39,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<Intern
   const tree = new RunsTree(server);
   const linked = new LinkedEditors(server, context.globalState);
   const status = new StatusItem(server, files);
-  const firstMinutes = new FirstMinutes(context, files);
+  const firstMinutes = new FirstMinutes(context, files, server);
   const commands = registerCommands({
     server,
     documents,

@@ -3,6 +3,8 @@
 import * as fs from "node:fs/promises";
 import * as path from "node:path";
 import * as vscode from "vscode";
+import { StagesOfRequest } from "./requests";
+import type { Server } from "./server";
 import type { TorchFiles } from "./torchFiles";
 
 const WALKTHROUGH = "irscope.irscope#irscope.firstMinutes";
@@ -19,11 +21,12 @@ export class FirstMinutes implements vscode.Disposable {
   constructor(
     private readonly context: vscode.ExtensionContext,
     private readonly files: TorchFiles,
+    server: Server,
   ) {
     this.subscriptions = [files.onDidChange(() => void this.openOnce())];
     void this.openOnce();
     if (process.env["IRSCOPE_DEMO"] === "1") {
-      void demo();
+      demo(server).catch((error: unknown) => console.error("The demo stopped:", error));
     }
   }
 
@@ -70,9 +73,50 @@ export class FirstMinutes implements vscode.Disposable {
   }
 }
 
-/** What `npm start` shows without a click: the pipeline of the open file's newest compile below it, a graph beside it. */
-async function demo(): Promise<void> {
-  for (const command of ["irscope.showPipeline", "irscope.showNewestGraph"]) {
-    await vscode.commands.executeCommand(command);
+/** What `npm start` shows without a click: a graph of the open file's newest run beside it, and the pipeline below. */
+async function demo(server: Server): Promise<void> {
+  const script = await openPython();
+  await ready(server);
+  const { stages } = await server.request(StagesOfRequest, { uri: script.document.uri.toString(), run: true });
+  const graphs = stages.filter(({ isGraph, made }) => isGraph && made);
+  const item = graphs.find(({ name }) => name === "forward-graph") ?? graphs[0];
+  if (item !== undefined) {
+    await vscode.commands.executeCommand("irscope.showStageGraph", { kind: "stage", item });
   }
+  await vscode.window.showTextDocument(script.document, { viewColumn: vscode.ViewColumn.One });
+  await vscode.commands.executeCommand("irscope.showPipeline");
+  await vscode.commands.executeCommand("workbench.action.focusFirstEditorGroup");
+}
+
+function openPython(): Promise<vscode.TextEditor> {
+  const found = (editor: vscode.TextEditor | undefined): editor is vscode.TextEditor =>
+    editor?.document.languageId === "python";
+  return new Promise((resolve) => {
+    const now = vscode.window.activeTextEditor;
+    if (found(now)) {
+      resolve(now);
+      return;
+    }
+    const waiting = vscode.window.onDidChangeActiveTextEditor((editor) => {
+      if (found(editor)) {
+        waiting.dispose();
+        resolve(editor);
+      }
+    });
+  });
+}
+
+function ready(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    if (server.status().state === "ready") {
+      resolve();
+      return;
+    }
+    const waiting = server.onDidChangeState((state) => {
+      if (state === "ready") {
+        waiting.dispose();
+        resolve();
+      }
+    });
+  });
 }
