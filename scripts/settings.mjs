@@ -23,7 +23,9 @@ export function settings() {
   const manifest = JSON.parse(fs.readFileSync(path.join(ROOT, "package.json"), "utf8"));
   const { configuration } = manifest.contributes;
   /** @type {[string, Setting][]} */
-  const all = [configuration].flat().flatMap((/** @type {{properties: Record<string, Setting>}} */ each) => Object.entries(each.properties));
+  const all = [configuration]
+    .flat()
+    .flatMap((/** @type {{properties: Record<string, Setting>}} */ each) => Object.entries(each.properties));
   return all.sort(([left, a], [right, b]) => (a.order ?? 0) - (b.order ?? 0) || (left < right ? -1 : 1));
 }
 
@@ -40,10 +42,15 @@ export function settingsPage() {
 /** @param {string} name @param {Setting} setting */
 function section(name, setting) {
   const type = [setting.type].flat().join(" or ");
-  const lines = [`## \`${name}\``, `${type}, default \`${JSON.stringify(setting.default)}\`, ${setting.scope ?? "window"}`];
+  const lines = [
+    `## \`${name}\``,
+    `${type}, default \`${JSON.stringify(setting.default)}\`, ${setting.scope ?? "window"}`,
+  ];
   lines.push((setting.markdownDescription ?? "").replace(/`#([\w.]+)#`/g, "`$1`"));
   if (setting.enum !== undefined) {
-    const told = setting.enum.map((value, index) => `- \`${value}\`: ${setting.markdownEnumDescriptions?.[index] ?? ""}`);
+    const told = setting.enum.map(
+      (value, index) => `- \`${value}\`: ${setting.markdownEnumDescriptions?.[index] ?? ""}`,
+    );
     lines.push(told.join("\n"));
   }
   return lines.join("\n\n");
