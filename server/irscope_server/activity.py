@@ -297,6 +297,7 @@ class Activity:
                 self._spawn(self._look_at(uri, path, saved=False))  # what runs it was chosen just now
         server.results.control_again()
         self.results_changed()
+        server.refresh("workspace/inlayHint/refresh")  # they may be off now
         self.warming.keep_only(plans)
         self._last = None  # an environment that was refused may be another one now
         self.tell_state()
@@ -308,6 +309,8 @@ class Activity:
         self._server.publisher.changed()
         self._server.file_states.tell()
         self._server.refresh("workspace/codeLens/refresh")
+        if self._server.settings.inlay_hints:
+            self._server.refresh("workspace/inlayHint/refresh")
 
     def tell_state(self, run: Run | None = None) -> None:
         """Sends ``irscope/worker``: what goes on, else how the worker is and how the last run ended."""

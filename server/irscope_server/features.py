@@ -13,8 +13,10 @@ from irscope_server import requests, wire
 from irscope_server.archive import Archive
 from irscope_server.fixes import actions_at
 from irscope_server.hovers import hover_at
+from irscope_server.inlay_hints import inlay_hints_of
 from irscope_server.lenses import lenses_of
 from irscope_server.messages import Encoded, RequestFailed
+from irscope_server.regions import regions
 from irscope_server.runs import Execute
 from irscope_server.server import IrscopeServer
 from irscope_server.settings import SECTION
@@ -92,6 +94,11 @@ async def _hover(ls: IrscopeServer, params: types.HoverParams) -> types.Hover | 
     return await hover_at(ls, path, params.position) if path else None
 
 
+async def _inlay_hint(ls: IrscopeServer, params: types.InlayHintParams) -> list[types.InlayHint] | None:
+    path = ls.path_of(params.text_document.uri)
+    return await inlay_hints_of(ls, path, params.text_document.uri, params.range) if path else None
+
+
 def _code_action(ls: IrscopeServer, params: types.CodeActionParams) -> list[types.CodeAction] | None:
     path = ls.path_of(params.text_document.uri)
     return actions_at(ls, path, params) if path else None
@@ -163,6 +170,7 @@ _FEATURES: dict[str, Any] = {
     types.TEXT_DOCUMENT_CODE_LENS: _code_lens,
     types.TEXT_DOCUMENT_CODE_ACTION: _code_action,
     types.TEXT_DOCUMENT_HOVER: _hover,
+    types.TEXT_DOCUMENT_INLAY_HINT: _inlay_hint,
     types.TEXT_DOCUMENT_DIAGNOSTIC: _document_diagnostic,
     types.WORKSPACE_DIAGNOSTIC: _workspace_diagnostic,
     types.WORKSPACE_TEXT_DOCUMENT_CONTENT: _request(_text_document_content),
@@ -177,11 +185,13 @@ _FEATURES: dict[str, Any] = {
     "irscope/stagesOf": _request(requests.stages),
     "irscope/graph": _request(requests.graph),
     "irscope/document": _request(requests.text_of_document),
+    "irscope/regions": _request(regions),
 }
 
 _OPTIONS: dict[str, Any] = {
     types.TEXT_DOCUMENT_CODE_ACTION: types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix]),
     types.TEXT_DOCUMENT_CODE_LENS: types.CodeLensOptions(resolve_provider=False),
+    types.TEXT_DOCUMENT_INLAY_HINT: types.InlayHintOptions(resolve_provider=False),
     types.TEXT_DOCUMENT_DIAGNOSTIC: types.DiagnosticOptions(
         inter_file_dependencies=True, workspace_diagnostics=True, identifier="irscope"
     ),

@@ -22,6 +22,7 @@ from irscope_server.diagnostics import Publisher
 from irscope_server.entries import BadEntry, parse_entry
 from irscope_server.file_states import FileStates
 from irscope_server.idle import DeepWhenIdle
+from irscope_server.line_facts import LineFactsOfRuns
 from irscope_server.messages import IrscopeProtocol, RequestFailed
 from irscope_server.plans import Plan, Planner
 from irscope_server.results import Results
@@ -67,6 +68,7 @@ class IrscopeServer(LanguageServer):
         )
         self.results = Results(self.controls)
         self.views = Views(self.results, self.texts)
+        self.line_facts = LineFactsOfRuns(self)
         self.publisher = Publisher(self)
         self.file_states = FileStates(self)
         self.idle = DeepWhenIdle(self)
@@ -158,11 +160,14 @@ class IrscopeServer(LanguageServer):
         return window is not None and bool(window.work_done_progress)
 
     def can_refresh(self, method: str) -> bool:
-        """Whether the client can be asked to ask again for diagnostics or lenses."""
+        """Whether the client can be asked to ask again for diagnostics, lenses or inlay hints."""
         workspace = self.client_capabilities.workspace
         if workspace is None:
             return False
-        options = workspace.diagnostics if method == "workspace/diagnostic/refresh" else workspace.code_lens
+        options = {
+            "workspace/diagnostic/refresh": workspace.diagnostics,
+            "workspace/inlayHint/refresh": workspace.inlay_hint,
+        }.get(method, workspace.code_lens)
         return options is not None and bool(options.refresh_support)
 
     def refresh(self, method: str) -> None:

@@ -79,6 +79,7 @@ PARAMS: dict[str, type[Any]] = {
     "irscope/stagesOf": StagesOfParams,
     "irscope/graph": GraphParams,
     "irscope/document": UriParams,
+    "irscope/regions": UriParams,
     "irscope/trusted": TrustedParams,
 }
 """Type of the parameters of each message that only irscope knows."""
@@ -227,6 +228,24 @@ class GraphResult:
     title: str
     dot: str
     nodes: tuple[GraphNodeItem, ...]
+
+
+@dataclass(frozen=True)
+class Region:
+    kind: str
+    """``compiled``, ``broken``, ``skipped`` or ``kernel``."""
+    line: int
+    end_line: int
+    """The last line, which belongs to it."""
+    text: str
+    kernels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RegionsResult:
+    run: str | None
+    stale: bool
+    regions: tuple[Region, ...]
 
 
 @dataclass(frozen=True)
