@@ -6,6 +6,7 @@ import { registerCommands } from "./commands";
 import { registerDebugging } from "./debug";
 import { Documents } from "./documents";
 import { GraphPanels } from "./graphPanel";
+import { Regions } from "./regions";
 import { RunsTree } from "./runsTree";
 import { Server } from "./server";
 import { StatusItem } from "./statusItem";
@@ -16,6 +17,7 @@ export interface Internals {
   server: Server;
   tree: RunsTree;
   graphs: GraphPanels;
+  regions: Regions;
 }
 
 let server: Server | undefined;
@@ -29,14 +31,15 @@ export async function activate(context: vscode.ExtensionContext): Promise<Intern
   const documents = new Documents(server);
   const graphs = new GraphPanels(context, server, documents);
   const tree = new RunsTree(server);
+  const regions = new Regions(context, server);
   const status = new StatusItem(server, files);
   const commands = registerCommands({ server, documents, graphs, tree, status, channels });
   context.subscriptions.push(registerDebugging(context, server));
   const runs = server.onDidChangeRuns(() => files.activate());
-  context.subscriptions.push(commands, runs, status, tree, graphs, documents, files, server, channels);
+  context.subscriptions.push(commands, runs, status, regions, tree, graphs, documents, files, server, channels);
   // Not awaited: the editor is not kept waiting for a Python interpreter.
   void server.restart();
-  return { server, tree, graphs };
+  return { server, tree, graphs, regions };
 }
 
 export async function deactivate(): Promise<void> {

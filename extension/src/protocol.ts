@@ -151,3 +151,20 @@ export interface StagesOf {
   stages: CompileStageItem[];
   reason: string;
 }
+
+export type RegionKind = "compiled" | "broken" | "skipped" | "kernel";
+
+export interface Region {
+  kind: RegionKind;
+  line: number;
+  /** The last line, which belongs to it. */
+  endLine: number;
+  text: string;
+  kernels: string[];
+}
+
+export interface RegionsOf {
+  run: string | null;
+  stale: boolean;
+  regions: Region[];
+}

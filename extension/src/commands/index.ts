@@ -10,6 +10,7 @@ import { showMenu } from "./menu";
 import { cancelRun, runActiveFile, runFile } from "./run";
 import { showKernel } from "./showKernel";
 import { showGraph, showStage } from "./showStage";
+import { toggleInlayHints } from "./toggleInlayHints";
 
 export function registerCommands(services: Services): vscode.Disposable {
   const { server, documents, graphs, tree, channels } = services;
@@ -21,6 +22,7 @@ export function registerCommands(services: Services): vscode.Disposable {
     "irscope.showKernel": () => showKernel(services),
     "irscope.showStage": () => showStage(services),
     "irscope.showGraph": () => showGraph(services),
+    "irscope.toggleInlayHints": () => toggleInlayHints(),
     "irscope.showMenu": () => showMenu(services),
     "irscope.restartServer": () => server.restart(),
     "irscope.showLog": async () => channels.server.show(true),
