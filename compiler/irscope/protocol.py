@@ -368,9 +368,22 @@ class GapSeen:
 
 @dataclass(frozen=True)
 class Progress:
-    """What is going on, for a status line: ``compiling 0/0 forward: joint graph``."""
+    """What is going on, for a status line.
+
+    Parameters
+    ----------
+    text
+        ``compiling kernel 12 of 40: forward (model.py:30, 0/0)``.
+    phase
+        The same in few words: ``compiling kernel 12 of 40``.
+    done, total
+        Kernels of the graph at hand; a total of 0: there is nothing to count.
+    """
 
     text: str
+    phase: str = ""
+    done: int = 0
+    total: int = 0
 
 
 @dataclass(frozen=True)

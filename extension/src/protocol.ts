@@ -102,6 +102,8 @@ export interface WorkerState {
   python: string;
   uri: string | null;
   run: string | null;
+  /** What a run that goes on is doing, in few words: `compiling kernel 12 of 40`. */
+  phase?: string | null;
 }
 
 export interface RunsChanged {

@@ -75,7 +75,8 @@ export class StatusItem implements vscode.Disposable {
     const file = this.activeFile();
     const said = RUNNING_TEXTS[state];
     if (said !== undefined) {
-      return [ICONS[state], said, text];
+      const phase = state === "running" ? (this.worker?.phase ?? "") : "";
+      return [ICONS[state], phase === "" ? said : `IRScope: ${phase}`, text];
     }
     if (file?.state === "noEntry") {
       return ["question", "IRScope: choose entry", file.text];

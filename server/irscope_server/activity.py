@@ -7,7 +7,7 @@ import logging
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
-from irscope.protocol import CompileSeen, EntryKind, FindingSeen, Lane, OutcomeKind
+from irscope.protocol import CompileSeen, EntryKind, FindingSeen, Lane, OutcomeKind, Progress
 from irscope.source import digest_of
 from irscope.store import StoreError
 
@@ -46,6 +46,7 @@ class Activity:
         self._shown_messages: set[str] = set()
         self._last: tuple[Run, Ended] | None = None
         self.warming = Warming(server, self.tell_state)
+        self._state_timer: asyncio.TimerHandle | None = None
 
     # --- documents ----------------------------------------------------------------------------------------------------
 
@@ -254,9 +255,18 @@ class Activity:
     def run_compiled(self, run: Run, seen: CompileSeen) -> None:
         self._tell_runs_changed(run, running=True)
 
-    def run_progressed(self, run: Run, text: str) -> None:
-        if progress := self._progress.get(run):
-            progress.report(text)
+    def run_progressed(self, run: Run, progress: Progress) -> None:
+        if shown := self._progress.get(run):
+            percentage = 100 * progress.done // progress.total if progress.total else None
+            shown.report(progress.text, percentage)
+        run.phase = progress.phase
+        if self._state_timer is None:
+            self._state_timer = asyncio.get_running_loop().call_later(_PAUSE, self._tell_phase, run)
+
+    def _tell_phase(self, run: Run) -> None:
+        self._state_timer = None
+        if run in self._server.runs.all():
+            self.tell_state(run)
 
     def run_printed(self, run: Run, stream: str, text: str) -> None:
         self._server.tell("irscope/output", Output(run.live.run, stream, text))
@@ -336,7 +346,14 @@ class Activity:
         python = run.spec.python if run else server.settings.interpreter
         server.tell(
             "irscope/worker",
-            WorkerState(state, text, python, run.uri if run else None, run.live.run or None if run else None),
+            WorkerState(
+                state,
+                text,
+                python,
+                run.uri if run else None,
+                run.live.run or None if run else None,
+                run.phase or None if run and running else None,
+            ),
         )
 
     def _tell_runs_changed(self, run: Run, running: bool) -> None:

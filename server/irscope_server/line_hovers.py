@@ -24,7 +24,7 @@ async def line_text(server: IrscopeServer, path: str, line: int, column: int) ->
     now = server.texts.lines(path)
     text = now[line]
     statement = statement_of_line("\n".join(now)).get(line)
-    if statement is None or not text[column:].strip() and column >= len(text.rstrip()):
+    if statement is None or (not text[column:].strip() and column >= len(text.rstrip())):
         return ""
     if line == statement.end_line and column > statement.end_column:  # in a comment
         return ""
