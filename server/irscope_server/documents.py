@@ -18,6 +18,7 @@ _EXTENSIONS = {
     "irscope-guards": ".guards.txt",
 }
 _OTHER = ".txt"
+_GONE = "It may have been removed to make room for newer ones: run the script again."
 
 
 class NoDocument(LookupError):
@@ -39,7 +40,7 @@ def parts_of(uri: str) -> tuple[str, tuple[str, ...]]:
     endings = sorted({*_EXTENSIONS.values(), _OTHER}, key=len, reverse=True)
     stages = tuple(rest[: -len(ending)] for ending in endings if rest.endswith(ending))
     if parts.scheme != SCHEME or not run or not stages:
-        raise NoDocument(f"{uri} names no stage of a run.")
+        raise NoDocument(f"{uri} names no stage of a run. Choose one with Show Stage….")
     return run, stages
 
 
@@ -49,10 +50,10 @@ async def document(archive: Archive, uri: str) -> DocumentResult:
     try:
         report = await archive.report(run)
     except LookupError as error:
-        raise NoDocument(str(error.args[0])) from None
+        raise NoDocument(f"{error.args[0]} {_GONE}") from None
     known: dict[str, StageRef] = {stage.id: stage for compile in report.compiles for stage in compile.stages}
     stage = next((known[name] for name in candidates if name in known), None)
     if stage is None:
-        raise NoDocument(f"Run {run} has no stage {candidates[0]}.")
+        raise NoDocument(f"Run {run} has no stage {candidates[0]}. Choose one with Show Stage….")
     text = await archive.ask(lambda store: store.stage_text(run, stage.id))
     return DocumentResult(text, stage.language)

@@ -227,7 +227,7 @@ class Runs:
             outcome = Outcome(
                 OutcomeKind.CRASHED,
                 None,
-                f"irscope itself failed: {type(error).__name__}: {error}",
+                f"irscope itself failed: {type(error).__name__}: {error}. Run it again; the log has the details for a report.",
                 time.monotonic() - begun,
             )
             return _ended_without_report(live, outcome)

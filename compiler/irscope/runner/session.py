@@ -94,8 +94,9 @@ class Session:
             self._bytecode_hook(),
             *self._findings.hooks(self._guarded),
             self._hints_hook(),
-            kernelprogress.hook(self._guarded(self._kernels_compiled)),
         ]
+        if request.lane is Lane.DEEP:
+            hooks.append(kernelprogress.hook(self._guarded(self._kernels_compiled)))
         self._lowering = self._lowering_of(request.lane)
         hooks += self._lowering.hooks() if self._lowering else fusion.hooks(self._guarded(self._fused))
         self._steady = SteadyState(request.steady_calls or 0, messages.send)

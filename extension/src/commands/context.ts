@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import type { Channels } from "../channels";
 import { partsOf, type Documents } from "../documents";
 import type { GraphPanels } from "../graphPanel";
+import { showWithLog } from "../problems";
 import { CancelRequest } from "../requests";
 import type { RunsTree } from "../runsTree";
 import { messageOf, ServerUnavailable, type Server } from "../server";
@@ -33,13 +34,8 @@ export async function guarded(services: Services, command: () => Promise<void>):
 }
 
 export async function showProblem(services: Services, message: string, offerRestart = false): Promise<void> {
-  const actions = offerRestart ? ["Restart Server", "Show Log"] : ["Show Log"];
-  const chosen = await vscode.window.showWarningMessage(`IRScope: ${message}`, ...actions);
-  if (chosen === "Show Log") {
-    services.channels.server.show(true);
-  } else if (chosen === "Restart Server") {
-    await services.server.restart();
-  }
+  const restart = { "Restart Server": () => services.server.restart() };
+  await showWithLog("warning", message, offerRestart ? restart : {});
 }
 
 /** The Python file a command is about: the active editor's, else the only one that is visible. Says what to do where there is none. */
