@@ -43,6 +43,13 @@ class EntryKind(str, enum.Enum):
     """A module or package by its dotted name, as ``python -m package``."""
     PYTEST = "pytest"
     """A pytest node id, as ``python -m pytest tests/test_model.py::test_forward``."""
+    NOTEBOOK = "notebook"
+    """The code cells of a Jupyter notebook, one after the other."""
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is named by a path; its folder is then the first of ``sys.path``."""
+        return self in (EntryKind.SCRIPT, EntryKind.NOTEBOOK)
 
 
 class Limit(str, enum.Enum):
@@ -321,6 +328,8 @@ class RunRequest:
     """As in `Budget`."""
     symbolic_trace: bool | None = None
     """Whether Dynamo's walk is recorded step by step; nothing: in the deep lane it is."""
+    cells: tuple[str, ...] = ()
+    """Names of a notebook's cells (`irscope.notebooks`), in the order in which they run; their texts are overlays."""
 
 
 # --- messages from a run ----------------------------------------------------------------------------------------------

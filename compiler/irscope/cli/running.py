@@ -14,6 +14,7 @@ from irscope.cli.report import report_lines
 from irscope.cli.text import Paint, to_stdout
 from irscope.control import controlled, read_baseline, write_baseline
 from irscope.driver import RunSpec, execute
+from irscope.notebooks import is_notebook
 from irscope.protocol import Budget, CaptureGap, EntryKind, GapSeen, Lane, Message, OutcomeKind, to_json
 from irscope.store import Store
 
@@ -23,6 +24,8 @@ _KEEP_BYTES = 1_000_000_000
 def run(options: argparse.Namespace) -> int:
     """Runs the script and prints its report."""
     entry = EntryKind.MODULE if options.module else EntryKind.PYTEST if options.pytest else EntryKind.SCRIPT
+    if entry is EntryKind.SCRIPT and is_notebook(options.script):
+        entry = EntryKind.NOTEBOOK
     spec = RunSpec(
         script=options.module or options.pytest or options.script,
         args=tuple(options.args),
