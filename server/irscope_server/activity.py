@@ -7,7 +7,8 @@ import logging
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
-from irscope.protocol import CompileSeen, EntryKind, FindingSeen, Lane, OutcomeKind, Progress
+from irscope.notebooks import notebook_of
+from irscope.protocol import CompileSeen, FindingSeen, Lane, OutcomeKind, Progress
 from irscope.source import digest_of
 from irscope.store import StoreError
 
@@ -162,7 +163,7 @@ class Activity:
         """Shows the store's newest run of these very texts, and says whether that spares a run."""
         server, entry, lane = self._server, plan.entry, plan.settings.on_save
         try:
-            source = digest_of("\n".join(server.texts.lines(entry.file))) if entry.kind is EntryKind.SCRIPT else None
+            source = digest_of("\n".join(server.texts.lines(entry.file))) if entry.kind.is_file else None
             newest = await server.archive.newest(entry.stored_script, source=source)
             deep = newest and await server.archive.newest(entry.stored_script, Lane.DEEP, source)
         except StoreError as error:
@@ -188,7 +189,7 @@ class Activity:
         """A stored run of an entry with the texts that it had, as far as they are known."""
         entry = plan.entry
         texts: dict[str, Sequence[str]] = {file_key(file): split_lines(text) for file, text in stored.sources.items()}
-        if entry.kind is EntryKind.SCRIPT:  # its digest is that of the text as it is now
+        if entry.kind.is_file:  # its digest is that of the text as it is now
             texts[file_key(entry.file)] = self._server.texts.lines(entry.file)
         live = Live(entry.file, stored.lane, stored.source, texts, stored.report.run, entry=entry.key)
         return await asyncio.to_thread(with_texts, live, stored.report)
@@ -197,6 +198,7 @@ class Activity:
 
     async def plan(self, uri: str, path: str) -> Plan | None:
         """How a document is run with the settings and the text as they are now."""
+        path = notebook_of(path) or path
         text = "\n".join(self._server.texts.lines(path))
         return await self._plan(path, text, await self._server.settings_for(uri))
 
@@ -205,6 +207,7 @@ class Activity:
 
         Nothing where it is not known what runs the document.  Raises BadEntry.
         """
+        path = notebook_of(path) or path
         plan = await self.plan(uri, path)
         if entry:
             plan = self._server.planner.plan_of(path, entry, await self._server.settings_for(uri))
@@ -226,12 +229,13 @@ class Activity:
             cwd=plan.cwd,
             env=plan.env or None,
             budget=plan.settings.budget(lane),
-            overlays=server.overlays(),
+            overlays=server.overlays(entry.file),
             entry=entry.kind,
+            cells=tuple(server.notebooks.cells(entry.file)),
         )
         for name in (entry.file, entry.stored_script):
             server.remember_settings(name, plan.settings)
-        files = {file_key(file): file for file in [entry.file, *(path for path, _ in server.open_files())]}
+        files = {file_key(file): file for file in [entry.file, *server.open_beside(entry.file)]}
         texts = {key: server.texts.lines(file) for key, file in files.items()}
         return server.runs.start(uri, plan, spec, texts, server.archive.path, automatic=automatic)
 

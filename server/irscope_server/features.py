@@ -84,6 +84,29 @@ def _did_close(ls: IrscopeServer, params: types.DidCloseTextDocumentParams) -> N
         ls.activity.closed(path)
 
 
+def _notebook_opened(ls: IrscopeServer, params: types.DidOpenNotebookDocumentParams) -> None:
+    path = ls.notebooks.opened(params)
+    if path is not None:
+        ls.activity.opened(params.notebook_document.uri, path)
+
+
+def _notebook_changed(ls: IrscopeServer, params: types.DidChangeNotebookDocumentParams) -> None:
+    if ls.notebooks.changed(params) is not None:
+        ls.activity.changed()
+
+
+def _notebook_saved(ls: IrscopeServer, params: types.DidSaveNotebookDocumentParams) -> None:
+    path = ls.path_of(params.notebook_document.uri)
+    if path is not None and ls.is_open(path):
+        ls.activity.saved(params.notebook_document.uri, path)
+
+
+def _notebook_closed(ls: IrscopeServer, params: types.DidCloseNotebookDocumentParams) -> None:
+    path = ls.notebooks.closed(params.notebook_document.uri)
+    if path is not None:
+        ls.activity.closed(path)
+
+
 def _code_lens(ls: IrscopeServer, params: types.CodeLensParams) -> list[types.CodeLens] | None:
     path = ls.path_of(params.text_document.uri)
     return lenses_of(ls, path, params.text_document.uri) if path else None
@@ -167,6 +190,10 @@ _FEATURES: dict[str, Any] = {
     types.TEXT_DOCUMENT_DID_CHANGE: _did_change,
     types.TEXT_DOCUMENT_DID_SAVE: _did_save,
     types.TEXT_DOCUMENT_DID_CLOSE: _did_close,
+    types.NOTEBOOK_DOCUMENT_DID_OPEN: _notebook_opened,
+    types.NOTEBOOK_DOCUMENT_DID_CHANGE: _notebook_changed,
+    types.NOTEBOOK_DOCUMENT_DID_SAVE: _notebook_saved,
+    types.NOTEBOOK_DOCUMENT_DID_CLOSE: _notebook_closed,
     types.TEXT_DOCUMENT_CODE_LENS: _code_lens,
     types.TEXT_DOCUMENT_CODE_ACTION: _code_action,
     types.TEXT_DOCUMENT_HOVER: _hover,

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from irscope.notebooks import notebook_of
 from irscope.protocol import Compile, Finding, Limit
 from lsprotocol import types
 
@@ -144,7 +145,8 @@ def finding_text(finding: Finding, uri_of: Callable[[str], str]) -> str:
         for related in finding.related:
             line = related.range.start.line
             name = words.markdown(f"{os.path.basename(related.file)}:{line}")
-            places.append(f"- [{name}]({uri_of(related.file)}#L{line}): {words.markdown(related.message)}")
+            anchor = "" if notebook_of(related.file) else f"#L{line}"  # a cell's URI has a fragment of its own
+            places.append(f"- [{name}]({uri_of(related.file)}{anchor}): {words.markdown(related.message)}")
         parts.append("\n".join(["See also:", "", *places]))
     return "\n\n".join(part for part in parts if part)
 

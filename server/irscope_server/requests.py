@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from irscope.graphs import parse_graph
+from irscope.notebooks import notebook_of
 from irscope.protocol import Kernel, Lane, Report
 from irscope.source import digest_of
 from irscope.store import Store
@@ -181,7 +182,7 @@ async def deep_run(server: IrscopeServer, uri: str, path: str, may_run: bool) ->
         return mine, ""
     source = digest_of("\n".join(server.texts.lines(entry.file))) if entry else digest_of("\n".join(lines))
     if plan is not None and plan.own:
-        stored = await server.archive.newest(path, Lane.DEEP, source)
+        stored = await server.archive.newest(plan.entry.stored_script, Lane.DEEP, source)
         ended = None if stored is None else await server.activity.ended_of(stored, plan)
         if ended is not None and _is_of_now(server, ended, path):
             server.results.remember_deep(ended)
@@ -197,7 +198,7 @@ async def deep_run(server: IrscopeServer, uri: str, path: str, may_run: bool) ->
         return mine, _OUTDATED
     if others:
         return others[0], _OUTDATED
-    older = await server.archive.newest(path, Lane.DEEP)
+    older = await server.archive.newest(notebook_of(path) or path, Lane.DEEP)
     if older is not None:
         return Ended(path, Lane.DEEP, older.source, older.report, {}), _OUTDATED
     return None, "There is no deep run of this file yet: run it (Run on This File)." if plan else _no_entry(path)

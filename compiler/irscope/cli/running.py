@@ -10,7 +10,7 @@ import sqlite3
 import sys
 
 from irscope.cli.progress import ProgressLine
-from irscope.cli.report import report_lines
+from irscope.cli.report import report_lines, use_cells
 from irscope.cli.text import Paint, to_stdout
 from irscope.control import controlled, read_baseline, write_baseline
 from irscope.driver import RunSpec, execute
@@ -57,6 +57,7 @@ def run(options: argparse.Namespace) -> int:
         report = store.report(run_id)
         gaps.update(dict.fromkeys(report.capture_gaps))
         report = dataclasses.replace(report, outcome=outcome, capture_gaps=tuple(gaps))
+        use_cells(store, run_id)
         report = controlled(report, spec.lane, dict(options.severity), baseline)
         if options.write_baseline:
             write_baseline(options.write_baseline, report.findings)
