@@ -106,6 +106,8 @@ def _note(spec: RunSpec) -> None:
         "env": dict(spec.env or {}),
         "budget": to_json(spec.budget),
         "overlays": sorted(spec.overlays),
+        "cells": spec.cells,
+        "texts": {name: spec.overlays[name] for name in spec.cells},
     }
     with open(os.environ["IRSCOPE_TEST_PLAY"] + ".asked", "a") as file:
         file.write(json.dumps(asked) + "\n")
