@@ -115,9 +115,7 @@ export class Regions implements vscode.Disposable {
   }
 }
 
-function decorationTypes(
-  context: vscode.ExtensionContext,
-): Record<RegionKind, vscode.TextEditorDecorationType> {
+function decorationTypes(context: vscode.ExtensionContext): Record<RegionKind, vscode.TextEditorDecorationType> {
   const color = (name: string): vscode.ThemeColor => new vscode.ThemeColor(`irscope.${name}`);
   const bar = (name: string, style: string): vscode.DecorationRenderOptions => ({
     isWholeLine: true,

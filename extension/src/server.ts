@@ -202,6 +202,7 @@ export class Server implements vscode.Disposable {
       documentSelector: [
         { scheme: "file", language: "python" },
         { scheme: "untitled", language: "python" },
+        { notebook: "jupyter-notebook", language: "python" },
       ],
       initializationOptions: () => ({ ...settings(), trusted: vscode.workspace.isTrusted }),
       synchronize: { configurationSection: SECTION },

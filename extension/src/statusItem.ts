@@ -61,7 +61,7 @@ export class StatusItem implements vscode.Disposable {
 
   /** What is known of the file in the active editor. */
   activeFile(): FileState | undefined {
-    const uri = vscode.window.activeTextEditor?.document.uri;
+    const uri = vscode.window.activeTextEditor?.document.uri ?? vscode.window.activeNotebookEditor?.notebook.uri;
     return uri === undefined ? undefined : this.fileStates.get(uri.toString());
   }
 

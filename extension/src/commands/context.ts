@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import type { Channels } from "../channels";
 import { partsOf, type Documents } from "../documents";
 import type { GraphPanels } from "../graphPanel";
+import { activeCellEditor } from "../notebooks";
 import { showWithLog } from "../problems";
 import { CancelRequest } from "../requests";
 import type { RunsTree } from "../runsTree";
@@ -38,9 +39,9 @@ export async function showProblem(services: Services, message: string, offerRest
   await showWithLog("warning", message, offerRestart ? restart : {});
 }
 
-/** The Python file a command is about: the active editor's, else the only one that is visible. Says what to do where there is none. */
+/** The Python file a command is about: the active editor's or cell's, else the only one that is visible. Says what to do where there is none. */
 export function activePythonFile(): vscode.TextEditor | undefined {
-  const active = vscode.window.activeTextEditor;
+  const active = vscode.window.activeTextEditor ?? activeCellEditor();
   const [only, another] = (active === undefined ? vscode.window.visibleTextEditors : [active]).filter(
     ({ document }) => document.languageId === "python" && partsOf(document.uri) === undefined,
   );

@@ -17,6 +17,7 @@ export function registerCommands(services: Services): vscode.Disposable {
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the editor gives each command its own arguments
   const commands: Record<string, (...args: any[]) => Promise<void>> = {
     "irscope.run": () => runActiveFile(services),
+    "irscope.runNotebook": () => runActiveFile(services),
     "irscope.cancel": () => cancelRun(services),
     "irscope.chooseEntry": (argument?: { uri?: string }) => chooseEntry(services, argument?.uri),
     "irscope.showKernel": () => showKernel(services),

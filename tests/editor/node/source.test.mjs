@@ -118,7 +118,10 @@ describe("in the source", function () {
 
   it("compiled lines have a bar, lines in a kernel a mark in the gutter", async () => {
     await workbench.open("block.py");
-    await workbench.page.locator(".codelens-decoration a", { hasText: /kernel/ }).first().waitFor({ timeout: RUN_MS });
+    await workbench.page
+      .locator(".codelens-decoration a", { hasText: /kernel/ })
+      .first()
+      .waitFor({ timeout: RUN_MS });
     await workbench.page.waitForTimeout(1_500);
     // 3 lines of Block.forward, 6 of step with its decorator, and the bar of the break over one of these.
     assert.equal(await bars("solid"), 10);
