@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -36,6 +37,7 @@ def run_cells_as_main(
     sys.argv = [notebook, *args]
     namespace = main_module(None).__dict__
     namespace.update(get_ipython=_get_ipython, display=_display)
+    sys.excepthook = _print_traceback
 
     def execute() -> None:
         inherited = 0
@@ -56,6 +58,12 @@ def run_cells_as_main(
                 loop.close()
 
     return run_main(execute, notebook, on_end, lambda stop: f"the notebook ended with sys.exit({stop.code!r})")
+
+
+def _print_traceback(kind: type[BaseException], error: BaseException, where: types.TracebackType | None) -> None:
+    """The interpreter's own hook reads source lines from files, and a cell is none; this one knows the overlays."""
+    traceback: Any = importlib.import_module("traceback")
+    traceback.print_exception(kind, error, where)
 
 
 class _NoShell:

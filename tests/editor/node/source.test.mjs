@@ -43,6 +43,32 @@ with torch.no_grad():
     step(block, torch.randn(8, 16))
 `;
 
+const CELLS = [
+  "%matplotlib inline\nimport torch",
+  "@torch.compile\ndef step(x):\n    y = torch.relu(x) * 2\n    print('half way')\n    return y.softmax(-1)",
+  "with torch.no_grad():\n    step(torch.randn(8, 16))",
+];
+
+/** A notebook as Jupyter writes it, without outputs. @param {string[]} sources */
+function notebookOf(sources) {
+  const code = sources.map((source, index) => ({
+    cell_type: "code",
+    id: `code-${index}`,
+    metadata: {},
+    execution_count: null,
+    outputs: [],
+    source,
+  }));
+  const words = { cell_type: "markdown", id: "words", metadata: {}, source: "# A step, compiled" };
+  const kernelspec = { display_name: "Python 3", language: "python", name: "python3" };
+  return {
+    cells: [words, ...code],
+    metadata: { kernelspec, language_info: { name: "python" } },
+    nbformat: 4,
+    nbformat_minor: 5,
+  };
+}
+
 describe("in the source", function () {
   this.timeout(RUN_MS + 60_000);
   /** @type {import("../../../scripts/lib/codeServer.mjs").Editor} */
@@ -64,6 +90,7 @@ describe("in the source", function () {
     fs.mkdirSync(folder);
     source = path.join(folder, "block.py");
     fs.writeFileSync(source, SCRIPT);
+    fs.writeFileSync(path.join(folder, "steps.ipynb"), JSON.stringify(notebookOf(CELLS)));
     editor = await startEditor({
       codeServer: await ensureCodeServer(),
       vsix: VSIX,
@@ -182,5 +209,30 @@ describe("in the source", function () {
       assert.equal(await bars("solid"), 10);
       await workbench.screenshot(`source-hints-${name}`);
     }
+  });
+
+  it("a cell of a notebook has its findings, marks and kernels", async () => {
+    const { page } = workbench;
+    await workbench.command("View: Close All Editors");
+    await workbench.setTheme("Dark Modern");
+    await workbench.open("steps.ipynb");
+    await page.locator(".notebookOverlay .squiggly-warning").first().waitFor({ timeout: RUN_MS });
+    await page
+      .locator(".notebookOverlay .codelens-decoration a", { hasText: /1 break · .*kernel/ })
+      .first()
+      .waitFor({ timeout: RUN_MS });
+    const cell = page.locator(".notebookOverlay .cell .monaco-editor", { hasText: "half way" });
+    await cell.locator(".view-line", { hasText: "f32[8, 16]" }).first().waitFor({ timeout: 20_000 });
+    await page.waitForTimeout(1_500);
+    assert.ok((await bars("solid")) >= 5, "the compiled lines of the cell");
+    await workbench.screenshot("notebook-dark");
+    await workbench.setTheme("Light Modern");
+    await page.waitForTimeout(1_500);
+    await workbench.screenshot("notebook-light");
+    await cell.locator(".view-line", { hasText: "softmax" }).first().click();
+    await workbench.command("IRScope: Show Generated Kernel");
+    await page.locator(".tab", { hasText: /\.cpp/ }).first().waitFor({ timeout: RUN_MS });
+    await page.waitForTimeout(1_000);
+    await workbench.screenshot("notebook-kernel");
   });
 });
