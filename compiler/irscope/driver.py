@@ -20,7 +20,18 @@ from irscope import processes
 from irscope.budgets import Limits
 from irscope.launch import CannotStartError, Launch
 from irscope.notebooks import cell_name, joined, python_of_cell, read_cells
-from irscope.protocol import Budget, CaptureGap, EntryKind, GapSeen, Lane, Message, Outcome, OutcomeKind, RunRequest
+from irscope.protocol import (
+    Budget,
+    CaptureGap,
+    EntryKind,
+    GapSeen,
+    Lane,
+    Message,
+    Outcome,
+    OutcomeKind,
+    RunRequest,
+    ValuesRequest,
+)
 from irscope.provenance.kernels import add_missing_origins
 from irscope.source import decode_source, digest_of
 from irscope.store import Store, StoreError
@@ -56,6 +67,8 @@ class RunSpec:
     cells
         Names of a notebook's cells in the order in which they run, with their texts in ``overlays``; none: those of
         the file.
+    values
+        What is kept of the numbers that flow through compiled graphs; nothing: none.
     """
 
     script: str
@@ -69,6 +82,7 @@ class RunSpec:
     entry: EntryKind = EntryKind.SCRIPT
     symbolic_trace: bool | None = None
     cells: tuple[str, ...] = ()
+    values: ValuesRequest | None = None
 
     @property
     def stored_script(self) -> str:
@@ -143,6 +157,7 @@ def execute(
     try:
         if spec.lane is Lane.DEEP:
             add_missing_origins(store, run)
+        store.measure_made_texts(run)
         store.set_outcome(run, outcome)
     except sqlite3.Error as error:
         unkept = (
@@ -180,6 +195,7 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
         steady_calls=spec.budget.steady_calls,
         symbolic_trace=spec.symbolic_trace,
         cells=spec.cells,
+        values=spec.values,
     )
 
 

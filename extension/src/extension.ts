@@ -7,6 +7,7 @@ import { registerDebugging } from "./debug";
 import { Documents } from "./documents";
 import { GraphPanels } from "./graphPanel";
 import { Regions } from "./regions";
+import { LinkedEditors } from "./linked/linkedEditors";
 import { RunsTree } from "./runsTree";
 import { Server } from "./server";
 import { StatusItem } from "./statusItem";
@@ -18,6 +19,7 @@ export interface Internals {
   tree: RunsTree;
   graphs: GraphPanels;
   regions: Regions;
+  linked: LinkedEditors;
 }
 
 let server: Server | undefined;
@@ -32,14 +34,15 @@ export async function activate(context: vscode.ExtensionContext): Promise<Intern
   const graphs = new GraphPanels(context, server, documents);
   const tree = new RunsTree(server);
   const regions = new Regions(context, server);
+  const linked = new LinkedEditors(server, context.globalState);
   const status = new StatusItem(server, files);
-  const commands = registerCommands({ server, documents, graphs, tree, status, channels });
+  const commands = registerCommands({ server, documents, graphs, linked, tree, status, channels });
   context.subscriptions.push(registerDebugging(context, server));
   const runs = server.onDidChangeRuns(() => files.activate());
-  context.subscriptions.push(commands, runs, status, regions, tree, graphs, documents, files, server, channels);
+  context.subscriptions.push(commands, runs, status, regions, tree, graphs, linked, documents, files, server, channels);
   // Not awaited: the editor is not kept waiting for a Python interpreter.
   void server.restart();
-  return { server, tree, graphs, regions };
+  return { server, tree, graphs, linked, regions };
 }
 
 export async function deactivate(): Promise<void> {

@@ -2,11 +2,13 @@
 
 import { NotificationType, RequestType } from "vscode-languageclient/node";
 import type {
+  Counterparts,
   Entries,
   FileState,
   Graph,
   KernelsAt,
   Lane,
+  LinkedLines,
   RegionsOf,
   RunItem,
   RunResult,
@@ -31,6 +33,15 @@ export const GraphRequest = new RequestType<{ run: string; stage: string }, Grap
 export const DocumentRequest = new RequestType<{ uri: string }, { text: string; languageId: string }, void>(
   "irscope/document",
 );
+
+export const LinkedLinesRequest = new RequestType<{ uri: string; run: string }, LinkedLines, void>(
+  "irscope/linkedLines",
+);
+export const CounterpartsRequest = new RequestType<
+  { uri: string; line: number; run: string; among: string[] },
+  Counterparts,
+  void
+>("irscope/counterparts");
 
 export const TrustedNotification = new NotificationType<Record<string, never>>("irscope/trusted");
 export const WorkerNotification = new NotificationType<WorkerState>("irscope/worker");

@@ -232,6 +232,7 @@ class Activity:
             overlays=server.overlays(entry.file),
             entry=entry.kind,
             cells=tuple(server.notebooks.cells(entry.file)),
+            symbolic_trace=None if plan.settings.symbolic_trace else False,
         )
         for name in (entry.file, entry.stored_script):
             server.remember_settings(name, plan.settings)

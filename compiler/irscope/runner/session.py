@@ -51,6 +51,7 @@ from irscope.runner.runstore import RunStore
 from irscope.runner.steady import SteadyState
 from irscope.runner.timing import PhaseStages, SymbolStages
 from irscope.runner.tritonstages import TritonStages
+from irscope.runner.valuerun import ValueRun
 from irscope.runner.walks import Walks
 from irscope.source import read_source
 from irscope.store import Store, StoreError
@@ -97,6 +98,7 @@ class Session:
         ]
         if request.lane is Lane.DEEP:
             hooks.append(kernelprogress.hook(self._guarded(self._kernels_compiled)))
+        self._values = self._value_run(request)
         self._lowering = self._lowering_of(request.lane)
         hooks += self._lowering.hooks() if self._lowering else fusion.hooks(self._guarded(self._fused))
         self._steady = SteadyState(request.steady_calls or 0, messages.send)
@@ -107,6 +109,7 @@ class Session:
         hooks += self._triton.hooks(request.lane, self._guarded)
         self._walks = Walks(request, self._current_compile, self._write_stage, self._gap, self._guarded)
         hooks += self._walks.hooks()
+        hooks += self._values.hooks() if self._values else []
         self._hooks = Hooks(hooks, self._gap)
 
     def start(self) -> None:
@@ -151,7 +154,7 @@ class Session:
         """Whatever `receive` raises is a gap; it is called by one thread at a time, and never from inside itself."""
 
         def guarded(*args: object) -> None:
-            if not self._alive:
+            if not self._alive or (self._values is not None and self._values.is_at_work):
                 return
             with self._lock:
                 try:
@@ -238,7 +241,7 @@ class Session:
             self._put_kernels(compile, id, text, backward)
         return id
 
-    def _write_stage(self, compile: str, stage: StageRef, text: str, order: float, data: object = None) -> None:
+    def _write_stage(self, compile: str, stage: StageRef, text: str | None, order: float, data: object = None) -> None:
         if self._store is not None:
             self._store.put_stage(self._request.run, compile, stage, text, order, data)
 
@@ -361,9 +364,22 @@ class Session:
             return None
         return Lowering(
             Desk(
-                self._current, self._put_stage, self._write_stage, self._put_data, self._fused, self._gap, self._guarded
+                self._current,
+                self._put_stage,
+                self._write_stage,
+                self._put_data,
+                self._fused,
+                self._gap,
+                self._guarded,
+                self._values.graph if self._values else None,
+                self._values.version if self._values else None,
             )
         )
+
+    def _value_run(self, request: RunRequest) -> ValueRun | None:
+        if request.values is None or request.lane is not Lane.DEEP:
+            return None
+        return ValueRun(request, self._current_compile, self._write_stage, self._publish, self._gap, self._guarded)
 
     def _put_data(self, stage: str, data: object) -> None:
         if self._store is not None:

@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import type { Channels } from "../channels";
 import { partsOf, type Documents } from "../documents";
 import type { GraphPanels } from "../graphPanel";
+import type { LinkedEditors } from "../linked/linkedEditors";
 import { activeCellEditor } from "../notebooks";
 import { showWithLog } from "../problems";
 import { CancelRequest } from "../requests";
@@ -15,6 +16,7 @@ export interface Services {
   server: Server;
   documents: Documents;
   graphs: GraphPanels;
+  linked: LinkedEditors;
   tree: RunsTree;
   status: StatusItem;
   channels: Channels;
