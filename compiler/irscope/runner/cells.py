@@ -5,7 +5,6 @@ import __future__
 
 import ast
 import importlib
-import importlib.util
 import inspect
 import sys
 import types
@@ -80,9 +79,5 @@ def _get_ipython() -> _NoShell:
 
 
 def _display(*objects: object, **keywords: Any) -> None:
-    """IPython's own where it is installed, which prints outside of a kernel; else prints."""
-    if importlib.util.find_spec("IPython") is not None:
-        display: Any = importlib.import_module("IPython.display").display
-        display(*objects, **keywords)
-    else:
-        print(*map(repr, objects), sep="\n")
+    """Prints, as IPython's does where there is no kernel."""
+    print(*map(repr, objects), sep="\n")
