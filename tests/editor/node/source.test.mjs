@@ -69,7 +69,7 @@ function notebookOf(sources) {
   };
 }
 
-describe("in the source", function () {
+describe("around the code", function () {
   this.timeout(RUN_MS + 60_000);
   /** @type {import("../../../scripts/lib/codeServer.mjs").Editor} */
   let editor;
