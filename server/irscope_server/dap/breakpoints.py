@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from irscope.findings.divergence import KIND
 from irscope.graphs import GraphNode
 from irscope.protocol import Finding, Origin
 
@@ -20,6 +21,7 @@ from irscope_server.dap.expressions import BadExpression, NoValueHere, check, ev
 from irscope_server.dap.names import Names
 from irscope_server.dap.recording import Place, Recording
 from irscope_server.dap.sections import Section, real
+from irscope_server.dap.values import RunValues
 
 MOST_LOGGED = 1000
 """Lines that log points write in one search; a log point on a line of twenty thousand nodes is a mistake."""
@@ -123,6 +125,7 @@ class Stops:
     kinds: dict[str, str] = field(default_factory=dict)
     each_stage: bool = False
     each_pass: bool = False
+    values: RunValues | None = None
 
     def __post_init__(self) -> None:
         self._marks: dict[tuple[int, int], dict[int, list[Breakpoint]]] = {}
@@ -189,6 +192,8 @@ class Stops:
             yield 0
         if self.each_pass and number > 0 and self._passed(compile, number) is not None:
             yield self._passed(compile, number) or 0
+        if number > 0 and KIND in self.kinds and self.values is not None:
+            yield from (each.place.spot for key, each in self.values.divergent.items() if key == (compile, number))
         if number == 0 and self.kinds and any(finding.kind in self.kinds for finding in track.source.findings):
             yield from (spot for spot, each in enumerate(track.source.spots) if each.findings)
 
@@ -210,7 +215,12 @@ class Stops:
         return first_change(before, section)
 
     def _stop_at(self, place: Place) -> Stop | None:
-        finding = next((each for each in self.recording.spot(place).findings if self._excepted(each, place)), None)
+        findings = self.recording.spot(place).findings
+        if self.values is not None and KIND in self.kinds:  # a divergence stops at its node, not at the user's line
+            found = self.values.divergence_at(place)
+            findings = tuple(each for each in findings if not self.values.stops_elsewhere(place, each))
+            findings += (found.finding,) if found is not None else ()
+        finding = next((each for each in findings if self._excepted(each, place)), None)
         if finding is not None:
             return Stop(place, "exception", f"Finding: {finding.kind}", finding=finding)
         hit = [

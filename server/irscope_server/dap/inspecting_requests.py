@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from irscope.protocol import Origin
+from irscope.values.client import ValueProcessError
 
 from irscope_server.dap.breakpoint_requests import address_of
 from irscope_server.dap.expressions import BadExpression, Facts, completions, evaluate
 from irscope_server.dap.names import NAMES, Lookup
+from irscope_server.dap.recording import Place
 from irscope_server.dap.sections import SourceSection
 from irscope_server.dap.session import Session, State
 from irscope_server.dap.variables import described, parts, scopes
@@ -95,7 +97,7 @@ class InspectingRequests:
     def scopes_request(self, arguments: Arguments) -> Body:
         _, level = self._session.frame(arguments.integer("frameId"))
         here = self._session.here()
-        return {"scopes": scopes(level, here.recording, here.links, self._session.handles)}
+        return {"scopes": scopes(level, here.recording, here.links, self._session.handles, here.values)}
 
     def variables_request(self, arguments: Arguments) -> Body:
         only = arguments.text("filter", "")
@@ -121,13 +123,18 @@ class InspectingRequests:
 
     def evaluate_request(self, arguments: Arguments) -> Body:
         text, context = arguments.text("expression"), arguments.text("context", "repl")
-        lookup = self._lookup(arguments)
+        place, lookup = self._place(arguments)
         if context == "repl" and text.strip() in ("help", "?"):
             return {"result": _HELP, "variablesReference": 0}
         try:
             value = evaluate(text, lookup)
         except BadExpression as error:
-            raise RequestFailed(f"{str(error)[0].upper()}{str(error)[1:]}.") from None
+            if not self._session.here().values.can_evaluate(text, place):
+                raise RequestFailed(f"{str(error)[0].upper()}{str(error)[1:]}.") from None
+            try:
+                value = self._session.here().values.evaluate(text, place)
+            except ValueProcessError as failure:
+                raise RequestFailed(f"{str(failure)[:1].upper()}{str(failure)[1:]}") from None
         path = text.strip() if len(text) <= 200 else ""
         body = described(value, self._session.handles, path, whole=context == "clipboard")
         body["result"] = body.pop("text")
@@ -138,8 +145,8 @@ class InspectingRequests:
         body["presentationHint"] = {"attributes": ["readOnly"]}
         return body
 
-    def _lookup(self, arguments: Arguments) -> Lookup:
-        """The names at a frame; without one at the thread that stopped last."""
+    def _place(self, arguments: Arguments) -> tuple[Place, Lookup]:
+        """Where a frame stands, and the names there; without one where the thread stopped last."""
         session, here = self._session, self._session.here()
         if "frameId" in arguments:
             compile, level = session.frame(arguments.integer("frameId"))
@@ -149,7 +156,7 @@ class InspectingRequests:
             place = here.walker.place(compile)
         last = session.last_stops.get(compile)
         finding = last.finding if last is not None and last.place == place else None
-        return Lookup(here.recording, place, finding)
+        return place, here.names.lookup(place, finding)
 
     def completions_request(self, arguments: Arguments) -> Body:
         text = arguments.text("text")
@@ -157,7 +164,7 @@ class InspectingRequests:
         before = text[: max(column, 0)]
         match = re.search(r"((?:\w+\.)*)(\w*)$", before)
         path, prefix = (match[1].rstrip("."), match[2]) if match else ("", "")
-        lookup = self._lookup(arguments)
+        _, lookup = self._place(arguments)
         names: list[str] = lookup.names()
         if path:
             try:

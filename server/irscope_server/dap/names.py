@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from irscope.graphs import GraphNode
 from irscope.guards import guards_of
@@ -31,6 +31,8 @@ NAMES = (
     "guards",
     "run",
     "line",
+    "value",
+    "comparison",
 )
 
 _DETAIL = re.compile(
@@ -45,21 +47,31 @@ _DTYPES = {
 _BYTES = {"64": 8, "32": 4, "16": 2, "8": 1, "128": 16}
 
 
+class Numbers(Protocol):
+    """The numbers of a value run (`irscope_server.dap.values`)."""
+
+    def facts(self, place: Place) -> Facts | None: ...
+    def comparison(self, place: Place) -> Facts | None: ...
+
+
 class Names:
-    """The names of one run.  `at` gives the lookup of a place for `expressions.evaluate`."""
+    """The names of one run.  `lookup` gives what they mean at a place, for `expressions.evaluate`."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
+        self.values: Numbers | None = None
 
     def lookup(self, place: Place, finding: Finding | None = None) -> Lookup:
-        return Lookup(self._recording, place, finding)
+        return Lookup(self._recording, place, finding, self.values)
 
 
 class Lookup:
     """From a name to its value at one place.  Raises LookupError with a sentence for a name that means nothing there."""
 
-    def __init__(self, recording: Recording, place: Place, finding: Finding | None) -> None:
-        self._recording, self._place, self._stopped_at = recording, place, finding
+    def __init__(
+        self, recording: Recording, place: Place, finding: Finding | None, values: Numbers | None = None
+    ) -> None:
+        self._recording, self._place, self._stopped_at, self._numbers = recording, place, finding, values
         self._section = recording.section(place)
 
     def __call__(self, name: str) -> Any:
@@ -165,6 +177,18 @@ class Lookup:
             return []
         found = guards_of(compile, section.text, self._recording.report.compiles)
         return [f"{guard.kind}: {guard.check}" for guard in found.guards]
+
+    def _value(self) -> Facts:
+        facts = self._numbers.facts(self._place) if self._numbers is not None else None
+        if facts is None:
+            raise NotHere('no value was kept here: a value session does that ("values": true)')
+        return facts
+
+    def _comparison(self) -> Facts:
+        facts = self._numbers.comparison(self._place) if self._numbers is not None else None
+        if facts is None:
+            raise NotHere('nothing was compared here: "divergence": true does that')
+        return facts
 
     def _line(self) -> int:
         return self._recording.spot(self._place).line

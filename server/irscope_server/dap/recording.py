@@ -16,7 +16,9 @@ from irscope.store import Store
 
 from irscope_server.dap.sections import Section, SourceSection, Spot, real
 
-_ASIDE = frozenset({"cache-key", "phases", "symbols", "memory-plan", "fusion", "partition", "binary"})
+_ASIDE = frozenset(
+    {"cache-key", "phases", "symbols", "memory-plan", "fusion", "partition", "binary", "values", "divergence"}
+)
 
 MACHINE_CODE = frozenset({"assembly", "ptx", "sass", "amdgcn"})
 

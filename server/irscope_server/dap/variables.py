@@ -7,7 +7,7 @@ from typing import Any
 
 from irscope_server.dap.expressions import BadExpression, Facts, Lazy, shown
 from irscope_server.dap.links import Links
-from irscope_server.dap.names import Lookup, all_nodes, finding_facts, node_facts, stage_facts
+from irscope_server.dap.names import Lookup, Numbers, all_nodes, finding_facts, node_facts, stage_facts
 from irscope_server.dap.recording import Place, Recording
 from irscope_server.dap.walking import Level
 from irscope_server.dap.wire import Body, WrongMessage
@@ -113,7 +113,9 @@ def _variable(name: str, value: Any, handles: Handles, path: str) -> Body:
     return body
 
 
-def scopes(level: Level, recording: Recording, links: Links, handles: Handles) -> list[Body]:
+def scopes(
+    level: Level, recording: Recording, links: Links, handles: Handles, values: Numbers | None = None
+) -> list[Body]:
     """The scopes of a frame: what stands there, where it came from and goes to, its stage, compile and run."""
     found: list[Body] = []
 
@@ -129,9 +131,11 @@ def scopes(level: Level, recording: Recording, links: Links, handles: Handles) -
 
     section, place = level.section, level.place
     if place is not None:
-        lookup = Lookup(recording, place, None)
+        lookup = Lookup(recording, place, None, values)
         if level.spot.name in section.nodes:
             scope("Node", node_facts(section, level.spot.name), "node", hint="locals")
+        scope("Value", _or_nothing(lookup, "value"), "value")
+        scope("Compared", _or_nothing(lookup, "comparison"), "comparison")
         for finding in level.spot.findings:
             scope("Finding", finding_facts(finding), "finding")
         scope("Kernel", _or_nothing(lookup, "kernel"), "kernel")
