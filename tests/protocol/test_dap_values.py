@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dap_client
 import pytest
 from dap_client import Client
 from support import write
@@ -35,6 +36,7 @@ with torch.no_grad():
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Client, Path, dict[str, Any]]]:
     folder = tmp_path_factory.mktemp("values")
     script = write(folder, SCRIPT)
+    dap_client.WAIT_SECONDS = 300.0  # a compile, and a few more for what differs
     with Client() as client:
         client.initialize()
         store = str(folder / "runs.db")
@@ -104,7 +106,7 @@ def test_expressions_over_tensors_are_evaluated_in_a_process_of_their_own(sessio
     assert evaluate("node.name") == "tanh"  # the adapter's own language as ever
     sentence = client.refused("evaluate", expression="tanh.data_ptr()", frameId=frame)
     assert "'data_ptr' cannot be called here" in sentence
-    assert "There is no 'nothing'" in client.refused("evaluate", expression="nothing.abs()", frameId=frame)
+    assert "can be called here" in client.refused("evaluate", expression="nothing.abs()", frameId=frame)
 
 
 def test_conditions_speak_of_values(session: Session) -> None:
@@ -135,7 +137,8 @@ def test_numbers_for_a_panel(session: Session) -> None:
     client, _, _ = session
     frame = client.ask("stackTrace", threadId=1)["stackFrames"][0]["id"]
     found = client.ask("irscopeValues", frameId=frame)
-    assert len(found["value"]["picture"]) == 4
+    assert found["value"]["kind"] == "tensor"
+    assert found["value"]["min"] > 0.5
     assert found["stage"].startswith("0/0/")
 
 
