@@ -146,6 +146,7 @@ def execute(
     try:
         if spec.lane is Lane.DEEP:
             add_missing_origins(store, run)
+        store.measure_made_texts(run)
         store.set_outcome(run, outcome)
     except sqlite3.Error as error:
         unkept = (

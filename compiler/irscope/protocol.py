@@ -181,6 +181,9 @@ class StageRef:
     """The pass that made this version of the stage (``0/0/post-grad-graph/03-remove_noop_ops``); empty: no version."""
     seconds: float = 0.0
     """What the pass took."""
+    nodes: int | None = None
+    """Operations of a graph, its inputs and output among them; nodes of Inductor's schedule; nothing of other stages,
+    nor in the fast lane."""
 
 
 @dataclass(frozen=True)

@@ -134,6 +134,10 @@ def parser() -> argparse.ArgumentParser:
         "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
         help="interpreter that runs the script; it needs only torch 2.9 or newer (default: %(default)s; variable IRSCOPE_PYTHON)",
     )  # fmt: skip
+    run.add_argument(
+        "--no-symbolic-trace", dest="symbolic_trace", action="store_false", default=None,
+        help="do not record Dynamo's walk over the instructions, which takes a tenth of its time; the fast lane never does",
+    )  # fmt: skip
     run.add_argument("--baseline", metavar="FILE", help="show only what is not in this file of known findings")
     run.add_argument(
         "--write-baseline", metavar="FILE", help="write the findings to this file, as those that are known"

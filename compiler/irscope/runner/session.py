@@ -246,7 +246,7 @@ class Session:
             self._put_kernels(compile, id, text, backward)
         return id
 
-    def _write_stage(self, compile: str, stage: StageRef, text: str, order: float, data: object = None) -> None:
+    def _write_stage(self, compile: str, stage: StageRef, text: str | None, order: float, data: object = None) -> None:
         if self._store is not None:
             self._store.put_stage(self._request.run, compile, stage, text, order, data)
 

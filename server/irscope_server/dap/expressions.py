@@ -65,8 +65,12 @@ class Facts:
 class Lazy(Sequence[Any]):
     """A list whose items are made when somebody looks at them; ``text`` stands for it where it would be long to tell."""
 
-    def __init__(self, length: int, item: Callable[[int], Any], text: str = "") -> None:
+    def __init__(
+        self, length: int, item: Callable[[int], Any], label: Callable[[int], str] | None = None, text: str = ""
+    ) -> None:
         self._length, self._item, self.text = length, item, text
+        self.label = label
+        """What an item is called where its index is not; an index too: it can be asked for by it."""
 
     def __len__(self) -> int:
         return self._length

@@ -282,7 +282,7 @@ class _Rows:
         if len(shape) == 1:
             return Lazy(shape[0], lambda index: self._element(start + index))
         text = f"{self._dtype}[{', '.join(map(str, shape))}]"
-        return Lazy(shape[0], lambda index: self.rows(shape[1:], start + index * inner), text)
+        return Lazy(shape[0], lambda index: self.rows(shape[1:], start + index * inner), text=text)
 
     def _element(self, index: int) -> Any:
         if not self._start <= index < self._start + len(self._page):
