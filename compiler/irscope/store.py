@@ -14,6 +14,7 @@ import ctypes
 import json
 import os
 import secrets
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,6 +39,7 @@ from irscope.protocol import (
 )
 from irscope.storefile import USED_TEXTS, StoreError, default_path, open_store, transaction
 from irscope.texts import NO_TEXT, MissingCodecError, Texts
+from irscope.values.valuefile import DamagedValues, folder_of
 
 __all__ = ["Store", "StoreError", "default_path"]
 
@@ -221,6 +223,8 @@ class Store:
         self._texts.pack(data for _, _, _, data in sorted(stages, key=lambda row: str(row[1]) in made) if data)
 
     def _delete_facts(self, run: str) -> None:
+        with contextlib.suppress(DamagedValues):
+            shutil.rmtree(folder_of(self.path, run), ignore_errors=True)
         for table in ("compiles", "stages", "sources", "kernels", "findings", "gaps"):
             self._db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
 

@@ -155,3 +155,20 @@ export interface StagesOf {
   stages: CompileStageItem[];
   reason: string;
 }
+
+/** A line of a Python file that lines of stages came from. */
+export interface LineKey extends Place {
+  /** Its number in the run: the same in all documents, neighbours have different ones. */
+  number: number;
+}
+
+export interface LinkedLines {
+  run: string;
+  keys: LineKey[];
+  /** A line of the document and the indices of its keys; without any it called something that was compiled. */
+  lines: number[][];
+}
+
+export interface Counterparts {
+  places: { uri: string; lines: number[] }[];
+}

@@ -15,10 +15,19 @@ SCHEME = "irscope"
 _EXTENSIONS = {
     "python": ".py",
     "cpp": ".cpp",
+    "mlir": ".mlir",
+    "llvm": ".ll",
+    "ptx": ".ptx",
+    "sass": ".sass",
+    "asm": ".s",
+    "json": ".json",
     "python-bytecode": ".pyc.txt",
     "irscope-guards": ".guards.txt",
 }
 _OTHER = ".txt"
+
+_PYTHON = frozenset({"python", "triton", "pallas", "cutedsl", "halide", "multi_kernel"})
+"""Languages whose texts are Python."""
 
 
 class NoDocument(LookupError):
@@ -26,7 +35,12 @@ class NoDocument(LookupError):
 
 
 def uri_of_stage(run: str, stage: str, language: str) -> str:
-    return f"{SCHEME}:/{quote(run)}/{quote(stage)}{_EXTENSIONS.get(language, _OTHER)}"
+    return f"{SCHEME}:/{quote(run)}/{quote(stage)}{_EXTENSIONS.get(language_id(language), _OTHER)}"
+
+
+def language_id(language: str) -> str:
+    """What editors call the language of a stage."""
+    return "python" if language in _PYTHON else language
 
 
 def parts_of(uri: str) -> tuple[str, tuple[str, ...]]:
@@ -60,7 +74,7 @@ async def document(archive: Archive, uri: str, make: Make) -> DocumentResult:
     if stage is None:
         raise NoDocument(f"Run {run} has no stage {candidates[0]}.")
     text = await archive.ask(lambda store: store.stage_text(run, stage.id))
-    return DocumentResult(text, stage.language)
+    return DocumentResult(text, language_id(stage.language))
 
 
 async def _report(archive: Archive, run: str) -> Report:

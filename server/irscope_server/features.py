@@ -9,12 +9,19 @@ from typing import Any
 from irscope.store import StoreError
 from lsprotocol import types
 
-from irscope_server import requests, wire
+from irscope_server import linked, requests, stage_features, wire
 from irscope_server.archive import Archive
 from irscope_server.fixes import actions_at
 from irscope_server.hovers import hover_at
 from irscope_server.lenses import lenses_of
-from irscope_server.messages import Encoded, RequestFailed
+from irscope_server.messages import Encoded, RequestFailed, registers_stage_features
+from irscope_server.panels.changes import changes
+from irscope_server.panels.findings import findings
+from irscope_server.panels.memory import memory
+from irscope_server.panels.pipeline import pipeline
+from irscope_server.panels.places import step
+from irscope_server.panels.subjects import subject_of
+from irscope_server.panels.times import phases_of
 from irscope_server.runs import Execute
 from irscope_server.server import IrscopeServer
 from irscope_server.settings import SECTION
@@ -45,6 +52,8 @@ async def _initialized(ls: IrscopeServer, params: types.InitializedParams) -> No
         options = types.DidChangeConfigurationRegistrationOptions(section=SECTION)
         registration = types.Registration("irscope-configuration", method, options)
         ls.in_background(ls.client_register_capability_async(types.RegistrationParams([registration])))
+    if registers_stage_features(ls.client_capabilities):
+        ls.in_background(ls.client_register_capability_async(types.RegistrationParams(stage_features.registrations())))
     await ls.load_settings()
     ls.activity.tell_state()
 
@@ -89,7 +98,7 @@ def _code_lens(ls: IrscopeServer, params: types.CodeLensParams) -> list[types.Co
 
 async def _hover(ls: IrscopeServer, params: types.HoverParams) -> types.Hover | None:
     path = ls.path_of(params.text_document.uri)
-    return await hover_at(ls, path, params.position) if path else None
+    return await (hover_at(ls, path, params.position) if path else stage_features.hover(ls, params))
 
 
 def _code_action(ls: IrscopeServer, params: types.CodeActionParams) -> list[types.CodeAction] | None:
@@ -139,6 +148,19 @@ def _request(work: Callable[[IrscopeServer, Any], Any]) -> Callable[[IrscopeServ
     return handle
 
 
+def _stage_feature(work: Callable[[IrscopeServer, Any], Awaitable[Any]]) -> Callable[[IrscopeServer, Any], Any]:
+    """pygls tells a handler that wants the server by the name of its first parameter."""
+
+    async def handle(ls: IrscopeServer, params: Any) -> Any:
+        return await work(ls, params)
+
+    return handle
+
+
+def _findings(ls: IrscopeServer, params: wire.FindingsParams) -> Awaitable[Encoded]:
+    return findings(ls, params, ls.controls.hidden)
+
+
 def _text_document_content(ls: IrscopeServer, params: types.TextDocumentContentParams) -> Awaitable[Any]:
     return requests.text_of_document(ls, wire.UriParams(params.uri))
 
@@ -177,6 +199,16 @@ _FEATURES: dict[str, Any] = {
     "irscope/stagesOf": _request(requests.stages),
     "irscope/graph": _request(requests.graph),
     "irscope/document": _request(requests.text_of_document),
+    "irscope/linkedLines": _request(linked.linked_lines),
+    "irscope/counterparts": _request(linked.counterparts),
+    **{method: _stage_feature(work) for method, work in stage_features.METHODS.items()},
+    "irscope/subjectOf": _request(subject_of),
+    "irscope/pipeline": _request(pipeline),
+    "irscope/step": _request(step),
+    "irscope/findings": _request(_findings),
+    "irscope/phases": _request(phases_of),
+    "irscope/memory": _request(memory),
+    "irscope/changes": _request(changes),
 }
 
 _OPTIONS: dict[str, Any] = {

@@ -65,6 +65,65 @@ class GraphParams:
 
 
 @dataclass(frozen=True)
+class LinkedLinesParams:
+    uri: str
+    run: str = ""
+
+
+@dataclass(frozen=True)
+class CounterpartsParams:
+    uri: str
+    line: int
+    run: str
+    among: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SubjectOfParams:
+    uri: str
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class PipelineParams:
+    run: str
+    compile: str | None = None
+
+
+@dataclass(frozen=True)
+class StepParams:
+    run: str
+    stage: str = ""
+    uri: str = ""
+    line: int = 0
+    by: int = 1
+    target: str = ""
+
+
+@dataclass(frozen=True)
+class FindingsParams:
+    run: str
+
+
+@dataclass(frozen=True)
+class PhasesParams:
+    run: str
+    compile: str | None = None
+
+
+@dataclass(frozen=True)
+class MemoryParams:
+    run: str
+    compile: str | None = None
+
+
+@dataclass(frozen=True)
+class ChangesParams:
+    run: str
+    since: str = ""
+
+
+@dataclass(frozen=True)
 class TrustedParams:
     trusted: bool = True
 
@@ -79,6 +138,15 @@ PARAMS: dict[str, type[Any]] = {
     "irscope/stagesOf": StagesOfParams,
     "irscope/graph": GraphParams,
     "irscope/document": UriParams,
+    "irscope/linkedLines": LinkedLinesParams,
+    "irscope/counterparts": CounterpartsParams,
+    "irscope/subjectOf": SubjectOfParams,
+    "irscope/pipeline": PipelineParams,
+    "irscope/step": StepParams,
+    "irscope/findings": FindingsParams,
+    "irscope/phases": PhasesParams,
+    "irscope/memory": MemoryParams,
+    "irscope/changes": ChangesParams,
     "irscope/trusted": TrustedParams,
 }
 """Type of the parameters of each message that only irscope knows."""
@@ -237,6 +305,35 @@ class DocumentResult:
     language_id: str
 
 
+@dataclass(frozen=True)
+class LineKey:
+    """A line of a Python file that lines of stages came from."""
+
+    uri: str
+    line: int
+    number: int
+    """Its number in the run: the same in all documents, neighbours have different ones."""
+
+
+@dataclass(frozen=True)
+class LinkedLinesResult:
+    run: str
+    keys: tuple[LineKey, ...]
+    lines: tuple[tuple[int, ...], ...]
+    """A line of the document and the indices of its keys; without any it called something that was compiled."""
+
+
+@dataclass(frozen=True)
+class LinesOf:
+    uri: str
+    lines: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class CounterpartsResult:
+    places: tuple[LinesOf, ...]
+
+
 # --- notifications of the server --------------------------------------------------------------------------------------
 
 
@@ -313,6 +410,10 @@ def _checked(name: str, hint: Any, value: Any) -> Any:
             return Lane(value)
         except ValueError:
             raise BadParams(f"{name!r} must be 'fast' or 'deep', not {value!r}") from None
+    if hint == tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise BadParams(f"{name!r} must be an array of strings")
+        return tuple(value)
     wanted = {str: str, int: int, bool: bool}.get(hint, str)
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
         raise BadParams(f"{name!r} must be a {wanted.__name__}, not {type(value).__name__}")

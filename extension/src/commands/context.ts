@@ -2,8 +2,10 @@
 
 import * as vscode from "vscode";
 import type { Channels } from "../channels";
+import type { Dock } from "../dock";
 import { partsOf, type Documents } from "../documents";
 import type { GraphPanels } from "../graphPanel";
+import type { LinkedEditors } from "../linked/linkedEditors";
 import { CancelRequest } from "../requests";
 import type { RunsTree } from "../runsTree";
 import { messageOf, ServerUnavailable, type Server } from "../server";
@@ -13,6 +15,8 @@ export interface Services {
   server: Server;
   documents: Documents;
   graphs: GraphPanels;
+  linked: LinkedEditors;
+  dock: Dock;
   tree: RunsTree;
   status: StatusItem;
   channels: Channels;
