@@ -4,6 +4,7 @@ import type * as vscode from "vscode";
 import { createChannels } from "./channels";
 import { registerCommands } from "./commands";
 import { registerDebugging } from "./debug";
+import { Dock } from "./dock";
 import { Documents } from "./documents";
 import { GraphPanels } from "./graphPanel";
 import { LinkedEditors } from "./linked/linkedEditors";
@@ -18,6 +19,7 @@ export interface Internals {
   tree: RunsTree;
   graphs: GraphPanels;
   linked: LinkedEditors;
+  dock: Dock;
 }
 
 let server: Server | undefined;
@@ -30,16 +32,19 @@ export async function activate(context: vscode.ExtensionContext): Promise<Intern
   const files = new TorchFiles();
   const documents = new Documents(server);
   const graphs = new GraphPanels(context, server, documents);
+  const dock = new Dock(context.extensionUri, server, documents, (_, { run, stage, title }) => {
+    void graphs.show({ run, stage: stage ?? "", title });
+  });
   const tree = new RunsTree(server);
   const linked = new LinkedEditors(server, context.globalState);
   const status = new StatusItem(server, files);
-  const commands = registerCommands({ server, documents, graphs, linked, tree, status, channels });
+  const commands = registerCommands({ server, documents, graphs, linked, dock, tree, status, channels });
   context.subscriptions.push(registerDebugging(context, server));
   const runs = server.onDidChangeRuns(() => files.activate());
-  context.subscriptions.push(commands, runs, status, tree, graphs, linked, documents, files, server, channels);
+  context.subscriptions.push(commands, runs, status, tree, dock, graphs, linked, documents, files, server, channels);
   // Not awaited: the editor is not kept waiting for a Python interpreter.
   void server.restart();
-  return { server, tree, graphs, linked };
+  return { server, tree, graphs, linked, dock };
 }
 
 export async function deactivate(): Promise<void> {

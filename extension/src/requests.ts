@@ -1,6 +1,7 @@
 /** The custom requests and notifications of docs/PROTOCOL.md, with their types. */
 
 import { NotificationType, RequestType } from "vscode-languageclient/node";
+import type { Step, SubjectOf } from "./panels/results";
 import type {
   Counterparts,
   Entries,
@@ -30,6 +31,10 @@ export const StagesOfRequest = new RequestType<{ uri: string; run?: boolean }, S
 export const GraphRequest = new RequestType<{ run: string; stage: string }, Graph, void>("irscope/graph");
 export const DocumentRequest = new RequestType<{ uri: string }, { text: string; languageId: string }, void>(
   "irscope/document",
+);
+export const SubjectOfRequest = new RequestType<{ uri: string; line?: number }, SubjectOf, void>("irscope/subjectOf");
+export const StepRequest = new RequestType<{ run: string; stage: string; line: number; by: 1 | -1 }, Step, void>(
+  "irscope/step",
 );
 
 export const LinkedLinesRequest = new RequestType<{ uri: string; run: string }, LinkedLines, void>(

@@ -15,6 +15,13 @@ from irscope_server.fixes import actions_at
 from irscope_server.hovers import hover_at
 from irscope_server.lenses import lenses_of
 from irscope_server.messages import Encoded, RequestFailed, registers_stage_features
+from irscope_server.panels.changes import changes
+from irscope_server.panels.findings import findings
+from irscope_server.panels.memory import memory
+from irscope_server.panels.pipeline import pipeline
+from irscope_server.panels.places import step
+from irscope_server.panels.subjects import subject_of
+from irscope_server.panels.times import phases_of
 from irscope_server.runs import Execute
 from irscope_server.server import IrscopeServer
 from irscope_server.settings import SECTION
@@ -150,6 +157,10 @@ def _stage_feature(work: Callable[[IrscopeServer, Any], Awaitable[Any]]) -> Call
     return handle
 
 
+def _findings(ls: IrscopeServer, params: wire.FindingsParams) -> Awaitable[Encoded]:
+    return findings(ls, params, ls.controls.hidden)
+
+
 def _text_document_content(ls: IrscopeServer, params: types.TextDocumentContentParams) -> Awaitable[Any]:
     return requests.text_of_document(ls, wire.UriParams(params.uri))
 
@@ -191,6 +202,13 @@ _FEATURES: dict[str, Any] = {
     "irscope/linkedLines": _request(linked.linked_lines),
     "irscope/counterparts": _request(linked.counterparts),
     **{method: _stage_feature(work) for method, work in stage_features.METHODS.items()},
+    "irscope/subjectOf": _request(subject_of),
+    "irscope/pipeline": _request(pipeline),
+    "irscope/step": _request(step),
+    "irscope/findings": _request(_findings),
+    "irscope/phases": _request(phases_of),
+    "irscope/memory": _request(memory),
+    "irscope/changes": _request(changes),
 }
 
 _OPTIONS: dict[str, Any] = {

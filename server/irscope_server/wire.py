@@ -79,6 +79,51 @@ class CounterpartsParams:
 
 
 @dataclass(frozen=True)
+class SubjectOfParams:
+    uri: str
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class PipelineParams:
+    run: str
+    compile: str | None = None
+
+
+@dataclass(frozen=True)
+class StepParams:
+    run: str
+    stage: str = ""
+    uri: str = ""
+    line: int = 0
+    by: int = 1
+    target: str = ""
+
+
+@dataclass(frozen=True)
+class FindingsParams:
+    run: str
+
+
+@dataclass(frozen=True)
+class PhasesParams:
+    run: str
+    compile: str | None = None
+
+
+@dataclass(frozen=True)
+class MemoryParams:
+    run: str
+    compile: str | None = None
+
+
+@dataclass(frozen=True)
+class ChangesParams:
+    run: str
+    since: str = ""
+
+
+@dataclass(frozen=True)
 class TrustedParams:
     trusted: bool = True
 
@@ -95,6 +140,13 @@ PARAMS: dict[str, type[Any]] = {
     "irscope/document": UriParams,
     "irscope/linkedLines": LinkedLinesParams,
     "irscope/counterparts": CounterpartsParams,
+    "irscope/subjectOf": SubjectOfParams,
+    "irscope/pipeline": PipelineParams,
+    "irscope/step": StepParams,
+    "irscope/findings": FindingsParams,
+    "irscope/phases": PhasesParams,
+    "irscope/memory": MemoryParams,
+    "irscope/changes": ChangesParams,
     "irscope/trusted": TrustedParams,
 }
 """Type of the parameters of each message that only irscope knows."""

@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 import type { Channels } from "../channels";
+import type { Dock } from "../dock";
 import { partsOf, type Documents } from "../documents";
 import type { GraphPanels } from "../graphPanel";
 import type { LinkedEditors } from "../linked/linkedEditors";
@@ -15,6 +16,7 @@ export interface Services {
   documents: Documents;
   graphs: GraphPanels;
   linked: LinkedEditors;
+  dock: Dock;
   tree: RunsTree;
   status: StatusItem;
   channels: Channels;

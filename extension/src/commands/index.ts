@@ -10,6 +10,8 @@ import { showMenu } from "./menu";
 import { cancelRun, runActiveFile, runFile } from "./run";
 import { showKernel } from "./showKernel";
 import { showGraph, showStage } from "./showStage";
+import { showTab } from "./showTab";
+import { compareStage, stepStage } from "./stepStage";
 
 export function registerCommands(services: Services): vscode.Disposable {
   const { server, documents, graphs, linked, tree, channels } = services;
@@ -22,6 +24,14 @@ export function registerCommands(services: Services): vscode.Disposable {
     "irscope.toggleLineColours": () => linked.toggle(),
     "irscope.showStage": () => showStage(services),
     "irscope.showGraph": () => showGraph(services),
+    "irscope.showPipeline": (element?: Element) => showTab(services, "strip", element),
+    "irscope.showFindings": (element?: Element) => showTab(services, "findings", element),
+    "irscope.showCompileTime": (element?: Element) => showTab(services, "time", element),
+    "irscope.showMemory": (element?: Element) => showTab(services, "memory", element),
+    "irscope.showChanges": (element?: Element) => showTab(services, "changes", element),
+    "irscope.previousStage": () => stepStage(services, -1),
+    "irscope.nextStage": () => stepStage(services, 1),
+    "irscope.compareWithPreviousStage": () => compareStage(services),
     "irscope.showMenu": () => showMenu(services),
     "irscope.restartServer": () => server.restart(),
     "irscope.showLog": async () => channels.server.show(true),

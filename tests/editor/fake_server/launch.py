@@ -13,6 +13,10 @@ import threading
 import time
 from typing import Any
 
+sys.path.insert(0, os.path.dirname(__file__))
+
+import panels
+
 RUN = "20261120-101500-fake"
 LINES = {"kernel": 4, "kernels": 5, "function": 3}  # 0-based lines of workspace/train.py
 
@@ -120,6 +124,7 @@ class Server:
             "irscope/linkedLines": self.linked_lines,
             "irscope/counterparts": self.counterparts,
             "test/environment": self.environment,
+            **panels.ANSWERS,
         }
         if method not in answers:
             raise ValueError(f"unknown method {method}")
@@ -300,6 +305,8 @@ class Server:
 
     def document(self, params: Any) -> Any:
         path = params["uri"].removeprefix(f"irscope:/{RUN}/")
+        if path not in DOCUMENTS and path.startswith("0/0/"):  # a stage of the panels
+            return {"text": f"# {path}\n\nx = 1\n", "languageId": "cpp" if path.endswith(".cpp") else "python"}
         if path not in DOCUMENTS:
             raise ValueError(f"There is no document {params['uri']}.")
         language, text = DOCUMENTS[path]
