@@ -12,6 +12,7 @@ import { showKernel } from "./showKernel";
 import { showGraph, showStage } from "./showStage";
 import { showTab } from "./showTab";
 import { compareStage, stepStage } from "./stepStage";
+import { toggleInlayHints } from "./toggleInlayHints";
 
 export function registerCommands(services: Services): vscode.Disposable {
   const { server, documents, graphs, linked, tree, channels } = services;
@@ -19,6 +20,7 @@ export function registerCommands(services: Services): vscode.Disposable {
   const commands: Record<string, (...args: any[]) => Promise<void>> = {
     ...services.firstMinutes.commands,
     "irscope.run": () => runActiveFile(services),
+    "irscope.runNotebook": () => runActiveFile(services),
     "irscope.cancel": () => cancelRun(services),
     "irscope.chooseEntry": (argument?: { uri?: string }) => chooseEntry(services, argument?.uri),
     "irscope.showKernel": (place?: Partial<Place>) => showKernel(services, place),
@@ -33,6 +35,7 @@ export function registerCommands(services: Services): vscode.Disposable {
     "irscope.previousStage": () => stepStage(services, -1),
     "irscope.nextStage": () => stepStage(services, 1),
     "irscope.compareWithPreviousStage": () => compareStage(services),
+    "irscope.toggleInlayHints": () => toggleInlayHints(),
     "irscope.showMenu": () => showMenu(services),
     "irscope.restartServer": () => server.restart(),
     "irscope.showLog": async () => channels.server.show(true),
