@@ -10,11 +10,3 @@ def loss_of(x):
 
 compiled = torch.compile(loss_of)
 print(compiled(torch.randn(8)))
-
-# yping typing typi
-# yping typing typing typing typing typin
-#  typing typing typing typing typing typ
-# ng typing typing typing typing typing t
-# ping typing typing typing typing typing
-# typing typing typing typing typing typi
-# 
