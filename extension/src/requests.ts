@@ -4,7 +4,6 @@ import { NotificationType, RequestType } from "vscode-languageclient/node";
 import type {
   Entries,
   FileState,
-  Graph,
   KernelsAt,
   Lane,
   RunItem,
@@ -25,7 +24,6 @@ export const KernelsAtRequest = new RequestType<{ uri: string; line: number; run
   "irscope/kernelsAt",
 );
 export const StagesOfRequest = new RequestType<{ uri: string; run?: boolean }, StagesOf, void>("irscope/stagesOf");
-export const GraphRequest = new RequestType<{ run: string; stage: string }, Graph, void>("irscope/graph");
 export const DocumentRequest = new RequestType<{ uri: string }, { text: string; languageId: string }, void>(
   "irscope/document",
 );

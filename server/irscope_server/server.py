@@ -21,6 +21,7 @@ from irscope_server.controls import Controls
 from irscope_server.diagnostics import Publisher
 from irscope_server.entries import BadEntry, parse_entry
 from irscope_server.file_states import FileStates
+from irscope_server.graph_requests import GraphCache
 from irscope_server.idle import DeepWhenIdle
 from irscope_server.messages import IrscopeProtocol, RequestFailed
 from irscope_server.plans import Plan, Planner
@@ -75,6 +76,7 @@ class IrscopeServer(LanguageServer):
         self.runs = Runs(self.activity, execute, self.workers)
         self.has_workers = execute is None
         self.archive = Archive(self.settings.store)
+        self.graphs = GraphCache()
         self._complaints: set[str] = set()
         self._open: dict[str, tuple[str, str]] = {}
         self._background: set[asyncio.Future[Any]] = set()
