@@ -1,11 +1,12 @@
 /** Activation: makes the parts, tells them of each other, and starts the server. */
 
-import type * as vscode from "vscode";
+import * as vscode from "vscode";
 import { createChannels } from "./channels";
 import { registerCommands } from "./commands";
 import { registerDebugging } from "./debug";
 import { Documents } from "./documents";
-import { GraphPanels } from "./graphPanel";
+import { Panels, type PanelKind } from "./panelHost";
+import type { PanelName } from "./panels/messages";
 import { RunsTree } from "./runsTree";
 import { Server } from "./server";
 import { StatusItem } from "./statusItem";
@@ -15,8 +16,16 @@ import { setContext, TorchFiles } from "./torchFiles";
 export interface Internals {
   server: Server;
   tree: RunsTree;
-  graphs: GraphPanels;
+  graphs: Panels;
 }
+
+const GRAPH: PanelKind = {
+  name: "graph",
+  icon: "graph",
+  column: vscode.ViewColumn.Beside,
+  policy: ["worker-src blob:"],
+  requests: ["irscope/graph", "irscope/graphKernels"],
+};
 
 let server: Server | undefined;
 
@@ -27,7 +36,9 @@ export async function activate(context: vscode.ExtensionContext): Promise<Intern
   server = new Server(context, channels);
   const files = new TorchFiles();
   const documents = new Documents(server);
-  const graphs = new GraphPanels(context, server, documents);
+  const panels = new Map<PanelName, Panels>();
+  const graphs = new Panels(GRAPH, context.extensionUri, server, documents, (panel) => panels.get(panel));
+  panels.set("graph", graphs);
   const tree = new RunsTree(server);
   const status = new StatusItem(server, files);
   const commands = registerCommands({ server, documents, graphs, tree, status, channels });

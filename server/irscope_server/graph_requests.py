@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from irscope.graphs import GRAPH_STAGES, parse_graph
-from irscope.nodes import NodeFacts, facts_of
+from irscope.nodes import NodeFacts, Source, facts_of
 from irscope.protocol import Compile, Report, StageRef
 from irscope.provenance import SOURCE, Element, Provenance, chain
 from irscope.store import Store
@@ -171,19 +172,30 @@ def facts_along(store: Store, run: str, compile: Compile, stage: StageRef) -> di
     """What is known of the nodes of a graph, by name.
 
     A version that a pass made has only what is new in it; the rest is that of the graphs before it, and of the graph
-    that it belongs to.
+    that it belongs to.  A node that a pass made belongs to the module of what it came from.
     """
-    facts: dict[str, NodeFacts] = {}
+    before: dict[str, NodeFacts] = {}
+    for one in _in_order(compile, chain.is_backward(stage)):
+        if one.id == stage.id:
+            break
+        before.update(_facts(store, run, one.id, bool(one.passed)))
+    own = _facts(store, run, stage.id, bool(stage.passed))
     if stage.passed:
-        base = _base(stage).id
-        for one in _in_order(compile, chain.is_backward(stage)):
-            if one.id == stage.id:
-                break
-            facts.update(_facts(store, run, one.id, bool(one.passed)))
-        for name, fact in _facts(store, run, base, False).items():
-            facts.setdefault(name, fact)
-    facts.update(_facts(store, run, stage.id, bool(stage.passed)))
-    return facts
+        own = {**_facts(store, run, _base(stage).id, False), **before, **own}
+    for name, fact in own.items():
+        if fact.module is None and (module := _module_of(fact.sources, before)):
+            own[name] = dataclasses.replace(fact, module=module)
+    return own
+
+
+def _module_of(sources: tuple[Source, ...], before: dict[str, NodeFacts]) -> tuple[str, str] | None:
+    for source in sources:
+        known = before.get(source.name)
+        if known is not None and known.module is not None:
+            return known.module
+        if (further := _module_of(source.sources, before)) is not None:
+            return further
+    return None
 
 
 def _facts(store: Store, run: str, stage: str, version: bool) -> dict[str, NodeFacts]:

@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 import type { Channels } from "../channels";
 import { partsOf, type Documents } from "../documents";
-import type { GraphPanels } from "../graphPanel";
+import type { Panels } from "../panelHost";
 import { CancelRequest } from "../requests";
 import type { RunsTree } from "../runsTree";
 import { messageOf, ServerUnavailable, type Server } from "../server";
@@ -12,7 +12,7 @@ import type { StatusItem } from "../statusItem";
 export interface Services {
   server: Server;
   documents: Documents;
-  graphs: GraphPanels;
+  graphs: Panels;
   tree: RunsTree;
   status: StatusItem;
   channels: Channels;
