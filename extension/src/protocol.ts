@@ -101,6 +101,7 @@ export interface Graph {
     flops: (number | null)[];
     /** The least time on `timeOf`, in microseconds, by the roofline model. */
     micros: (number | null)[];
+    /** -2: a pass or autograd made it, and nothing says for which module. */
     module: number[];
     /** 1: belongs to the backward of a joint graph. */
     backward: number[];

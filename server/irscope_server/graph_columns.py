@@ -26,6 +26,10 @@ _TARGET = TARGETS["h100"]
 """What a node's time is estimated for: only how nodes compare to each other is of use."""
 
 
+_UNTOLD = -2
+"""In place of a module: a pass or autograd made the node, and nothing says for what."""
+
+
 class _Table:
     """Values by number, in the order of their first appearance."""
 
@@ -140,7 +144,8 @@ def columns(
         nodes["moved"].append(_moved(known))
         nodes["flops"].append(None if known is None else known.flops)
         nodes["micros"].append(_micros(known))
-        nodes["module"].append(modules(_module(known)))
+        module = modules(_module(known))
+        nodes["module"].append(_UNTOLD if module < 0 and _is_untold(known) else module)
         nodes["backward"].append(int(known is not None and known.is_backward))
         nodes["line"].append(max(0, node.line - 1))
         nodes["file"].append(files(node.origin.file) if node.origin else -1)
@@ -189,6 +194,11 @@ def _micros(known: NodeFacts | None) -> float | None:
         return None
     least = [one for one in _TARGET.least_seconds(_moved(known), known.flops, dtype_of(known)) if one is not None]
     return float(f"{max(least) * 1e6:.4g}") if least else None
+
+
+def _is_untold(known: NodeFacts | None) -> bool:
+    """A node without a module that is none of the user's own, which has the line it came from."""
+    return known is not None and known.op.startswith("call_") and (not known.stack or known.is_backward)
 
 
 def _module(known: NodeFacts | None) -> tuple[tuple[str, ...], str] | None:

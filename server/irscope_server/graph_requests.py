@@ -175,36 +175,40 @@ def facts_along(store: Store, run: str, compile: Compile, stage: StageRef) -> di
     that it belongs to.  A node that a pass made belongs to the module of what it came from.
     """
     before: dict[str, NodeFacts] = {}
+    modules: dict[tuple[int, str], tuple[str, str]] = {}
     for one in _in_order(compile, chain.is_backward(stage)):
         if one.id == stage.id:
             break
-        before.update(_facts(store, run, one.id, bool(one.passed)))
-    own = _facts(store, run, stage.id, bool(stage.passed))
+        number, facts = _facts(store, run, one.id, bool(one.passed))
+        before.update(facts)
+        modules.update({(number, name): fact.module for name, fact in facts.items() if fact.module is not None})
+    _, own = _facts(store, run, stage.id, bool(stage.passed))
     if stage.passed:
-        own = {**_facts(store, run, _base(stage).id, False), **before, **own}
+        own = {**_facts(store, run, _base(stage).id, False)[1], **before, **own}
     for name, fact in own.items():
-        if fact.module is None and (module := _module_of(fact.sources, before)):
+        if fact.module is None and (module := _module_of(fact.sources, modules)):
             own[name] = dataclasses.replace(fact, module=module)
     return own
 
 
-def _module_of(sources: tuple[Source, ...], before: dict[str, NodeFacts]) -> tuple[str, str] | None:
+def _module_of(
+    sources: tuple[Source, ...], modules: dict[tuple[int, str], tuple[str, str]]
+) -> tuple[str, str] | None:
     for source in sources:
-        known = before.get(source.name)
-        if known is not None and known.module is not None:
-            return known.module
-        if (further := _module_of(source.sources, before)) is not None:
-            return further
+        module = modules.get((source.graph, source.name)) or _module_of(source.sources, modules)
+        if module is not None:
+            return module
     return None
 
 
-def _facts(store: Store, run: str, stage: str, version: bool) -> dict[str, NodeFacts]:
+def _facts(store: Store, run: str, stage: str, version: bool) -> tuple[int, dict[str, NodeFacts]]:
+    """The number of a stage's graph, and what is known of its nodes."""
     try:
         data = store.stage_data(run, stage)
         data = (data or {}).get("new") if version else data
-        return {fact.name: fact for fact in facts_of(data)}
+        return int((data or {}).get("graph", -1)), {fact.name: fact for fact in facts_of(data)}
     except (LookupError, TypeError, ValueError, AttributeError):
-        return {}  # none, or data of another version
+        return -1, {}  # none, or data of another version
 
 
 def kernel_calls(store: Store, report: Report, stage: StageRef) -> tuple[list[tuple[str, int]], list[list[int]]]:

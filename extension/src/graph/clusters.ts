@@ -42,6 +42,8 @@ const CHUNK = 40;
 /** From so many inputs on, those that belong to one module are drawn with it. */
 const MANY_INPUTS = 12;
 const PARAMETER = /_(?:parameters|buffers|modules)_|^self_|\.weight$|\.bias$/;
+/** In place of a module: see PROTOCOL.md. */
+const UNTOLD = -2;
 const FLOATING = /^(?:f|bf|c)\d/;
 
 interface Draft {
@@ -96,7 +98,8 @@ function modulePaths(model: Model): (node: number) => Step[] {
     path.map((name, depth) => ({ name, type: types.get(path.slice(0, depth + 1).join("\n")) ?? "" })),
   );
   const { backward, kind } = model.graph.nodes;
-  const isSplit = backward.includes(1);
+  // A graph may be that of the backward alone; only where it has both are they kept apart.
+  const isSplit = backward.includes(1) && kind.some((each, node) => each === CALL && backward[node] !== 1);
   const modules = withNeighbours(model, known);
   const own = (node: number): Step[] => {
     const steps = modules[node] ?? [];
@@ -113,31 +116,39 @@ function modulePaths(model: Model): (node: number) => Step[] {
 }
 
 /**
- * The modules of each operation. One that a pass made without saying what from is drawn where what it uses and what
- * uses it are both at home.
+ * The modules of each operation. One that a pass made without saying for what is drawn where what it uses and what uses
+ * it are both at home.
  */
-function withNeighbours(model: Model, known: Step[][]): (Step[] | undefined)[] {
+function withNeighbours(model: Model, known: Step[][]): Step[][] {
   const { module } = model.graph.nodes;
-  const own = (node: number): Step[] | undefined => known[module[node] ?? -1];
-  const spread = (order: Iterable<number>, next: (node: number) => Uint32Array): (Step[] | undefined)[] => {
-    const found: (Step[] | undefined)[] = [];
+  /** The innermost of its neighbours' modules, and what they all have in common. */
+  const spread = (order: Iterable<number>, next: (node: number) => Uint32Array): { deep?: Step[]; all?: Step[] }[] => {
+    const found: { deep?: Step[]; all?: Step[] }[] = [];
     for (const node of order) {
-      found[node] = own(node);
-      if (found[node] === undefined && model.kind(node) === CALL) {
+      const own = known[module[node] ?? -1];
+      const mine: { deep?: Step[]; all?: Step[] } = own === undefined ? {} : { deep: own, all: own };
+      if (module[node] === UNTOLD) {
         for (const other of next(node)) {
-          const theirs = found[other];
-          if (theirs !== undefined && theirs.length > (found[node]?.length ?? 0)) {
-            found[node] = theirs;
+          const { deep, all } = found[other] ?? {};
+          if (deep !== undefined && deep.length > (mine.deep?.length ?? -1)) {
+            mine.deep = deep;
+          }
+          if (all !== undefined) {
+            mine.all = mine.all === undefined ? all : common(mine.all, all);
           }
         }
       }
+      found[node] = mine;
     }
     return found;
   };
   const nodes = Array.from({ length: model.count }, (_, node) => node);
   const above = spread(nodes, (node) => model.inputs(node));
   const below = spread(nodes.reverse(), (node) => model.users(node));
-  return above.map((path, node) => own(node) ?? (path === undefined ? undefined : common(path, below[node] ?? [])));
+  return above.map(({ deep, all }, node) => {
+    const { deep: other, all: others } = below[node] ?? {};
+    return deep === undefined || other === undefined ? (all ?? others ?? []) : common(deep, other);
+  });
 }
 
 function common(left: Step[], right: Step[]): Step[] {
@@ -349,26 +360,41 @@ export function linksIn(model: Model, forest: Forest, cluster: Cluster): Link[] 
   return [...links.values()];
 }
 
-/** What is open at first: from the top, the largest first, as long as all that shows can be laid out in a moment. */
+/**
+ * What is open at first: from the top, as long as all that shows can be laid out in a moment. Clusters of one kind that
+ * stand side by side, as the layers of a model do, are opened together or not at all.
+ */
 export function openAtFirst(forest: Forest, count: number, most: number, weight?: (cluster: Cluster) => number): Set<number> {
   const open = new Set<number>([forest.root.item]);
-  const todo: Cluster[] = childClusters(forest, count, forest.root);
-  const important = (cluster: Cluster): number => weight?.(cluster) ?? cluster.last - cluster.first;
+  const important = (clusters: Cluster[]): number =>
+    clusters.reduce((all, cluster) => all + (weight?.(cluster) ?? cluster.last - cluster.first), 0);
+  let level = teams(forest, count, forest.root);
   let visible = forest.root.children.length;
-  while (todo.length > 0) {
-    todo.sort((left, right) => left.depth - right.depth || important(right) - important(left));
-    const next = todo.shift();
-    if (next === undefined || important(next) <= 0) {
-      continue;
+  while (level.length > 0) {
+    const next: Cluster[][] = [];
+    for (const team of level.sort((left, right) => important(right) - important(left))) {
+      const more = team.reduce((all, cluster) => all + cluster.children.length, 0);
+      if (important(team) > 0 && visible + more <= most) {
+        visible += more;
+        for (const cluster of team) {
+          open.add(cluster.item);
+          next.push(...teams(forest, count, cluster));
+        }
+      }
     }
-    if (visible + next.children.length > most) {
-      continue;
-    }
-    open.add(next.item);
-    visible += next.children.length;
-    todo.push(...childClusters(forest, count, next));
+    level = next;
   }
   return open;
+}
+
+/** The clusters in a cluster, those of one kind together. */
+function teams(forest: Forest, count: number, cluster: Cluster): Cluster[][] {
+  const found = new Map<string, Cluster[]>();
+  for (const child of childClusters(forest, count, cluster)) {
+    const kind = child.type !== "" || /^\d+$/.test(child.name) ? child.type : child.key;
+    found.set(kind, [...(found.get(kind) ?? []), child]);
+  }
+  return [...found.values()];
 }
 
 export function childClusters(forest: Forest, count: number, cluster: Cluster): Cluster[] {
