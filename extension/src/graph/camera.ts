@@ -84,7 +84,7 @@ export class Camera {
   /** The whole picture. */
   fitting(): View {
     const { width, height } = this.picture();
-    const scale = Math.min(this.width / (width + 40), this.height / (height + 40), 1.5);
+    const scale = Math.min(this.width / (width + 40), this.height / (height + 40), 1.25);
     return {
       scale,
       x: width / 2 - this.width / scale / 2,

@@ -5,7 +5,7 @@
  * than can be laid out at once; where a grouping would make more, runs of neighbours become clusters of their own.
  */
 
-import { CALL, GET_ATTR, PLACEHOLDER, type Model } from "./model";
+import { CALL, GET_ATTR, OUTPUT, PLACEHOLDER, type Model } from "./model";
 
 export type Grouping = "module" | "kernel" | "order";
 
@@ -62,7 +62,9 @@ export function fold(model: Model, grouping: Grouping, shown?: (node: number) =>
   for (let node = 0; node < model.count; node += 1) {
     if (shown === undefined || shown(node)) {
       let at = draft;
-      at.first = Math.min(at.first, node);
+      // Inputs stand before everything; where their users are says where they belong.
+      const first = model.kind(node) === CALL || model.kind(node) === OUTPUT ? node : model.count + node;
+      at.first = Math.min(at.first, first);
       for (const { name, type } of paths?.(node) ?? []) {
         let next = at.children.get(name);
         if (next === undefined) {
@@ -70,7 +72,7 @@ export function fold(model: Model, grouping: Grouping, shown?: (node: number) =>
           at.children.set(name, next);
         }
         next.type ||= type;
-        next.first = Math.min(next.first, node);
+        next.first = Math.min(next.first, first);
         at = next;
       }
       at.nodes.push(node);
@@ -391,7 +393,8 @@ export function openAtFirst(forest: Forest, count: number, most: number, weight?
 function teams(forest: Forest, count: number, cluster: Cluster): Cluster[][] {
   const found = new Map<string, Cluster[]>();
   for (const child of childClusters(forest, count, cluster)) {
-    const kind = child.type !== "" || /^\d+$/.test(child.name) ? child.type : child.key;
+    const isOne = child.type === "part" || child.type === "kernel" || (child.type === "" && !/^\d+$/.test(child.name));
+    const kind = isOne ? child.key : child.type;
     found.set(kind, [...(found.get(kind) ?? []), child]);
   }
   return [...found.values()];

@@ -97,7 +97,7 @@ export function colouring(model: Model, mode: ColourMode, lightness: Lightness):
         ...base,
         ...categories(names, palette),
         of: (node) => numbers.get(of(node)) ?? -1,
-        text: (node) => of(node) || (model.kernelCalls === undefined ? "…" : "no kernel"),
+        text: (node) => of(node).replace(/^(?:cpp|triton_[a-z]+)_fused_+/, "") || (model.kernelCalls === undefined ? "…" : "no kernel"),
       };
     }
     case "bytes":

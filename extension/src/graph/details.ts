@@ -43,7 +43,7 @@ function ofNode(page: Page, model: Model, node: number, ways: Ways): void {
   const module = model.module(node);
   const value = (list: readonly (number | null)[], words: (value: number) => string): string => {
     const known = list[node];
-    return known === null || known === undefined || model.kind(node) !== CALL ? "" : words(known);
+    return known === null || known === undefined || known === 0 || model.kind(node) !== CALL ? "" : words(known);
   };
   const result = nodes.bytes[node];
   facts(details.facts, [

@@ -40,7 +40,8 @@ export class Labels {
       const cluster = this.forest.clusters[item - this.model.count];
       const { title, sub } = cluster === undefined ? this.ofNode(item) : this.ofCluster(cluster);
       const room = cluster === undefined ? this.sizeOf(item).width - NODE_MARGIN : WIDEST;
-      label = { title: this.shortened(title, true, WIDEST), sub: this.shortened(sub, false, room) };
+      const isKernel = cluster?.type === "kernel";
+      label = { title: this.shortened(title, true, WIDEST, isKernel), sub: this.shortened(sub, false, room, this.colours.mode === "kernel") };
       this.labels.set(item, label);
     }
     return label;
@@ -119,20 +120,22 @@ export class Labels {
     return most.map(([title]) => title).join(", ");
   }
 
-  private shortened(text: string, isTitle: boolean, room: number): string {
+  /** What tells kernels apart stands at the end of their names. */
+  private shortened(text: string, isTitle: boolean, room: number, keepsEnd = false): string {
     if (this.widthOf(text, isTitle) <= room) {
       return text;
     }
+    const cut = (length: number): string => (keepsEnd ? `…${text.slice(-length)}` : `${text.slice(0, length)}…`);
     let [low, high] = [1, text.length];
     while (low < high) {
       const middle = (low + high + 1) >> 1;
-      if (this.measured(`${text.slice(0, middle)}…`, isTitle) <= room) {
+      if (this.measured(cut(middle), isTitle) <= room) {
         low = middle;
       } else {
         high = middle - 1;
       }
     }
-    return `${text.slice(0, low)}…`;
+    return cut(low);
   }
 
   private measured(text: string, isTitle: boolean): number {

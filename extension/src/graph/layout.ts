@@ -44,6 +44,7 @@ const OPTIONS = {
   "elk.layered.mergeEdges": "true",
   "elk.layered.thoroughness": "5",
   "elk.layered.considerModelOrder.strategy": "NODES_AND_EDGES",
+  "elk.layered.cycleBreaking.strategy": "MODEL_ORDER",
 };
 /** From so many edges on, simpler routes: seconds become a moment. */
 const MANY_EDGES = 500;

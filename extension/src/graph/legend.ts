@@ -3,7 +3,7 @@
 import type { Colouring } from "./colours";
 import { make } from "./page";
 
-const MOST = 10;
+const MOST = 8;
 
 export function showLegend(section: HTMLElement, colours: Colouring, counts: readonly number[]): void {
   const present = colours.swatches

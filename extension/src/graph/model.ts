@@ -107,7 +107,6 @@ export class Model {
       nodes.push(this.state(node) === GONE ? [] : (kernels.nodes[next++] ?? []));
     }
     this.calls = { calls: kernels.calls, nodes };
-    this.texts = undefined;
   }
 
   /** What a search looks at, in lower case. */
@@ -119,7 +118,6 @@ export class Model {
       this.detail(node),
       this.module(node)?.path.join(".") ?? "",
       this.module(node)?.type ?? "",
-      ...this.kernels(node).map((call) => this.calls?.calls[call]?.name ?? ""),
     ]
       .join("\n")
       .toLowerCase());

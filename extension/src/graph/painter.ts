@@ -79,7 +79,7 @@ export class Painter {
       ) {
         const dim = marks.matches !== undefined && marks.matches(box) === 0;
         if (dim) {
-          pen.opacity(0.22);
+          pen.opacity(0.38);
         }
         if (box.height * scale < SMALLEST_BOX) {
           pen.rect(box.x, box.y, box.width, box.height, 0, { fill: this.fill(box) });

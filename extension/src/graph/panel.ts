@@ -48,7 +48,7 @@ export class GraphPanel {
   ) {
     const state = recall<State>();
     this.view = view ?? new GraphView(page, (at) => remember<State>({ view: at }));
-    this.view.scene = undefined;
+    this.view.clear();
     this.layouter.clear();
     this.forest = this.fold(state.grouping ?? "module");
     this.open = this.openAtFirst();
@@ -120,7 +120,9 @@ export class GraphPanel {
 
   private fold(grouping: Grouping): Forest {
     const isCut = recall<State>().only === true && this.search !== undefined && this.search.matches.length > 0;
-    return fold(this.model, grouping, isCut ? (node) => this.search.has(node) : undefined);
+    // Until the kernels are known, and where there are none, the modules are as good as it gets.
+    const known = grouping === "kernel" && this.model.kernelCalls === undefined ? "module" : grouping;
+    return fold(this.model, known, isCut ? (node) => this.search.has(node) : undefined);
   }
 
   private async refold(): Promise<void> {
@@ -128,8 +130,8 @@ export class GraphPanel {
     this.layouter.clear();
     this.search.refold(this.forest);
     this.open = this.openAtFirst();
+    this.view.clear();
     this.dress();
-    this.view.scene = undefined;
     await this.arrange();
     this.view.camera.start();
     this.select(this.selected !== undefined && this.selected < this.model.count ? this.selected : undefined);
@@ -281,9 +283,8 @@ export class GraphPanel {
   async find(node: number): Promise<void> {
     const closed = pathOf(this.forest, this.model.count, node).filter(({ item }) => !this.open.has(item));
     if (closed.length > 0) {
-      const still = closed[0]?.item;
       closed.forEach(({ item }) => this.open.add(item));
-      await this.arrange(still);
+      await this.arrange();
     }
     this.select(node);
   }

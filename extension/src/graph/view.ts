@@ -69,6 +69,19 @@ export class GraphView {
     this.describe();
   }
 
+  /** Another graph will come: nothing of this one is to be seen with its labels. */
+  clear(): void {
+    this.stop();
+    this.scene = undefined;
+    this.shown = undefined;
+    this.marks = { selected: undefined, linked: new Set(), matches: undefined, current: undefined, far: [] };
+    this.context.setTransform(1, 0, 0, 1, 0, 0);
+    this.context.fillStyle = this.painter?.theme.background ?? "";
+    this.context.fillRect(0, 0, this.context.canvas.width, this.context.canvas.height);
+    this.page.minimap.hidden = true;
+    this.page.tree.replaceChildren();
+  }
+
   /** The selection or the marks have changed. */
   mark(marks: Partial<Marks>): void {
     this.marks = { ...this.marks, ...marks };
