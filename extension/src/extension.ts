@@ -5,8 +5,13 @@ import { createChannels } from "./channels";
 import { registerCommands } from "./commands";
 import { registerDebugging } from "./debug";
 import { Documents } from "./documents";
+<<<<<<< HEAD
 import { Panels, type PanelKind } from "./panelHost";
 import type { PanelName } from "./panels/messages";
+=======
+import { GraphPanels } from "./graphPanel";
+import { LinkedEditors } from "./linked/linkedEditors";
+>>>>>>> main
 import { RunsTree } from "./runsTree";
 import { Server } from "./server";
 import { StatusItem } from "./statusItem";
@@ -16,7 +21,12 @@ import { setContext, TorchFiles } from "./torchFiles";
 export interface Internals {
   server: Server;
   tree: RunsTree;
+<<<<<<< HEAD
   graphs: Panels;
+=======
+  graphs: GraphPanels;
+  linked: LinkedEditors;
+>>>>>>> main
 }
 
 const GRAPH: PanelKind = {
@@ -40,14 +50,15 @@ export async function activate(context: vscode.ExtensionContext): Promise<Intern
   const graphs = new Panels(GRAPH, context.extensionUri, server, documents, (panel) => panels.get(panel));
   panels.set("graph", graphs);
   const tree = new RunsTree(server);
+  const linked = new LinkedEditors(server, context.globalState);
   const status = new StatusItem(server, files);
-  const commands = registerCommands({ server, documents, graphs, tree, status, channels });
+  const commands = registerCommands({ server, documents, graphs, linked, tree, status, channels });
   context.subscriptions.push(registerDebugging(context, server));
   const runs = server.onDidChangeRuns(() => files.activate());
-  context.subscriptions.push(commands, runs, status, tree, graphs, documents, files, server, channels);
+  context.subscriptions.push(commands, runs, status, tree, graphs, linked, documents, files, server, channels);
   // Not awaited: the editor is not kept waiting for a Python interpreter.
   void server.restart();
-  return { server, tree, graphs };
+  return { server, tree, graphs, linked };
 }
 
 export async function deactivate(): Promise<void> {

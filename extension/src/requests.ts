@@ -2,10 +2,12 @@
 
 import { NotificationType, RequestType } from "vscode-languageclient/node";
 import type {
+  Counterparts,
   Entries,
   FileState,
   KernelsAt,
   Lane,
+  LinkedLines,
   RunItem,
   RunResult,
   RunsChanged,
@@ -27,6 +29,15 @@ export const StagesOfRequest = new RequestType<{ uri: string; run?: boolean }, S
 export const DocumentRequest = new RequestType<{ uri: string }, { text: string; languageId: string }, void>(
   "irscope/document",
 );
+
+export const LinkedLinesRequest = new RequestType<{ uri: string; run: string }, LinkedLines, void>(
+  "irscope/linkedLines",
+);
+export const CounterpartsRequest = new RequestType<
+  { uri: string; line: number; run: string; among: string[] },
+  Counterparts,
+  void
+>("irscope/counterparts");
 
 export const TrustedNotification = new NotificationType<Record<string, never>>("irscope/trusted");
 export const WorkerNotification = new NotificationType<WorkerState>("irscope/worker");

@@ -227,6 +227,7 @@ class Activity:
             budget=plan.settings.budget(lane),
             overlays=server.overlays(),
             entry=entry.kind,
+            symbolic_trace=None if plan.settings.symbolic_trace else False,
         )
         for name in (entry.file, entry.stored_script):
             server.remember_settings(name, plan.settings)

@@ -9,12 +9,16 @@ from typing import Any
 from irscope.store import StoreError
 from lsprotocol import types
 
+<<<<<<< HEAD
 from irscope_server import graph_requests, requests, wire
+=======
+from irscope_server import linked, requests, stage_features, wire
+>>>>>>> main
 from irscope_server.archive import Archive
 from irscope_server.fixes import actions_at
 from irscope_server.hovers import hover_at
 from irscope_server.lenses import lenses_of
-from irscope_server.messages import Encoded, RequestFailed
+from irscope_server.messages import Encoded, RequestFailed, registers_stage_features
 from irscope_server.runs import Execute
 from irscope_server.server import IrscopeServer
 from irscope_server.settings import SECTION
@@ -45,6 +49,8 @@ async def _initialized(ls: IrscopeServer, params: types.InitializedParams) -> No
         options = types.DidChangeConfigurationRegistrationOptions(section=SECTION)
         registration = types.Registration("irscope-configuration", method, options)
         ls.in_background(ls.client_register_capability_async(types.RegistrationParams([registration])))
+    if registers_stage_features(ls.client_capabilities):
+        ls.in_background(ls.client_register_capability_async(types.RegistrationParams(stage_features.registrations())))
     await ls.load_settings()
     ls.activity.tell_state()
 
@@ -89,7 +95,7 @@ def _code_lens(ls: IrscopeServer, params: types.CodeLensParams) -> list[types.Co
 
 async def _hover(ls: IrscopeServer, params: types.HoverParams) -> types.Hover | None:
     path = ls.path_of(params.text_document.uri)
-    return await hover_at(ls, path, params.position) if path else None
+    return await (hover_at(ls, path, params.position) if path else stage_features.hover(ls, params))
 
 
 def _code_action(ls: IrscopeServer, params: types.CodeActionParams) -> list[types.CodeAction] | None:
@@ -139,6 +145,15 @@ def _request(work: Callable[[IrscopeServer, Any], Any]) -> Callable[[IrscopeServ
     return handle
 
 
+def _stage_feature(work: Callable[[IrscopeServer, Any], Awaitable[Any]]) -> Callable[[IrscopeServer, Any], Any]:
+    """pygls tells a handler that wants the server by the name of its first parameter."""
+
+    async def handle(ls: IrscopeServer, params: Any) -> Any:
+        return await work(ls, params)
+
+    return handle
+
+
 def _text_document_content(ls: IrscopeServer, params: types.TextDocumentContentParams) -> Awaitable[Any]:
     return requests.text_of_document(ls, wire.UriParams(params.uri))
 
@@ -178,6 +193,9 @@ _FEATURES: dict[str, Any] = {
     "irscope/graph": _request(graph_requests.graph),
     "irscope/graphKernels": _request(graph_requests.graph_kernels),
     "irscope/document": _request(requests.text_of_document),
+    "irscope/linkedLines": _request(linked.linked_lines),
+    "irscope/counterparts": _request(linked.counterparts),
+    **{method: _stage_feature(work) for method, work in stage_features.METHODS.items()},
 }
 
 _OPTIONS: dict[str, Any] = {

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import ast
 import asyncio
+<<<<<<< HEAD
+=======
+import contextlib
+import json
+>>>>>>> main
 import os
 import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from irscope.protocol import Kernel, Lane, Report
+from irscope.provenance.kernels import output_code_of
 from irscope.source import digest_of
 from irscope.store import Store
 
 from irscope_server.candidates import candidates_for
+<<<<<<< HEAD
 from irscope_server.documents import document
+=======
+from irscope_server.documents import SCHEME, document, parts_of
+from irscope_server.graph_dot import graph_result
+from irscope_server.linked import RunReader
+from irscope_server.messages import Encoded
+>>>>>>> main
 from irscope_server.plans import Plan
 from irscope_server.results import Ended
 from irscope_server.runs import Run
@@ -101,9 +114,12 @@ async def entries(server: IrscopeServer, params: UriParams) -> EntriesResult:
 async def kernels_at(server: IrscopeServer, params: KernelsAtParams) -> KernelsResult:
     """The kernels of the line; where it has none of its own, those of the statement that it belongs to.
 
-    On the first line of a compound statement (``def``, ``for``, ``with``) that is all of its body.
+    On the first line of a compound statement (``def``, ``for``, ``with``) that is all of its body, and of a compiled
+    function whatever it was compiled to; of a line of a stage, what it became.
     """
     path = server.path_of(params.uri)
+    if path is None and params.uri.startswith(f"{SCHEME}:"):
+        return await _kernels_of_stage(server, params)
     if path is None:
         return KernelsResult(None, (), _NOT_A_FILE)
     deep, reason = await deep_run(server, params.uri, path, params.run)
@@ -120,26 +136,62 @@ async def kernels_at(server: IrscopeServer, params: KernelsAtParams) -> KernelsR
     if not found:
         first, last = statement_around("\n".join(lines), params.line)
         found = [kernel for line in range(first, last + 1) for kernel in by_line.get(line, ())]
+    found = [*found, *_kernels_of_function(server, path, params.line, deep)]
     kernels = tuple({(kernel.stage, kernel.name): kernel for kernel in found}.values())
     items = await _items(server, deep.report, kernels)
     return KernelsResult(deep.run, items, reason if items else _why_none(deep, by_line, reason))
 
 
+def _kernels_of_function(server: IrscopeServer, path: str, line: int, deep: Ended) -> list[Kernel]:
+    """The kernels of the compiled function whose ``def`` is in a line."""
+    wanted = {
+        (compile.function, compile.line)
+        for function in server.views.functions(path)
+        if function.line == line and not function.elsewhere
+        for compile in function.compiles
+    }
+    ids = {
+        compile.id
+        for compile in deep.report.compiles
+        if (compile.function, compile.line) in wanted and file_key(compile.file) == file_key(path)
+    }
+    return [kernel for kernel in deep.report.kernels if kernel.compile in ids]
+
+
+async def _kernels_of_stage(server: IrscopeServer, params: KernelsAtParams) -> KernelsResult:
+    run, candidates = parts_of(params.uri)
+
+    def read(reader: RunReader) -> list[Kernel]:
+        stage = reader.stage_of(candidates)
+        found = reader.linked.kernels_of(stage.id, params.line + 1)
+        return [kernel for kernel in reader.report.kernels if (output_code_of(kernel), kernel.name) in found]
+
+    kernels = await server.stages.ask(run, read)
+    items = await _items(server, await server.archive.report(run), kernels)
+    return KernelsResult(run, items, "" if items else "No kernel came from this line.")
+
+
 async def stages(server: IrscopeServer, params: StagesOfParams) -> StagesResult:
     path = server.path_of(params.uri)
+    if path is None and params.uri.startswith(f"{SCHEME}:"):
+        name, _ = parts_of(params.uri)
+        return StagesResult(name, stages_of(await server.archive.report(name)), "")
     if path is None:
         return StagesResult(None, (), _NOT_A_FILE)
     deep, reason = await deep_run(server, params.uri, path, params.run)
     if deep is None:
         return StagesResult(None, (), reason)
-    found = stages_of(deep.report)
+    newest = deep.report
+    with contextlib.suppress(LookupError):  # as it is in the store, with what was made since the run
+        newest = await server.archive.report(deep.run)
+    found = stages_of(newest)
     if not found and not reason:
         reason = f"The run has no stages. {deep.report.outcome.message}".strip()
     return StagesResult(deep.run or None, found, reason)
 
 
 async def text_of_document(server: IrscopeServer, params: UriParams) -> DocumentResult:
-    return await document(server.archive, params.uri)
+    return await document(server.archive, params.uri, server.on_demand.make)
 
 
 # --- the deep run that belongs to a document --------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import logging
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -194,6 +195,8 @@ class Runs:
             if held:
                 self._automatic.release()
         tell(self._ended, run, ended, threading.current_thread())
+        if ended.run:
+            _tidy(store_path, ended.run)
 
     def _run(self, run: Run, store_path: str, tell: Callable[..., None], loop: asyncio.AbstractEventLoop) -> Ended:
         spec, live = run.spec, run.live
@@ -281,6 +284,14 @@ class Runs:
             self._listener.run_ended(run, ended)
         if not run.done.done():
             run.done.set_result(ended)
+
+
+def _tidy(store_path: str, run: str) -> None:
+    try:
+        with Store(store_path) as store:
+            store.tidy(run)
+    except (StoreError, sqlite3.Error) as error:
+        log.warning("The run store cannot be tidied: %s", error)
 
 
 def with_texts(live: Live, report: Report) -> Ended:

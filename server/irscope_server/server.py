@@ -23,11 +23,14 @@ from irscope_server.entries import BadEntry, parse_entry
 from irscope_server.file_states import FileStates
 from irscope_server.graph_requests import GraphCache
 from irscope_server.idle import DeepWhenIdle
+from irscope_server.linked import StageReader
 from irscope_server.messages import IrscopeProtocol, RequestFailed
+from irscope_server.on_demand import OnDemand
 from irscope_server.plans import Plan, Planner
 from irscope_server.results import Results
 from irscope_server.runs import Execute, Runs
 from irscope_server.settings import SECTION, Settings, read_settings
+from irscope_server.stage_features import StageTexts
 from irscope_server.texts import Texts, file_key
 from irscope_server.views import Views
 from irscope_server.workers import Workers
@@ -76,7 +79,13 @@ class IrscopeServer(LanguageServer):
         self.runs = Runs(self.activity, execute, self.workers)
         self.has_workers = execute is None
         self.archive = Archive(self.settings.store)
+<<<<<<< HEAD
         self.graphs = GraphCache()
+=======
+        self.on_demand = OnDemand(self)
+        self.stages = StageReader(lambda: self.archive.path)
+        self.stage_texts = StageTexts()
+>>>>>>> main
         self._complaints: set[str] = set()
         self._open: dict[str, tuple[str, str]] = {}
         self._background: set[asyncio.Future[Any]] = set()
@@ -252,4 +261,5 @@ class IrscopeServer(LanguageServer):
         self.idle.close()
         self.runs.close()
         self.workers.close()
+        self.stages.close()
         self.archive.close()

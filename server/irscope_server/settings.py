@@ -40,6 +40,8 @@ class Settings:
     limit."""
     deep_when_idle: float = 0.0
     """Seconds without an edit after which a deep run follows a fast one; 0: none does."""
+    symbolic_trace: bool = True
+    """Whether a deep run records Dynamo's walk over the instructions."""
     entry: tuple[str, ...] = ()
     """What runs library modules, as `irscope_server.entries` reads it."""
     entry_of: Mapping[str, str] = field(default_factory=dict)
@@ -147,6 +149,7 @@ def read_settings(*sources: Any) -> tuple[Settings, list[str]]:
         output_budget=number("run.outputBudgetMegabytes", "megabytes", 64.0),
         steady_calls=int(number("run.steadyCalls", "calls", 32.0)),
         deep_when_idle=number("run.deepWhenIdle", "seconds", 0.0),
+        symbolic_trace=flag("run.symbolicTrace"),
         entry=tuple(one for one in strings("run.entry") if one.strip()),
         entry_of={str(file): one for file, one in entries.items() if one.strip()},
         launch_configuration=text("run.launchConfiguration"),

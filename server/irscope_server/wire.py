@@ -72,6 +72,20 @@ class StageParams:
 
 
 @dataclass(frozen=True)
+class LinkedLinesParams:
+    uri: str
+    run: str = ""
+
+
+@dataclass(frozen=True)
+class CounterpartsParams:
+    uri: str
+    line: int
+    run: str
+    among: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class TrustedParams:
     trusted: bool = True
 
@@ -87,6 +101,8 @@ PARAMS: dict[str, type[Any]] = {
     "irscope/graph": GraphParams,
     "irscope/graphKernels": StageParams,
     "irscope/document": UriParams,
+    "irscope/linkedLines": LinkedLinesParams,
+    "irscope/counterparts": CounterpartsParams,
     "irscope/trusted": TrustedParams,
 }
 """Type of the parameters of each message that only irscope knows."""
@@ -120,6 +136,8 @@ class StageItem:
     bytes: int
     uri: str
     is_graph: bool
+    nodes: int | None
+    made: bool
 
 
 @dataclass(frozen=True)
@@ -225,6 +243,35 @@ class DocumentResult:
     language_id: str
 
 
+@dataclass(frozen=True)
+class LineKey:
+    """A line of a Python file that lines of stages came from."""
+
+    uri: str
+    line: int
+    number: int
+    """Its number in the run: the same in all documents, neighbours have different ones."""
+
+
+@dataclass(frozen=True)
+class LinkedLinesResult:
+    run: str
+    keys: tuple[LineKey, ...]
+    lines: tuple[tuple[int, ...], ...]
+    """A line of the document and the indices of its keys; without any it called something that was compiled."""
+
+
+@dataclass(frozen=True)
+class LinesOf:
+    uri: str
+    lines: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class CounterpartsResult:
+    places: tuple[LinesOf, ...]
+
+
 # --- notifications of the server --------------------------------------------------------------------------------------
 
 
@@ -302,6 +349,10 @@ def _checked(name: str, hint: Any, value: Any) -> Any:
             return Lane(value)
         except ValueError:
             raise BadParams(f"{name!r} must be 'fast' or 'deep', not {value!r}") from None
+    if hint == tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise BadParams(f"{name!r} must be an array of strings")
+        return tuple(value)
     wanted = {str: str, int: int, bool: bool}.get(hint, str)
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
         raise BadParams(f"{name!r} must be a {wanted.__name__}, not {type(value).__name__}")

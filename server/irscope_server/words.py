@@ -45,17 +45,26 @@ _TITLES = {
 _MARKUP = re.compile(r"[\\`*\[\]<>&|~$]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|^[#+\-=]")
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 _RESUMED = re.compile(r"^torch_dynamo_resume_in_(.+)_at_(\d+)$")
+_BELOW_KERNEL = re.compile(r"^.+?/kernel[^/]*/(?P<kernel>[^/]+)/[^/]+(?:/(?P<rest>.+))?$")
 _NUMBERED = re.compile(r"^(\d+)([.)])")
 
 
 def stage_title(stage: StageRef) -> str:
     """``Post-grad graph (backward)``: the stage's title, and what tells it from others of its name in one compile."""
     title = _TITLES.get(stage.name, stage.name.replace("-", " ").capitalize())
+    if below := _BELOW_KERNEL.match(stage.id):
+        return f"{title} of {below['kernel']}" + (f" after {below['rest']}" if below["rest"] else "")
     last = stage.id.rpartition("/")[2]
     if last == stage.name:
         return title
     more = last.removeprefix(stage.name).strip("-").replace("-", " ") if last.startswith(stage.name) else last
     return f"{title} ({more})" if last.startswith(stage.name) else f"{title} {more}"
+
+
+def made_title(stage: str) -> str:
+    """The title of a stage below a kernel by its id alone."""
+    name = stage.split("/")[4]
+    return stage_title(StageRef(stage, name, "", 0))
 
 
 def function_title(name: str) -> str:

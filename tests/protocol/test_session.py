@@ -432,10 +432,11 @@ async def test_stages_tree_and_graph(start_editor: StartEditor, play: Play, scri
     editor = await start_editor(playing=True, settings={"run": {"onSave": "off"}})
     uri = editor.open(script)
     stages = await editor.request("irscope/stagesOf", uri=uri, run=True)
-    assert [(s.name, s.title, s.isGraph, s.compile, s.function) for s in stages.stages] == [
-        ("dynamo-graph", "Dynamo graph", True, "0/0", "f"),
-        ("output-code", "Output code", False, "0/0", "f"),
-        ("kernel", "Kernel k0", False, "0/0", "f"),
+    assert [(s.name, s.title, s.isGraph, s.made, s.compile, s.function) for s in stages.stages] == [
+        ("dynamo-graph", "Dynamo graph", True, True, "0/0", "f"),
+        ("output-code", "Output code", False, True, "0/0", "f"),
+        ("kernel", "Kernel k0", False, True, "0/0", "f"),
+        ("assembly", "Assembly of k0", False, False, "0/0", "f"),
     ]
     tree = await editor.request("irscope/report", run=stages.run)
     assert tree.item.scriptUri == uri and tree.item.findings == 1 and tree.torch == "2.13.0"
@@ -448,6 +449,22 @@ async def test_stages_tree_and_graph(start_editor: StartEditor, play: Play, scri
     assert graph.nodes.name[1] == "y" and graph.nodes.originLine[1] == 4 and graph.files == [uri]
     kernels = await editor.request("irscope/graphKernels", run=stages.run, stage="0/0/dynamo-graph")
     assert len(kernels.nodes) == len(graph.nodes.name)
+
+
+async def test_a_stage_that_cannot_be_made_says_why(start_editor: StartEditor, play: Play, script: Path) -> None:
+    play(act(script))
+    editor = await start_editor(playing=True, settings={"run": {"onSave": "off"}, "python": "/nowhere/python"})
+    uri = editor.open(script)
+    assembly = (await editor.request("irscope/stagesOf", uri=uri, run=True)).stages[-1]
+    for _ in range(2):  # it is tried each time
+        document = await editor.request("irscope/document", uri=assembly.uri)
+        assert document.languageId == "plaintext" and document.text.startswith(
+            "Assembly of k0: this cannot be made now."
+        )
+        assert "/nowhere/python is not installed here" in document.text
+    assert not (await editor.request("irscope/stagesOf", uri=uri)).stages[-1].made
+    with pytest.raises(Exception, match="has no stage 0/0/kernel/k0/sass"):
+        await editor.request("irscope/document", uri=assembly.uri.replace("assembly", "sass"))
 
 
 @pytest.mark.parametrize(

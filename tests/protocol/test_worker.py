@@ -84,6 +84,12 @@ async def test_down_to_the_kernel_of_a_line(start_editor: StartEditor, tmp_path:
             told |= {linked.calls[one].name for call in calls for one in linked.nodes[call]}
             assert all(one.place.uri.startswith("irscope:") for one in linked.calls)
     assert {kernel.name for kernel in found.kernels} <= told, "nodes lead to the kernels that they became"
+    offered = [stage for stage in stages if not stage.made]
+    assert offered and {stage.name for stage in offered} == {"assembly"}
+    made = (await editor.request("irscope/stagesOf", uri=uri)).stages
+    assert [stage.stage for stage in made if not stage.made or not stage.bytes] == []
+    assembly = await editor.request("irscope/document", uri=offered[0].uri)
+    assert assembly.languageId == "asm" and "ret" in assembly.text
     ((_, title),) = await editor.lenses(uri)
     assert "kernels" in title
 

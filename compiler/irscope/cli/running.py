@@ -17,8 +17,6 @@ from irscope.driver import RunSpec, execute
 from irscope.protocol import Budget, CaptureGap, EntryKind, GapSeen, Lane, Message, OutcomeKind, to_json
 from irscope.store import Store
 
-_KEEP_BYTES = 1_000_000_000
-
 
 def run(options: argparse.Namespace) -> int:
     """Runs the script and prints its report."""
@@ -31,6 +29,7 @@ def run(options: argparse.Namespace) -> int:
         cwd=options.cwd,
         budget=Budget(options.budget, options.memory_budget, options.output_budget, options.steady_calls),
         entry=entry,
+        symbolic_trace=options.symbolic_trace,
     )
     baseline = read_baseline(options.baseline) if options.baseline else {}
     progress = ProgressLine()
@@ -62,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
         else:
             to_stdout(report_lines(report, Paint(sys.stdout)))
         with contextlib.suppress(sqlite3.Error):
-            store.prune(_KEEP_BYTES)
+            store.tidy(run_id)
     return 3 if outcome.kind is OutcomeKind.ENVIRONMENT_ERROR else 0
 
 

@@ -70,10 +70,14 @@ def _compile(compile: Compile, options: argparse.Namespace) -> int:
         if versions:  # of one stage, one for each pass that changed it
             passes = list(group)
             last = passes[-1].id.rpartition("/")[2]
-            rows.append([f"  {passes[0].id} … {last}" if len(passes) > 1 else f"  {passes[0].id}", "by pass", "", ""])
+            rows.append(
+                [f"  {passes[0].id} … {last}" if len(passes) > 1 else f"  {passes[0].id}", "by pass", "", "", ""]
+            )
         else:
-            rows += [[stage.id, stage.name, stage.language, size(stage.bytes)] for stage in group]
-    to_stdout(table(["stage", "name", "language", "size"], rows, Paint(sys.stdout), right=frozenset({3})))
+            for stage in group:
+                nodes = "" if stage.nodes is None else f"{stage.nodes:,}"
+                rows.append([stage.id, stage.name, stage.language, nodes, size(stage.bytes)])
+    to_stdout(table(["stage", "name", "language", "nodes", "size"], rows, Paint(sys.stdout), right=frozenset({3, 4})))
     return 0
 
 

@@ -12,13 +12,14 @@ import { showKernel } from "./showKernel";
 import { showGraph, showStage } from "./showStage";
 
 export function registerCommands(services: Services): vscode.Disposable {
-  const { server, documents, graphs, tree, channels } = services;
+  const { server, documents, graphs, linked, tree, channels } = services;
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the editor gives each command its own arguments
   const commands: Record<string, (...args: any[]) => Promise<void>> = {
     "irscope.run": () => runActiveFile(services),
     "irscope.cancel": () => cancelRun(services),
     "irscope.chooseEntry": (argument?: { uri?: string }) => chooseEntry(services, argument?.uri),
-    "irscope.showKernel": () => showKernel(services),
+    "irscope.showKernel": (place?: Partial<Place>) => showKernel(services, place),
+    "irscope.toggleLineColours": () => linked.toggle(),
     "irscope.showStage": () => showStage(services),
     "irscope.showGraph": () => showGraph(services),
     "irscope.showMenu": () => showMenu(services),

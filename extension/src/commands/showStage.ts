@@ -2,10 +2,10 @@
 
 import * as path from "node:path";
 import * as vscode from "vscode";
-import { partsOf, sameUri } from "../documents";
-import { bytes } from "../format";
+import { partsOf, sameUri, wireUri } from "../documents";
+import { sizeOf } from "../format";
 import type { CompileStageItem, StageItem, StagesOf } from "../protocol";
-import { ReportRequest, StagesOfRequest } from "../requests";
+import { StagesOfRequest } from "../requests";
 import { activePythonFile, requireTrust, withRunProgress, type Services } from "./context";
 
 export async function showStage(services: Services): Promise<void> {
@@ -39,12 +39,8 @@ export async function showGraph(services: Services): Promise<void> {
 async function stagesOfActiveEditor(services: Services): Promise<StagesOf | undefined> {
   const document = vscode.window.activeTextEditor?.document;
   const parts = document === undefined ? undefined : partsOf(document.uri);
-  if (parts !== undefined) {
-    const { compiles } = await services.server.request(ReportRequest, { run: parts.run });
-    const stages = compiles.flatMap((compile) =>
-      compile.stages.map((stage) => ({ ...stage, compile: compile.id, function: compile.function })),
-    );
-    return { run: parts.run, stages, reason: "" };
+  if (document !== undefined && parts !== undefined) {
+    return services.server.request(StagesOfRequest, { uri: wireUri(document.uri) });
   }
   const editor = activePythonFile();
   if (editor === undefined) {
@@ -79,7 +75,7 @@ async function pickStage(
     choices.push({
       stage,
       label: `$(${stage.isGraph ? "type-hierarchy-sub" : "file-code"}) ${stage.title || stage.name}`,
-      description: bytes(stage.bytes),
+      description: sizeOf(stage),
     });
   }
   const chosen = await vscode.window.showQuickPick(choices, { title, placeHolder, matchOnDescription: true });

@@ -3,7 +3,7 @@
 import { pathOf, type Forest } from "./clusters";
 import { count, counted, bytes, flops, time } from "./format";
 import type { Labels } from "./labels";
-import { CALL, type Model } from "./model";
+import { CALL, decoded, type Model } from "./model";
 import { make, setText, type Page } from "./page";
 import type { Box } from "./scene";
 
@@ -144,12 +144,4 @@ function action(id: string, text: string, title: string, run: () => void): HTMLB
 
 function short(name: string): string {
   return name.length <= 26 ? name : `${name.slice(0, 12)}…${name.slice(-12)}`;
-}
-
-export function decoded(uri: string): string {
-  try {
-    return decodeURIComponent(uri);
-  } catch {
-    return uri;
-  }
 }

@@ -138,8 +138,9 @@ export class Model {
   nodesAt(uri: string, line: number): number[] {
     const { file, originLine, line: lines } = this.graph.nodes;
     const found: number[] = [];
-    const ofStage = uri === this.graph.stageUri;
-    const number = ofStage ? -1 : this.graph.files.indexOf(uri);
+    const wanted = decoded(uri);
+    const ofStage = wanted === decoded(this.graph.stageUri);
+    const number = ofStage ? -1 : this.graph.files.findIndex((each) => decoded(each) === wanted);
     if (!ofStage && number < 0) {
       return found;
     }
@@ -149,6 +150,15 @@ export class Model {
       }
     }
     return found;
+  }
+}
+
+/** Editors and servers do not agree on what has to be escaped. */
+export function decoded(uri: string): string {
+  try {
+    return decodeURIComponent(uri);
+  } catch {
+    return uri;
   }
 }
 

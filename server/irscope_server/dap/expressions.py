@@ -65,8 +65,10 @@ class Facts:
 class Lazy(Sequence[Any]):
     """A list whose items are made when somebody looks at them."""
 
-    def __init__(self, length: int, item: Callable[[int], Any]) -> None:
+    def __init__(self, length: int, item: Callable[[int], Any], label: Callable[[int], str] | None = None) -> None:
         self._length, self._item = length, item
+        self.label = label
+        """What an item is called where its index is not; an index too: it can be asked for by it."""
 
     def __len__(self) -> int:
         return self._length
