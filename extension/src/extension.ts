@@ -5,13 +5,9 @@ import { createChannels } from "./channels";
 import { registerCommands } from "./commands";
 import { registerDebugging } from "./debug";
 import { Documents } from "./documents";
-<<<<<<< HEAD
+import { LinkedEditors } from "./linked/linkedEditors";
 import { Panels, type PanelKind } from "./panelHost";
 import type { PanelName } from "./panels/messages";
-=======
-import { GraphPanels } from "./graphPanel";
-import { LinkedEditors } from "./linked/linkedEditors";
->>>>>>> main
 import { RunsTree } from "./runsTree";
 import { Server } from "./server";
 import { StatusItem } from "./statusItem";
@@ -21,12 +17,8 @@ import { setContext, TorchFiles } from "./torchFiles";
 export interface Internals {
   server: Server;
   tree: RunsTree;
-<<<<<<< HEAD
   graphs: Panels;
-=======
-  graphs: GraphPanels;
   linked: LinkedEditors;
->>>>>>> main
 }
 
 const GRAPH: PanelKind = {

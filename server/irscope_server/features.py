@@ -9,11 +9,7 @@ from typing import Any
 from irscope.store import StoreError
 from lsprotocol import types
 
-<<<<<<< HEAD
-from irscope_server import graph_requests, requests, wire
-=======
-from irscope_server import linked, requests, stage_features, wire
->>>>>>> main
+from irscope_server import graph_requests, linked, requests, stage_features, wire
 from irscope_server.archive import Archive
 from irscope_server.fixes import actions_at
 from irscope_server.hovers import hover_at

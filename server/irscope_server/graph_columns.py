@@ -209,4 +209,4 @@ def _module(known: NodeFacts | None) -> tuple[tuple[str, ...], str] | None:
     head, *rest = [match[1] or match[2] for match in _SEGMENT.finditer(path)] or [path]
     if rest and head in ("L", "G"):
         head, *rest = rest
-    return (head, *(part for part in rest if part not in ("_modules",))), kind
+    return (head, *(part for part in rest if part != "_modules")), kind

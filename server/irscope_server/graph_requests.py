@@ -191,9 +191,7 @@ def facts_along(store: Store, run: str, compile: Compile, stage: StageRef) -> di
     return own
 
 
-def _module_of(
-    sources: tuple[Source, ...], modules: dict[tuple[int, str], tuple[str, str]]
-) -> tuple[str, str] | None:
+def _module_of(sources: tuple[Source, ...], modules: dict[tuple[int, str], tuple[str, str]]) -> tuple[str, str] | None:
     for source in sources:
         module = modules.get((source.graph, source.name)) or _module_of(source.sources, modules)
         if module is not None:

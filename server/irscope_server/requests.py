@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
-<<<<<<< HEAD
-=======
 import contextlib
-import json
->>>>>>> main
 import os
 import warnings
 from collections.abc import Iterable
@@ -20,14 +16,8 @@ from irscope.source import digest_of
 from irscope.store import Store
 
 from irscope_server.candidates import candidates_for
-<<<<<<< HEAD
-from irscope_server.documents import document
-=======
 from irscope_server.documents import SCHEME, document, parts_of
-from irscope_server.graph_dot import graph_result
 from irscope_server.linked import RunReader
-from irscope_server.messages import Encoded
->>>>>>> main
 from irscope_server.plans import Plan
 from irscope_server.results import Ended
 from irscope_server.runs import Run

@@ -79,13 +79,10 @@ class IrscopeServer(LanguageServer):
         self.runs = Runs(self.activity, execute, self.workers)
         self.has_workers = execute is None
         self.archive = Archive(self.settings.store)
-<<<<<<< HEAD
         self.graphs = GraphCache()
-=======
         self.on_demand = OnDemand(self)
         self.stages = StageReader(lambda: self.archive.path)
         self.stage_texts = StageTexts()
->>>>>>> main
         self._complaints: set[str] = set()
         self._open: dict[str, tuple[str, str]] = {}
         self._background: set[asyncio.Future[Any]] = set()

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-
 from irscope.graphs import parse_graph
 from irscope.nodes import NodeFacts, Source, Value
 from irscope.protocol import Compile, CompileOutcome, Kernel, Lane, Outcome, OutcomeKind, StageRef

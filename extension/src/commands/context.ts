@@ -3,12 +3,8 @@
 import * as vscode from "vscode";
 import type { Channels } from "../channels";
 import { partsOf, type Documents } from "../documents";
-<<<<<<< HEAD
-import type { Panels } from "../panelHost";
-=======
-import type { GraphPanels } from "../graphPanel";
 import type { LinkedEditors } from "../linked/linkedEditors";
->>>>>>> main
+import type { Panels } from "../panelHost";
 import { CancelRequest } from "../requests";
 import type { RunsTree } from "../runsTree";
 import { messageOf, ServerUnavailable, type Server } from "../server";
@@ -17,12 +13,8 @@ import type { StatusItem } from "../statusItem";
 export interface Services {
   server: Server;
   documents: Documents;
-<<<<<<< HEAD
   graphs: Panels;
-=======
-  graphs: GraphPanels;
   linked: LinkedEditors;
->>>>>>> main
   tree: RunsTree;
   status: StatusItem;
   channels: Channels;
