@@ -296,6 +296,7 @@ export class GraphPanel {
       const nodes = this.model.nodesAt(uri, line);
       const boxes = new Set(nodes.flatMap((node) => boxOf(scene, this.forest, node) ?? []));
       this.view.mark({ linked: boxes });
+      this.page.canvas.dataset["linked"] = String(boxes.size);
       const [first] = boxes;
       if (first !== undefined && ![...boxes].some((box) => camera.shows(box)) && document.visibilityState === "visible") {
         camera.reveal(first);
