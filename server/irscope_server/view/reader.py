@@ -40,7 +40,7 @@ READING = (
     "irscope/counterparts",
     "irscope/subjectOf",
     "irscope/step",
-    "irscope/kernelsOfNode",
+    "irscope/graphKernels",
 )
 """Requests that only read the store.  All others need an editor, or run something."""
 
