@@ -19,6 +19,7 @@ from irscope_server import features, wire
 from irscope_server.archive import Archive
 from irscope_server.documents import document
 from irscope_server.entries import BadEntry, parse_entry
+from irscope_server.graph_requests import GraphCache
 from irscope_server.linked import StageReader
 from irscope_server.messages import Encoded, RequestFailed
 from irscope_server.panels.findings import findings
@@ -83,6 +84,7 @@ class AsRan:
         by_key = {file_key(file): text for file, text in sources.items()}
         self.archive = reader.archive
         self.stages = reader.stages
+        self.graphs = reader.graphs
         self.texts = Texts(by_key.get)
         self.path_of = reader.path_of
         self.uri_of = reader.uri_of
@@ -101,6 +103,7 @@ class Reader:
         self.archive = Archive(store)
         self.texts = Texts(lambda key: None)
         self.stages = StageReader(lambda: store)
+        self.graphs = GraphCache()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="irscope-reader", daemon=True)
         self._thread.start()
