@@ -104,8 +104,8 @@ export function buildPage(): Page {
   const summary = make("span", { id: "summary" });
 
   const toolbar = make(
-    "header",
-    { role: "toolbar", "aria-label": "Graph" },
+    "div",
+    { id: "tools", role: "toolbar", "aria-label": "Graph" },
     make("span", { class: "group" }, search, matches, previous, next, only),
     make("span", { class: "group" }, compareLabel, groupingLabel, colourLabel),
     make("span", { class: "group" }, buttons.expand, buttons.collapse, exporting, buttons.zoomOut, buttons.zoomIn, buttons.fit),
