@@ -131,7 +131,10 @@ describe("typing", function () {
     assert.ok(typed > 100, `${typed} keys in a minute`);
     const { runs: known } = await server.request(new RequestType<object, Known, void>("irscope/runs"), { uri });
     const compiles = known.filter(({ lane }) => lane === "deep").map((each) => each.compiles);
-    assert.ok(Math.max(...compiles) > 0, `deep runs meanwhile: ${outcomes.join(", ")}; their compiles: ${compiles}`);
+    assert.ok(
+      Math.max(...compiles) > 0,
+      `deep runs meanwhile: ${outcomes.join(", ")}; their compiles: ${compiles.join(", ")}`,
+    );
     const told = pauses.map(({ wall, work }) => `${Math.round(wall)} ms with ${Math.round(work)} ms of work`);
     assert.ok(pauses.length <= before.length, `dropped frames: ${told.join("; ")} (${before.length} without a run)`);
   });
