@@ -97,6 +97,12 @@ export async function bundle({ watch = false } = {}) {
       outfile: path.join(DIST, "graph.js"),
     },
     { ...browser, entryPoints: [path.join(SOURCES, "graph", "graph.css")], outfile: path.join(DIST, "graph.css") },
+    { ...browser, entryPoints: [path.join(SOURCES, "view", "main.ts")], outfile: path.join(DIST, "view.js") },
+    ...["view", "theme"].map((name) => ({
+      ...browser,
+      entryPoints: [path.join(SOURCES, "view", `${name}.css`)],
+      outfile: path.join(DIST, `${name}.css`),
+    })),
   ];
   for (const name of ["dock", "strip", "findings", "time", "memory", "changes"]) {
     builds.push({

@@ -6,6 +6,7 @@ import { registerCommands } from "./commands";
 import { registerDebugging } from "./debug";
 import { Dock } from "./dock";
 import { Documents } from "./documents";
+import { FirstMinutes } from "./firstMinutes";
 import { Regions } from "./regions";
 import { LinkedEditors } from "./linked/linkedEditors";
 import { Panels, type PanelKind } from "./panelHost";
@@ -50,8 +51,19 @@ export async function activate(context: vscode.ExtensionContext): Promise<Intern
   const regions = new Regions(context, server);
   const linked = new LinkedEditors(server, context.globalState);
   const status = new StatusItem(server, files);
-  const commands = registerCommands({ server, documents, graphs, linked, dock, tree, status, channels });
-  context.subscriptions.push(registerDebugging(context, server));
+  const firstMinutes = new FirstMinutes(context, files, server);
+  const commands = registerCommands({
+    server,
+    documents,
+    graphs,
+    linked,
+    dock,
+    tree,
+    status,
+    channels,
+    firstMinutes,
+  });
+  context.subscriptions.push(registerDebugging(context, server), firstMinutes);
   const runs = server.onDidChangeRuns(() => files.activate());
   context.subscriptions.push(
     commands,

@@ -16,6 +16,7 @@ from irscope_server.hovers import hover_at
 from irscope_server.inlay_hints import inlay_hints_of
 from irscope_server.lenses import lenses_of
 from irscope_server.messages import Encoded, RequestFailed, registers_stage_features
+from irscope_server.panels.answers import Reader
 from irscope_server.panels.changes import changes
 from irscope_server.panels.findings import findings
 from irscope_server.panels.memory import memory
@@ -176,6 +177,14 @@ def _request(work: Callable[[IrscopeServer, Any], Any]) -> Callable[[IrscopeServ
         return result if isinstance(result, Encoded) else wire.to_wire(result)
 
     return handle
+
+
+async def read(reader: Reader, method: str, params: Any) -> Any:
+    """The result of one of irscope's own requests that only read, as it goes over the wire.
+
+    Raises KeyError for what is no request, BadParams and RequestFailed.
+    """
+    return await _FEATURES[method](reader, wire.from_wire(wire.PARAMS[method], params))
 
 
 def _stage_feature(work: Callable[[IrscopeServer, Any], Awaitable[Any]]) -> Callable[[IrscopeServer, Any], Any]:

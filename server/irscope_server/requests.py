@@ -19,6 +19,7 @@ from irscope.store import Store
 from irscope_server.candidates import candidates_for
 from irscope_server.documents import SCHEME, document, parts_of
 from irscope_server.linked import RunReader
+from irscope_server.panels.answers import Reader
 from irscope_server.plans import Plan
 from irscope_server.results import Ended
 from irscope_server.runs import Run
@@ -51,7 +52,7 @@ _NOT_TRUSTED = "The workspace is not trusted, so nothing is run. Trust it first 
 _OUTDATED = "This is from a run of an earlier version of the text: run the file again to see what is true now."
 
 
-async def runs(server: IrscopeServer, params: RunsParams) -> RunsResult:
+async def runs(server: Reader, params: RunsParams) -> RunsResult:
     path = server.path_of(params.uri) if params.uri else None
     if params.uri and path is None:
         return RunsResult(())
@@ -59,7 +60,7 @@ async def runs(server: IrscopeServer, params: RunsParams) -> RunsResult:
     return RunsResult(tuple(run_item(summary, server.uri_of) for summary in summaries))
 
 
-async def report(server: IrscopeServer, params: ReportParams) -> RunTree:
+async def report(server: Reader, params: ReportParams) -> RunTree:
     """Raises LookupError where there is no such run."""
 
     def read(store: Store) -> RunTree:

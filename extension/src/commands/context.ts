@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import type { Channels } from "../channels";
 import type { Dock } from "../dock";
 import { partsOf, type Documents } from "../documents";
+import type { FirstMinutes } from "../firstMinutes";
 import type { LinkedEditors } from "../linked/linkedEditors";
 import { activeCellEditor } from "../notebooks";
 import { showWithLog } from "../problems";
@@ -22,6 +23,7 @@ export interface Services {
   tree: RunsTree;
   status: StatusItem;
   channels: Channels;
+  firstMinutes: FirstMinutes;
 }
 
 /** Runs a command and turns what goes wrong into one message with a next step. */
