@@ -10,6 +10,7 @@ import type {
   KernelsAt,
   Lane,
   LinkedLines,
+  RegionsOf,
   RunItem,
   RunResult,
   RunsChanged,
@@ -28,6 +29,7 @@ export const KernelsAtRequest = new RequestType<{ uri: string; line: number; run
   "irscope/kernelsAt",
 );
 export const StagesOfRequest = new RequestType<{ uri: string; run?: boolean }, StagesOf, void>("irscope/stagesOf");
+export const RegionsRequest = new RequestType<{ uri: string }, RegionsOf, void>("irscope/regions");
 export const GraphRequest = new RequestType<{ run: string; stage: string }, Graph, void>("irscope/graph");
 export const DocumentRequest = new RequestType<{ uri: string }, { text: string; languageId: string }, void>(
   "irscope/document",

@@ -138,6 +138,7 @@ PARAMS: dict[str, type[Any]] = {
     "irscope/stagesOf": StagesOfParams,
     "irscope/graph": GraphParams,
     "irscope/document": UriParams,
+    "irscope/regions": UriParams,
     "irscope/linkedLines": LinkedLinesParams,
     "irscope/counterparts": CounterpartsParams,
     "irscope/subjectOf": SubjectOfParams,
@@ -300,6 +301,24 @@ class GraphResult:
 
 
 @dataclass(frozen=True)
+class Region:
+    kind: str
+    """``compiled``, ``broken``, ``skipped`` or ``kernel``."""
+    line: int
+    end_line: int
+    """The last line, which belongs to it."""
+    text: str
+    kernels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RegionsResult:
+    run: str | None
+    stale: bool
+    regions: tuple[Region, ...]
+
+
+@dataclass(frozen=True)
 class DocumentResult:
     text: str
     language_id: str
@@ -345,6 +364,8 @@ class WorkerState:
     python: str
     uri: str | None
     run: str | None
+    phase: str | None = None
+    """What a run is doing, in few words: ``compiling kernel 12 of 40``."""
 
 
 @dataclass(frozen=True)

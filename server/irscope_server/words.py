@@ -40,6 +40,8 @@ _TITLES = {
     "symbols": "Symbols",
     "phases": "Compile time by phase",
     "cache-key": "Key in the FX graph cache",
+    "values": "Values of the nodes",
+    "divergence": "Divergence",
 }
 
 _MARKUP = re.compile(r"[\\`*\[\]<>&|~$]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|^[#+\-=]")
@@ -108,6 +110,15 @@ def seconds(value: float) -> str:
     if value >= 0.095:
         return f"{value:.1f} s"
     return f"{value * 1000:.0f} ms" if value >= 0.0005 else ""
+
+
+def flops(number: float) -> str:
+    """``131 kFLOP``, ``2.1 GFLOP``."""
+    for unit in ("", "k", "M", "G", "T"):
+        if number < 999.5:
+            return f"{number:.3g} {unit}FLOP"
+        number /= 1000
+    return f"{number:.3g} PFLOP"
 
 
 def markdown(text: str) -> str:

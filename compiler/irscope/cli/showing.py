@@ -9,7 +9,7 @@ import sys
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from irscope.cli.report import report_lines
+from irscope.cli.report import report_lines, use_cells
 from irscope.cli.text import Paint, count, printable, short_path, shortened, size, table, to_stdout
 from irscope.control import controlled
 from irscope.guards import guards_of
@@ -25,6 +25,7 @@ def show(options: argparse.Namespace) -> int:
     """Prints what was asked for.  Raises LookupError where there is no such thing."""
     with Store(options.store) as store:
         run = store.find_run(options.run)
+        use_cells(store, run)
         report = controlled(store.report(run), store.lane_of(run))
         if options.line is not None:
             return _line(store, report, options)

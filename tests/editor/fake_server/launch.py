@@ -123,6 +123,7 @@ class Server:
             "irscope/document": self.document,
             "irscope/linkedLines": self.linked_lines,
             "irscope/counterparts": self.counterparts,
+            "irscope/regions": self.regions,
             "test/environment": self.environment,
             **panels.ANSWERS,
         }
@@ -245,6 +246,14 @@ class Server:
                 "reason": "",
             }
         return {"run": RUN, "kernels": [], "reason": "No kernel came from this line: it runs in Python."}
+
+    def regions(self, params: Any) -> Any:
+        if not params["uri"].endswith("train.py"):
+            return {"run": None, "stale": False, "regions": []}
+        compiled = {"kind": "compiled", "line": LINES["function"], "endLine": 9999, "text": "Compiled", "kernels": []}
+        broken = {"kind": "broken", "line": 5, "endLine": 5, "text": "Graph break", "kernels": []}
+        kernel = {"kind": "kernel", "line": LINES["kernel"], "endLine": LINES["kernel"], "text": "", "kernels": ["k"]}
+        return {"run": RUN, "stale": False, "regions": [compiled, broken, kernel]}
 
     def linked_lines(self, params: Any) -> Any:
         uri = params["uri"]
