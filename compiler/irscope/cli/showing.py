@@ -105,6 +105,8 @@ def _guards(store: Store, report: Report, options: argparse.Namespace) -> int:
         print(json.dumps(to_json(lists), indent=1))
         return 0
     paint = Paint(sys.stdout)
+    known = {guard.origin.file for guards in lists for guard in guards.guards if guard.origin}
+    paths = {file: short_path(file) for file in known}  # a hundred guards a line are nothing special
     for guards in lists:
         latency = f", one check of all takes {guards.latency:.0f} µs" if guards.latency is not None else ""
         alone = [guard.nanoseconds for guard in guards.guards if guard.nanoseconds is not None]
@@ -116,7 +118,7 @@ def _guards(store: Store, report: Report, options: argparse.Namespace) -> int:
                 "" if guard.nanoseconds is None else f"{guard.nanoseconds:.0f} ns",
                 guard.kind,
                 printable(guard.source),
-                f"{short_path(guard.origin.file)}:{guard.origin.line}" if guard.origin else "",
+                f"{paths[guard.origin.file]}:{guard.origin.line}" if guard.origin else "",
                 shortened(printable(guard.check), 70),
             ]
             for guard in guards.guards
