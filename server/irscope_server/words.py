@@ -40,7 +40,7 @@ _TITLES = {
     "symbols": "Symbols",
     "phases": "Compile time by phase",
     "cache-key": "Key in the FX graph cache",
-    "values": "Values of the nodes",
+    "values": "Values",
     "divergence": "Divergence",
 }
 
