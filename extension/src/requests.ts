@@ -6,10 +6,10 @@ import type {
   Counterparts,
   Entries,
   FileState,
-  Graph,
   KernelsAt,
   Lane,
   LinkedLines,
+  RegionsOf,
   RunItem,
   RunResult,
   RunsChanged,
@@ -28,7 +28,7 @@ export const KernelsAtRequest = new RequestType<{ uri: string; line: number; run
   "irscope/kernelsAt",
 );
 export const StagesOfRequest = new RequestType<{ uri: string; run?: boolean }, StagesOf, void>("irscope/stagesOf");
-export const GraphRequest = new RequestType<{ run: string; stage: string }, Graph, void>("irscope/graph");
+export const RegionsRequest = new RequestType<{ uri: string }, RegionsOf, void>("irscope/regions");
 export const DocumentRequest = new RequestType<{ uri: string }, { text: string; languageId: string }, void>(
   "irscope/document",
 );

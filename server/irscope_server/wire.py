@@ -62,6 +62,13 @@ class StagesOfParams:
 class GraphParams:
     run: str
     stage: str
+    compare_with: str = ""
+
+
+@dataclass(frozen=True)
+class StageParams:
+    run: str
+    stage: str
 
 
 @dataclass(frozen=True)
@@ -137,7 +144,9 @@ PARAMS: dict[str, type[Any]] = {
     "irscope/kernelsAt": KernelsAtParams,
     "irscope/stagesOf": StagesOfParams,
     "irscope/graph": GraphParams,
+    "irscope/graphKernels": StageParams,
     "irscope/document": UriParams,
+    "irscope/regions": UriParams,
     "irscope/linkedLines": LinkedLinesParams,
     "irscope/counterparts": CounterpartsParams,
     "irscope/subjectOf": SubjectOfParams,
@@ -282,21 +291,21 @@ class StagesResult:
 
 
 @dataclass(frozen=True)
-class GraphNodeItem:
-    id: str
-    name: str
-    op: str
-    detail: str
-    origin: Place | None
-    stage_uri: str
-    stage_line: int
+class Region:
+    kind: str
+    """``compiled``, ``broken``, ``skipped`` or ``kernel``."""
+    line: int
+    end_line: int
+    """The last line, which belongs to it."""
+    text: str
+    kernels: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class GraphResult:
-    title: str
-    dot: str
-    nodes: tuple[GraphNodeItem, ...]
+class RegionsResult:
+    run: str | None
+    stale: bool
+    regions: tuple[Region, ...]
 
 
 @dataclass(frozen=True)
@@ -345,6 +354,8 @@ class WorkerState:
     python: str
     uri: str | None
     run: str | None
+    phase: str | None = None
+    """What a run is doing, in few words: ``compiling kernel 12 of 40``."""
 
 
 @dataclass(frozen=True)
@@ -397,10 +408,11 @@ def from_wire(cls: type[Any], data: Any) -> Any:
     hints = _hints(typing.cast(Any, cls))
     values = {}
     for field in dataclasses.fields(cls):
-        if field.name in data and not (data[field.name] is None and field.default is not dataclasses.MISSING):
-            values[field.name] = _checked(field.name, hints[field.name], data[field.name])
+        name = _camel(field.name)
+        if name in data and not (data[name] is None and field.default is not dataclasses.MISSING):
+            values[field.name] = _checked(name, hints[field.name], data[name])
         elif field.default is dataclasses.MISSING:
-            raise BadParams(f"{field.name!r} is missing")
+            raise BadParams(f"{name!r} is missing")
     return cls(**values)
 
 

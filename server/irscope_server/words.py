@@ -110,6 +110,15 @@ def seconds(value: float) -> str:
     return f"{value * 1000:.0f} ms" if value >= 0.0005 else ""
 
 
+def flops(number: float) -> str:
+    """``131 kFLOP``, ``2.1 GFLOP``."""
+    for unit in ("", "k", "M", "G", "T"):
+        if number < 999.5:
+            return f"{number:.3g} {unit}FLOP"
+        number /= 1000
+    return f"{number:.3g} PFLOP"
+
+
 def markdown(text: str) -> str:
     """Text of unknown origin as Markdown: what stands between backticks as code, and nothing else in it as markup.
 
