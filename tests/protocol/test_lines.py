@@ -140,7 +140,9 @@ async def test_hints_and_regions_move_with_edits_and_leave_what_was_edited(
         ("compiled", 3, 4), ("compiled", 6, 11), ("kernel", 8, 8), ("broken", 10, 10), ("kernel", 11, 11),
         ("skipped", 13, 14),
     ]  # fmt: skip
-    editor.change(uri, SCRIPT.replace("def left(x)", "def right(x)"), version=3)
+    editor.change(uri, SCRIPT.replace("    print", "    scale = 3\n    print"), version=3)
+    assert await hints(editor, uri) == [(3, 24, "f32[s77, 8]")], "in no line of the function that was edited"
+    editor.change(uri, SCRIPT.replace("def left(x)", "def right(x)"), version=4)
     await editor.until(lambda: editor.file_state(uri).state == "stale")
     assert "skipped" not in {kind for kind, _, _ in await regions(editor, uri)}
 
