@@ -5,6 +5,7 @@
 
 import * as vscode from "vscode";
 import { partsOf, sameUri, SCHEME, wireUri } from "../documents";
+import { CELL_SCHEME } from "../notebooks";
 import type { LinkedLines } from "../protocol";
 import { CounterpartsRequest, LinkedLinesRequest } from "../requests";
 import type { Server } from "../server";
@@ -94,7 +95,8 @@ export class LinkedEditors implements vscode.Disposable {
     if (document.uri.scheme === SCHEME) {
       return partsOf(document.uri)?.run;
     }
-    return document.uri.scheme === "file" && document.languageId === "python" ? this.runs()[0] : undefined;
+    const isSource = document.uri.scheme === "file" || document.uri.scheme === CELL_SCHEME;
+    return isSource && document.languageId === "python" ? this.runs()[0] : undefined;
   }
 
   private isShown(uri: vscode.Uri): boolean {
