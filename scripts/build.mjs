@@ -64,7 +64,7 @@ export async function bundle({ watch = false } = {}) {
   };
   /** @type {import("esbuild").BuildOptions} */
   const browser = { ...common, platform: "browser", format: "iife", target: "es2022" };
-  /** Makes the bundled layout worker a string, so that the panel can start it from a blob. */
+  /** Makes ELK's worker a string, so that the panel can start it from a blob. */
   const workerSource = {
     name: "graph-worker-source",
     /** @param {import("esbuild").PluginBuild} build */
@@ -73,18 +73,10 @@ export async function bundle({ watch = false } = {}) {
         path: name,
         namespace: "worker-source",
       }));
-      build.onLoad({ filter: /.*/, namespace: "worker-source" }, async () => {
-        const worker = await esbuild.build({
-          ...browser,
-          entryPoints: [path.join(SOURCES, "graph", "layoutWorker.ts")],
-          write: false,
-        });
-        return {
-          contents: worker.outputFiles[0]?.text ?? "",
-          loader: "text",
-          watchDirs: [path.join(SOURCES, "graph")],
-        };
-      });
+      build.onLoad({ filter: /.*/, namespace: "worker-source" }, () => ({
+        contents: fs.readFileSync(path.join(ROOT, "node_modules", "elkjs", "lib", "elk-worker.min.js"), "utf8"),
+        loader: "text",
+      }));
     },
   };
   /** @type {import("esbuild").BuildOptions[]} */

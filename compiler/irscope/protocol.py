@@ -325,7 +325,10 @@ class ValuesRequest:
     statistics, divergence
         Keep the values of each node; compare compiled code with its graph.
     keep_bytes
-        Elements of tensors that are kept, at most.
+        Bytes of elements of tensors that are kept, at most.
+    inputs
+        Path of a file that ``torch.save`` wrote, with tensors by names of placeholders: they take the place of the inputs
+        of the call where the graph is run by itself.  Empty: the inputs of the call.
     """
 
     compile: str = ""
@@ -334,6 +337,7 @@ class ValuesRequest:
     statistics: bool = True
     divergence: bool = False
     keep_bytes: int = 512 * 1024 * 1024
+    inputs: str = ""
 
 
 @dataclass(frozen=True)

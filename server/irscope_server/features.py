@@ -9,7 +9,7 @@ from typing import Any
 from irscope.store import StoreError
 from lsprotocol import types
 
-from irscope_server import linked, requests, stage_features, wire
+from irscope_server import graph_requests, linked, requests, stage_features, wire
 from irscope_server.archive import Archive
 from irscope_server.fixes import actions_at
 from irscope_server.hovers import hover_at
@@ -232,7 +232,8 @@ _FEATURES: dict[str, Any] = {
     "irscope/entries": _request(requests.entries),
     "irscope/kernelsAt": _request(requests.kernels_at),
     "irscope/stagesOf": _request(requests.stages),
-    "irscope/graph": _request(requests.graph),
+    "irscope/graph": _request(graph_requests.graph),
+    "irscope/graphKernels": _request(graph_requests.graph_kernels),
     "irscope/document": _request(requests.text_of_document),
     "irscope/regions": _request(regions),
     "irscope/linkedLines": _request(linked.linked_lines),

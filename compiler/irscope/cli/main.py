@@ -214,6 +214,11 @@ def parser() -> argparse.ArgumentParser:
         numbers.add_argument("args", metavar="ARGS", nargs="*", help="its arguments, after --")
         numbers.add_argument("--compile", metavar="ID", help="only in this compile, as in 0/0")
         numbers.add_argument("--call", metavar="N", type=_call, default=1, help="which call (default: the first)")
+        numbers.add_argument(
+            "--inputs",
+            metavar="FILE",
+            help="tensors by names of inputs (torch.save of a dict) in place of the call's own",
+        )
         numbers.add_argument("--budget", metavar="SECONDS", type=_seconds, help="stop the script after that time")
         numbers.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
         numbers.add_argument(

@@ -57,7 +57,8 @@ export function registerCommands(services: Services): vscode.Disposable {
     },
     "irscope.showStageGraph": async (element: Element | undefined) => {
       if (element?.kind === "stage") {
-        await graphs.show(element.item);
+        const { run, stage, title } = element.item;
+        graphs.show({ run, stage, title });
       }
     },
     "irscope.runAgain": async (element: Element | undefined) => {
