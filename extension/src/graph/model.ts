@@ -87,7 +87,7 @@ export class Model {
     if (this.kind(node) !== CALL) {
       return this.name(node);
     }
-    return this.op(node).replace(/^(?:torch\._C\._|torch\.|aten\.|prims\.|operator\.)?(.*?)(?:\.(?:Tensor|default))?$/, "$1");
+    return this.op(node).replace(/^(?:torch\._C\._nn\.|torch\._C\._|torch\.nn\.functional\.|torch\.|aten\.|prims\.|operator\.)?(.*?)(?:\.(?:Tensor|default))?$/, "$1");
   }
 
   /** The numbers of the calls of kernels that a node is a part of. */

@@ -43,8 +43,9 @@ export function make<Tag extends keyof HTMLElementTagNameMap>(
 }
 
 export function buildPage(): Page {
+  // A sign has to be put into words; a text must be a part of the button's name.
   const button = (id: string, text: string, title: string): HTMLButtonElement =>
-    make("button", { type: "button", id, title, "aria-label": title }, text);
+    make("button", { type: "button", id, title, ...(/\w/.test(text) ? {} : { "aria-label": title }) }, text);
   const choice = (id: string, label: string, options: [value: string, text: string][]): [HTMLElement, HTMLSelectElement] => {
     const select = make("select", { id }, ...options.map(([value, text]) => make("option", { value }, text)));
     return [make("label", { class: "choice", for: id }, `${label} `, select), select];
@@ -104,8 +105,8 @@ export function buildPage(): Page {
   const summary = make("span", { id: "summary" });
 
   const toolbar = make(
-    "header",
-    { role: "toolbar", "aria-label": "Graph" },
+    "div",
+    { id: "toolbar", role: "toolbar", "aria-label": "Graph" },
     make("span", { class: "group" }, search, matches, previous, next, only),
     make("span", { class: "group" }, compareLabel, groupingLabel, colourLabel),
     make("span", { class: "group" }, buttons.expand, buttons.collapse, exporting, buttons.zoomOut, buttons.zoomIn, buttons.fit),
@@ -149,7 +150,10 @@ export function buildPage(): Page {
   );
   const announcement = make("div", { id: "announcement", class: "unseen", role: "status", "aria-live": "polite" });
 
-  document.body.append(toolbar, make("div", { id: "where" }, path, summary), canvas, noticeRoot, results, detailsRoot, announcement);
+  const heading = make("h1", { class: "unseen" }, "Graph");
+  const header = make("header", {}, heading, toolbar, results, make("div", { id: "where" }, path, summary));
+  canvas.append(announcement);
+  document.body.append(header, canvas, noticeRoot, detailsRoot);
   return {
     canvas,
     picture,

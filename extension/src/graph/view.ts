@@ -100,6 +100,9 @@ export class GraphView {
     }
     clearTimeout(this.rest);
     this.rest = setTimeout(() => {
+      if (this.scene === undefined) {
+        return; // Where the camera stands before there is a picture is nothing to keep.
+      }
       this.outline.place(this.camera.view);
       this.page.canvas.dataset["scale"] = this.camera.view.scale.toFixed(4);
       this.onRest(this.camera.view);

@@ -173,7 +173,9 @@ describe("the graph panel", function () {
     assert.equal(await restored.locator("#search").inputValue(), "relu");
     assert.equal(await restored.locator("#colour").inputValue(), "dtype");
     assert.equal(await restored.locator("#details-name").innerText(), "relu");
-    await until(async () => Math.abs((await scaleOf(restored)) - scale) < 0.01, "the same zoom");
+    await until(async () => Math.abs((await scaleOf(restored)) - scale) < 0.01, `the zoom is ${scale} again`).catch(
+      async (error) => assert.fail(`${error.message}, not ${await scaleOf(restored)}`),
+    );
   });
 
   it("an empty graph says so", async () => {
