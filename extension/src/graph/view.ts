@@ -34,7 +34,11 @@ export class GraphView {
   ) {
     this.context = page.picture.getContext("2d", { alpha: false }) as CanvasRenderingContext2D;
     this.pen = new CanvasPen(this.context);
-    this.camera = new Camera(page.canvas, () => this.scene ?? { width: 1, height: 1 }, () => this.draw());
+    this.camera = new Camera(
+      page.canvas,
+      () => this.scene ?? { width: 1, height: 1 },
+      () => this.draw(),
+    );
     this.minimap = new Minimap(page.minimap, this.camera);
     this.outline = new Outline(page.tree);
     new ResizeObserver(() => this.resize()).observe(page.canvas);
@@ -122,7 +126,13 @@ export class GraphView {
     context.setTransform(scale * ratio, 0, 0, scale * ratio, -x * scale * ratio, -y * scale * ratio);
     this.pen.begin();
     const isMoving = shown !== this.scene;
-    painter.draw(this.pen, shown, isMoving ? { ...this.marks, selected: undefined, far: [] } : this.marks, scale, camera.seen);
+    painter.draw(
+      this.pen,
+      shown,
+      isMoving ? { ...this.marks, selected: undefined, far: [] } : this.marks,
+      scale,
+      camera.seen,
+    );
     if (this.scene !== undefined) {
       this.minimap.frame(this.scene, painter.theme.focus);
     }

@@ -23,7 +23,9 @@ function graph(compared) {
     stageUri: "irscope:/r/0/0/forward-graph.py",
     beforeUri: compared ? "irscope:/r/0/0/joint-graph.py" : null,
     compareWith: compared ? "0/0/joint-graph" : null,
-    versions: [{ stage: "0/0/forward-graph", title: "Forward graph", pass: "tidy", before: "0/0/joint-graph", backward: false }],
+    versions: [
+      { stage: "0/0/forward-graph", title: "Forward graph", pass: "tidy", before: "0/0/joint-graph", backward: false },
+    ],
     nodes: {
       name: ["x", "mm", "relu", "mm_1", "odd", "output"],
       kind: [0, 2, 2, 2, 2, 3],
@@ -57,7 +59,11 @@ function graph(compared) {
 }
 
 const KERNELS = {
-  calls: ["cpp_fused_mm_0", "cpp_fused_relu_1"].map((name) => ({ name, call: 1, place: { uri: `irscope:/r/${name}.cpp`, line: 3 } })),
+  calls: ["cpp_fused_mm_0", "cpp_fused_relu_1"].map((name) => ({
+    name,
+    call: 1,
+    place: { uri: `irscope:/r/${name}.cpp`, line: 3 },
+  })),
   nodes: [[], [0], [0], [1], [1], []],
 };
 
@@ -88,7 +94,13 @@ describe("the graph panel in a page", function () {
 
   /** @param {keyof typeof THEMES} name */
   async function open(name) {
-    const server = await servePanel("graph", { run: "r", stage: "0/0/forward-graph", title: "T" }, answer, THEMES[name].css, THEMES[name].kind);
+    const server = await servePanel(
+      "graph",
+      { run: "r", stage: "0/0/forward-graph", title: "T" },
+      answer,
+      THEMES[name].css,
+      THEMES[name].kind,
+    );
     ends.push(server.stop);
     const page = await browser.newPage({ viewport: { width: 900, height: 700 }, reducedMotion: "reduce" });
     ends.push(() => page.close());
@@ -99,7 +111,10 @@ describe("the graph panel in a page", function () {
     const panel = /** @type {import("playwright-core").Frame} */ (page.frames()[1]);
     await panel.locator("#tree [role=treeitem]").first().waitFor({ state: "attached" });
     const said = (/** @type {string} */ type) =>
-      page.evaluate((wanted) => /** @type {any} */ (globalThis).said.filter((/** @type {any} */ each) => each.type === wanted), type);
+      page.evaluate(
+        (wanted) => /** @type {any} */ (globalThis).said.filter((/** @type {any} */ each) => each.type === wanted),
+        type,
+      );
     return { page, panel, said, errors };
   }
 
@@ -113,9 +128,12 @@ describe("the graph panel in a page", function () {
       await page.waitForTimeout(300);
       await page.screenshot({ path: path.join(SCREENSHOTS, `graph-page-${theme}.png`) });
       await panel.evaluate(AXE);
-      const violations = await panel.evaluate(async () => (await /** @type {any} */ (globalThis).axe.run()).violations.map(
-        (/** @type {any} */ each) => `${each.id}: ${each.nodes.map((/** @type {any} */ node) => `${node.html} ${node.failureSummary}`).join("; ")}`,
-      ));
+      const violations = await panel.evaluate(async () =>
+        (await /** @type {any} */ (globalThis).axe.run()).violations.map(
+          (/** @type {any} */ each) =>
+            `${each.id}: ${each.nodes.map((/** @type {any} */ node) => `${node.html} ${node.failureSummary}`).join("; ")}`,
+        ),
+      );
       assert.deepEqual(violations, []);
       assert.deepEqual(errors, []);
     });
@@ -145,7 +163,7 @@ describe("the graph panel in a page", function () {
     await tree.press("Escape");
     assert.match(await selected(), /^1, /);
     assert.deepEqual(
-      (await said("open")).map(({ place }) => place),
+      (await said("open")).map((/** @type {any} */ message) => message.place),
       [
         { uri: "irscope:/r/cpp_fused_relu_1.cpp", line: 3 },
         { uri: "file:///w/a.py", line: 3 },
@@ -186,7 +204,10 @@ describe("the graph panel in a page", function () {
     }, svg.text);
     assert.deepEqual(parsed.names, ["path", "polygon", "rect", "svg", "text", "title"]);
     assert.ok(parsed.texts.includes(EVIL), "the operation's name is shown as it is");
-    assert.ok(["+", "−", "~"].every((sign) => parsed.texts.includes(sign)), "changes are told without colours, too");
+    assert.ok(
+      ["+", "−", "~"].every((sign) => parsed.texts.includes(sign)),
+      "changes are told without colours, too",
+    );
     assert.equal(whole.text.match(/->/g)?.length, 5);
     assert.equal(whole.text.match(/subgraph cluster_/g)?.length, 3);
     assert.match(shown.text, /label="x\\nf32\[16, 16\]"/);
