@@ -98,6 +98,13 @@ export async function bundle({ watch = false } = {}) {
     },
     { ...browser, entryPoints: [path.join(SOURCES, "graph", "graph.css")], outfile: path.join(DIST, "graph.css") },
   ];
+  for (const name of ["dock", "strip", "findings", "time", "memory", "changes"]) {
+    builds.push({
+      ...browser,
+      entryPoints: [path.join(SOURCES, "panels", name, "main.ts")],
+      outfile: path.join(DIST, `${name}.js`),
+    });
+  }
   for (const options of builds) {
     if (watch) {
       await (await esbuild.context({ ...options, logLevel: "info" })).watch();

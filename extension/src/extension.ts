@@ -4,7 +4,9 @@ import * as vscode from "vscode";
 import { createChannels } from "./channels";
 import { registerCommands } from "./commands";
 import { registerDebugging } from "./debug";
+import { Dock } from "./dock";
 import { Documents } from "./documents";
+import { Regions } from "./regions";
 import { LinkedEditors } from "./linked/linkedEditors";
 import { Panels, type PanelKind } from "./panelHost";
 import type { PanelName } from "./panels/messages";
@@ -18,7 +20,9 @@ export interface Internals {
   server: Server;
   tree: RunsTree;
   graphs: Panels;
+  regions: Regions;
   linked: LinkedEditors;
+  dock: Dock;
 }
 
 const GRAPH: PanelKind = {
@@ -41,16 +45,31 @@ export async function activate(context: vscode.ExtensionContext): Promise<Intern
   const panels = new Map<PanelName, Panels>();
   const graphs = new Panels(GRAPH, context.extensionUri, server, documents, (panel) => panels.get(panel));
   panels.set("graph", graphs);
+  const dock = new Dock(context.extensionUri, server, documents, (_, subject) => graphs.show(subject));
   const tree = new RunsTree(server);
+  const regions = new Regions(context, server);
   const linked = new LinkedEditors(server, context.globalState);
   const status = new StatusItem(server, files);
-  const commands = registerCommands({ server, documents, graphs, linked, tree, status, channels });
+  const commands = registerCommands({ server, documents, graphs, linked, dock, tree, status, channels });
   context.subscriptions.push(registerDebugging(context, server));
   const runs = server.onDidChangeRuns(() => files.activate());
-  context.subscriptions.push(commands, runs, status, tree, graphs, linked, documents, files, server, channels);
+  context.subscriptions.push(
+    commands,
+    runs,
+    status,
+    regions,
+    tree,
+    dock,
+    graphs,
+    linked,
+    documents,
+    files,
+    server,
+    channels,
+  );
   // Not awaited: the editor is not kept waiting for a Python interpreter.
   void server.restart();
-  return { server, tree, graphs, linked };
+  return { server, tree, graphs, linked, dock, regions };
 }
 
 export async function deactivate(): Promise<void> {

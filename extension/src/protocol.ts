@@ -149,6 +149,8 @@ export interface WorkerState {
   python: string;
   uri: string | null;
   run: string | null;
+  /** What a run that goes on is doing, in few words: `compiling kernel 12 of 40`. */
+  phase?: string | null;
 }
 
 export interface RunsChanged {
@@ -197,6 +199,23 @@ export interface StagesOf {
   run: string | null;
   stages: CompileStageItem[];
   reason: string;
+}
+
+export type RegionKind = "compiled" | "broken" | "skipped" | "kernel";
+
+export interface Region {
+  kind: RegionKind;
+  line: number;
+  /** The last line, which belongs to it. */
+  endLine: number;
+  text: string;
+  kernels: string[];
+}
+
+export interface RegionsOf {
+  run: string | null;
+  stale: boolean;
+  regions: Region[];
 }
 
 /** A line of a Python file that lines of stages came from. */

@@ -1,6 +1,7 @@
 /** The custom requests and notifications of docs/PROTOCOL.md, with their types. */
 
 import { NotificationType, RequestType } from "vscode-languageclient/node";
+import type { Step, SubjectOf } from "./panels/results";
 import type {
   Counterparts,
   Entries,
@@ -8,6 +9,7 @@ import type {
   KernelsAt,
   Lane,
   LinkedLines,
+  RegionsOf,
   RunItem,
   RunResult,
   RunsChanged,
@@ -26,8 +28,13 @@ export const KernelsAtRequest = new RequestType<{ uri: string; line: number; run
   "irscope/kernelsAt",
 );
 export const StagesOfRequest = new RequestType<{ uri: string; run?: boolean }, StagesOf, void>("irscope/stagesOf");
+export const RegionsRequest = new RequestType<{ uri: string }, RegionsOf, void>("irscope/regions");
 export const DocumentRequest = new RequestType<{ uri: string }, { text: string; languageId: string }, void>(
   "irscope/document",
+);
+export const SubjectOfRequest = new RequestType<{ uri: string; line?: number }, SubjectOf, void>("irscope/subjectOf");
+export const StepRequest = new RequestType<{ run: string; stage: string; line: number; by: 1 | -1 }, Step, void>(
+  "irscope/step",
 );
 
 export const LinkedLinesRequest = new RequestType<{ uri: string; run: string }, LinkedLines, void>(

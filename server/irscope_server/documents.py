@@ -25,6 +25,7 @@ _EXTENSIONS = {
     "irscope-guards": ".guards.txt",
 }
 _OTHER = ".txt"
+_GONE = "It may have been removed to make room for newer ones: run the script again."
 
 _PYTHON = frozenset({"python", "triton", "pallas", "cutedsl", "halide", "multi_kernel"})
 """Languages whose texts are Python."""
@@ -54,7 +55,7 @@ def parts_of(uri: str) -> tuple[str, tuple[str, ...]]:
     endings = sorted({*_EXTENSIONS.values(), _OTHER}, key=len, reverse=True)
     stages = tuple(rest[: -len(ending)] for ending in endings if rest.endswith(ending))
     if parts.scheme != SCHEME or not run or not stages:
-        raise NoDocument(f"{uri} names no stage of a run.")
+        raise NoDocument(f"{uri} names no stage of a run. Choose one with Show Stage….")
     return run, stages
 
 
@@ -72,7 +73,7 @@ async def document(archive: Archive, uri: str, make: Make) -> DocumentResult:
             return DocumentResult(problem, "plaintext")
         stage = _first_of(await _report(archive, run), candidates)
     if stage is None:
-        raise NoDocument(f"Run {run} has no stage {candidates[0]}.")
+        raise NoDocument(f"Run {run} has no stage {candidates[0]}. Choose one with Show Stage….")
     text = await archive.ask(lambda store: store.stage_text(run, stage.id))
     return DocumentResult(text, language_id(stage.language))
 
@@ -81,7 +82,7 @@ async def _report(archive: Archive, run: str) -> Report:
     try:
         return await archive.report(run)
     except LookupError as error:
-        raise NoDocument(str(error.args[0])) from None
+        raise NoDocument(f"{error.args[0]} {_GONE}") from None
 
 
 def _first_of(report: Report, candidates: tuple[str, ...]) -> StageRef | None:

@@ -128,7 +128,7 @@ async def linked_lines(server: IrscopeServer, params: LinkedLinesParams) -> Enco
             for origin in origins
         )
         rows = tuple((line - 1, *(origins[origin] for origin in own)) for line, own in lines.items())
-        return Encoded(json.dumps(to_wire(LinkedLinesResult(name, keys, rows))))
+        return _encoded(LinkedLinesResult(name, keys, rows))
 
     return await server.stages.ask(name, read)
 
@@ -146,7 +146,12 @@ def _lines_of_source(run: RunReader, uri: str, path: str, now: Sequence[str]) ->
                 keys.append(LineKey(uri, line, number))
         callers = (placed.exact(line - 1) for line in run.linked.callers(file))
         lines.extend((line,) for line in callers if line is not None)
-    return Encoded(json.dumps(to_wire(LinkedLinesResult(run.report.run, tuple(keys), tuple(sorted(lines))))))
+    return _encoded(LinkedLinesResult(run.report.run, tuple(keys), tuple(sorted(lines))))
+
+
+def _encoded(result: LinkedLinesResult) -> Encoded:
+    """As JSON; thousands of rows are written as they are."""
+    return Encoded(json.dumps({"run": result.run, "keys": to_wire(result.keys), "lines": result.lines}))
 
 
 async def counterparts(server: IrscopeServer, params: CounterpartsParams) -> CounterpartsResult:

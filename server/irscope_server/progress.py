@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_PAUSE = 0.1
+_PAUSE = 0.25
 """Seconds between two reports; more would only flicker."""
 
 
@@ -28,12 +28,14 @@ class Progress:
         self._server = server
         self._title = title
         self._text = ""
+        self._percentage: int | None = None
         self._end: str | None = None
         self._news = asyncio.Event()
         self._task = asyncio.ensure_future(self._show())
 
-    def report(self, text: str) -> None:
-        self._text = text
+    def report(self, text: str, percentage: int | None = None) -> None:
+        """What goes on, and how much of it is done where that can be counted."""
+        self._text, self._percentage = text, percentage
         self._news.set()
 
     def end(self, text: str) -> None:
@@ -52,7 +54,11 @@ class Progress:
             await self._news.wait()
             self._news.clear()
             if self._end is None:
-                self._send(types.WorkDoneProgressReport(message=self._text, cancellable=self.cancellable))
+                self._send(
+                    types.WorkDoneProgressReport(
+                        message=self._text, cancellable=self.cancellable, percentage=self._percentage
+                    )
+                )
                 await asyncio.sleep(_PAUSE)
         self._send(types.WorkDoneProgressEnd(message=self._end or None))
 

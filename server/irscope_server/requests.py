@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from irscope.notebooks import notebook_of
 from irscope.protocol import Kernel, Lane, Report
 from irscope.provenance.kernels import output_code_of
 from irscope.source import digest_of
@@ -45,8 +46,9 @@ from irscope_server.wire import (
 if TYPE_CHECKING:
     from irscope_server.server import IrscopeServer
 
-_NOT_A_FILE = "This document is not a file, so nothing can be run for it."
-_OUTDATED = "This is from a run of an earlier version of the text."
+_NOT_A_FILE = "This document is not a file, so nothing can be run for it. Save it to a file first."
+_NOT_TRUSTED = "The workspace is not trusted, so nothing is run. Trust it first (Workspaces: Manage Workspace Trust)."
+_OUTDATED = "This is from a run of an earlier version of the text: run the file again to see what is true now."
 
 
 async def runs(server: IrscopeServer, params: RunsParams) -> RunsResult:
@@ -73,7 +75,7 @@ async def run(server: IrscopeServer, params: RunParams) -> RunResult:
     if path is None:
         return RunResult(None, "environment-error", _NOT_A_FILE)
     if not server.trusted:
-        return RunResult(None, "environment-error", "The workspace is not trusted, so nothing is run.")
+        return RunResult(None, "environment-error", _NOT_TRUSTED)
     started = await server.activity.start(params.uri, path, params.lane, params.entry)
     if started is None:
         return RunResult(None, "no-entry", _no_entry(path))
@@ -201,7 +203,7 @@ async def deep_run(server: IrscopeServer, uri: str, path: str, may_run: bool) ->
         return mine, ""
     source = digest_of("\n".join(server.texts.lines(entry.file))) if entry else digest_of("\n".join(lines))
     if plan is not None and plan.own:
-        stored = await server.archive.newest(path, Lane.DEEP, source)
+        stored = await server.archive.newest(plan.entry.stored_script, Lane.DEEP, source)
         ended = None if stored is None else await server.activity.ended_of(stored, plan)
         if ended is not None and _is_of_now(server, ended, path):
             server.results.remember_deep(ended)
@@ -217,10 +219,10 @@ async def deep_run(server: IrscopeServer, uri: str, path: str, may_run: bool) ->
         return mine, _OUTDATED
     if others:
         return others[0], _OUTDATED
-    older = await server.archive.newest(path, Lane.DEEP)
+    older = await server.archive.newest(notebook_of(path) or path, Lane.DEEP)
     if older is not None:
         return Ended(path, Lane.DEEP, older.source, older.report, {}), _OUTDATED
-    return None, "There is no deep run of this file yet." if plan else _no_entry(path)
+    return None, "There is no deep run of this file yet: run it (Run on This File)." if plan else _no_entry(path)
 
 
 def _is_of_now(server: IrscopeServer, ended: Ended, path: str) -> bool:
@@ -231,7 +233,7 @@ def _is_of_now(server: IrscopeServer, ended: Ended, path: str) -> bool:
 
 async def _run_deep(server: IrscopeServer, uri: str, path: str, plan: Plan | None) -> tuple[Ended | None, str]:
     if not server.trusted:
-        return None, "The workspace is not trusted, so nothing is run."
+        return None, _NOT_TRUSTED
     if plan is None:
         return None, _no_entry(path)
     running = server.runs.current(plan.entry.key)

@@ -59,6 +59,8 @@ class Run:
         self.asked_to_stop = threading.Event()
         self.done: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
         self.torch = ""
+        self.phase = ""
+        """What it is doing, in few words."""
 
     @property
     def script(self) -> str:
@@ -91,7 +93,7 @@ class Listener(Protocol):
 
     def run_compiled(self, run: Run, seen: CompileSeen) -> None: ...
 
-    def run_progressed(self, run: Run, text: str) -> None: ...
+    def run_progressed(self, run: Run, progress: Progress) -> None: ...
 
     def run_printed(self, run: Run, stream: str, text: str) -> None: ...
 
@@ -228,7 +230,7 @@ class Runs:
             outcome = Outcome(
                 OutcomeKind.CRASHED,
                 None,
-                f"irscope itself failed: {type(error).__name__}: {error}",
+                f"irscope itself failed: {type(error).__name__}: {error}. Run it again; the log has the details for a report.",
                 time.monotonic() - begun,
             )
             return _ended_without_report(live, outcome)
@@ -242,7 +244,7 @@ class Runs:
             return
 
         def waiting() -> None:
-            tell(self._heard, run, Progress("starting: torch is being imported"))
+            tell(self._heard, run, Progress("starting: torch is being imported", "starting"))
 
         spec = run.spec
         with self._workers.for_run(spec.python, spec.env, run.asked_to_stop, waiting, spec.cwd) as worker:
@@ -268,9 +270,9 @@ class Runs:
         elif isinstance(message, CompileSeen):
             self._listener.run_compiled(run, message)
         elif isinstance(message, Progress):
-            self._listener.run_progressed(run, message.text)
+            self._listener.run_progressed(run, message)
         elif isinstance(message, ScriptEnded):
-            self._listener.run_progressed(run, "the script ended")
+            self._listener.run_progressed(run, Progress("the script ended", "ending"))
 
     def _printed(self, run: Run, stream: str, text: str) -> None:
         if self._is_current(run):

@@ -59,6 +59,8 @@ class Settings:
     """By code or kind: one of `SEVERITIES`."""
     baseline: str = ""
     """Path of the file of findings that are not shown; relative ones start at the workspace folder."""
+    inlay_hints: bool = False
+    """Whether the shapes of compiled lines are shown in the source."""
     worker_enabled: bool = True
     worker_layers: bool = True
     """Whether the worker does a script's imports of installed packages ahead of the next run."""
@@ -126,8 +128,8 @@ def read_settings(*sources: Any) -> tuple[Settings, list[str]]:
         good = isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value)
         return tuple(take(key, "a list of strings", good, ()))
 
-    def flag(key: str) -> bool:
-        return bool(take(key, "true or false", isinstance(values.get(key), bool), True))
+    def flag(key: str, default: bool = True) -> bool:
+        return bool(take(key, "true or false", isinstance(values.get(key), bool), default))
 
     env = values.get("run.env")
     entry = values.get("run.entry")
@@ -168,6 +170,7 @@ def read_settings(*sources: Any) -> tuple[Settings, list[str]]:
             if value in SEVERITIES or _complain_of_severity(complaints, str(name), value)
         },
         baseline=text("baseline"),
+        inlay_hints=flag("inlayHints.enabled", default=False),
         worker_enabled=flag("worker.enabled"),
         worker_layers=flag("worker.layers"),
         worker_idle_minutes=number("worker.idleMinutes", "minutes", 30.0),
@@ -187,7 +190,7 @@ def _flat(source: Mapping[str, Any]) -> dict[str, Any]:
     """``{"run": {"onSave": …}}`` and ``{"run.onSave": …}`` are the same; ``severity`` and ``run.env`` are values."""
     flat: dict[str, Any] = {}
     for key, value in source.items():
-        if key in ("run", "worker") and isinstance(value, Mapping):
+        if key in ("run", "worker", "inlayHints") and isinstance(value, Mapping):
             flat.update({f"{key}.{name}": inner for name, inner in value.items()})
         else:
             flat[str(key)] = value

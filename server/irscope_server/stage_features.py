@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from irscope.graphs import GRAPH_STAGES
@@ -16,9 +16,10 @@ from lsprotocol import types
 
 from irscope_server.documents import SCHEME, language_id, parts_of
 from irscope_server.linked import RunReader, document_uri
+from irscope_server.messages import Encoded
 from irscope_server.stage_hovers import hover_text
 from irscope_server.stage_names import NameIndex, Occurrence, names_in, names_in_output_code
-from irscope_server.stage_outline import folds_of, symbols_of
+from irscope_server.stage_outline import folds_json, outline_json
 from irscope_server.texts import from_units, split_lines, to_units
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class StageText:
     names: NameIndex
     kernels: tuple[tuple[int, int, str], ...] = ()
     """Of output code: first and last line (0-based) of each kernel's definition, and the kernel."""
+    answers: dict[str, str] = field(default_factory=dict)
+    """Big answers as JSON, by name."""
 
 
 class StageTexts:
@@ -148,15 +151,25 @@ async def hover(server: IrscopeServer, params: types.HoverParams) -> types.Hover
     return await _ask(server, params.text_document.uri, find)
 
 
-async def symbols(server: IrscopeServer, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol] | None:
-    def find(run: RunReader, text: StageText) -> list[types.DocumentSymbol]:
-        return list(symbols_of(run, text, server.encoding))
-
-    return await _ask(server, params.text_document.uri, find)
+async def symbols(server: IrscopeServer, params: types.DocumentSymbolParams) -> Encoded | None:
+    return await _encoded(server, params.text_document.uri, "outline", outline_json)
 
 
-async def folds(server: IrscopeServer, params: types.FoldingRangeParams) -> list[types.FoldingRange] | None:
-    return await _ask(server, params.text_document.uri, lambda run, text: list(folds_of(text)))
+async def folds(server: IrscopeServer, params: types.FoldingRangeParams) -> Encoded | None:
+    return await _encoded(server, params.text_document.uri, "folds", lambda run, text, encoding: folds_json(text))
+
+
+async def _encoded(
+    server: IrscopeServer, uri: str, name: str, make: Callable[[RunReader, StageText, str], str]
+) -> Encoded | None:
+    """An answer as JSON, which is made once for each text."""
+
+    def find(run: RunReader, text: StageText) -> Encoded:
+        if name not in text.answers:
+            text.answers[name] = make(run, text, server.encoding)
+        return Encoded(text.answers[name])
+
+    return await _ask(server, uri, find)
 
 
 async def _ask(server: IrscopeServer, uri: str, question: Callable[[RunReader, StageText], T]) -> T | None:

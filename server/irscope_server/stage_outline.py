@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from irscope.graphs import GRAPH_STAGES
 from lsprotocol import types
@@ -40,7 +41,17 @@ _HEADS: dict[str, tuple[tuple[re.Pattern[str], types.SymbolKind], ...]] = {
 }
 
 
-def symbols_of(run: RunReader, text: StageText, encoding: str) -> Iterator[types.DocumentSymbol]:
+def outline_json(run: RunReader, text: StageText, encoding: str) -> str:
+    """The answer to ``textDocument/documentSymbol`` as JSON: a big graph has thousands of nodes."""
+    return json.dumps(list(_symbols(run, text, encoding)))
+
+
+def folds_json(text: StageText) -> str:
+    """The answer to ``textDocument/foldingRange`` as JSON."""
+    return json.dumps(list(_folds(text)))
+
+
+def _symbols(run: RunReader, text: StageText, encoding: str) -> Iterator[dict[str, Any]]:
     last = len(text.rows) - 1
     if text.stage.name in GRAPH_STAGES:
         items = run.linked.thread.items(text.stage.id).items[:_MOST_SYMBOLS]
@@ -50,7 +61,7 @@ def symbols_of(run: RunReader, text: StageText, encoding: str) -> Iterator[types
         ]
         head = next((n for n, row in enumerate(text.rows) if row.lstrip().startswith("def forward(")), 0)
         forward = _symbol(text, head, last, "forward", types.SymbolKind.Function, encoding)
-        forward.children = [child for child in children if head <= child.range.start.line]
+        forward["children"] = [child for child in children if head <= child["range"]["start"]["line"]]
         yield forward
         return
     for first, end, name in text.kernels:
@@ -79,26 +90,30 @@ _KINDS = {
 
 def _symbol(
     text: StageText, first: int, last: int, name: str, kind: types.SymbolKind | None, encoding: str
-) -> types.DocumentSymbol:
+) -> dict[str, Any]:
     row = text.rows[first] if first < len(text.rows) else ""
     end_row = text.rows[last] if last < len(text.rows) else ""
     start = max(0, row.find(name))
-    return types.DocumentSymbol(
-        name=name,
-        kind=kind or types.SymbolKind.Operator,
-        range=types.Range(types.Position(first, 0), types.Position(last, to_units(end_row, len(end_row), encoding))),
-        selection_range=types.Range(
-            types.Position(first, to_units(row, start, encoding)),
-            types.Position(first, to_units(row, min(len(row), start + len(name)), encoding)),
-        ),
-    )
+
+    def place(line: int, column: int) -> dict[str, int]:
+        return {"line": line, "character": column}
+
+    return {
+        "name": name,
+        "kind": (kind or types.SymbolKind.Operator).value,
+        "range": {"start": place(first, 0), "end": place(last, to_units(end_row, len(end_row), encoding))},
+        "selectionRange": {
+            "start": place(first, to_units(row, start, encoding)),
+            "end": place(first, to_units(row, min(len(row), start + len(name)), encoding)),
+        },
+    }
 
 
 _TABLE = re.compile(r"^(?:#loc\w*|![0-9]+|#\w+) =|^declare\b|^attributes\b|^\s*\.(?:file|section|b8)\b")
 _INCLUDES = re.compile(r"^(?:import|from|#include)\b")
 
 
-def folds_of(text: StageText) -> Iterator[types.FoldingRange]:
+def _folds(text: StageText) -> Iterator[dict[str, Any]]:
     """What is indented deeper than the line above it, and tables: locations, metadata, imports."""
     open_lines: list[tuple[int, int]] = []
     last = -1
@@ -110,7 +125,7 @@ def folds_of(text: StageText) -> Iterator[types.FoldingRange]:
         while open_lines and open_lines[-1][0] >= depth:
             _, first = open_lines.pop()
             if last > first:
-                yield types.FoldingRange(first, last)
+                yield _fold(first, last)
         open_lines.append((depth, number))
         last = number
     start: int | None
@@ -121,7 +136,11 @@ def folds_of(text: StageText) -> Iterator[types.FoldingRange]:
                 start = number if start is None else start
             elif start is not None:
                 if number - 1 > start:
-                    yield types.FoldingRange(start, number - 1, kind=kind)
+                    yield {**_fold(start, number - 1), "kind": kind.value}
                 start = None
     for first, end, _ in text.kernels:
-        yield types.FoldingRange(first, end)
+        yield _fold(first, end)
+
+
+def _fold(first: int, last: int) -> dict[str, Any]:
+    return {"startLine": first, "endLine": last}

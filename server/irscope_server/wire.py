@@ -86,6 +86,51 @@ class CounterpartsParams:
 
 
 @dataclass(frozen=True)
+class SubjectOfParams:
+    uri: str
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class PipelineParams:
+    run: str
+    compile: str | None = None
+
+
+@dataclass(frozen=True)
+class StepParams:
+    run: str
+    stage: str = ""
+    uri: str = ""
+    line: int = 0
+    by: int = 1
+    target: str = ""
+
+
+@dataclass(frozen=True)
+class FindingsParams:
+    run: str
+
+
+@dataclass(frozen=True)
+class PhasesParams:
+    run: str
+    compile: str | None = None
+
+
+@dataclass(frozen=True)
+class MemoryParams:
+    run: str
+    compile: str | None = None
+
+
+@dataclass(frozen=True)
+class ChangesParams:
+    run: str
+    since: str = ""
+
+
+@dataclass(frozen=True)
 class TrustedParams:
     trusted: bool = True
 
@@ -101,8 +146,16 @@ PARAMS: dict[str, type[Any]] = {
     "irscope/graph": GraphParams,
     "irscope/graphKernels": StageParams,
     "irscope/document": UriParams,
+    "irscope/regions": UriParams,
     "irscope/linkedLines": LinkedLinesParams,
     "irscope/counterparts": CounterpartsParams,
+    "irscope/subjectOf": SubjectOfParams,
+    "irscope/pipeline": PipelineParams,
+    "irscope/step": StepParams,
+    "irscope/findings": FindingsParams,
+    "irscope/phases": PhasesParams,
+    "irscope/memory": MemoryParams,
+    "irscope/changes": ChangesParams,
     "irscope/trusted": TrustedParams,
 }
 """Type of the parameters of each message that only irscope knows."""
@@ -238,6 +291,24 @@ class StagesResult:
 
 
 @dataclass(frozen=True)
+class Region:
+    kind: str
+    """``compiled``, ``broken``, ``skipped`` or ``kernel``."""
+    line: int
+    end_line: int
+    """The last line, which belongs to it."""
+    text: str
+    kernels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RegionsResult:
+    run: str | None
+    stale: bool
+    regions: tuple[Region, ...]
+
+
+@dataclass(frozen=True)
 class DocumentResult:
     text: str
     language_id: str
@@ -283,6 +354,8 @@ class WorkerState:
     python: str
     uri: str | None
     run: str | None
+    phase: str | None = None
+    """What a run is doing, in few words: ``compiling kernel 12 of 40``."""
 
 
 @dataclass(frozen=True)

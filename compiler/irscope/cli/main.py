@@ -22,6 +22,7 @@ examples:
   irscope run train.py --lane fast            graph breaks and recompilations only, in seconds
   irscope run train.py --json > report.json   the same as data (docs/json.md)
   irscope run -m package.train -- --steps 10  a module, as `python -m package.train`
+  irscope run train.ipynb                     the code cells of a notebook, in order
   irscope run --pytest tests/test_model.py::test_forward     tests, as `python -m pytest`
   irscope run train.py --steady-calls 32      stop once nothing new comes
   irscope list                                the runs in the store, newest first
@@ -52,7 +53,8 @@ exit codes:
 
 _RUN = """\
 Runs SCRIPT as `python SCRIPT ARGS…` does, in the current folder, and captures what torch.compile does meanwhile; or a
-module as `python -m MODULE ARGS…` does; or tests as `python -m pytest NODE ARGS…` does, in this process.
+module as `python -m MODULE ARGS…` does; or tests as `python -m pytest NODE ARGS…` does, in this process; or the code
+cells of a notebook one after the other, in its folder, with magics and shell lines left out.
 The script's own output appears as it is printed (with --json on stderr); its exit code is in the outcome.
 
 The deep lane runs the pipeline that the script asked for.  To see every stage it lets the FX graph cache and the
@@ -108,7 +110,7 @@ def parser() -> argparse.ArgumentParser:
         "run", parents=[shared], help="run a script and show what was compiled", description=_RUN,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    run.add_argument("script", metavar="SCRIPT", nargs="?", help="the Python script")
+    run.add_argument("script", metavar="SCRIPT", nargs="?", help="the Python script, or a notebook (.ipynb)")
     run.add_argument("-m", dest="module", metavar="MODULE", help="a module or package by its dotted name, instead")
     run.add_argument("--pytest", metavar="NODE", help="tests, instead: a file, or one test as FILE::NAME")
     run.add_argument("args", metavar="ARGS", nargs="*", help="its arguments, after --")
@@ -212,6 +214,11 @@ def parser() -> argparse.ArgumentParser:
         numbers.add_argument("args", metavar="ARGS", nargs="*", help="its arguments, after --")
         numbers.add_argument("--compile", metavar="ID", help="only in this compile, as in 0/0")
         numbers.add_argument("--call", metavar="N", type=_call, default=1, help="which call (default: the first)")
+        numbers.add_argument(
+            "--inputs",
+            metavar="FILE",
+            help="tensors by names of inputs (torch.save of a dict) in place of the call's own",
+        )
         numbers.add_argument("--budget", metavar="SECONDS", type=_seconds, help="stop the script after that time")
         numbers.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
         numbers.add_argument(

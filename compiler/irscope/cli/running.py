@@ -10,10 +10,11 @@ import sqlite3
 import sys
 
 from irscope.cli.progress import ProgressLine
-from irscope.cli.report import report_lines
+from irscope.cli.report import report_lines, use_cells
 from irscope.cli.text import Paint, to_stdout
 from irscope.control import controlled, read_baseline, write_baseline
 from irscope.driver import RunSpec, execute
+from irscope.notebooks import is_notebook
 from irscope.protocol import Budget, CaptureGap, EntryKind, GapSeen, Lane, Message, OutcomeKind, to_json
 from irscope.store import Store
 
@@ -21,6 +22,8 @@ from irscope.store import Store
 def run(options: argparse.Namespace) -> int:
     """Runs the script and prints its report."""
     entry = EntryKind.MODULE if options.module else EntryKind.PYTEST if options.pytest else EntryKind.SCRIPT
+    if entry is EntryKind.SCRIPT and is_notebook(options.script):
+        entry = EntryKind.NOTEBOOK
     spec = RunSpec(
         script=options.module or options.pytest or options.script,
         args=tuple(options.args),
@@ -53,6 +56,7 @@ def run(options: argparse.Namespace) -> int:
         report = store.report(run_id)
         gaps.update(dict.fromkeys(report.capture_gaps))
         report = dataclasses.replace(report, outcome=outcome, capture_gaps=tuple(gaps))
+        use_cells(store, run_id)
         report = controlled(report, spec.lane, dict(options.severity), baseline)
         if options.write_baseline:
             write_baseline(options.write_baseline, report.findings)

@@ -9,7 +9,7 @@ import sys
 from itertools import groupby
 
 from irscope.cli.costing import show_costs
-from irscope.cli.report import report_lines
+from irscope.cli.report import report_lines, use_cells
 from irscope.cli.text import Paint, count, printable, short_path, shortened, size, table, to_stdout
 from irscope.cli.times import show_times
 from irscope.control import controlled
@@ -25,6 +25,7 @@ def show(options: argparse.Namespace) -> int:
     """Prints what was asked for.  Raises LookupError where there is no such thing."""
     with Store(options.store) as store:
         run = store.find_run(options.run)
+        use_cells(store, run)
         report = controlled(store.report(run), store.lane_of(run))
         if options.line is not None:
             return _line(store, report, options)

@@ -24,7 +24,7 @@ _VIEWS = frozenset({
 """Operations that give their input's values in another form."""
 
 _ALSO: Mapping[str, str] = {
-    "add": "sum mean var_mean addmm index_put scatter_add embedding_dense_backward cumsum",
+    "add": "addmm index_put scatter_add embedding_dense_backward cumsum",
     "sub": "var_mean",
     "mul": "var_mean square pow native_dropout",
     "truediv": "div mean var_mean",
@@ -32,7 +32,8 @@ _ALSO: Mapping[str, str] = {
     "minimum": "clamp_max clamp amin min",
     "amax": "max",
     "sum": "mean var_mean",
-    "where": "masked_fill triu tril relu threshold_backward",
+    "welford": "var_mean var mean std native_layer_norm native_batch_norm",
+    "where": "masked_fill triu tril threshold_backward",
     "erf": "gelu",
     "rand": "inductor_random native_dropout inductor_randint",
     "load_index": "embedding index gather",
@@ -43,8 +44,8 @@ _NAMES: Mapping[str, str] = {
     "max": "maximum", "min": "minimum", "max_propagate_nan": "maximum", "min_propagate_nan": "minimum",
     "clamp_min": "maximum", "clamp_max": "minimum", "max2": "amax", "min2": "amin", "blendv": "where",
     "normalized_rand_cpu": "rand", "randn_cpu": "rand", "randint64_cpu": "rand", "rand": "rand", "fabs": "abs",
-    "vec_reduce_all": "sum", "welford_combine": "sum", "cascade_sum_combine": "sum", "welford": "sum",
-    "atomic_add": "add", "div_floor_integer": "floor", "trunc": "trunc", "std_sqrt": "sqrt",
+    "vec_reduce_all": "sum", "cascade_sum_combine": "sum", "welford": "welford", "welford_combine": "welford", "welford_reduce": "welford",
+    "atomic_add": "add", "div_floor_integer": "floor", "trunc": "trunc", "sqrt_rn": "sqrt", "div_rn": "truediv",
 }  # fmt: skip
 _PLAIN = frozenset({
     "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "rsqrt", "sin", "cos", "tan", "tanh", "sinh", "cosh",
@@ -60,7 +61,7 @@ _OPERATORS = {
 _LOGICAL = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "logical_and": "bitwise_and"}
 
 _ASSIGNED = re.compile(
-    r"^\s*(?:auto |const auto |(?:float|double|int\w*|bool|at::vec::\S+) )?(?P<name>_?tmp\w*) = (?P<value>.+?);?$"
+    r"^\s*(?:auto |const auto |(?:float|double|int\w*|bool|at::vec::\S+) )?(?P<name>_?tmp\w*(?:, _?tmp\w*)*) = (?P<value>.+?);?$"
 )
 _STORED = re.compile(
     r"^\s*(?:(?P<vector>tmp\w*)\.store\((?P<a>\w+)|tl\.(?:store|atomic_add)\((?P<b>\w+) \+ .*?, (?P<value>_?tmp\w*)[,)]"
@@ -112,7 +113,8 @@ class _Matcher:
         self, graph: Items, rows: Sequence[str], origins: Iterable[str], buffers: Mapping[str, Iterable[str]]
     ) -> None:
         self._graph = graph
-        mine = [graph.by_name[name] for name in dict.fromkeys(origins) if name in graph.by_name]
+        known = [graph.by_name[name] for name in dict.fromkeys(origins) if name in graph.by_name]
+        mine = [item for item in known if item.op == "call"]
         self._by_operation: dict[str, list[Item]] = defaultdict(list)
         self._inputs: dict[str, frozenset[str]] = {}
         self._numbers: dict[str, frozenset[float]] = {}
@@ -124,22 +126,35 @@ class _Matcher:
             call = row.partition(" = ")[2].partition("(")[2].rpartition(")")[0]
             self._numbers[name] = frozenset(float(number) for number in _NUMBER.findall(call))
         self._buffers = {name: frozenset(self._base(node) for node in nodes) for name, nodes in buffers.items()}
+        self._arguments = self._buffers
         self._values: dict[str, _Value] = {}
         self._found: dict[int, frozenset[str]] = {}
+        self._rest: frozenset[str] = frozenset()
 
     def read(self, rows: Sequence[str]) -> dict[int, tuple[str, ...]]:
+        self._pass_over(rows)
+        seen = frozenset[str]().union(*self._found.values())
+        computing = [i.element.name for name, items in self._by_operation.items() if name not in _VIEWS for i in items]
+        rest = [name for name in computing if name not in seen]
+        if len(rest) == 1:  # what fits no node belongs to the only one that nothing fits (a pooling, a sort)
+            self._rest = frozenset(rest)
+            self._pass_over(rows)
+        return {
+            number: tuple(sorted(nodes, key=lambda name: self._graph.by_name[name].element.line))
+            for number, nodes in sorted(self._found.items())
+            if nodes
+        }
+
+    def _pass_over(self, rows: Sequence[str]) -> None:
+        self._values, self._found, self._buffers = {}, {}, dict(self._arguments)
         for number, row in enumerate(rows, 1):
             if match := _ALIAS.match(row):
                 self._buffers[match["name"]] = self._buffers.get(match["of"], frozenset())
             elif match := _STORED.match(row):
                 self._store(number, match["vector"] or match["value"] or match["rest"])
             elif match := _ASSIGNED.match(row):
-                self._assign(number, match["name"], match["value"])
-        return {
-            number: tuple(sorted(nodes, key=lambda name: self._graph.by_name[name].element.line))
-            for number, nodes in sorted(self._found.items())
-            if nodes
-        }
+                for name in match["name"].split(", "):
+                    self._assign(number, name, match["value"])
 
     def _store(self, number: int, value: str) -> None:
         used = [self._values[name] for name in _TEMPORARY.findall(value) if name in self._values]
@@ -196,7 +211,7 @@ class _Matcher:
                 elif one.nodes:
                     score -= 1
             fits[score].add(name)
-        return frozenset(fits[max(fits)]) if fits else frozenset()
+        return frozenset(fits[max(fits)]) if fits else self._rest
 
     def _add(self, number: int, nodes: frozenset[str]) -> None:
         self._found[number] = self._found.get(number, frozenset()) | {n for n in nodes if n in self._inputs}
@@ -240,7 +255,8 @@ def _operation_of(value: str, name: str) -> str:
         return "where"
     if binary := _BINARY.search(value):
         kind = _OPERATORS[binary["op"]]
-        return "sum" if kind == "add" and "_acc" in name else kind
+        accumulates = "_acc" in name or re.search(r"\b_tmp", value) is not None
+        return "sum" if kind == "add" and accumulates else kind
     if re.match(r"^[~!]_?tmp", value):
         return "logical_not"
     return "neg" if re.match(r"^-\(?_?tmp|^decltype\(\w+\)\(-", value) else ""

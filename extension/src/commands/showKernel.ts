@@ -7,6 +7,7 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 import { partsOf, sameUri, wireUri } from "../documents";
 import type { KernelItem, KernelsAt, Place } from "../protocol";
+import { showWithLog } from "../problems";
 import { KernelsAtRequest } from "../requests";
 import { activePythonFile, requireTrust, withRunProgress, type Services } from "./context";
 
@@ -19,7 +20,7 @@ export async function showKernel(services: Services, place?: Partial<Place>): Pr
   const { uri, line } = at;
   const { kernels, reason } = await kernelsAt(services, uri, line);
   if (kernels.length === 0) {
-    void vscode.window.showInformationMessage(`IRScope: ${reason || `No kernel came from line ${line + 1}.`}`);
+    void showWithLog("information", reason || `No kernel came from line ${line + 1}.`);
     return;
   }
   const kernel = kernels.length === 1 ? kernels[0] : await pickKernel(kernels, line);

@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 import { partsOf, sameUri, wireUri } from "../documents";
 import { sizeOf } from "../format";
 import type { CompileStageItem, StageItem, StagesOf } from "../protocol";
+import { showWithLog } from "../problems";
 import { StagesOfRequest } from "../requests";
 import { activePythonFile, requireTrust, withRunProgress, type Services } from "./context";
 
@@ -31,7 +32,7 @@ export async function showGraph(services: Services): Promise<void> {
   if (stage !== undefined) {
     services.graphs.show({ run: stage.run, stage: stage.stage, title: stage.title });
   } else if (graphs.length === 0) {
-    void vscode.window.showInformationMessage("IRScope: no graph was captured in this run.");
+    void showWithLog("information", "No graph was captured in this run: nothing of the script was compiled.");
   }
 }
 
@@ -52,7 +53,7 @@ async function stagesOfActiveEditor(services: Services): Promise<StagesOf | unde
     services.server.request(StagesOfRequest, { uri: uri.toString(), run }, token),
   );
   if (found.stages.length === 0) {
-    void vscode.window.showInformationMessage(`IRScope: ${found.reason || "No stage was captured for this file."}`);
+    void showWithLog("information", found.reason || "No stage was captured for this file.");
     return undefined;
   }
   return found;

@@ -13,6 +13,10 @@ import threading
 import time
 from typing import Any
 
+sys.path.insert(0, os.path.dirname(__file__))
+
+import panels
+
 RUN = "20261120-101500-fake"
 LINES = {"kernel": 4, "kernels": 5, "function": 3}  # 0-based lines of workspace/train.py
 
@@ -120,7 +124,9 @@ class Server:
             "irscope/document": self.document,
             "irscope/linkedLines": self.linked_lines,
             "irscope/counterparts": self.counterparts,
+            "irscope/regions": self.regions,
             "test/environment": self.environment,
+            **panels.ANSWERS,
         }
         if method not in answers:
             raise ValueError(f"unknown method {method}")
@@ -242,6 +248,14 @@ class Server:
             }
         return {"run": RUN, "kernels": [], "reason": "No kernel came from this line: it runs in Python."}
 
+    def regions(self, params: Any) -> Any:
+        if not params["uri"].endswith("train.py"):
+            return {"run": None, "stale": False, "regions": []}
+        compiled = {"kind": "compiled", "line": LINES["function"], "endLine": 9999, "text": "Compiled", "kernels": []}
+        broken = {"kind": "broken", "line": 5, "endLine": 5, "text": "Graph break", "kernels": []}
+        kernel = {"kind": "kernel", "line": LINES["kernel"], "endLine": LINES["kernel"], "text": "", "kernels": ["k"]}
+        return {"run": RUN, "stale": False, "regions": [compiled, broken, kernel]}
+
     def linked_lines(self, params: Any) -> Any:
         uri = params["uri"]
         keys = [{"uri": self.uri, "line": LINES["kernel"] + n, "number": 3 + n} for n in range(2)]
@@ -316,6 +330,8 @@ class Server:
 
     def document(self, params: Any) -> Any:
         path = params["uri"].removeprefix(f"irscope:/{RUN}/")
+        if path not in DOCUMENTS and path.startswith("0/0/"):  # a stage of the panels
+            return {"text": f"# {path}\n\nx = 1\n", "languageId": "cpp" if path.endswith(".cpp") else "python"}
         if path not in DOCUMENTS:
             raise ValueError(f"There is no document {params['uri']}.")
         language, text = DOCUMENTS[path]

@@ -113,9 +113,7 @@ describe("linked views on the screen", function () {
 
   /** The group of editors with a tab. @param {string} tab */
   const group = (tab) =>
-    workbench.page
-      .locator(".editor-group-container")
-      .filter({ has: workbench.page.locator(".tab", { hasText: tab }) });
+    workbench.page.locator(".editor-group-container").filter({ has: workbench.page.locator(".tab", { hasText: tab }) });
 
   /**
    * The background of each visible line of an editor that has a text, as computed; of the topmost decoration.
