@@ -182,6 +182,18 @@ describe("a graph is folded", () => {
     );
   });
 
+  it("what comes back from a later cluster is no edge inside", () => {
+    const model = modelOf([
+      ["a", "mm", [], "p"],
+      ["c", "mm", ["a"], "q"],
+      ["d", "mm", ["c"], "q"],
+      ["b", "mm", ["d"], "p"],
+    ]);
+    const forest = graph.fold(model, "module");
+    const p = forest.clusters.find((/** @type {any} */ each) => each.name === "p");
+    assert.deepEqual(graph.linksIn(model, forest, p), []);
+  });
+
   it("layers of one kind are opened together or not at all", () => {
     /** @type {[string, string, string[], string][]} */
     const nodes = Array.from({ length: 60 }, (_, at) => [
