@@ -188,10 +188,11 @@ describe("a graph is folded", () => {
       ["c", "mm", ["a"], "q"],
       ["d", "mm", ["c"], "q"],
       ["b", "mm", ["d"], "p"],
+      ["e", "mm", ["b"], "p"],
     ]);
     const forest = graph.fold(model, "module");
     const p = forest.clusters.find((/** @type {any} */ each) => each.name === "p");
-    assert.deepEqual(graph.linksIn(model, forest, p), []);
+    assert.deepEqual(graph.linksIn(model, forest, p), [{ from: 3, to: 4, count: 1 }]);
   });
 
   it("layers of one kind are opened together or not at all", () => {
