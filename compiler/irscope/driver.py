@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 from irscope import processes
 from irscope.budgets import Limits
+from irscope.debuggers import without_debugger
 from irscope.launch import CannotStartError, Launch
 from irscope.protocol import Budget, CaptureGap, EntryKind, GapSeen, Lane, Message, Outcome, OutcomeKind, RunRequest
 from irscope.provenance.kernels import add_missing_origins
@@ -43,7 +44,7 @@ class RunSpec:
     cwd
         The script's working folder; nothing: the caller's, as with ``python script.py``.
     env
-        Variables on top of this process's environment.
+        Variables on top of this process's environment, which is taken without those of a Python debugger.
     budget
         Limits at which it is stopped.  That of output counts what passes through `execute`'s ``on_output``.
     overlays
@@ -124,7 +125,7 @@ def execute(
         outcome = Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, reason or "", 0.0)
     else:
         request = _request(run, spec, store.path)
-        environment, cwd = {**os.environ, **(spec.env or {})}, spec.cwd or os.getcwd()
+        environment, cwd = {**without_debugger(os.environ), **(spec.env or {})}, spec.cwd or os.getcwd()
         launch = Launch(python, request, environment, cwd, piped=on_output is not None, stdout=stdout)
         # A script is known to a worker by its text; what stands behind a name is not known before it runs.
         known_as = digest_of(source or path)

@@ -209,7 +209,7 @@ def test_a_graph_break_stops_at_the_instruction_that_broke(client: Client, store
     assert (top["endLine"], top["endColumn"]) == (16, 19)
     info = client.ask("exceptionInfo", threadId=1)
     assert (info["exceptionId"], info["details"]["typeName"]) == ("GB0059", "graph-break")
-    assert re.search(r"at step \(.*model\.py:16:4\): CALL 1", info["details"]["stackTrace"])
+    assert re.search(r"at step \(.*model\.py:16:5\): CALL 1", info["details"]["stackTrace"])
     assert (
         "symbolic stack: NullVariable | BuiltinVariable print | ConstantVariable 'broke'"
         in (info["details"]["stackTrace"])

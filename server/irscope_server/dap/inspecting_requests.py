@@ -235,8 +235,10 @@ class InspectingRequests:
         lines = []
         for step in section.chain(place.spot)[:_MOST_CALLERS]:
             file, function = section.walk.place_of(step)
-            where, instruction = section.walk.instruction_texts(step)
-            lines.append(f"  at {function} ({file}:{where}): {instruction}")
+            where = section.walk.instruction(step).range
+            column = f":{where.start.column + 1}" if where is not None else ""
+            instruction = section.walk.instruction_texts(step)[1]
+            lines.append(f"  at {function} ({file}:{section.line(step)}{column}): {instruction}")
         stack = section.walk.frame(place.spot).stack
         return [*lines, f"  symbolic stack: {' | '.join(stack[-_MOST_ITEMS:]) or 'empty'}"]
 
