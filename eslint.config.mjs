@@ -7,7 +7,12 @@ export default tseslint.config(
     extends: [...tseslint.configs.recommendedTypeChecked],
     languageOptions: {
       parserOptions: {
-        project: ["extension/src/tsconfig.json", "extension/src/graph/tsconfig.json", "tests/editor/tsconfig.json"],
+        project: [
+          "extension/src/tsconfig.json",
+          "extension/src/graph/tsconfig.json",
+          "extension/src/panels/tsconfig.json",
+          "tests/editor/tsconfig.json",
+        ],
         tsconfigRootDir: import.meta.dirname,
       },
     },

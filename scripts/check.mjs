@@ -18,6 +18,7 @@ const CHECKS = [
   ["mypy", python("mypy"), []],
   ["tsc: extension", node("tsc"), ["-p", "extension/src"]],
   ["tsc: graph panel", node("tsc"), ["-p", "extension/src/graph"]],
+  ["tsc: panels", node("tsc"), ["-p", "extension/src/panels"]],
   ["tsc: tests", node("tsc"), ["-p", "tests/editor"]],
   ["tsc: scripts", node("tsc"), ["-p", "scripts"]],
   ["eslint", node("eslint"), ["."]],

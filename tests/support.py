@@ -6,14 +6,17 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from irscope import processes
 from irscope.driver import RunSpec, execute
 from irscope.protocol import Compile, Finding, Kernel, Lane, Message, Report
 from irscope.store import Store
 from irscope.worker.client import Worker
+from irscope.worker.spare import SPARE, TRIAL
 
 IRSCOPE = str(Path(sys.executable).parent / "irscope")
 REPOSITORY = Path(__file__).parents[1]
@@ -110,3 +113,27 @@ def run_plain(
 def lines_marked(source: str, mark: str) -> set[int]:
     """The 1-based lines of a text that carry a marker comment, as in ``y = x.sin()  # @kernel``."""
     return {number for number, line in enumerate(source.split("\n"), 1) if mark in line}
+
+
+def children_but_spares(pid: int) -> list[int]:
+    """The children of a worker without those that wait for a run, or find out what one will need."""
+    return [child for child in processes.children_of(pid) if name_of(child) not in (SPARE, TRIAL)]
+
+
+def name_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def at_rest(worker: int) -> int:
+    """Waits until a worker has nothing to do but to keep its spare; the spare."""
+    end = time.monotonic() + 60
+    while True:
+        names = {child: name_of(child) for child in processes.children_of(worker)}
+        spare = next((child for child, name in names.items() if name == SPARE), None)
+        if spare is not None and TRIAL not in names.values():
+            return spare
+        assert time.monotonic() < end, f"no spare among {names}"
+        time.sleep(0.02)

@@ -20,7 +20,18 @@ from irscope import processes
 from irscope.budgets import Limits
 from irscope.debuggers import without_debugger
 from irscope.launch import CannotStartError, Launch
-from irscope.protocol import Budget, CaptureGap, EntryKind, GapSeen, Lane, Message, Outcome, OutcomeKind, RunRequest
+from irscope.protocol import (
+    Budget,
+    CaptureGap,
+    EntryKind,
+    GapSeen,
+    Lane,
+    Message,
+    Outcome,
+    OutcomeKind,
+    RunRequest,
+    ValuesRequest,
+)
 from irscope.provenance.kernels import add_missing_origins
 from irscope.source import decode_source, digest_of
 from irscope.store import Store, StoreError
@@ -53,6 +64,8 @@ class RunSpec:
         What ``script`` is.
     symbolic_trace
         Whether Dynamo's walk is recorded step by step; nothing: in the deep lane it is.
+    values
+        What is kept of the numbers that flow through compiled graphs; nothing: none.
     """
 
     script: str
@@ -65,6 +78,7 @@ class RunSpec:
     overlays: Mapping[str, str] = field(default_factory=dict)
     entry: EntryKind = EntryKind.SCRIPT
     symbolic_trace: bool | None = None
+    values: ValuesRequest | None = None
 
     @property
     def stored_script(self) -> str:
@@ -156,6 +170,7 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
         target="" if is_script else spec.script,
         steady_calls=spec.budget.steady_calls,
         symbolic_trace=spec.symbolic_trace,
+        values=spec.values,
     )
 
 

@@ -300,6 +300,33 @@ class Budget:
 
 
 @dataclass(frozen=True)
+class ValuesRequest:
+    """What a value run keeps of the numbers that flow through compiled graphs; see `irscope.values`.
+
+    Parameters
+    ----------
+    compile
+        Only in this compile; empty: in each.
+    stage
+        The graph stage whose values are kept, by name (``forward-graph``); empty: what Inductor got, forward and backward;
+        ``all``: every stage whose graph takes the inputs of the compiled one.
+    call
+        Which call of each compiled graph, from 1.
+    statistics, divergence
+        Keep the values of each node; compare compiled code with its graph.
+    keep_bytes
+        Elements of tensors that are kept, at most.
+    """
+
+    compile: str = ""
+    stage: str = ""
+    call: int = 1
+    statistics: bool = True
+    divergence: bool = False
+    keep_bytes: int = 512 * 1024 * 1024
+
+
+@dataclass(frozen=True)
 class RunRequest:
     """What is asked of a run's process, as the one JSON argument that it gets."""
 
@@ -321,6 +348,8 @@ class RunRequest:
     """As in `Budget`."""
     symbolic_trace: bool | None = None
     """Whether Dynamo's walk is recorded step by step; nothing: in the deep lane it is."""
+    values: ValuesRequest | None = None
+    """Makes it a value run; nothing: no numbers are kept."""
 
 
 # --- messages from a run ----------------------------------------------------------------------------------------------

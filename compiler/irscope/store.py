@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 import secrets
+import shutil
 import sqlite3
 import sys
 import time
@@ -38,6 +39,7 @@ from irscope.protocol import (
     from_json,
     to_json,
 )
+from irscope.values.valuefile import DamagedValues, folder_of
 
 _VERSION = 4
 
@@ -264,6 +266,8 @@ class Store:
         return gone
 
     def _delete_facts(self, run: str) -> None:
+        with contextlib.suppress(DamagedValues):
+            shutil.rmtree(folder_of(self.path, run), ignore_errors=True)
         for table in ("compiles", "stages", "sources", "kernels", "findings", "gaps"):
             self._db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from irscope import processes
 from irscope.driver import RunSpec, execute
 from irscope.protocol import Budget, FindingSeen, Lane, Message, Outcome, OutcomeKind, Report
 from irscope.store import Store
 from irscope.worker.client import Worker, WorkerState, can_fork, wait_for
-from support import run_plain, write
+from support import at_rest, children_but_spares, name_of, run_plain, write
 
 pytestmark = pytest.mark.skipif(not can_fork(), reason="forking with torch is not safe on this system")
 
@@ -323,15 +324,16 @@ def test_many_runs_leave_nothing_open(warm: Warm, tmp_path: Path) -> None:
     script = write(tmp_path, "print('x')")
     pid = warm.worker._process.pid  # type: ignore[union-attr]
     warm.run(script)
+    at_rest(pid)
     before = len(os.listdir(f"/proc/{pid}/fd"))
     ours = len(os.listdir("/proc/self/fd"))
     for _ in range(20):
         outcome, _ = warm.run(script)
         assert outcome.kind is OutcomeKind.COMPLETED
+    spare = at_rest(pid)
     assert len(os.listdir(f"/proc/{pid}/fd")) == before
     assert len(os.listdir("/proc/self/fd")) == ours
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    assert not children, "every child has been waited for"
+    assert processes.children_of(pid) == [spare], "every child has been waited for"
 
 
 def test_killing_the_worker_ends_its_runs_and_is_told(tmp_path: Path) -> None:
@@ -388,3 +390,34 @@ def alive(pid: int) -> bool:
             return False
         time.sleep(0.02)
     return True
+
+
+FAULTS = """
+import os, resource, torch
+@torch.compile
+def f(x):
+    return torch.relu(x @ x) + 1
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+f(torch.ones(3, 3))
+print(os.getpid(), resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before, open("/proc/self/comm").read().strip())
+"""
+
+
+def test_a_run_takes_the_spare_which_has_its_pages(warm: Warm, tmp_path: Path) -> None:
+    """Page faults, since the time that they take cannot be relied on."""
+    script = write(tmp_path, FAULTS)
+    pid = warm.worker._process.pid  # type: ignore[union-attr]
+    spare = at_rest(pid)
+    assert warm.run(script)[0].kind is OutcomeKind.COMPLETED
+    ran, with_spare, name = warm.output.split()
+    assert int(ran) == spare and name == name_of(pid), "it is called what any other run is called"
+    other = at_rest(pid)
+    assert other != spare
+    os.kill(other, signal.SIGKILL)
+    assert warm.run(script)[0].kind is OutcomeKind.COMPLETED
+    ran, without, _ = warm.output.split()
+    assert int(ran) != other, "a spare that was killed is missed by nobody"
+    if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= (5, 14):
+        assert int(with_spare) < 0.8 * int(without)
+    assert at_rest(pid) != other, "there is another after the next run"
+    assert not children_but_spares(pid)

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 from irscope.driver import RunSpec, execute
-from irscope.processes import proportional_bytes, tree
+from irscope.processes import proportional_bytes
 from irscope.protocol import Lane, Outcome, OutcomeKind, Report
 from irscope.store import Store
 from irscope.worker.client import LayerNote, Worker, WorkerState, can_fork, wait_for
-from support import run_plain, write
+from support import at_rest, children_but_spares, run_plain, write
 
 pytestmark = pytest.mark.skipif(not can_fork(), reason="forking with torch is not safe on this system")
 
@@ -349,13 +349,16 @@ def test_few_are_kept_and_none_is_left_behind(desk: Desk) -> None:
     for number in range(5):
         pids.append(desk.layered(write(desk.scripts, f"import many{number}\n")).pid)
     assert [note.pid for note in desk.worker.layers()] == pids[-3:]
-    until(lambda: sorted(tree(desk.pid)[1:]) == sorted(pids[-3:]), "the two oldest have ended")
+    until(lambda: sorted(children_but_spares(desk.pid)) == sorted(pids[-3:]), "the two oldest have ended")
+    at_rest(desk.pid)
     fds = len(os.listdir(f"/proc/{desk.pid}/fd"))
     for number in range(5):
         desk.layered(write(desk.scripts, f"import many{number}\n")) if number < 2 else desk.run(
             write(desk.scripts, f"import many{number}\n")
         )
-    until(lambda: len(tree(desk.pid)) == 4 and len(os.listdir(f"/proc/{desk.pid}/fd")) == fds, "as many as before")
+    at_rest(desk.pid)
+    until(lambda: len(children_but_spares(desk.pid)) == 3, "as many as before")
+    until(lambda: len(os.listdir(f"/proc/{desk.pid}/fd")) == fds, "as many descriptors as before")
 
 
 @pytest.mark.parametrize("end", ["kill", "stop"])

@@ -19,7 +19,7 @@ from irscope.driver import RunSpec, execute
 from irscope.protocol import Budget, Lane, OutcomeKind, Progress
 from irscope.store import Store
 from irscope.worker.client import Worker, WorkerState, can_fork, wait_for
-from support import IRSCOPE, Ran, run_captured, write
+from support import IRSCOPE, Ran, at_rest, children_but_spares, run_captured, write
 
 pytestmark = pytest.mark.skipif(not can_fork(), reason="forking with torch is not safe on this system")
 
@@ -341,7 +341,7 @@ def test_no_orphan_when_the_host_of_a_worker_is_killed(both: bool, tmp_path: Pat
     assert process.stdout is not None
     line = next(line for line in process.stdout if "at work" in line)
     worker = int(line.split()[0])
-    run = processes.children_of(worker)
+    run = children_but_spares(worker)
     assert len(run) >= 1
     if both:
         process.send_signal(signal.SIGSTOP)
@@ -377,8 +377,9 @@ def test_two_hundred_runs_leave_nothing(worker: Worker, tmp_path: Path, monkeypa
     pid = worker._process.pid  # type: ignore[union-attr]
 
     def facts() -> tuple[int, ...]:
+        at_rest(pid)
         descriptors = (len(os.listdir(f"/proc/{p}/fd")) for p in (pid, os.getpid()))
-        return (*descriptors, len(processes.children_of(pid)), threading.active_count(), len(os.listdir(folder)))
+        return (*descriptors, len(children_but_spares(pid)), threading.active_count(), len(os.listdir(folder)))
 
     def held() -> int:
         return sum(int(re.search(r"Private_Dirty:\s+(\d+)", Path(f"/proc/{p}/smaps_rollup").read_text())[1]) for p in (pid, os.getpid()))  # type: ignore[index]  # fmt: skip

@@ -52,6 +52,7 @@ from irscope.runner.runstore import RunStore
 from irscope.runner.steady import SteadyState
 from irscope.runner.timing import PhaseStages, SymbolStages
 from irscope.runner.tritonstages import TritonStages
+from irscope.runner.valuerun import ValueRun
 from irscope.runner.walks import Walks
 from irscope.source import read_source
 from irscope.store import Store, StoreError
@@ -102,6 +103,7 @@ class Session:
             *self._findings.hooks(self._guarded),
             self._hints_hook(),
         ]
+        self._values = self._value_run(request)
         self._lowering = self._lowering_of(request.lane)
         hooks += self._lowering.hooks() if self._lowering else fusion.hooks(self._guarded(self._fused))
         self._steady = SteadyState(request.steady_calls or 0, messages.send)
@@ -112,6 +114,7 @@ class Session:
         hooks += self._triton.hooks(request.lane, self._guarded)
         self._walks = Walks(request, self._current_compile, self._write_stage, self._gap, self._guarded)
         hooks += self._walks.hooks()
+        hooks += self._values.hooks() if self._values else []
         self._hooks = Hooks(hooks, self._gap)
 
     def start(self) -> None:
@@ -156,7 +159,7 @@ class Session:
         """Whatever `receive` raises is a gap; it is called by one thread at a time, and never from inside itself."""
 
         def guarded(*args: object) -> None:
-            if not self._alive:
+            if not self._alive or (self._values is not None and self._values.is_at_work):
                 return
             with self._lock:
                 try:
@@ -367,9 +370,22 @@ class Session:
             return None
         return Lowering(
             Desk(
-                self._current, self._put_stage, self._write_stage, self._put_data, self._fused, self._gap, self._guarded
+                self._current,
+                self._put_stage,
+                self._write_stage,
+                self._put_data,
+                self._fused,
+                self._gap,
+                self._guarded,
+                self._values.graph if self._values else None,
+                self._values.version if self._values else None,
             )
         )
+
+    def _value_run(self, request: RunRequest) -> ValueRun | None:
+        if request.values is None or request.lane is not Lane.DEEP:
+            return None
+        return ValueRun(request, self._current_compile, self._write_stage, self._publish, self._gap, self._guarded)
 
     def _put_data(self, stage: str, data: object) -> None:
         if self._store is not None:

@@ -51,7 +51,7 @@ def run_in_child(
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     messages, status, out, error = fds
     pid = os.getpid()
-    os.write(status, f"{pid}\n".encode())
+    os.write(status, f"pid {pid}\n".encode())
     os.close(status)
     null = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((null, 0), (out, 1), (error, 2)):

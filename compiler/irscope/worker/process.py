@@ -69,7 +69,7 @@ def _pidfd(pid: int) -> int | None:
 
 
 class ForkedProcess:
-    """A fork of the worker.  The worker writes its pid and, when it has ended, its exit code into a pipe of its own.
+    """A fork of the worker.  It writes its pid into a pipe of its own, and the worker, when it has ended, its exit code.
 
     If the pipe closes before that, the worker has died, and its runs with it.
     """
@@ -80,7 +80,8 @@ class ForkedProcess:
         self._text, self._code = b"", None
         self.status_fd: int | None = status
         os.set_blocking(status, True)
-        self.pid = int(self._line() or 0)
+        name, _, number = self._line().partition(b" ")
+        self.pid = int(number) if name == b"pid" else 0  # 0: it has ended before it began, which a bare exit code says
         os.set_blocking(status, False)
 
     _code: int | None

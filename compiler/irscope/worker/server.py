@@ -27,7 +27,8 @@ from irscope.worker.building import Built
 from irscope.worker.child import run_in_child
 from irscope.worker.layers import Layers, build_layer
 from irscope.worker.places import AskedNames
-from irscope.worker.warmup import warm_up
+from irscope.worker.spare import Range, Spare, Trial
+from irscope.worker.warmup import can_rehearse, warm_up
 from irscope.worker.wire import receive
 
 # What the first compile of a process would import, over and above torch itself.
@@ -40,6 +41,10 @@ _MODULES = (
     "torch._inductor.compile_fx",
 )
 _FDS = 4
+_TRY_AFTER_SECONDS = 0.2
+"""After so long without a request it is found out which pages a compile writes to."""
+_KEEP_SECONDS = 600
+"""After so long without a request the spare goes, which holds some 50 MB of its own, until there is another."""
 
 
 def serve(connection: socket.socket) -> None:
@@ -101,6 +106,9 @@ class ForkServer:
         self._status_of: dict[int, int] = {}
         self._wake, self._awake = _on_child_exit()
         self._leaving = False
+        self._spare, self._wants_spare = Spare(), True
+        self._pages: list[Range] | None = None if can_rehearse() else []
+        self._trial: Trial | None = None
         adopt_orphans()
 
     def serve(self) -> bool:
@@ -110,14 +118,25 @@ class ForkServer:
                 forked = self._layers.start()
                 if forked is not None:
                     return self._become_layer(*forked)
+            if self._wants_spare and self._spare.pid is None and not self._status_of and self._pages is not None:
+                request = self._spare.make(self._let_go, self._pages)
+                if request is not None:
+                    run_in_child(*request, self._names, self._environment)
+                    return True
             watched: dict[int, Any] = {self._wake: None, self._connection.fileno(): None}
+            if self._trial is not None:
+                watched[self._trial.fd] = None
             if self._layers is not None:
                 watched |= {layer.connection.fileno(): layer for layer in self._layers.all}
-            readable, _, _ = select.select(list(watched), [], [])
+            readable, _, _ = select.select(list(watched), [], [], self._patience())
+            if not readable:
+                self._idle()
             if self._wake in readable:
                 with contextlib.suppress(BlockingIOError):
                     os.read(self._wake, 4096)
                 self._reap()
+            if self._trial is not None and self._trial.fd in readable and (pages := self._trial.hear()) is not None:
+                self._pages, self._trial = pages, None
             for fd in readable:
                 if (layer := watched[fd]) is not None and self._layers is not None and layer in self._layers.all:
                     self._layers.hear(layer)
@@ -130,15 +149,31 @@ class ForkServer:
         end_all_below()
         return False
 
+    def _patience(self) -> float | None:
+        """Seconds after which there is something to do if nothing is heard."""
+        if self._status_of or self._trial is not None:
+            return None
+        if self._pages is None:
+            return _TRY_AFTER_SECONDS
+        return _KEEP_SECONDS if self._spare.pid is not None else None
+
+    def _idle(self) -> None:
+        if self._pages is None:
+            self._trial = Trial(self._let_go)
+        else:
+            self._wants_spare = False
+            self._spare.close()
+
     def _take(self, message: dict[str, Any], fds: list[int]) -> bool:
         """Starts a run; true in its process, once it has run."""
         if message.get("drop"):
             self._leaving = True
         if len(fds) == _FDS:
+            self._wants_spare = True
             if self._layers is not None and message.get("layers") and self._layers.take(message, fds):
                 status = None
             else:
-                pid = os.fork()
+                pid = self._spare.take(message, fds) or os.fork()
                 if pid == 0:
                     self._let_go()
                     run_in_child(message, fds, self._names, self._environment)
@@ -154,6 +189,9 @@ class ForkServer:
         for fd in (self._wake, self._awake, *self._status_of.values()):
             os.close(fd)
         self._connection.close()
+        self._spare.close()
+        if self._trial is not None:
+            os.close(self._trial.fd)
         for layer in self._layers.all if self._layers is not None else ():
             layer.connection.close()
 
@@ -178,13 +216,18 @@ class ForkServer:
                 break
             if self._layers is not None and self._layers.ended(pid):
                 continue
+            if pid == self._spare.pid:
+                self._spare.close()
+                self._wants_spare = False  # something ends it; not one after the other, then
             fd = self._status_of.pop(pid, None)
             if fd is not None:
                 with contextlib.suppress(OSError):
                     os.write(fd, f"{os.waitstatus_to_exitcode(status)}\n".encode())
                 os.close(fd)
         if not self._status_of:  # what is left now is what runs have left behind: daemons that got away from them
-            end_all_below(but={layer.pid for layer in self._layers.all} if self._layers is not None else ())
+            ours = {layer.pid for layer in self._layers.all} if self._layers is not None else set()
+            ours |= {one.pid for one in (self._spare, self._trial) if one is not None and one.pid is not None}
+            end_all_below(but=ours)
 
 
 def _on_child_exit() -> tuple[int, int]:

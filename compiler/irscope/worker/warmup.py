@@ -33,15 +33,22 @@ def warm_up() -> None:
         ].get_overridable_functions()  # a table of 1,500 functions, the same in every process
 
 
+def can_rehearse() -> bool:
+    """Whether a compile of our own would leave nothing behind."""
+    return not any(os.environ.get(name) for name in _WRITES)
+
+
 def _rehearsed() -> list[str]:
     """The modules that a child imports while it compiles."""
-    if any(os.environ.get(name) for name in _WRITES):
+    if not can_rehearse():
         return []
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
         with contextlib.suppress(BaseException):
-            _rehearse(write)
+            before = set(sys.modules)
+            rehearse()
+            os.write(write, "\n".join(name for name in sys.modules if name not in before).encode())
         os._exit(0)
     os.close(write)
     names = b""
@@ -53,16 +60,15 @@ def _rehearsed() -> list[str]:
     return names.decode().split()
 
 
-def _rehearse(write: int) -> None:
+def rehearse() -> None:
+    """Compiles something small.  Only for a process that does nothing else: it ends after a minute."""
     import signal
 
     signal.alarm(_SECONDS)  # it ends a compile that hangs, and with it this process
     for name in ("torch.__trace", "torch"):
         logging.getLogger(name).handlers.clear()
-    before = set(sys.modules)
     with contextlib.suppress(Exception):
         _compile_something()
-    os.write(write, "\n".join(name for name in sys.modules if name not in before).encode())
 
 
 def _compile_something() -> None:

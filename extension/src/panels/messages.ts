@@ -1,0 +1,37 @@
+/** What a panel and its host say to each other. The host is the extension, or the page of `irscope view`. */
+
+import type { Place } from "../protocol";
+
+/** What a panel shows. Kept in the panel's state, so that one that was restored can be filled again. */
+export interface Subject {
+  run: string;
+  compile?: string;
+  stage?: string;
+  title: string;
+}
+
+/** The panels that there are; each has a script and a style sheet of its name in extension/dist. */
+export type PanelName = "graph" | "strip" | "findings" | "time" | "memory" | "changes";
+
+export type ToPanel =
+  | { type: "subject"; subject: Subject }
+  | { type: "answer"; id: number; result: unknown }
+  | { type: "failed"; id: number; message: string }
+  /** The store has something new about a run. */
+  | { type: "changed"; run: string; running: boolean }
+  /** The cursor of a text editor came to another line. */
+  | { type: "cursor"; place: Place };
+
+export type FromPanel =
+  | { type: "ready" }
+  | { type: "request"; id: number; method: string; params: object }
+  | { type: "open"; place: Place }
+  | { type: "show"; panel: PanelName; subject: Subject }
+  | { type: "compare"; left: string; right: string; title: string }
+  /** Asks where to, and writes a text there. */
+  | { type: "save"; name: string; text: string }
+  | { type: "copy"; text: string }
+  | { type: "title"; title: string }
+  /** Something is on the screen: for tests and for the log. */
+  | { type: "drawn"; what: string; milliseconds: number }
+  | { type: "problem"; message: string };
