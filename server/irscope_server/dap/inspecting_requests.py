@@ -283,11 +283,12 @@ def _frame_name(level: Level) -> str:
     section, spot = level.section, level.spot
     if isinstance(section, TraceSection) and section.walk is not None and level.place is not None:
         function = function_title(section.walk.place_of(level.place.spot)[1])
-        return f"{function}: {section.walk.instruction_texts(level.place.spot)[1]} [{section.title}]"
+        name = f"{function}: {section.walk.instruction_texts(level.place.spot)[1]}"
+        return name if level.called else f"{name} [{section.title}]"
     if isinstance(section, SourceSection):
         return spot.name or section.function_at(Origin(spot.file, spot.line))
     if (node := section.nodes.get(spot.name)) is not None:
         what = f"{node.name} = {node.target}" if node.op == "call" else node.name
     else:
         what = spot.name or " ".join(section.lines[spot.line - 1].split())[:_LONGEST_NAME] or f"line {spot.line}"
-    return f"{what} [{section.title}]"
+    return f"{what} [{section.title.removesuffix(f' {what}')}]"  # a kernel's title has its name
