@@ -70,21 +70,9 @@ def controlled(
     baseline
         From `read_baseline`.
     """
-    files = dict.fromkeys([report.script, *(c.file for c in report.compiles), *(f.file for f in report.findings)])
-    comments = [comment for file in files if os.path.isfile(file) for comment in comments_in(file)]
-    used: set[Comment] = set()
-    shown = []
-    known = Counter(baseline or {})
-    for finding in report.findings:
-        hiding = [comment for comment in comments if _hides(comment, finding)]
-        used.update(hiding)
-        key = identity(finding)
-        if hiding:
-            continue
-        if known[key] > 0:
-            known[key] -= 1
-            continue
-        shown.append(finding)
+    comments = _comments_of(report)
+    hidden, used = _hidden(report, comments, baseline)
+    shown = [finding for finding in report.findings if id(finding) not in hidden]
     if report.outcome.kind is OutcomeKind.COMPLETED:
         shown += [
             _unused(comment)
@@ -92,6 +80,46 @@ def controlled(
             if comment not in used and _can_judge(comment, lane) and _was_reached(comment, report)
         ]
     return dataclasses.replace(report, findings=tuple(_with_severities(shown, severities or {})))
+
+
+def hidden_because(
+    report: Report, severities: Mapping[str, str] | None = None, baseline: Mapping[str, int] | None = None
+) -> dict[tuple[object, ...], str]:
+    """Why findings are not shown, by their cause: ``ignored`` by a comment, in the ``baseline``, or ``off``.
+
+    The parameters are those of `controlled`.
+    """
+    hidden, _ = _hidden(report, _comments_of(report), baseline)
+    found: dict[tuple[object, ...], str] = {}
+    for finding in report.findings:
+        if id(finding) in hidden:
+            found[finding.cause] = hidden[id(finding)]
+        elif (severities or {}).get(finding.code, (severities or {}).get(finding.kind)) == "off":
+            found[finding.cause] = "off"
+    return found
+
+
+def _comments_of(report: Report) -> list[Comment]:
+    files = dict.fromkeys([report.script, *(c.file for c in report.compiles), *(f.file for f in report.findings)])
+    return [comment for file in files if os.path.isfile(file) for comment in comments_in(file)]
+
+
+def _hidden(
+    report: Report, comments: Sequence[Comment], baseline: Mapping[str, int] | None
+) -> tuple[dict[int, str], set[Comment]]:
+    """Why findings are hidden, by their `id`, and the comments that hide something."""
+    used: set[Comment] = set()
+    hidden: dict[int, str] = {}
+    known = Counter(baseline or {})
+    for finding in report.findings:
+        hiding = [comment for comment in comments if _hides(comment, finding)]
+        used.update(hiding)
+        if hiding:
+            hidden[id(finding)] = "ignored"
+        elif known[key := identity(finding)] > 0:
+            known[key] -= 1
+            hidden[id(finding)] = "baseline"
+    return hidden, used
 
 
 def _hides(comment: Comment, finding: Finding) -> bool:

@@ -43,6 +43,13 @@ class EntryKind(str, enum.Enum):
     """A module or package by its dotted name, as ``python -m package``."""
     PYTEST = "pytest"
     """A pytest node id, as ``python -m pytest tests/test_model.py::test_forward``."""
+    NOTEBOOK = "notebook"
+    """The code cells of a Jupyter notebook, one after the other."""
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is named by a path; its folder is then the first of ``sys.path``."""
+        return self in (EntryKind.SCRIPT, EntryKind.NOTEBOOK)
 
 
 class Limit(str, enum.Enum):
@@ -181,6 +188,9 @@ class StageRef:
     """The pass that made this version of the stage (``0/0/post-grad-graph/03-remove_noop_ops``); empty: no version."""
     seconds: float = 0.0
     """What the pass took."""
+    nodes: int | None = None
+    """Operations of a graph, its inputs and output among them; nodes of Inductor's schedule; nothing of other stages,
+    nor in the fast lane."""
 
 
 @dataclass(frozen=True)
@@ -315,7 +325,10 @@ class ValuesRequest:
     statistics, divergence
         Keep the values of each node; compare compiled code with its graph.
     keep_bytes
-        Elements of tensors that are kept, at most.
+        Bytes of elements of tensors that are kept, at most.
+    inputs
+        Path of a file that ``torch.save`` wrote, with tensors by names of placeholders: they take the place of the inputs
+        of the call where the graph is run by itself.  Empty: the inputs of the call.
     """
 
     compile: str = ""
@@ -324,6 +337,7 @@ class ValuesRequest:
     statistics: bool = True
     divergence: bool = False
     keep_bytes: int = 512 * 1024 * 1024
+    inputs: str = ""
 
 
 @dataclass(frozen=True)
@@ -348,6 +362,8 @@ class RunRequest:
     """As in `Budget`."""
     symbolic_trace: bool | None = None
     """Whether Dynamo's walk is recorded step by step; nothing: in the deep lane it is."""
+    cells: tuple[str, ...] = ()
+    """Names of a notebook's cells (`irscope.notebooks`), in the order in which they run; their texts are overlays."""
     values: ValuesRequest | None = None
     """Makes it a value run; nothing: no numbers are kept."""
 
@@ -397,9 +413,22 @@ class GapSeen:
 
 @dataclass(frozen=True)
 class Progress:
-    """What is going on, for a status line: ``compiling 0/0 forward: joint graph``."""
+    """What is going on, for a status line.
+
+    Parameters
+    ----------
+    text
+        ``compiling kernel 12 of 40: forward (model.py:30, 0/0)``.
+    phase
+        The same in few words: ``compiling kernel 12 of 40``.
+    done, total
+        Kernels of the graph at hand; a total of 0: there is nothing to count.
+    """
 
     text: str
+    phase: str = ""
+    done: int = 0
+    total: int = 0
 
 
 @dataclass(frozen=True)

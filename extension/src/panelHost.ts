@@ -106,20 +106,22 @@ export class Panels implements vscode.WebviewPanelSerializer<{ subject?: Subject
       case "ready":
         return send(panel, { type: "subject", subject });
       case "request":
-        return this.answer(panel, message.id, message.method, message.params);
+        return answer(this.server, this.kind.requests, panel.webview, message);
       case "open":
-        return this.attempt(() => this.open(panel, message.place));
+        return attempt(() => this.open(panel, message.place));
       case "show":
         this.others(message.panel)?.show(message.subject);
         return;
       case "compare": {
         const [left, right] = [vscode.Uri.parse(message.left, true), vscode.Uri.parse(message.right, true)];
-        return this.attempt(() => vscode.commands.executeCommand("vscode.diff", left, right, message.title));
+        return attempt(() => vscode.commands.executeCommand("vscode.diff", left, right, message.title));
       }
       case "save":
-        return this.attempt(() => save(message.name, message.text));
+        return attempt(() => save(message.name, message.text));
       case "copy":
-        return this.attempt(() => vscode.env.clipboard.writeText(message.text));
+        return attempt(() => vscode.env.clipboard.writeText(message.text));
+      case "run":
+        return attempt(() => vscode.commands.executeCommand("irscope.run"));
       case "title":
         panel.title = message.title;
         return;
@@ -131,36 +133,44 @@ export class Panels implements vscode.WebviewPanelSerializer<{ subject?: Subject
     }
   }
 
-  private async answer(panel: vscode.WebviewPanel, id: number, method: string, params: object): Promise<void> {
-    try {
-      if (!this.kind.requests.includes(method)) {
-        throw new Error(`The panel may not ask for ${method}.`);
-      }
-      const result = await this.server.request(new RequestType<object, unknown, void>(method), params);
-      send(panel, { type: "answer", id, result });
-    } catch (error) {
-      send(panel, { type: "failed", id, message: messageOf(error) });
-    }
-  }
-
   private async open(panel: vscode.WebviewPanel, { uri, line }: Place): Promise<void> {
     const target = vscode.Uri.parse(uri, true);
     const options = { line, column: columnBeside(panel, target) };
     await (target.scheme === SCHEME ? this.documents.show(uri, options) : showSource(uri, options));
   }
 
-  private async attempt(what: () => Thenable<unknown>): Promise<void> {
-    try {
-      await what();
-    } catch (error) {
-      void vscode.window.showWarningMessage(`IRScope: ${messageOf(error)}`);
-    }
-  }
-
   private tellAll(message: ToPanel): void {
     for (const { panel } of this.shown.values()) {
       send(panel, message);
     }
+  }
+}
+
+/** Asks the server for a webview, which may ask only for what is listed. */
+export async function answer(
+  server: Server,
+  allowed: string[],
+  webview: vscode.Webview,
+  { id, method, params }: Extract<FromPanel, { type: "request" }>,
+): Promise<void> {
+  const tell = (message: ToPanel): void => void webview.postMessage(message);
+  try {
+    if (!allowed.includes(method)) {
+      throw new Error(`The panel may not ask for ${method}.`);
+    }
+    const result = await server.request(new RequestType<object, unknown, void>(method), params);
+    tell({ type: "answer", id, result });
+  } catch (error) {
+    tell({ type: "failed", id, message: messageOf(error) });
+  }
+}
+
+/** What goes wrong is told to the user. */
+export async function attempt(what: () => Thenable<unknown>): Promise<void> {
+  try {
+    await what();
+  } catch (error) {
+    void vscode.window.showWarningMessage(`IRScope: ${messageOf(error)}`);
   }
 }
 
@@ -182,7 +192,7 @@ function columnBeside(panel: vscode.WebviewPanel, uri: vscode.Uri): vscode.ViewC
   return other?.viewColumn ?? vscode.ViewColumn.Beside;
 }
 
-async function save(name: string, text: string): Promise<void> {
+export async function save(name: string, text: string): Promise<void> {
   const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
   const uri = await vscode.window.showSaveDialog(
     folder === undefined ? {} : { defaultUri: vscode.Uri.joinPath(folder, name) },
@@ -193,7 +203,12 @@ async function save(name: string, text: string): Promise<void> {
 }
 
 /** A page with nothing in it: a panel builds what it shows in its script, so that it is the same outside of VS Code. */
-function html(webview: vscode.Webview, folder: vscode.Uri, kind: PanelKind, title: string): string {
+export function html(
+  webview: vscode.Webview,
+  folder: vscode.Uri,
+  kind: { name: string; policy?: string[] },
+  title: string,
+): string {
   const nonce = randomBytes(18).toString("base64");
   const resource = (name: string): string => webview.asWebviewUri(vscode.Uri.joinPath(folder, name)).toString();
   const policy = [

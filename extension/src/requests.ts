@@ -1,12 +1,15 @@
 /** The custom requests and notifications of docs/PROTOCOL.md, with their types. */
 
 import { NotificationType, RequestType } from "vscode-languageclient/node";
+import type { Step, SubjectOf } from "./panels/results";
 import type {
+  Counterparts,
   Entries,
   FileState,
-  Graph,
   KernelsAt,
   Lane,
+  LinkedLines,
+  RegionsOf,
   RunItem,
   RunResult,
   RunsChanged,
@@ -25,10 +28,23 @@ export const KernelsAtRequest = new RequestType<{ uri: string; line: number; run
   "irscope/kernelsAt",
 );
 export const StagesOfRequest = new RequestType<{ uri: string; run?: boolean }, StagesOf, void>("irscope/stagesOf");
-export const GraphRequest = new RequestType<{ run: string; stage: string }, Graph, void>("irscope/graph");
+export const RegionsRequest = new RequestType<{ uri: string }, RegionsOf, void>("irscope/regions");
 export const DocumentRequest = new RequestType<{ uri: string }, { text: string; languageId: string }, void>(
   "irscope/document",
 );
+export const SubjectOfRequest = new RequestType<{ uri: string; line?: number }, SubjectOf, void>("irscope/subjectOf");
+export const StepRequest = new RequestType<{ run: string; stage: string; line: number; by: 1 | -1 }, Step, void>(
+  "irscope/step",
+);
+
+export const LinkedLinesRequest = new RequestType<{ uri: string; run: string }, LinkedLines, void>(
+  "irscope/linkedLines",
+);
+export const CounterpartsRequest = new RequestType<
+  { uri: string; line: number; run: string; among: string[] },
+  Counterparts,
+  void
+>("irscope/counterparts");
 
 export const TrustedNotification = new NotificationType<Record<string, never>>("irscope/trusted");
 export const WorkerNotification = new NotificationType<WorkerState>("irscope/worker");

@@ -1,4 +1,4 @@
-"""Reads the run store off the event loop, in one thread that owns the connection."""
+"""Reads the run store off the event loop, in a thread that owns the connection; what takes long in a second one."""
 
 from __future__ import annotations
 
@@ -48,6 +48,8 @@ class Archive:
         self.path = path
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="irscope-store")
         self._store: Store | None = None
+        self._aside = ThreadPoolExecutor(1, thread_name_prefix="irscope-aside")
+        self._store_aside: Store | None = None
         self._reports: OrderedDict[str, Report] = OrderedDict()
         self._guards: OrderedDict[tuple[str, str], GuardList | None] = OrderedDict()
 
@@ -60,6 +62,15 @@ class Archive:
             self._store = Store(self.path)
         return question(self._store)
 
+    async def ask_aside(self, question: Callable[[Store], T]) -> T:
+        """As `ask`, for what takes long: in a thread and with a connection of its own, so that documents do not wait."""
+        return await asyncio.get_running_loop().run_in_executor(self._aside, self._answer_aside, question)
+
+    def _answer_aside(self, question: Callable[[Store], T]) -> T:
+        if self._store_aside is None:
+            self._store_aside = Store(self.path)
+        return question(self._store_aside)
+
     async def report(self, run: str) -> Report:
         """A run's report; the last few that were asked for are kept once the run has ended."""
         if known := self._reports.get(run):
@@ -71,6 +82,10 @@ class Archive:
             while len(self._reports) > 8:
                 self._reports.popitem(last=False)
         return report
+
+    def forget(self, run: str) -> None:
+        """Something of a run that has ended is new in the store."""
+        self._reports.pop(run, None)
 
     async def runs(self, limit: int, script: str | None) -> list[RunSummary]:
         return await self.ask(lambda store: store.runs(limit, script))
@@ -135,3 +150,4 @@ class Archive:
 
     def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
+        self._aside.shutdown(wait=False, cancel_futures=True)

@@ -10,7 +10,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from irscope.control import controlled, read_baseline
+from irscope.control import controlled, hidden_because, read_baseline
 from irscope.protocol import Lane, Report
 from irscope.source import use_overlays
 
@@ -58,8 +58,7 @@ class Controls:
             return report
         settings = self._settings_of(report.script)
         baseline = self._baseline(settings.baseline, report.script)
-        files = {file_key(file): file for file in files_of(report)}
-        lines = {key: texts.get(key) or self._lines_of(file) for key, file in files.items()}
+        lines = self._lines(report, texts)
         if not settings.severity and not baseline and not any(_has_comment(text) for text in lines.values()):
             return report
         use_overlays({key: "\n".join(text) for key, text in lines.items()})
@@ -67,6 +66,20 @@ class Controls:
             return controlled(report, lane, settings.severity, baseline)
         finally:
             use_overlays({})
+
+    def hidden(self, report: Report, lane: Lane, texts: Mapping[str, list[str]]) -> dict[tuple[object, ...], str]:
+        """Why findings of a report are not shown (`irscope.control.hidden_because`); the texts by path."""
+        settings = self._settings_of(report.script)
+        by_key = {file_key(file): lines for file, lines in texts.items()}
+        use_overlays({key: "\n".join(text) for key, text in self._lines(report, by_key).items()})
+        try:
+            return hidden_because(report, settings.severity, self._baseline(settings.baseline, report.script))
+        finally:
+            use_overlays({})
+
+    def _lines(self, report: Report, texts: Texts) -> dict[str, Sequence[str]]:
+        files = {file_key(file): file for file in files_of(report)}
+        return {key: texts.get(key) or self._lines_of(file) for key, file in files.items()}
 
     def _baseline(self, setting: str, script: str) -> Mapping[str, int]:
         if not setting:

@@ -62,6 +62,72 @@ class StagesOfParams:
 class GraphParams:
     run: str
     stage: str
+    compare_with: str = ""
+
+
+@dataclass(frozen=True)
+class StageParams:
+    run: str
+    stage: str
+
+
+@dataclass(frozen=True)
+class LinkedLinesParams:
+    uri: str
+    run: str = ""
+
+
+@dataclass(frozen=True)
+class CounterpartsParams:
+    uri: str
+    line: int
+    run: str
+    among: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SubjectOfParams:
+    uri: str
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class PipelineParams:
+    run: str
+    compile: str | None = None
+
+
+@dataclass(frozen=True)
+class StepParams:
+    run: str
+    stage: str = ""
+    uri: str = ""
+    line: int = 0
+    by: int = 1
+    target: str = ""
+
+
+@dataclass(frozen=True)
+class FindingsParams:
+    run: str
+
+
+@dataclass(frozen=True)
+class PhasesParams:
+    run: str
+    compile: str | None = None
+
+
+@dataclass(frozen=True)
+class MemoryParams:
+    run: str
+    compile: str | None = None
+
+
+@dataclass(frozen=True)
+class ChangesParams:
+    run: str
+    since: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,7 +144,18 @@ PARAMS: dict[str, type[Any]] = {
     "irscope/kernelsAt": KernelsAtParams,
     "irscope/stagesOf": StagesOfParams,
     "irscope/graph": GraphParams,
+    "irscope/graphKernels": StageParams,
     "irscope/document": UriParams,
+    "irscope/regions": UriParams,
+    "irscope/linkedLines": LinkedLinesParams,
+    "irscope/counterparts": CounterpartsParams,
+    "irscope/subjectOf": SubjectOfParams,
+    "irscope/pipeline": PipelineParams,
+    "irscope/step": StepParams,
+    "irscope/findings": FindingsParams,
+    "irscope/phases": PhasesParams,
+    "irscope/memory": MemoryParams,
+    "irscope/changes": ChangesParams,
     "irscope/trusted": TrustedParams,
 }
 """Type of the parameters of each message that only irscope knows."""
@@ -112,6 +189,8 @@ class StageItem:
     bytes: int
     uri: str
     is_graph: bool
+    nodes: int | None
+    made: bool
 
 
 @dataclass(frozen=True)
@@ -212,27 +291,56 @@ class StagesResult:
 
 
 @dataclass(frozen=True)
-class GraphNodeItem:
-    id: str
-    name: str
-    op: str
-    detail: str
-    origin: Place | None
-    stage_uri: str
-    stage_line: int
+class Region:
+    kind: str
+    """``compiled``, ``broken``, ``skipped`` or ``kernel``."""
+    line: int
+    end_line: int
+    """The last line, which belongs to it."""
+    text: str
+    kernels: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class GraphResult:
-    title: str
-    dot: str
-    nodes: tuple[GraphNodeItem, ...]
+class RegionsResult:
+    run: str | None
+    stale: bool
+    regions: tuple[Region, ...]
 
 
 @dataclass(frozen=True)
 class DocumentResult:
     text: str
     language_id: str
+
+
+@dataclass(frozen=True)
+class LineKey:
+    """A line of a Python file that lines of stages came from."""
+
+    uri: str
+    line: int
+    number: int
+    """Its number in the run: the same in all documents, neighbours have different ones."""
+
+
+@dataclass(frozen=True)
+class LinkedLinesResult:
+    run: str
+    keys: tuple[LineKey, ...]
+    lines: tuple[tuple[int, ...], ...]
+    """A line of the document and the indices of its keys; without any it called something that was compiled."""
+
+
+@dataclass(frozen=True)
+class LinesOf:
+    uri: str
+    lines: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class CounterpartsResult:
+    places: tuple[LinesOf, ...]
 
 
 # --- notifications of the server --------------------------------------------------------------------------------------
@@ -246,6 +354,8 @@ class WorkerState:
     python: str
     uri: str | None
     run: str | None
+    phase: str | None = None
+    """What a run is doing, in few words: ``compiling kernel 12 of 40``."""
 
 
 @dataclass(frozen=True)
@@ -298,10 +408,11 @@ def from_wire(cls: type[Any], data: Any) -> Any:
     hints = _hints(typing.cast(Any, cls))
     values = {}
     for field in dataclasses.fields(cls):
-        if field.name in data and not (data[field.name] is None and field.default is not dataclasses.MISSING):
-            values[field.name] = _checked(field.name, hints[field.name], data[field.name])
+        name = _camel(field.name)
+        if name in data and not (data[name] is None and field.default is not dataclasses.MISSING):
+            values[field.name] = _checked(name, hints[field.name], data[name])
         elif field.default is dataclasses.MISSING:
-            raise BadParams(f"{field.name!r} is missing")
+            raise BadParams(f"{name!r} is missing")
     return cls(**values)
 
 
@@ -311,6 +422,10 @@ def _checked(name: str, hint: Any, value: Any) -> Any:
             return Lane(value)
         except ValueError:
             raise BadParams(f"{name!r} must be 'fast' or 'deep', not {value!r}") from None
+    if hint == tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise BadParams(f"{name!r} must be an array of strings")
+        return tuple(value)
     wanted = {str: str, int: int, bool: bool}.get(hint, str)
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
         raise BadParams(f"{name!r} must be a {wanted.__name__}, not {type(value).__name__}")

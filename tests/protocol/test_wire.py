@@ -15,22 +15,28 @@ PROTOCOL = (Path(__file__).parents[2] / "docs" / "PROTOCOL.md").read_text()
 
 
 def test_names_are_in_camel_case() -> None:
-    item = wire.GraphNodeItem("n0", "x", "call", "", wire.Place("file:///a.py", 3), "irscope:/r/s.py", 4)
-    assert wire.to_wire(item) == {
-        "id": "n0",
-        "name": "x",
-        "op": "call",
-        "detail": "",
-        "origin": {"uri": "file:///a.py", "line": 3},
-        "stageUri": "irscope:/r/s.py",
-        "stageLine": 4,
-    }
+    item = wire.StageItem("r", "0/0/x-graph", "x-graph", "X", "python", 4, "irscope:/r/s.py", True)
+    assert wire.to_wire([wire.Gap("a", "b"), item]) == [
+        {"what": "a", "why": "b"},
+        {
+            "run": "r",
+            "stage": "0/0/x-graph",
+            "name": "x-graph",
+            "title": "X",
+            "language": "python",
+            "bytes": 4,
+            "uri": "irscope:/r/s.py",
+            "isGraph": True,
+        },
+    ]
 
 
 def test_parameters() -> None:
     assert wire.from_wire(wire.RunParams, {"uri": "u", "lane": "fast", "more": 1}) == wire.RunParams("u", Lane.FAST)
     assert wire.from_wire(wire.RunsParams, None) == wire.RunsParams(None, 20)
     assert wire.from_wire(wire.RunsParams, {"uri": None}) == wire.RunsParams(None, 20)
+    compared = {"run": "r", "stage": "s", "compareWith": "t"}
+    assert wire.from_wire(wire.GraphParams, compared) == wire.GraphParams("r", "s", "t")
 
 
 @pytest.mark.parametrize(

@@ -389,6 +389,15 @@ def test_the_memory_plan_is_that_of_the_output_code(small: Small, which: str) ->
     assert found["extern"]
     assert plan["peak"]["bytes"] == peak_of(body, {b["name"]: b["bytes"] for b in plan["buffers"]}, found["extern"])
     assert sum(b["bytes"] for b in plan["buffers"] if b["name"] in plan["peak"]["holds"]) == plan["peak"]["bytes"]
+    returned = re.search(r"return \((.*?),? ?\)$", body, re.MULTILINE)
+    assert returned
+    assert [name for name in plan["outputs"] if name.startswith("buf")] == re.findall(r"\bbuf\d+\b", returned[1])
+    if not which:  # what is kept for the backward comes last, in the partition's order
+        graph = facts_of(small.data("forward-graph"))
+        (output,) = (node for node in graph if node.op == "output")
+        saved = [entry["name"] for entry in small.data("partition")["saved"]]
+        assert len(plan["outputs"]) >= len(saved)
+        assert set(saved) <= {*output.inputs}
 
 
 def peak_of(body: str, sizes: dict[str, int], extern: list[dict[str, Any]]) -> int:

@@ -9,6 +9,8 @@ The data of the stage ``memory-plan``:
                makes it; ``view``: of ``of``), ``of``, ``first`` and ``last`` (indices of steps: from its allocation to
                its release; the last step for what is returned), ``output``
 ``inputs``     ``[name, bytes]`` each; the caller's: not counted, nor is a buffer that takes over the memory of one
+``outputs``    names of what the graph returns, in order; of a forward first what its caller gets, then what is kept
+               for the backward, in the order of the partition's ``saved`` (not in plans of the first version)
 ``peak``       ``{"bytes", "step", "holds": [names, largest first]}``
 =============  =========================================================================================================
 """
@@ -65,6 +67,7 @@ class _Plan:
         return {
             "steps": self._steps,
             "buffers": list(self._buffers.values()),
+            "outputs": [str(name) for name in self._graph.get_output_names()],
             "inputs": [[name, self._bytes(value)] for name, value in self._graph.graph_inputs.items()],
             "peak": self._peak(),
         }

@@ -51,6 +51,8 @@ class PassRun:
         Whether others changed places.
     text
         The graph after it, printed as PyTorch does; nothing where it changed nothing.
+    nodes
+        How many nodes that graph has, the outermost alone.
     data
         What is known of the nodes that it added or changed.
     """
@@ -64,6 +66,7 @@ class PassRun:
     moved: bool = False
     text: str | None = None
     data: Any = None
+    nodes: int | None = None
 
     def facts(self) -> dict[str, Any]:
         """As it stands in the data of a stage."""
@@ -262,6 +265,7 @@ class PassWatcher:
         )
         run.text = printed(phase.root, phase.stage)
         run.data = self._describe(module, {*added, *changed})
+        run.nodes = len(after[0]) if not subgraph else len(phase.root.graph.nodes)
         phase.runs.append(run)
         if self._version is not None:
             self._version(phase.stage, run, phase.root)

@@ -125,11 +125,24 @@ def _note_lowering(compiled: CompiledGraph, lowering: Any) -> None:
     config: Any = sys.modules["torch._inductor.config"]
     compiled.config, compiled.settings = config.get_config_copy(), config.codegen_config()
     names = {node.name for node in compiled.graph.graph.nodes}
+    written_again = _mutated(lowering)
     for buffer in lowering.buffers:
         origin = buffer.get_origin_node()
         name = origin.name if origin is not None and origin.name in names else ""
+        if buffer.get_name() in written_again:
+            name = ""  # what it holds depends on when one looks
         try:
             dtype = str(buffer.get_dtype()).removeprefix("torch.")
         except (NotImplementedError, AttributeError):  # several outputs: its parts are buffers of their own
             name, dtype = "", ""
         compiled.buffers[buffer.get_name()] = Buffer(buffer.get_name(), name, dtype)
+
+
+def _mutated(lowering: Any) -> set[str]:
+    """The buffers that something writes to in place after they were made."""
+    found: set[str] = set()
+    for each in [*lowering.buffers, *getattr(lowering, "operations", ())]:
+        names = getattr(each, "get_mutation_names", None)
+        if names is not None:
+            found.update(names())
+    return found

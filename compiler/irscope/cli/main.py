@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from irscope import __version__
-from irscope.cli import diffing, explaining, listing, running, showing, values
+from irscope.cli import diffing, explaining, listing, running, showing, values, viewing
 from irscope.roofline import TARGETS
 from irscope.store import StoreError, default_path
 
@@ -22,8 +22,11 @@ examples:
   irscope run train.py --lane fast            graph breaks and recompilations only, in seconds
   irscope run train.py --json > report.json   the same as data (docs/json.md)
   irscope run -m package.train -- --steps 10  a module, as `python -m package.train`
+  irscope run train.ipynb                     the code cells of a notebook, in order
   irscope run --pytest tests/test_model.py::test_forward     tests, as `python -m pytest`
   irscope run train.py --steady-calls 32      stop once nothing new comes
+  irscope view                                the runs, stages and panels in a web browser
+  irscope view --open model.py:42             the same, at this line
   irscope list                                the runs in the store, newest first
   irscope show                                the newest run once more
   irscope show --compile 0/0                  the stages of one compile
@@ -52,7 +55,8 @@ exit codes:
 
 _RUN = """\
 Runs SCRIPT as `python SCRIPT ARGS…` does, in the current folder, and captures what torch.compile does meanwhile; or a
-module as `python -m MODULE ARGS…` does; or tests as `python -m pytest NODE ARGS…` does, in this process.
+module as `python -m MODULE ARGS…` does; or tests as `python -m pytest NODE ARGS…` does, in this process; or the code
+cells of a notebook one after the other, in its folder, with magics and shell lines left out.
 The script's own output appears as it is printed (with --json on stderr); its exit code is in the outcome.
 
 The deep lane runs the pipeline that the script asked for.  To see every stage it lets the FX graph cache and the
@@ -108,7 +112,7 @@ def parser() -> argparse.ArgumentParser:
         "run", parents=[shared], help="run a script and show what was compiled", description=_RUN,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    run.add_argument("script", metavar="SCRIPT", nargs="?", help="the Python script")
+    run.add_argument("script", metavar="SCRIPT", nargs="?", help="the Python script, or a notebook (.ipynb)")
     run.add_argument("-m", dest="module", metavar="MODULE", help="a module or package by its dotted name, instead")
     run.add_argument("--pytest", metavar="NODE", help="tests, instead: a file, or one test as FILE::NAME")
     run.add_argument("args", metavar="ARGS", nargs="*", help="its arguments, after --")
@@ -133,6 +137,10 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
         help="interpreter that runs the script; it needs only torch 2.9 or newer (default: %(default)s; variable IRSCOPE_PYTHON)",
+    )  # fmt: skip
+    run.add_argument(
+        "--no-symbolic-trace", dest="symbolic_trace", action="store_false", default=None,
+        help="do not record Dynamo's walk over the instructions, which takes a tenth of its time; the fast lane never does",
     )  # fmt: skip
     run.add_argument("--baseline", metavar="FILE", help="show only what is not in this file of known findings")
     run.add_argument(
@@ -195,6 +203,8 @@ def parser() -> argparse.ArgumentParser:
     diff.add_argument("--compile", metavar="ID", help="the compile of stages that are named without it")
     diff.add_argument("--text", action="store_true", help="compare graphs as text, too")
     diff.set_defaults(do=diffing.diff)
+
+    commands.add_parser("view", add_help=False, help="the runs, stages and panels in a web browser")
     for name, do, words, description in (
         ("values", values.values, "show what each node of a compiled graph computes", _VALUES),
         ("diverge", values.diverge, "find where compiled code computes another number", _DIVERGE),
@@ -208,6 +218,11 @@ def parser() -> argparse.ArgumentParser:
         numbers.add_argument("args", metavar="ARGS", nargs="*", help="its arguments, after --")
         numbers.add_argument("--compile", metavar="ID", help="only in this compile, as in 0/0")
         numbers.add_argument("--call", metavar="N", type=_call, default=1, help="which call (default: the first)")
+        numbers.add_argument(
+            "--inputs",
+            metavar="FILE",
+            help="tensors by names of inputs (torch.save of a dict) in place of the call's own",
+        )
         numbers.add_argument("--budget", metavar="SECONDS", type=_seconds, help="stop the script after that time")
         numbers.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
         numbers.add_argument(
@@ -233,7 +248,10 @@ _RUNS = ("run", "values", "diverge")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Returns the exit code; raises SystemExit(2) for wrong usage."""
-    arguments, rest = _split(list(sys.argv[1:] if argv is None else argv))
+    given = list(sys.argv[1:] if argv is None else argv)
+    if given[:1] == ["view"]:  # its options are the server's own
+        return viewing.view(given[1:])
+    arguments, rest = _split(given)
     options = parser().parse_args(arguments)
     if rest is not None:
         if options.command not in _RUNS:

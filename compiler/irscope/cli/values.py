@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import json
 import os
-import shutil
 import sqlite3
 import sys
 from typing import Any
@@ -17,7 +16,7 @@ from irscope.driver import RunSpec, execute
 from irscope.protocol import Budget, EntryKind, Lane, OutcomeKind, Report, ValuesRequest, to_json
 from irscope.store import Store
 from irscope.values.reading import StoredValues, divergences, stored_values
-from irscope.values.reproducer import INPUTS, proven
+from irscope.values.reproducer import proven, write_reproducer
 from irscope.values.text import DIVERGENCE_HEAD, divergence_row, number, picture_lines, row, summary
 from irscope.values.valuefile import DamagedValues, folder_of
 
@@ -27,7 +26,7 @@ _ELEMENTS = 64
 
 def values(options: argparse.Namespace) -> int:
     """Runs the script and prints the values of the nodes of its graphs."""
-    wanted = ValuesRequest(options.compile or "", options.stage or "", options.call)
+    wanted = ValuesRequest(options.compile or "", options.stage or "", options.call, inputs=_inputs(options))
     with Store(options.store) as store:
         report = _run(options, store, wanted)
         if report.outcome.kind is OutcomeKind.ENVIRONMENT_ERROR:
@@ -49,7 +48,9 @@ def values(options: argparse.Namespace) -> int:
 
 def diverge(options: argparse.Namespace) -> int:
     """Runs the script and compares its compiled code with its graphs; 1 where they differ."""
-    wanted = ValuesRequest(options.compile or "", "", options.call, statistics=False, divergence=True)
+    wanted = ValuesRequest(
+        options.compile or "", "", options.call, statistics=False, divergence=True, inputs=_inputs(options)
+    )
     with Store(options.store) as store:
         report = _run(options, store, wanted)
         if report.outcome.kind is OutcomeKind.ENVIRONMENT_ERROR:
@@ -69,6 +70,13 @@ def diverge(options: argparse.Namespace) -> int:
         if written is not None:
             print(written["message"])
     return int(first is not None)
+
+
+def _inputs(options: argparse.Namespace) -> str:
+    """The file of inputs as an absolute path.  Raises LookupError where there is none."""
+    if options.inputs and not os.path.isfile(options.inputs):
+        raise LookupError(f"There is no file {options.inputs}.")
+    return os.path.abspath(options.inputs) if options.inputs else ""
 
 
 def _run(options: argparse.Namespace, store: Store, wanted: ValuesRequest) -> Report:
@@ -165,13 +173,7 @@ def _write_reproducer(options: argparse.Namespace, data: dict[str, Any] | None, 
     if data is None or data["reproducer"] is None:
         why = "Nothing differs" if data is None else "No part of the graph differs when it is compiled by itself"
         return {"path": None, "proven": False, "message": f"{why}: no reproducer was written."}
-    text, inputs = data["reproducer"]["script"], data["reproducer"]["inputs"]
-    if inputs:
-        beside = os.path.splitext(path)[0] + ".pt"
-        shutil.copyfile(os.path.join(folder, os.path.basename(inputs)), beside)
-        text = text.replace(f'"{INPUTS}"', json.dumps(os.path.basename(beside)))
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
+    write_reproducer(path, data["reproducer"], folder)
     proof = proven(path, options.python, os.environ)
     if proof.failed:
         message = f"{short_path(path)} fails on its own: it exits with 1 where compiled code and eager mode differ."

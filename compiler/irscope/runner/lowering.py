@@ -207,6 +207,7 @@ class Lowering:
                 len(run.text),
                 run.name,
                 round(run.seconds, 6),
+                run.nodes,
             )
             data = None if run.name == START else {**run.facts(), "new": run.data}
             self._desk.write(compile, stage, run.text, order + number / 10_000, data)

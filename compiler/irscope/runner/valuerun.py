@@ -120,7 +120,7 @@ class ValueRun:
         if compiled.calls != self._wanted.call:
             return run(inputs)
         moments: list[Moment] = []
-        self._carefully(lambda: moments.append(Moment(compiled, inputs)))
+        self._carefully(lambda: moments.append(Moment(compiled, inputs, self._wanted.inputs)))
         outputs = run(inputs)
         if moments:
             moment = moments[0]

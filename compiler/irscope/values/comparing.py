@@ -61,7 +61,7 @@ def compiled_values(moment: Moment, outputs: Any, budget: int = COPIES) -> Compi
     found.values, found.kernel = snapshots.values, snapshots.kernel
     if snapshots.left_out:
         found.notes.append(f"{len(snapshots.left_out)} buffers were not copied: the limit for copies was reached.")
-    given = list(outputs) if isinstance(outputs, (list, tuple)) else []
+    given = list(outputs) if isinstance(outputs, (list, tuple)) and not moment.given else []
     if again is not None and given and not all(map(_same, given, again)):
         found.notes.append("The compiled code gave other numbers when it ran once more on the same inputs.")
     for name, value in zip(_output_names(compiled.graph), again if again is not None else given, strict=False):
@@ -122,6 +122,7 @@ class Comparison:
         self._kept, self._found = kept, found
         self._draw, self._drawn = draw, dict[str, Any]()
         self._generator: Any = None
+        self._in_place = kept.writes_in_place
         once = self._draw_once if draw is not None else None
         self._lanes = {name: Values(kept, None, once, wide="wide" in name or name == "noisy") for name in _LANES}
         self._names = _LANES if whole else _LANES[:3]
@@ -203,7 +204,7 @@ class Comparison:
             if own.layout is self._torch.strided and compiled.stride() != own.stride():
                 like = self._torch.empty_strided(own.shape, own.stride(), dtype=compiled.dtype, device=compiled.device)
                 compiled = like.copy_(compiled) if not _overlaps(own) else compiled
-        envs["eager"][node] = compiled
+        envs["eager"][node] = compiled.clone() if self._in_place and isinstance(own, self._torch.Tensor) else compiled
         envs["wide"][node] = self._lanes["wide"].widened(compiled)
         envs["noisy"][node] = self._noisy(node, self._lanes["noisy"].widened(compiled))
 

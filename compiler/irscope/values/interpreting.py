@@ -44,6 +44,11 @@ class KeptGraph:
         return any(draws(node) for node in self.graph.nodes)
 
     @property
+    def writes_in_place(self) -> bool:
+        """Whether a node changes the value of another."""
+        return any(mutates(node) for node in self.graph.nodes)
+
+    @property
     def placeholders(self) -> list[str]:
         return [node.name for node in self.graph.nodes if node.op == "placeholder"]
 
@@ -244,6 +249,12 @@ def draws(node: Any) -> bool:
     torch: Any = sys.modules["torch"]
     tags = getattr(node.target, "tags", ()) if node.op == "call_function" else ()
     return is_random(node) or torch.Tag.nondeterministic_seeded in tags
+
+
+def mutates(node: Any) -> bool:
+    """Whether a node changes one of its inputs."""
+    schema = getattr(node.target, "_schema", None) if node.op == "call_function" else None
+    return bool(schema is not None and schema.is_mutable)
 
 
 def _looks_at_bits(node: Any) -> bool:

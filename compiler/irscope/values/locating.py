@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from irscope.values.comparing import MISSING, Compared, Comparison, CompiledValues, Draw
-from irscope.values.interpreting import KeptGraph, Values
+from irscope.values.interpreting import KeptGraph, Values, mutates
 from irscope.values.measuring import Measure
 from irscope.values.running import Moment, clones
 from irscope.values.statistics import first_line
@@ -58,6 +58,9 @@ def locate(moment: Moment, kept: KeptGraph, found: CompiledValues, wrong: Compar
     values = _anchored_values(moment, kept, found, wrong, draw)
     nodes = _between(wrong.node, found, values)
     whole = Location(wrong.node.name, CODE, False, None, wrong.local, tried)
+    if any(mutates(node) for node in nodes):
+        tried.append("A node there writes to its input in place, so it was not compiled by itself.")
+        return whole
     if len(nodes) > _MOST_NODES:
         tried.append(f"{len(nodes)} nodes lie between what the kernel read and what is wrong: too many to look into.")
         return whole

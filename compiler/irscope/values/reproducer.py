@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -204,6 +207,20 @@ def _settings(text: str) -> str:
             continue
         lines.append(f"{line.partition(' = ')[0]} = {value!r}")
     return "\n".join(lines)
+
+
+def write_reproducer(path: str, reproducer: Mapping[str, Any], folder: str) -> None:
+    """Writes a reproducer, as it stands in the data of a stage ``divergence``, with its inputs beside it.
+
+    ``folder``: the run's folder of values.  Raises OSError.
+    """
+    text, inputs = str(reproducer["script"]), str(reproducer["inputs"])
+    if inputs:
+        beside = os.path.splitext(path)[0] + ".pt"
+        shutil.copyfile(os.path.join(folder, os.path.basename(inputs)), beside)
+        text = text.replace(f'"{INPUTS}"', json.dumps(os.path.basename(beside)))
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ key             value
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -111,10 +112,7 @@ def _region_before(blame: Blame, named: Mapping[str, Any]) -> Region | None:
 def _found_by_pass(blame: Blame, folder: str, moment: Moment) -> dict[str, Any]:
     node = next((each for each in blame.after.graph.nodes if each.name == blame.node), None)
     file, line, inner = _place(node, moment)
-    message = (
-        f"The pass {blame.name} changed what the graph computes: from {blame.node} on its results are others, "
-        f"by {_times(blame.ratio)} what rewriting may change in float64."
-    )
+    message = f"The pass {blame.name} changed what the graph computes: from {blame.node} on its results are others, {_much(blame)}."
     return {
         "node": blame.node, "target": str(node.target) if node is not None else "", "kernel": "", "how": "pass",
         "pass": blame.name, "stage": f"{folder}/{blame.stage}", "file": file, "line": line, "inner": inner, "local": None, "alone": False,
@@ -161,8 +159,10 @@ def _place(node: Any, moment: Moment) -> tuple[str, int, list[Any] | None]:
     return *moment.called_from, None
 
 
-def _times(ratio: float) -> str:
-    return f"{ratio:.3g} times" if ratio < 1e300 else "without measure against"
+def _much(blame: Blame) -> str:
+    if blame.ratio == math.inf:
+        return "with NaN where there was a number, or a number where there was NaN"
+    return f"off by {blame.ratio:.3g} times what rewriting may change in float64"
 
 
 def _node_data(compared: Compared) -> dict[str, Any]:

@@ -10,17 +10,32 @@ import { showMenu } from "./menu";
 import { cancelRun, runActiveFile, runFile } from "./run";
 import { showKernel } from "./showKernel";
 import { showGraph, showStage } from "./showStage";
+import { showTab } from "./showTab";
+import { compareStage, stepStage } from "./stepStage";
+import { toggleInlayHints } from "./toggleInlayHints";
 
 export function registerCommands(services: Services): vscode.Disposable {
-  const { server, documents, graphs, tree, channels } = services;
+  const { server, documents, graphs, linked, tree, channels } = services;
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the editor gives each command its own arguments
   const commands: Record<string, (...args: any[]) => Promise<void>> = {
+    ...services.firstMinutes.commands,
     "irscope.run": () => runActiveFile(services),
+    "irscope.runNotebook": () => runActiveFile(services),
     "irscope.cancel": () => cancelRun(services),
     "irscope.chooseEntry": (argument?: { uri?: string }) => chooseEntry(services, argument?.uri),
-    "irscope.showKernel": () => showKernel(services),
+    "irscope.showKernel": (place?: Partial<Place>) => showKernel(services, place),
+    "irscope.toggleLineColours": () => linked.toggle(),
     "irscope.showStage": () => showStage(services),
     "irscope.showGraph": () => showGraph(services),
+    "irscope.showPipeline": (element?: Element) => showTab(services, "strip", element),
+    "irscope.showFindings": (element?: Element) => showTab(services, "findings", element),
+    "irscope.showCompileTime": (element?: Element) => showTab(services, "time", element),
+    "irscope.showMemory": (element?: Element) => showTab(services, "memory", element),
+    "irscope.showChanges": (element?: Element) => showTab(services, "changes", element),
+    "irscope.previousStage": () => stepStage(services, -1),
+    "irscope.nextStage": () => stepStage(services, 1),
+    "irscope.compareWithPreviousStage": () => compareStage(services),
+    "irscope.toggleInlayHints": () => toggleInlayHints(),
     "irscope.showMenu": () => showMenu(services),
     "irscope.restartServer": () => server.restart(),
     "irscope.showLog": async () => channels.server.show(true),
@@ -43,7 +58,8 @@ export function registerCommands(services: Services): vscode.Disposable {
     },
     "irscope.showStageGraph": async (element: Element | undefined) => {
       if (element?.kind === "stage") {
-        await graphs.show(element.item);
+        const { run, stage, title } = element.item;
+        graphs.show({ run, stage, title });
       }
     },
     "irscope.runAgain": async (element: Element | undefined) => {

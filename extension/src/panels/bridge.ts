@@ -62,9 +62,12 @@ export function ready(): void {
   host.postMessage({ type: "ready" });
 }
 
+/** Whether the host is an editor, which can run the file. */
+export const inEditor = typeof acquireVsCodeApi === "function";
+
 /** Shows a line of a user's file or of a stage, in an editor beside the panel. */
-export function open(place: Place): void {
-  host.postMessage({ type: "open", place });
+export function open(place: Place, preserveFocus = false): void {
+  host.postMessage({ type: "open", place, ...(preserveFocus ? { preserveFocus } : {}) });
 }
 
 export function show(panel: PanelName, subject: Subject): void {

@@ -8,13 +8,24 @@ export interface Subject {
   compile?: string;
   stage?: string;
   title: string;
+  /** The newest run of the deep lane, where `run` is of the fast one: it has the stages, times and memory plans. */
+  deep?: string;
 }
 
 /** The panels that there are; each has a script and a style sheet of its name in extension/dist. */
 export type PanelName = "graph" | "strip" | "findings" | "time" | "memory" | "changes";
 
+/** The tabs of the dock, in their order. */
+export const TABS = ["strip", "findings", "time", "memory", "changes"] as const;
+
+export type Tab = (typeof TABS)[number];
+
 export type ToPanel =
   | { type: "subject"; subject: Subject }
+  /** No run has to do with what is open; `message` says what to do. */
+  | { type: "nothing"; message: string }
+  /** The dock shows a tab; with `focus` it takes the keyboard, with `pin` it shows that and no longer follows the editor. */
+  | { type: "tab"; tab: Tab; focus: boolean; pin?: Subject }
   | { type: "answer"; id: number; result: unknown }
   | { type: "failed"; id: number; message: string }
   /** The store has something new about a run. */
@@ -25,8 +36,11 @@ export type ToPanel =
 export type FromPanel =
   | { type: "ready" }
   | { type: "request"; id: number; method: string; params: object }
-  | { type: "open"; place: Place }
+  /** With `preserveFocus` the panel keeps the keyboard. */
+  | { type: "open"; place: Place; preserveFocus?: boolean }
   | { type: "show"; panel: PanelName; subject: Subject }
+  /** Runs the file in the editor; where there is no editor nothing happens. */
+  | { type: "run" }
   | { type: "compare"; left: string; right: string; title: string }
   /** Asks where to, and writes a text there. */
   | { type: "save"; name: string; text: string }

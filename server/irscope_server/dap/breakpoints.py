@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from irscope.findings.divergence import KIND
 from irscope.graphs import GraphNode
 from irscope.protocol import Finding, Origin
 
@@ -21,6 +22,7 @@ from irscope_server.dap.names import Names
 from irscope_server.dap.recording import Place, Recording
 from irscope_server.dap.sections import Section, real
 from irscope_server.dap.traces import Code, TraceSection
+from irscope_server.dap.values import RunValues
 
 MOST_LOGGED = 1000
 """Lines that log points write in one search; a log point on a line of twenty thousand nodes is a mistake."""
@@ -130,6 +132,7 @@ class Stops:
     kinds: dict[str, str] = field(default_factory=dict)
     each_stage: bool = False
     each_pass: bool = False
+    values: RunValues | None = None
 
     def __post_init__(self) -> None:
         self._marks: dict[tuple[int, int], dict[int, list[Breakpoint]]] = {}
@@ -196,6 +199,8 @@ class Stops:
             yield 0
         if self.each_pass and number > 0 and self._passed(compile, number) is not None:
             yield self._passed(compile, number) or 0
+        if number > 0 and KIND in self.kinds and self.values is not None:
+            yield from (each.place.spot for key, each in self.values.divergent.items() if key == (compile, number))
         if self.kinds and any(finding.kind in self.kinds for finding in track.source.findings):
             yield from track.stops_at.get(number, ())
 
@@ -219,6 +224,10 @@ class Stops:
     def _stop_at(self, place: Place) -> Stop | None:
         found = self.recording.tracks[place.compile].stops_at if self.kinds else {}
         findings = found.get(place.section, {}).get(place.spot, ())
+        if self.values is not None and KIND in self.kinds:  # a divergence stops at its node, not at the user's line
+            divergent = self.values.divergence_at(place)
+            findings = tuple(each for each in findings if not self.values.stops_elsewhere(place, each))
+            findings += (divergent.finding,) if divergent is not None else ()
         finding = next((each for each in findings if self._excepted(each, place)), None)
         if finding is not None:
             return Stop(place, "exception", f"Finding: {finding.kind}", finding=finding)

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from irscope.protocol import Origin
 from irscope.usercode import is_user_file
+from irscope.values.client import ValueProcessError
 
 from irscope_server.dap.breakpoint_requests import address_of
 from irscope_server.dap.disassembly import Bytecode, Instruction, Listing
@@ -128,7 +129,7 @@ class InspectingRequests:
     def scopes_request(self, arguments: Arguments) -> Body:
         _, level = self._session.frame(arguments.integer("frameId"))
         here = self._session.here()
-        return {"scopes": scopes(level, here.recording, here.links, self._session.handles)}
+        return {"scopes": scopes(level, here.recording, here.links, self._session.handles, here.values)}
 
     def variables_request(self, arguments: Arguments) -> Body:
         only = arguments.text("filter", "")
@@ -160,7 +161,12 @@ class InspectingRequests:
         try:
             value = evaluate(text, lookup)
         except BadExpression as error:
-            raise RequestFailed(f"{str(error)[0].upper()}{str(error)[1:]}.") from None
+            if not self._session.here().values.can_evaluate(text, lookup.place):
+                raise RequestFailed(f"{str(error)[0].upper()}{str(error)[1:]}.") from None
+            try:
+                value = self._session.here().values.evaluate(text, lookup.place)
+            except ValueProcessError as failure:
+                raise RequestFailed(f"{str(failure)[:1].upper()}{str(failure)[1:]}") from None
         path = text.strip() if len(text) <= 200 else ""
         body = described(value, self._session.handles, path, whole=context == "clipboard")
         body["result"] = body.pop("text")
@@ -182,7 +188,7 @@ class InspectingRequests:
             place = here.walker.place(compile)
         last = session.last_stops.get(compile)
         finding = last.finding if last is not None and last.place == place else None
-        return Lookup(here.recording, place, finding, locals_first=locals_first)
+        return Lookup(here.recording, place, finding, locals_first=locals_first, values=here.values)
 
     def completions_request(self, arguments: Arguments) -> Body:
         text = arguments.text("text")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from irscope.graphs import GraphNode
 from irscope.guards import guards_of
@@ -38,6 +38,8 @@ NAMES = (
     "step",
     "stack",
     "locals",
+    "value",
+    "comparison",
 )
 
 _DETAIL = re.compile(
@@ -46,14 +48,22 @@ _DETAIL = re.compile(
 _BYTES = {"64": 8, "32": 4, "16": 2, "8": 1, "128": 16}
 
 
+class Numbers(Protocol):
+    """The numbers of a value run (`irscope_server.dap.values`)."""
+
+    def facts(self, place: Place) -> Facts | None: ...
+    def comparison(self, place: Place) -> Facts | None: ...
+
+
 class Names:
-    """The names of one run.  `at` gives the lookup of a place for `expressions.evaluate`."""
+    """The names of one run.  `lookup` gives what they mean at a place, for `expressions.evaluate`."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
+        self.values: Numbers | None = None
 
     def lookup(self, place: Place, finding: Finding | None = None) -> Lookup:
-        return Lookup(self._recording, place, finding)
+        return Lookup(self._recording, place, finding, values=self.values)
 
 
 class Lookup:
@@ -65,12 +75,20 @@ class Lookup:
         The one that the thread has stopped at; nothing: it has not stopped at any.
     locals_first
         In a symbolic trace, whether a local of the function hides a name of ours: somebody points at it in the source.
+    values
+        The numbers of the run; nothing: none are known.
     """
 
     def __init__(
-        self, recording: Recording, place: Place, finding: Finding | None, *, locals_first: bool = False
+        self,
+        recording: Recording,
+        place: Place,
+        finding: Finding | None,
+        *,
+        locals_first: bool = False,
+        values: Numbers | None = None,
     ) -> None:
-        self._recording, self._place, self._stopped_at = recording, place, finding
+        self._recording, self.place, self._stopped_at, self._numbers = recording, place, finding, values
         self._section = recording.section(place)
         self._locals_first = locals_first
         section = self._section
@@ -78,7 +96,7 @@ class Lookup:
 
     def __call__(self, name: str) -> Any:
         if self._trace is not None and (self._locals_first or name not in NAMES):
-            known = locals_of(self._trace, self._place.spot)
+            known = locals_of(self._trace, self.place.spot)
             if name in known:
                 return variable_facts(known[name])
         if name in NAMES:
@@ -91,11 +109,11 @@ class Lookup:
         raise LookupError(f"there is no {name!r} here: neither {what} nor one of {', '.join(NAMES)}")
 
     def names(self) -> list[str]:
-        known = locals_of(self._trace, self._place.spot) if self._trace is not None else ()
+        known = locals_of(self._trace, self.place.spot) if self._trace is not None else ()
         return [*NAMES, *self._section.nodes, *(name for name in known if name.isidentifier() and name not in NAMES)]
 
     def _here(self) -> str:
-        return self._recording.spot(self._place).name
+        return self._recording.spot(self.place).name
 
     def _walked(self) -> TraceSection:
         if self._trace is None:
@@ -103,14 +121,14 @@ class Lookup:
         return self._trace
 
     def _step(self) -> Facts:
-        section, step = self._walked(), self._place.spot
+        section, step = self._walked(), self.place.spot
         return step_facts(section, step, lambda outcome: outcome_facts(outcome, section.findings_at.get(step)))
 
     def _stack(self) -> Lazy:
-        return stack_facts(self._walked(), self._place.spot)
+        return stack_facts(self._walked(), self.place.spot)
 
     def _locals(self) -> Facts:
-        return locals_facts(self._walked(), self._place.spot)
+        return locals_facts(self._walked(), self.place.spot)
 
     def _node(self) -> Facts:
         if self._here() not in self._section.nodes:
@@ -186,7 +204,7 @@ class Lookup:
 
     @property
     def _finding_here(self) -> Finding | None:
-        return self._stopped_at or next(iter(self._recording.spot(self._place).findings), None)
+        return self._stopped_at or next(iter(self._recording.spot(self.place).findings), None)
 
     def _findings(self) -> list[Facts]:
         compile = self._section.compile.id
@@ -194,15 +212,27 @@ class Lookup:
 
     def _guards(self) -> list[str]:
         compile = self._section.compile
-        track = self._recording.tracks[self._place.compile]
+        track = self._recording.tracks[self.place.compile]
         section = next((each for each in track.sections if each.stage.name == "guards"), None)
         if section is None:
             return []
         found = guards_of(compile, section.text, self._recording.report.compiles)
         return [f"{guard.kind}: {guard.check}" for guard in found.guards]
 
+    def _value(self) -> Facts:
+        facts = self._numbers.facts(self.place) if self._numbers is not None else None
+        if facts is None:
+            raise NotHere('no value was kept here: a value session does that ("values": true)')
+        return facts
+
+    def _comparison(self) -> Facts:
+        facts = self._numbers.comparison(self.place) if self._numbers is not None else None
+        if facts is None:
+            raise NotHere('nothing was compared here: "divergence": true does that')
+        return facts
+
     def _line(self) -> int:
-        return self._recording.spot(self._place).line
+        return self._recording.spot(self.place).line
 
 
 def node_facts(section: Section, name: str) -> Facts:

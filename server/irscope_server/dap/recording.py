@@ -20,7 +20,9 @@ from irscope.symbolic import Walk
 from irscope_server.dap.sections import Section, SourceSection, Spot, real
 from irscope_server.dap.traces import FOUND_IN_TRACES, NAME, TraceSection
 
-_ASIDE = frozenset({"cache-key", "phases", "symbols", "memory-plan", "fusion", "partition", "binary"})
+_ASIDE = frozenset(
+    {"cache-key", "phases", "symbols", "memory-plan", "fusion", "partition", "binary", "values", "divergence"}
+)
 
 MACHINE_CODE = frozenset({"assembly", "ptx", "sass", "amdgcn"})
 

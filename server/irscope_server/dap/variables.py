@@ -8,7 +8,7 @@ from typing import Any
 from irscope_server.dap.expressions import BadExpression, Facts, Lazy, shown
 from irscope_server.dap.findingfacts import finding_facts
 from irscope_server.dap.links import Links
-from irscope_server.dap.names import Lookup, all_nodes, node_facts, stage_facts
+from irscope_server.dap.names import Lookup, Numbers, all_nodes, node_facts, stage_facts
 from irscope_server.dap.recording import Place, Recording
 from irscope_server.dap.traces import TraceSection
 from irscope_server.dap.tracescopes import scopes_of_step
@@ -123,7 +123,9 @@ def _variable(name: str, value: Any, handles: Handles, path: str | None) -> Body
     return body
 
 
-def scopes(level: Level, recording: Recording, links: Links, handles: Handles) -> list[Body]:
+def scopes(
+    level: Level, recording: Recording, links: Links, handles: Handles, values: Numbers | None = None
+) -> list[Body]:
     """The scopes of a frame: what stands there, where it came from and goes to, its stage, compile and run."""
     found: list[Body] = []
 
@@ -139,13 +141,15 @@ def scopes(level: Level, recording: Recording, links: Links, handles: Handles) -
 
     section, place = level.section, level.place
     if place is not None:
-        lookup = Lookup(recording, place, None)
+        lookup = Lookup(recording, place, None, values=values)
         walked = isinstance(section, TraceSection) and section.walk is not None
         if isinstance(section, TraceSection) and walked:
             for each in scopes_of_step(section, place.spot, recording.tracks[place.compile].source.graph):
                 scope(each.name, each.value, each.path, hint=each.hint, expensive=each.expensive)
         if level.spot.name in section.nodes:
             scope("Node", node_facts(section, level.spot.name), "node", hint="locals")
+        scope("Value", _or_nothing(lookup, "value"), "value")
+        scope("Compared", _or_nothing(lookup, "comparison"), "comparison")
         for finding in level.spot.findings if not walked else ():
             scope("Finding", finding_facts(finding), "finding")
         scope("Kernel", _or_nothing(lookup, "kernel"), "kernel")

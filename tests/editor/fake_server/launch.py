@@ -13,6 +13,10 @@ import threading
 import time
 from typing import Any
 
+sys.path.insert(0, os.path.dirname(__file__))
+
+import panels
+
 RUN = "20261120-101500-fake"
 LINES = {"kernel": 4, "kernels": 5, "function": 3}  # 0-based lines of workspace/train.py
 
@@ -116,8 +120,13 @@ class Server:
             "irscope/kernelsAt": self.kernels_at,
             "irscope/stagesOf": self.stages_of,
             "irscope/graph": self.graph,
+            "irscope/graphKernels": self.graph_kernels,
             "irscope/document": self.document,
+            "irscope/linkedLines": self.linked_lines,
+            "irscope/counterparts": self.counterparts,
+            "irscope/regions": self.regions,
             "test/environment": self.environment,
+            **panels.ANSWERS,
         }
         if method not in answers:
             raise ValueError(f"unknown method {method}")
@@ -178,6 +187,7 @@ class Server:
         return {
             "run": RUN, "stage": identity, "name": name, "title": title, "language": language, "bytes": len(text),
             "uri": f"irscope:/{RUN}/{path}", "isGraph": name.endswith("-graph"),
+            "nodes": None, "made": True,
         }  # fmt: skip
 
     def kernel(self, name: str, line: int) -> dict[str, Any]:
@@ -225,6 +235,8 @@ class Server:
         return {"item": self.item("completed"), "torch": "9.9.0", "compiles": self.compiles(), "gaps": gaps}
 
     def kernels_at(self, params: Any) -> Any:
+        if params["uri"].startswith("irscope:"):
+            return {"run": RUN, "kernels": [self.kernel("cpp_fused_mul_relu_0", 2)], "reason": ""}
         self.uri = params["uri"]
         if params["line"] == LINES["kernel"]:
             return {"run": RUN, "kernels": [self.kernel("cpp_fused_mul_relu_0", 2)], "reason": ""}
@@ -236,8 +248,42 @@ class Server:
             }
         return {"run": RUN, "kernels": [], "reason": "No kernel came from this line: it runs in Python."}
 
+    def regions(self, params: Any) -> Any:
+        if not params["uri"].endswith("train.py"):
+            return {"run": None, "stale": False, "regions": []}
+        compiled = {"kind": "compiled", "line": LINES["function"], "endLine": 9999, "text": "Compiled", "kernels": []}
+        broken = {"kind": "broken", "line": 5, "endLine": 5, "text": "Graph break", "kernels": []}
+        kernel = {"kind": "kernel", "line": LINES["kernel"], "endLine": LINES["kernel"], "text": "", "kernels": ["k"]}
+        return {"run": RUN, "stale": False, "regions": [compiled, broken, kernel]}
+
+    def linked_lines(self, params: Any) -> Any:
+        uri = params["uri"]
+        keys = [{"uri": self.uri, "line": LINES["kernel"] + n, "number": 3 + n} for n in range(2)]
+        if params["uri"].startswith("file:"):
+            lines = [[LINES["kernel"], 0], [LINES["kernels"], 1], [LINES["function"]]]
+        elif "dynamo-graph" in uri:
+            lines = [[1, 0], [2, 1]]
+        elif "/kernel/" in uri:
+            lines = [[2, 0, 1], [3, 0, 1]]
+        else:
+            lines = []
+        return {"run": RUN, "keys": keys, "lines": lines}
+
+    def counterparts(self, params: Any) -> Any:
+        is_source = params["uri"].startswith("file:")
+        places = []
+        for uri in params["among"]:
+            if uri.startswith("file:"):
+                places.append({"uri": uri, "lines": [LINES["kernel"] + params["line"] - 1]})
+            elif "dynamo-graph" in uri:
+                places.append({"uri": uri, "lines": [params["line"] - LINES["kernel"] + 1] if is_source else [1, 2]})
+            elif "/kernel/" in uri:
+                places.append({"uri": uri, "lines": [2]})
+        return {"places": places}
+
     def stages_of(self, params: Any) -> Any:
-        self.uri = params["uri"]
+        if params["uri"].startswith("file:"):
+            self.uri = params["uri"]
         stages = [
             {**stage, "compile": compile_["id"], "function": compile_["function"]}
             for compile_ in self.compiles()
@@ -249,26 +295,43 @@ class Server:
         stage = params["stage"]
         if stage == "0/9/broken-graph":
             raise ValueError("The stage is <b>damaged</b>.")
-        count = 0 if stage == "0/1/forward-graph" else 1500 if stage == "0/9/large-graph" else 3
+        count = 0 if stage == "0/1/forward-graph" else 50_000 if stage == "0/9/large-graph" else 3
+        compared = bool(params.get("compareWith"))
         names = ["x", "relu", "mul"] if count == 3 else [f"add_{number}" for number in range(count)]
-        nodes = [
-            {
-                "id": f"n{number}", "name": name, "op": "placeholder" if number == 0 else "aten.op", "detail": "f32[8] <script>alert(1)</script>",
-                "origin": {"uri": self.uri, "line": LINES["kernel"]} if number else None,
-                "stageUri": f"irscope:/{RUN}/0/0/dynamo-graph.py", "stageLine": number,
-            }
-            for number, name in enumerate(names)
-        ]  # fmt: skip
-        kinds = ["placeholder" if number == 0 else "call" for number in range(count)]
-        dot = [
-            f'  n{n} [id="n{n}", class="{kinds[n]}", label="{name}\\nf32[8]", tooltip="<script>"]'
-            for n, name in enumerate(names)
-        ]
-        dot += [f"  n{max(0, n - 1 - n % 7)} -> n{n}" for n in range(1, count)]
-        return {"title": "Dynamo graph of loss_of", "dot": "digraph {\n" + "\n".join(dot) + "\n}", "nodes": nodes}
+        inner = [-1 if number == 0 else number * 100 // max(count, 1) for number in range(count)]
+        nodes = {
+            "name": names, "kind": [0 if number == 0 else 2 for number in range(count)], "op": [min(number, 2) for number in range(count)],
+            "detail": [0] * count, "dtype": [0] * count, "device": [0] * count, "bytes": [32] * count, "moved": [64] * count,
+            "flops": [None] * count, "micros": [0.5 + number for number in range(count)], "module": [-1] * count if count == 3 else inner,
+            "backward": [0] * count, "line": list(range(count)), "file": [-1 if number == 0 else 0 for number in range(count)],
+            "originLine": [-1 if number == 0 else LINES["kernel"] for number in range(count)],
+        }  # fmt: skip
+        if compared:
+            nodes["state"] = [0, 3, 1]
+        edges = [end for number in range(1, count) for end in (max(0, number - 1 - number % 7), number)]
+        here = f"irscope:/{RUN}/0/0/dynamo-graph.py"
+        return {
+            "title": "Dynamo graph of loss_of", "stageUri": here, "beforeUri": here if compared else None,
+            "compareWith": params.get("compareWith") or None, "nodes": nodes, "edges": edges,
+            "ops": ["placeholder", "aten.relu", "aten.<img src=x onerror=alert(1)>"], "details": ["f32[8]<script>alert(1)</script>"],
+            "dtypes": ["f32"], "devices": ["cpu"], "files": [self.uri], "timeOf": "a device",
+            "modules": [{"path": ["model", "layers", str(number)], "type": "Layer<b>"} for number in range(100)],
+            "versions": [
+                {"stage": stage, "title": "Dynamo graph", "pass": "", "before": "", "backward": False},
+                {"stage": stage, "title": "Dynamo graph after fold", "pass": "fold", "before": stage, "backward": False},
+            ],
+        }  # fmt: skip
+
+    def graph_kernels(self, params: Any) -> Any:
+        graph = self.graph(params)
+        place = {"uri": f"irscope:/{RUN}/0/0/kernel/cpp_fused_mul_relu_0.cpp", "line": 2}
+        nodes = [[0] if op else [] for op in graph["nodes"]["op"]]
+        return {"calls": [{"name": "cpp_fused_mul_relu_0", "call": 1, "place": place}], "nodes": nodes}
 
     def document(self, params: Any) -> Any:
         path = params["uri"].removeprefix(f"irscope:/{RUN}/")
+        if path not in DOCUMENTS and path.startswith("0/0/"):  # a stage of the panels
+            return {"text": f"# {path}\n\nx = 1\n", "languageId": "cpp" if path.endswith(".cpp") else "python"}
         if path not in DOCUMENTS:
             raise ValueError(f"There is no document {params['uri']}.")
         language, text = DOCUMENTS[path]

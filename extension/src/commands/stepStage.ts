@@ -1,0 +1,65 @@
+/** IRScope: Previous Stage, Next Stage, Compare with Previous Stage — from a stage's document along the pipeline. */
+
+import * as vscode from "vscode";
+import { columnOf, partsOf, SCHEME, showSource, wireUri } from "../documents";
+import { StepRequest, SubjectOfRequest } from "../requests";
+import type { Services } from "./context";
+
+/** Opens the stage before or behind, at the line that corresponds; before the first one that is the user's own. */
+export async function stepStage(services: Services, by: 1 | -1): Promise<void> {
+  const editor = stageEditor();
+  const step = editor && (await stepFrom(services, editor, by));
+  if (editor === undefined || step === undefined) {
+    return;
+  }
+  const target = vscode.Uri.parse(step.uri, true);
+  const column = editor.viewColumn ?? vscode.ViewColumn.Active;
+  if (target.scheme === SCHEME) {
+    await services.documents.show(step.uri, { line: step.line, column });
+  } else {
+    await showSource(step.uri, { line: step.line, column: columnOf(target) ?? column });
+  }
+}
+
+/** The editor's own comparison of a stage with the one before. */
+export async function compareStage(services: Services): Promise<void> {
+  const editor = stageEditor();
+  const step = editor && (await stepFrom(services, editor, -1));
+  if (editor === undefined || step === undefined) {
+    return;
+  }
+  const [left, right] = [vscode.Uri.parse(step.uri, true), editor.document.uri];
+  const title = `${nameOf(left)} ↔ ${nameOf(right)}`;
+  await vscode.commands.executeCommand("vscode.diff", left, right, title);
+}
+
+function stageEditor(): vscode.TextEditor | undefined {
+  const editor = vscode.window.activeTextEditor;
+  if (editor !== undefined && partsOf(editor.document.uri) !== undefined) {
+    return editor;
+  }
+  void vscode.window.showInformationMessage("IRScope: open a stage first (IRScope: Show Stage…).");
+  return undefined;
+}
+
+async function stepFrom(
+  { server }: Services,
+  editor: vscode.TextEditor,
+  by: 1 | -1,
+): Promise<{ uri: string; line: number } | undefined> {
+  const { run, stage } = await server.request(SubjectOfRequest, { uri: wireUri(editor.document.uri) });
+  if (run === null || stage === null) {
+    return undefined;
+  }
+  const line = editor.selection.active.line;
+  const { uri, line: target, reason } = await server.request(StepRequest, { run: run.run, stage, line, by });
+  if (uri === null) {
+    void vscode.window.showInformationMessage(`IRScope: ${reason}`);
+    return undefined;
+  }
+  return { uri, line: target };
+}
+
+function nameOf(uri: vscode.Uri): string {
+  return uri.path.slice(uri.path.lastIndexOf("/") + 1);
+}

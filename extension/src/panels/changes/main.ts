@@ -1,0 +1,5 @@
+import "../panel.css";
+import { alone } from "../view";
+import { createChanges } from "./changes";
+
+alone(createChanges);

@@ -1,0 +1,216 @@
+/** The views of a run as tabs, in the panel area. Its subject follows the editor until somebody chooses a run. */
+
+import "../panel.css";
+import * as bridge from "../bridge";
+import { announce, button, h, select } from "../dom";
+import { TABS, type Subject, type Tab } from "../messages";
+import { notice, runButton, seconds, type Surroundings, type View } from "../view";
+import { createChanges } from "../changes/changes";
+import { createFindings } from "../findings/findings";
+import { createMemory } from "../memory/memory";
+import { createStrip } from "../strip/strip";
+import { createTime } from "../time/time";
+import { fileName } from "../view";
+import { time } from "../../format";
+import type { RunItem } from "../../protocol";
+
+interface Remembered {
+  tab?: Tab;
+  pinned?: Subject | null;
+}
+
+const TITLES: Record<Tab, string> = {
+  strip: "Pipeline",
+  findings: "Findings",
+  time: "Compile Time",
+  memory: "Memory",
+  changes: "Changes",
+};
+
+let subject: Subject | undefined = bridge.recall<Remembered>().pinned ?? undefined;
+let followed: Subject | undefined;
+let following = subject === undefined;
+let current: Tab = bridge.recall<Remembered>().tab ?? "strip";
+let runs: RunItem[] = [];
+
+const surroundings: Surroundings = {
+  choseCompile(compile) {
+    if (subject !== undefined) {
+      subject = { ...subject, compile };
+      delete subject.stage;
+      stale = new Set(TABS.filter((tab) => tab !== current));
+    }
+  },
+};
+const views: Record<Tab, View> = {
+  strip: createStrip(surroundings),
+  findings: createFindings(),
+  time: createTime(),
+  memory: createMemory(surroundings),
+  changes: createChanges(),
+};
+/** Tabs that have not been told of the subject: they are when they are shown. */
+let stale = new Set<Tab>(TABS);
+let unread = new Set<Tab>();
+
+const tabs = new Map<Tab, HTMLButtonElement>();
+const controls = h("div", { class: "controls" });
+const nothing = h("div", { class: "view" });
+const page = h("main", { id: "page", attributes: { role: "tabpanel" } });
+const list = h("div", { class: "tabs", attributes: { role: "tablist", "aria-label": "IRScope" } });
+for (const tab of TABS) {
+  const made = button(TITLES[tab], () => showTab(tab, false), {
+    id: `tab-${tab}`,
+    attributes: { role: "tab", "aria-controls": "page" },
+  });
+  tabs.set(tab, made);
+  list.append(made);
+}
+list.addEventListener("keydown", (event) => {
+  const at = TABS.indexOf(current);
+  const next = {
+    ArrowRight: TABS[(at + 1) % TABS.length],
+    ArrowLeft: TABS[(at + TABS.length - 1) % TABS.length],
+    Home: TABS[0],
+    End: TABS.at(-1),
+  }[event.key];
+  if (next !== undefined) {
+    event.preventDefault();
+    showTab(next, false);
+    tabs.get(next)?.focus();
+  } else if (event.key === "ArrowDown") {
+    event.preventDefault();
+    views[current].focus();
+  }
+});
+document.body.classList.add("dock");
+document.body.append(h("header", {}, list, h("span", { class: "spacer" }), controls), page);
+
+bridge.on("subject", ({ subject: given }) => {
+  followed = given;
+  if (following) {
+    setSubject(given);
+  }
+  void readRuns();
+});
+bridge.on("nothing", ({ message }) => {
+  followed = undefined;
+  if (following) {
+    subject = undefined;
+    nothing.replaceChildren(notice("Nothing to show yet.", message, runButton()));
+    showPage();
+  }
+  void readRuns();
+});
+bridge.on("tab", ({ tab, focus, pin: pinned }) => {
+  if (pinned !== undefined) {
+    keep(pinned);
+  }
+  showTab(tab, focus);
+});
+bridge.on("changed", ({ run, running }) => {
+  if (run === subject?.run || run === subject?.deep) {
+    unread = new Set(TABS);
+    freshen();
+  }
+  if (!running) {
+    void readRuns();
+  }
+});
+bridge.on("cursor", ({ place }) => views.strip.cursor?.(place));
+showTab(current, false);
+bridge.ready();
+
+function setSubject(given: Subject): void {
+  const moved = subject === undefined || subject.run !== given.run;
+  subject = given;
+  stale = new Set(TABS);
+  showPage();
+  if (moved) {
+    announce(given.title);
+  }
+}
+
+function showTab(tab: Tab, focus: boolean): void {
+  current = tab;
+  bridge.remember<Remembered>({ tab });
+  for (const [name, each] of tabs) {
+    each.setAttribute("aria-selected", String(name === tab));
+    each.tabIndex = name === tab ? 0 : -1;
+  }
+  page.setAttribute("aria-labelledby", `tab-${tab}`);
+  showPage();
+  if (focus) {
+    // What it shows may still be on its way.
+    setTimeout(() => (subject === undefined ? tabs.get(tab)?.focus() : views[tab].focus()), 50);
+  }
+}
+
+function showPage(): void {
+  page.replaceChildren(subject === undefined ? nothing : views[current].element);
+  if (subject !== undefined && stale.delete(current)) {
+    unread.delete(current);
+    views[current].show(subject);
+  }
+  freshen();
+}
+
+function freshen(): void {
+  if (subject !== undefined && unread.delete(current)) {
+    views[current].refresh();
+  }
+}
+
+async function readRuns(): Promise<void> {
+  try {
+    runs = (await bridge.request<{ runs: RunItem[] }>("irscope/runs", { limit: 30 })).runs;
+  } catch {
+    return; // The views say what is wrong.
+  }
+  const options = runs.map((run) => ({ value: run.run, text: runText(run) }));
+  const shown = subject?.run;
+  if (shown !== undefined && !runs.some(({ run }) => run === shown)) {
+    options.push({ value: shown, text: subject?.title ?? shown });
+  }
+  if (options.length === 0) {
+    controls.replaceChildren();
+    return;
+  }
+  const follow = button("Follow Editor", () => setFollowing(!following), {
+    class: "toggle",
+    title: following ? "Shows the run of the file in the editor" : "Shows the chosen run, whatever is in the editor",
+    attributes: { "aria-pressed": following },
+  });
+  controls.replaceChildren(follow, select("Run", options, shown, pin));
+}
+
+function pin(run: string): void {
+  const item = runs.find((each) => each.run === run);
+  if (item === undefined) {
+    return;
+  }
+  const deep =
+    item.lane === "deep" ? undefined : runs.find((each) => each.lane === "deep" && each.script === item.script);
+  keep({ run, title: runText(item), ...(deep === undefined ? {} : { deep: deep.run }) });
+}
+
+/** Shows something until the editor is to be followed again. */
+function keep(chosen: Subject): void {
+  following = false;
+  bridge.remember<Remembered>({ pinned: chosen });
+  setSubject(chosen);
+  void readRuns();
+}
+
+function setFollowing(wanted: boolean): void {
+  following = wanted;
+  bridge.remember<Remembered>({ pinned: wanted ? null : (subject ?? null) });
+  if (wanted && followed !== undefined) {
+    setSubject(followed);
+  }
+  void readRuns().then(() => controls.querySelector<HTMLElement>(".toggle")?.focus());
+}
+
+function runText({ script, lane, started, seconds: took }: RunItem): string {
+  return `${fileName(script)} · ${lane} · ${time(started)} · ${seconds(took)}`;
+}

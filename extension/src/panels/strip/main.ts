@@ -1,0 +1,5 @@
+import "../panel.css";
+import { alone } from "../view";
+import { createStrip } from "./strip";
+
+alone(createStrip);

@@ -1,0 +1,157 @@
+/** What the panels have in common: a view fills an element from a subject, alone in its page or as a tab of the dock. */
+
+import * as bridge from "./bridge";
+import { button, h } from "./dom";
+import type { Place } from "../protocol";
+import type { Subject } from "./messages";
+
+export interface View {
+  readonly element: HTMLElement;
+  show(subject: Subject): void;
+  /** The store has something new about the run that is shown. */
+  refresh(): void;
+  /** The cursor of an editor moved. */
+  cursor?(place: Place): void;
+  /** Takes the focus, as a tab does when it was chosen. */
+  focus(): void;
+}
+
+/** What a view tells its surroundings. */
+export interface Surroundings {
+  /** Another compile of the run was chosen. */
+  choseCompile(compile: string): void;
+}
+
+/** Asks for something and fills an element with it; a newer question makes the answer of an older one void. */
+export class Loader<Result> {
+  private newest = 0;
+
+  constructor(
+    private readonly body: HTMLElement,
+    private readonly what: string,
+    private readonly draw: (result: Result) => void,
+  ) {}
+
+  async load(method: `irscope/${string}`, params: object): Promise<void> {
+    this.newest += 1;
+    const mine = this.newest;
+    const late = setTimeout(() => this.body.replaceChildren(notice(`Reading ${this.what}…`)), 250);
+    const started = performance.now();
+    try {
+      const result = await bridge.request<Result>(method, params);
+      if (mine === this.newest) {
+        clearTimeout(late);
+        this.draw(result);
+        bridge.post({ type: "drawn", what: this.what, milliseconds: performance.now() - started });
+      }
+    } catch (error) {
+      if (mine === this.newest) {
+        clearTimeout(late);
+        const again = button("Try Again", () => void this.load(method, params), { class: "primary" });
+        const message = error instanceof Error ? error.message : String(error);
+        this.body.replaceChildren(notice(`${capital(this.what)} could not be read.`, message, again));
+      }
+    } finally {
+      clearTimeout(late);
+    }
+  }
+}
+
+/** An empty state: what is not there, why, and what to do. */
+export function notice(text: string, detail = "", action?: HTMLElement): HTMLElement {
+  return h(
+    "div",
+    { class: "notice", attributes: { role: "status" } },
+    h("p", { class: "notice-text" }, text),
+    detail !== "" && h("p", { class: "notice-detail" }, detail),
+    action,
+  );
+}
+
+/** Where a run is needed first; only an editor can start one. */
+export function runButton(): HTMLElement | undefined {
+  return bridge.inEditor
+    ? button("Run on This File", () => bridge.post({ type: "run" }), { class: "primary" })
+    : undefined;
+}
+
+/** A link to a line of the user's text or of a stage. */
+export function placeLink(place: Place, text = placeText(place)): HTMLButtonElement {
+  return button(text, () => bridge.open(place), { class: "link", title: decodeURIComponent(place.uri) });
+}
+
+export function placeText({ uri, line }: Place): string {
+  return `${fileName(uri)}:${line + 1}`;
+}
+
+export function fileName(uri: string): string {
+  const name = uri.slice(uri.lastIndexOf("/") + 1);
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
+
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** `12.3 s`, `60 ms`, `0.4 ms`. */
+export function seconds(count: number): string {
+  if (count >= 100) {
+    return `${Math.floor(count / 60)} min ${Math.round(count % 60)} s`;
+  }
+  if (count >= 0.9995) {
+    return `${count.toFixed(1)} s`;
+  }
+  if (count <= 0) {
+    return "0 s";
+  }
+  return count >= 0.0095 ? `${Math.round(count * 1000)} ms` : `${(count * 1000).toFixed(count >= 0.00095 ? 1 : 2)} ms`;
+}
+
+/** In powers of 1024, as memory is counted. */
+export function memory(count: number): string {
+  for (const [unit, size] of [
+    ["GiB", 2 ** 30],
+    ["MiB", 2 ** 20],
+    ["KiB", 2 ** 10],
+  ] as const) {
+    if (count >= size) {
+      return `${(count / size).toFixed(count / size < 10 ? 2 : 1)} ${unit}`;
+    }
+  }
+  return `${count} B`;
+}
+
+export function percent(part: number, whole: number): string {
+  const share = whole > 0 ? (100 * part) / whole : 0;
+  return `${share >= 9.95 ? Math.round(share) : share.toFixed(1)} %`;
+}
+
+/** Makes a page of one view. */
+export function alone(create: (surroundings: Surroundings) => View): void {
+  let subject: Subject | undefined;
+  const view = create({
+    choseCompile: (compile) => {
+      if (subject !== undefined) {
+        subject = { ...subject, compile };
+        bridge.remember({ subject });
+      }
+    },
+  });
+  document.body.append(view.element);
+  bridge.on("subject", ({ subject: given }) => {
+    subject = given;
+    bridge.remember({ subject });
+    view.show(given);
+  });
+  bridge.on("changed", ({ run }) => {
+    if (run === subject?.run || run === subject?.deep) {
+      view.refresh();
+    }
+  });
+  bridge.on("cursor", ({ place }) => view.cursor?.(place));
+  bridge.ready();
+}

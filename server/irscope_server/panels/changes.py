@@ -1,0 +1,248 @@
+"""``irscope/changes``: what changed since the run before, of the same entry and lane."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irscope.comparing.runs import Change, CompileChange, RunDiff, diff_runs
+from irscope.protocol import Compile, Finding, Kernel, Report, StageRef
+from irscope.store import Store
+
+from irscope_server import words
+from irscope_server.documents import uri_of_stage
+from irscope_server.messages import Encoded
+from irscope_server.panels.answers import Reader, answer, place_uri
+from irscope_server.panels.findings import place_of
+from irscope_server.tree import UriOf, run_item
+from irscope_server.wire import ChangesParams, Place, RunItem
+
+_MOST_RUNS = 20
+
+
+@dataclass(frozen=True)
+class ChangedFinding:
+    kind: str
+    code: str
+    title: str
+    severity: str
+    message: str
+    place: Place
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ChangedStage:
+    """Two documents to be compared."""
+
+    title: str
+    left: str
+    right: str
+
+
+@dataclass(frozen=True)
+class ChangedCompile:
+    id: str
+    function: str
+    place: Place
+    what: str
+    """In words: ``72 → 70 ops, 5 → 4 kernels``; empty for one that is new or gone."""
+    stages: tuple[ChangedStage, ...]
+
+
+@dataclass(frozen=True)
+class ChangedKernel:
+    name: str
+    language: str
+    compile: str
+    uri: str
+    """Of the document that holds it, in its own run."""
+    places: tuple[Place, ...]
+    other: str
+    """Of a changed kernel: the document of the older one."""
+
+
+@dataclass(frozen=True)
+class ChangesResult:
+    run: RunItem | None
+    since: RunItem | None
+    older: tuple[RunItem, ...]
+    """Earlier runs of the same entry and lane, the newest first: what ``since`` may name."""
+    summary: str
+    findings_new: tuple[ChangedFinding, ...]
+    findings_gone: tuple[ChangedFinding, ...]
+    findings_kept: int
+    compiles_new: tuple[ChangedCompile, ...]
+    compiles_gone: tuple[ChangedCompile, ...]
+    compiles_changed: tuple[ChangedCompile, ...]
+    compiles_same: int
+    kernels_new: tuple[ChangedKernel, ...]
+    kernels_gone: tuple[ChangedKernel, ...]
+    kernels_changed: tuple[ChangedKernel, ...]
+    kernels_kept: int
+    compile_seconds: tuple[float, float] | None
+    """Before and now; nothing where one of the runs compiled nothing."""
+    seconds: tuple[float, float] | None
+    reason: str
+
+
+async def changes(server: Reader, params: ChangesParams) -> Encoded:
+    """Raises LookupError where one of the runs is not there."""
+    report = await server.archive.report(params.run)
+    lane = await server.archive.ask(lambda store: store.lane_of(params.run))
+    runs = await server.archive.ask(lambda store: store.runs(1000, report.script))
+    same = [one for one in runs if one.lane is lane and one.outcome is not None]
+    mine = next((one for one in runs if one.run == params.run), None)
+    older = [one for one in same if mine is not None and one.started < mine.started]
+    items = tuple(run_item(one, server.uri_of) for one in older[:_MOST_RUNS])
+    item = run_item(mine, server.uri_of) if mine is not None else None
+    wanted = params.since or next((one.run for one in older if one.compiles), items[0].run if items else "")
+    since = next((run_item(one, server.uri_of) for one in runs if one.run == wanted), None)
+
+    def read(store: Store, report: Report) -> ChangesResult:
+        if since is None:
+            reason = (
+                f"This is the first {lane.value} run of this script that is kept. Change the code and run it again."
+            )
+            return _nothing(item, items, reason)
+        diff = diff_runs(store, since.run, params.run)
+        return _result(item, since, items, diff, store.report(since.run), report, server.uri_of)
+
+    return await answer(server, ("changes", params.run, wanted), params.run, read)
+
+
+def _nothing(run: RunItem | None, older: tuple[RunItem, ...], reason: str) -> ChangesResult:
+    return ChangesResult(run, None, older, "", (), (), 0, (), (), (), 0, (), (), (), 0, None, None, reason)
+
+
+def _result(
+    run: RunItem | None,
+    since: RunItem,
+    older: tuple[RunItem, ...],
+    diff: RunDiff,
+    before: Report,
+    after: Report,
+    uri_of: UriOf,
+) -> ChangesResult:
+    stages = {
+        report.run: {stage.id: stage for compile in report.compiles for stage in compile.stages}
+        for report in (before, after)
+    }
+    new, gone, changed = _kernels(diff, stages, uri_of)
+    times = (diff.compile_seconds.before, diff.compile_seconds.after)
+    return ChangesResult(
+        run,
+        since,
+        older,
+        summary(diff, len(new), len(gone), len(changed)),
+        tuple(_finding(finding, uri_of) for finding in diff.findings_new),
+        tuple(_finding(finding, uri_of) for finding in diff.findings_gone),
+        diff.findings_kept,
+        tuple(_compile(compile, uri_of) for compile in diff.compiles_new),
+        tuple(_compile(compile, uri_of) for compile in diff.compiles_gone),
+        tuple(_changed(change, before.run, after.run, stages, uri_of) for change in diff.compiles_changed),
+        diff.compiles_same,
+        new,
+        gone,
+        changed,
+        diff.kernels_kept,
+        times if all(times) else None,
+        (diff.seconds.before, diff.seconds.after),
+        "" if not diff.same else "Nothing but times differs between the two runs.",
+    )
+
+
+def summary(diff: RunDiff, new_kernels: int, gone_kernels: int, changed_kernels: int) -> str:
+    """One line: ``1 finding fixed · 2 kernels changed · compiles 12.3 s → 9.1 s``."""
+    parts = [
+        (len(diff.findings_gone), "finding", "fixed"),
+        (len(diff.findings_new), "finding", "new"),
+        (new_kernels, "kernel", "gained"),
+        (gone_kernels, "kernel", "lost"),
+        (changed_kernels, "kernel", "changed"),
+    ]
+    said = [f"{words.count(number, noun)} {what}" for number, noun, what in parts if number]
+    if not said:
+        said = ["nothing but times differs" if diff.same else "the graphs differ"]
+    before, after = words.seconds(diff.compile_seconds.before), words.seconds(diff.compile_seconds.after)
+    return " · ".join([*said, *([f"compile time {before} → {after}"] if before and after else [])])
+
+
+def _finding(finding: Finding, uri_of: UriOf) -> ChangedFinding:
+    return ChangedFinding(
+        finding.kind,
+        finding.code,
+        words.kind_title(finding.kind),
+        finding.severity.value,
+        finding.message,
+        place_of(finding, uri_of),
+        finding.cost.seconds,
+    )
+
+
+def _compile(compile: Compile, uri_of: UriOf) -> ChangedCompile:
+    place = Place(place_uri(uri_of, compile.file), max(0, compile.line - 1))
+    return ChangedCompile(compile.id, words.function_title(compile.function), place, "", ())
+
+
+def _changed(
+    change: CompileChange, before: str, after: str, stages: dict[str, dict[str, StageRef]], uri_of: UriOf
+) -> ChangedCompile:
+    facts = []
+    if change.outcome is not None:
+        facts.append(f"{change.outcome[0]} → {change.outcome[1]}".replace("-", " "))
+    if change.ops is not None:
+        facts.append(f"{_numbers(change.ops)} ops")
+    if change.kernels is not None:
+        facts.append(f"{_numbers(change.kernels)} kernels")
+    compared = []
+    for name in change.stages:
+        left = stages[before].get(f"{change.before}/{name}")
+        right = stages[after].get(f"{change.after}/{name}")
+        if left is not None and right is not None and not right.passed:
+            compared.append(
+                ChangedStage(
+                    words.stage_title(right),
+                    uri_of_stage(before, left.id, left.language),
+                    uri_of_stage(after, right.id, right.language),
+                )
+            )
+    place = Place(place_uri(uri_of, change.file), max(0, change.line - 1))
+    ids = change.after if change.before == change.after else f"{change.before} → {change.after}"
+    return ChangedCompile(ids, words.function_title(change.function), place, ", ".join(facts), tuple(compared))
+
+
+def _numbers(change: Change) -> str:
+    return f"{change.before:g} → {change.after:g}"
+
+
+_Kernels = tuple[ChangedKernel, ...]
+
+
+def _kernels(
+    diff: RunDiff, stages: dict[str, dict[str, StageRef]], uri_of: UriOf
+) -> tuple[_Kernels, _Kernels, _Kernels]:
+    """New, gone and changed ones; a new one with the name of one that is gone is a changed one."""
+
+    def made(kernel: Kernel, run: str, other: str = "") -> ChangedKernel:
+        stage = stages[run].get(kernel.stage)
+        return ChangedKernel(
+            kernel.name,
+            kernel.language,
+            kernel.compile,
+            uri_of_stage(run, stage.id, stage.language) if stage is not None else "",
+            tuple(Place(uri_of(origin.file), max(0, origin.line - 1)) for origin in kernel.origins),
+            other,
+        )
+
+    left: dict[tuple[str, str], list[Kernel]] = {}
+    for kernel in diff.kernels_gone:
+        left.setdefault((kernel.compile, kernel.name), []).append(kernel)
+    new, changed = [], []
+    for kernel in diff.kernels_new:
+        same = left.get((kernel.compile, kernel.name))
+        if same and kernel.language != "extern":
+            changed.append(made(kernel, diff.after, made(same.pop(0), diff.before).uri))
+        else:
+            new.append(made(kernel, diff.after))
+    gone = [made(kernel, diff.before) for rest in left.values() for kernel in rest]
+    return tuple(new), tuple(gone), tuple(changed)

@@ -1,0 +1,158 @@
+"""``irscope/findings``: what a run found, grouped by cause, with what each cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from irscope.control import hidden_because
+from irscope.protocol import Finding, Lane, Report, Severity
+from irscope.source import use_overlays
+from irscope.store import Store
+
+from irscope_server import words
+from irscope_server.messages import Encoded
+from irscope_server.panels.answers import Reader, answer, place_uri
+from irscope_server.texts import split_lines
+from irscope_server.tree import UriOf
+from irscope_server.wire import FindingsParams, Place
+
+Hidden = Mapping[tuple[object, ...], str]
+"""Why a finding is not shown in the source, by its cause: ``ignored``, ``baseline`` or ``off``."""
+
+Wishes = Callable[[Report, Lane, Mapping[str, list[str]]], Hidden]
+"""What the user's settings and comments hide of a report; gets the texts as they ran, by path."""
+
+_ORDER = [Severity.ERROR, Severity.WARNING, Severity.INFORMATION, Severity.HINT]
+
+
+@dataclass(frozen=True)
+class FindingPlace:
+    uri: str
+    line: int
+    code: str
+    """The line as it ran; empty where it is not known."""
+    message: str
+    count: int
+    compiles: tuple[str, ...]
+    seconds: float
+    graphs: int
+    fixes: int
+    hidden: str
+    """Empty for what is shown in the source, else ``ignored``, ``baseline`` or ``off``."""
+
+
+@dataclass(frozen=True)
+class FindingGroup:
+    kind: str
+    code: str
+    title: str
+    severity: str
+    message: str
+    """Of its first place."""
+    explanation: str
+    hints: tuple[str, ...]
+    link: str | None
+    count: int
+    seconds: float
+    graphs: int
+    fixes: int
+    places: tuple[FindingPlace, ...]
+
+
+@dataclass(frozen=True)
+class FindingsResult:
+    run: str
+    lane: str
+    groups: tuple[FindingGroup, ...]
+    seconds: float
+    """Of all compiles together."""
+    reason: str
+
+
+async def findings(server: Reader, params: FindingsParams, wishes: Wishes | None = None) -> Encoded:
+    """Raises LookupError where there is no such run."""
+    texts = await server.archive.ask_aside(
+        lambda store: {file: split_lines(text) for file, text in store.sources(params.run).items()}
+    )
+    lane = await server.archive.ask(lambda store: store.lane_of(params.run))
+    report = await server.archive.report(params.run)
+    hidden = (wishes or comments_only)(report, lane, texts)
+    key = ("findings", params.run, tuple(sorted(map(repr, hidden.items()))))
+
+    def read(_: Store, report: Report) -> FindingsResult:
+        return _result(report, lane, texts, hidden, server.uri_of)
+
+    return await answer(server, key, params.run, read)
+
+
+def comments_only(report: Report, lane: Lane, texts: Mapping[str, list[str]]) -> Hidden:
+    """What comments in the source hide, where nobody has settings."""
+    use_overlays({file: "\n".join(lines) for file, lines in texts.items()})
+    try:
+        return hidden_because(report)
+    finally:
+        use_overlays({})
+
+
+def _result(
+    report: Report, lane: Lane, texts: Mapping[str, list[str]], hidden: Hidden, uri_of: UriOf
+) -> FindingsResult:
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in report.findings:
+        groups.setdefault((finding.kind, finding.code), []).append(finding)
+    found = [_group(mine, texts, hidden, uri_of) for mine in groups.values()]
+    found.sort(key=lambda group: (-group.seconds, -group.count))
+    return FindingsResult(
+        report.run,
+        lane.value,
+        tuple(found),
+        round(sum(compile.seconds for compile in report.compiles), 6),
+        "" if found else _why_none(report),
+    )
+
+
+def _why_none(report: Report) -> str:
+    if report.compiles:
+        return "No graph break, no recompilation, nothing to report: this run found nothing."
+    return f"Nothing was compiled in this run. {report.outcome.message}".strip()
+
+
+def _group(mine: list[Finding], texts: Mapping[str, list[str]], hidden: Hidden, uri_of: UriOf) -> FindingGroup:
+    first = mine[0]
+    return FindingGroup(
+        first.kind,
+        first.code,
+        words.kind_title(first.kind),
+        min((finding.severity for finding in mine), key=_ORDER.index).value,
+        first.message,
+        first.explanation,
+        first.hints,
+        first.link if first.link and first.link.startswith(("https://", "http://")) else None,
+        sum(finding.count for finding in mine),
+        round(sum(finding.cost.seconds for finding in mine), 6),
+        sum(finding.cost.graphs for finding in mine),
+        sum(bool(finding.fixes) for finding in mine),
+        tuple(_place(finding, texts, hidden, uri_of) for finding in sorted(mine, key=lambda one: -one.cost.seconds)),
+    )
+
+
+def _place(finding: Finding, texts: Mapping[str, list[str]], hidden: Hidden, uri_of: UriOf) -> FindingPlace:
+    line = finding.range.start.line
+    lines = texts.get(finding.file, [])
+    return FindingPlace(
+        place_uri(uri_of, finding.file),
+        max(0, line - 1),
+        lines[line - 1].strip() if 0 < line <= len(lines) else "",
+        finding.message,
+        finding.count,
+        finding.compiles,
+        finding.cost.seconds,
+        finding.cost.graphs,
+        len(finding.fixes),
+        hidden.get(finding.cause, ""),
+    )
+
+
+def place_of(finding: Finding, uri_of: UriOf) -> Place:
+    return Place(place_uri(uri_of, finding.file), max(0, finding.range.start.line - 1))

@@ -1,0 +1,232 @@
+"""``irscope/memory``: the buffers of a compile over its schedule, what holds the peak, and the user's lines behind it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from irscope.nodes import facts_of
+from irscope.protocol import Compile, Report, StageRef
+from irscope.provenance import Provenance, chain
+from irscope.store import Store
+
+from irscope_server import words
+from irscope_server.documents import uri_of_stage
+from irscope_server.messages import Encoded
+from irscope_server.panels.answers import CompileChoice, Reader, answer, compile_choices, compile_named, why_empty
+from irscope_server.tree import UriOf
+from irscope_server.wire import MemoryParams, Place
+
+_MOST_PLACES = 4
+
+
+@dataclass(frozen=True)
+class MemoryBuffer:
+    name: str
+    bytes: int
+    dtype: str
+    category: str
+    """``returned`` to the caller, ``kept`` for the backward, ``temporary``; ``borrowed``: a view, or the memory of an
+    input, so that it counts nothing."""
+    how: str
+    """``allocated``, ``extern``, ``reuse`` or ``view``."""
+    of: str
+    """The buffer whose memory it takes over or looks at."""
+    first: int
+    last: int
+    kernel: str
+    """The call that writes it; empty where it is not known."""
+    module: str
+    """Path of the ``nn.Module`` that it is made in; empty where it is not known."""
+    line: int
+    """In the document of the plan."""
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    stage: str
+    title: str
+    uri: str
+    steps: tuple[str, ...]
+    """The kernel of each call."""
+    live: tuple[int, ...]
+    """Bytes that the graph's own buffers hold during each step."""
+    peak: int
+    """The step at which that is the most."""
+    inputs: int
+    """Bytes of what the caller gives, which the plan does not count."""
+    buffers: tuple[MemoryBuffer, ...]
+
+
+@dataclass(frozen=True)
+class MemoryResult:
+    run: str
+    compile: str | None
+    function: str
+    compiles: tuple[CompileChoice, ...]
+    """Those that have a plan."""
+    plans: tuple[MemoryPlan, ...]
+    reason: str
+
+
+async def memory(server: Reader, params: MemoryParams) -> Encoded:
+    """Raises LookupError where there is no such run or compile."""
+
+    def read(store: Store, report: Report) -> MemoryResult:
+        choices = compile_choices(report, server.uri_of, "memory-plan")
+        compile = compile_named(report, params.compile)
+        if compile is None:
+            return MemoryResult(report.run, None, "", (), (), why_empty(report, "memory plan"))
+        plans = tuple(_plans(store, report, compile, server.uri_of))
+        reason = "" if plans else why_empty(report, "memory plan of this compile")
+        return MemoryResult(report.run, compile.id, words.function_title(compile.function), choices, plans, reason)
+
+    return await answer(server, ("memory", params.run, params.compile), params.run, read)
+
+
+def _plans(store: Store, report: Report, compile: Compile, uri_of: UriOf) -> list[MemoryPlan]:
+    provenance = Provenance(store, report)
+    found = []
+    for stage in compile.stages:
+        if stage.name != "memory-plan":
+            continue
+        data = store.stage_data(report.run, stage.id)
+        try:
+            found.append(_plan(store, report, compile, stage, data, provenance, uri_of))
+        except (LookupError, TypeError, ValueError, AttributeError):
+            continue  # data of another version, or from elsewhere
+    return found
+
+
+def _plan(
+    store: Store, report: Report, compile: Compile, stage: StageRef, data: Any, provenance: Provenance, uri_of: UriOf
+) -> MemoryPlan:
+    kept = _kept(store, report.run, compile, stage, data)
+    writers = _writers(store, report.run, compile, stage)
+    lines = {
+        line.split(maxsplit=1)[0]: number
+        for number, line in enumerate(store.stage_text(report.run, stage.id).split("\n"))
+        if line[:1].isalpha()
+    }
+    elements = {
+        (schedule, one.name): one
+        for schedule in {writer.schedule for writer in writers.values()}
+        for one in provenance.elements(schedule)
+    }
+    buffers = []
+    own: set[str] = set()
+    for buffer in data["buffers"]:  # a buffer stands behind the one whose memory it takes
+        if buffer["how"] in ("allocated", "extern") or (buffer["how"] == "reuse" and buffer["of"] in own):
+            own.add(buffer["name"])
+        writer = writers.get(buffer["name"], _UNKNOWN)
+        element = elements.get((writer.schedule, writer.node))
+        origins = provenance.origins(element)[:_MOST_PLACES] if element is not None else ()
+        buffers.append(
+            MemoryBuffer(
+                str(buffer["name"]),
+                int(buffer["bytes"]),
+                str(buffer["dtype"]),
+                _category(buffer, own, kept),
+                str(buffer["how"]),
+                str(buffer["of"]),
+                int(buffer["first"]),
+                int(buffer["last"]),
+                writer.kernel,
+                writer.module,
+                lines.get(str(buffer["name"]), 0),
+                tuple(Place(uri_of(one.file), max(0, one.line - 1)) for one in origins),
+            )
+        )
+    return MemoryPlan(
+        stage.id,
+        words.stage_title(stage),
+        uri_of_stage(report.run, stage.id, stage.language),
+        tuple(str(step["kernel"]) for step in data["steps"]),
+        tuple(int(step["live"]) for step in data["steps"]),
+        int(data["peak"]["step"]),
+        sum(int(size) for _, size in data["inputs"]),
+        tuple(buffers),
+    )
+
+
+def _category(buffer: Mapping[str, Any], own: set[str], kept: frozenset[str]) -> str:
+    if buffer["name"] not in own:
+        return "borrowed"
+    if buffer["name"] in kept:
+        return "kept"
+    return "returned" if buffer["output"] else "temporary"
+
+
+@dataclass(frozen=True)
+class _Writer:
+    schedule: str
+    node: str
+    kernel: str
+    module: str
+
+
+_UNKNOWN = _Writer("", "", "", "")
+
+
+def _kept(store: Store, run: str, compile: Compile, stage: StageRef, data: Any) -> frozenset[str]:
+    """Buffers that a forward returns for its backward alone: the last of its outputs, one for each saved value."""
+    partition = next((one for one in compile.stages if one.name == "partition"), None)
+    outputs = data.get("outputs") or ()
+    if partition is None or chain.is_backward(stage) or not outputs:
+        return frozenset()
+    saved = len(store.stage_data(run, partition.id)["saved"])
+    theirs = len(outputs) - saved
+    of = {str(buffer["name"]): str(buffer["of"]) for buffer in data["buffers"] if buffer["how"] == "view"}
+    return frozenset(_behind(outputs[theirs:], of) - _behind(outputs[:theirs], of)) if theirs >= 0 else frozenset()
+
+
+def _behind(names: Any, of: Mapping[str, str]) -> set[str]:
+    """Buffers, and those that the views among them look at."""
+    found = set()
+    for name in map(str, names):
+        while name not in found:
+            found.add(name)
+            name = of.get(name, name)
+    return found
+
+
+_ROOT = re.compile(r"^[LG]\['(\w+)'\]")
+_ITEM = re.compile(r"\._modules\['([^']+)'\]|\['([^']+)'\]")
+
+
+def _module_path(path: str) -> str:
+    """``model.bert.encoder`` for Dynamo's ``G['model']._modules['bert'].encoder``."""
+    return _ITEM.sub(lambda match: f".{match[1] or match[2]}", _ROOT.sub(r"\1", path))
+
+
+def _writers(store: Store, run: str, compile: Compile, stage: StageRef) -> dict[str, _Writer]:
+    """Which node after fusion writes each buffer; one that never leaves its kernel is told before fusion only."""
+    side = chain.is_backward(stage)
+    mine = [one for one in compile.stages if chain.is_backward(one) == side]
+    rows = {
+        one.name: (one.id, (store.stage_data(run, one.id) or {}).get("nodes") or ())
+        for one in mine
+        if one.name in ("ir-pre-fusion", "ir-post-fusion")
+    }
+    modules: dict[str, str] = {}
+    for one in mine:
+        if one.name == "post-grad-graph" and not one.passed:
+            modules = {
+                facts.name: _module_path(facts.module[0])
+                for facts in facts_of(store.stage_data(run, one.id))
+                if facts.module
+            }
+    schedule, fused = rows.get("ir-post-fusion", ("", ()))
+    homes = {str(part): node for node in fused for part in node["parts"]}
+    found: dict[str, _Writer] = {}
+    for node in rows.get("ir-pre-fusion", ("", ()))[1]:
+        home = homes.get(str(node["name"]))
+        if home is None:
+            continue
+        module = next((modules[name] for name in reversed(node["origins"]) if name in modules), "")
+        for name, _ in node["writes"]:
+            found[str(name)] = _Writer(schedule, str(home["name"]), str(home["kernel"]).partition(":")[0], module)
+    return found

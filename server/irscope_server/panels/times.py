@@ -1,0 +1,99 @@
+"""``irscope/phases``: where the compile time of a run went, by compile and phase."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irscope import phases
+from irscope.protocol import Compile, Report
+from irscope.store import Store
+
+from irscope_server.messages import Encoded
+from irscope_server.panels.answers import Reader, answer, compile_named, place_uri, why_empty
+from irscope_server.tree import UriOf
+from irscope_server.wire import PhasesParams, Place
+
+_MOST_ROWS = 20_000
+"""Phases in an answer about all compiles; those of the shortest compiles are left out first."""
+
+Row = tuple[int, int, float, float, float, int]
+
+
+@dataclass(frozen=True)
+class CompileTimes:
+    id: str
+    function: str
+    place: Place
+    seconds: float
+    phases: tuple[Row, ...] | None
+    """``[name (an index), parent (-1: none), start, seconds, own, track]``; nothing where they were left out."""
+
+
+@dataclass(frozen=True)
+class PhasesResult:
+    run: str
+    seconds: float
+    names: tuple[str, ...]
+    labels: tuple[str, ...]
+    """What the names mean, in the same order; empty for those that say so themselves."""
+    compiles: tuple[CompileTimes, ...]
+    reason: str
+
+
+async def phases_of(server: Reader, params: PhasesParams) -> Encoded:
+    """Raises LookupError where there is no such run or compile."""
+
+    def read(store: Store, report: Report) -> PhasesResult:
+        compiles = report.compiles
+        if params.compile is not None:
+            one = compile_named(report, params.compile)
+            compiles = (one,) if one is not None else ()
+        return _result(store, report, compiles, server.uri_of)
+
+    return await answer(server, ("phases", params.run, params.compile), params.run, read)
+
+
+def _result(store: Store, report: Report, compiles: tuple[Compile, ...], uri_of: UriOf) -> PhasesResult:
+    trees = {compile.id: tree for compile in compiles if (tree := _tree(store, report.run, compile))}
+    names: dict[str, int] = {}
+    labels: list[str] = []
+    left = _MOST_ROWS
+    rows: dict[str, tuple[Row, ...]] = {}
+    for id in sorted(trees, key=lambda id: -phases.whole(trees[id])):
+        left -= len(trees[id])
+        if left < 0 and rows:
+            continue
+        for phase in trees[id]:
+            if phase.name not in names:
+                names[phase.name] = len(names)
+                labels.append(phase.label)
+        rows[id] = tuple((names[p.name], p.parent, p.start, p.seconds, p.own, p.track) for p in trees[id])
+    found = tuple(
+        CompileTimes(
+            compile.id,
+            compile.function,
+            Place(place_uri(uri_of, compile.file), max(0, compile.line - 1)),
+            phases.whole(trees[compile.id]),
+            rows.get(compile.id),
+        )
+        for compile in compiles
+        if compile.id in trees
+    )
+    return PhasesResult(
+        report.run,
+        round(sum(one.seconds for one in found), 6),
+        tuple(names),
+        tuple(labels),
+        found,
+        "" if found else why_empty(report, "compile times by phase"),
+    )
+
+
+def _tree(store: Store, run: str, compile: Compile) -> list[phases.Phase]:
+    for stage in compile.stages:
+        if stage.name == "phases":
+            try:
+                return phases.from_data(store.stage_data(run, stage.id))
+            except ValueError:  # of another version, or from elsewhere
+                return []
+    return []

@@ -1,0 +1,306 @@
+"""Canned answers to the panels' requests: a training step, with names that are markup.
+
+tests/protocol/test_panels.py holds their fields to docs/PROTOCOL.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+RUN = "20261120-101500-fake"
+OLDER = "20261120-095900-fake"
+EMPTY = "20261120-090000-fast"
+"""A run of the fast lane, which has nothing of the way down."""
+MARKUP = "<img src=x onerror=alert(1)>"
+HERE = "file:///workspace/train.py"
+REASON = "This run has no {}: it was made in the fast lane, or died before it came to it. Run the file to get it."
+
+Json = dict[str, Any]
+
+
+def place(line: int) -> Json:
+    return {"uri": HERE, "line": line}
+
+
+def entry(path: str, title: str, size: int = 4200) -> Json:
+    stage = path.rsplit(".", 1)[0]
+    language = "cpp" if path.endswith(".cpp") else "python"
+    return {"stage": stage, "title": title, "language": language, "bytes": size, "uri": f"irscope:/{RUN}/{path}"}
+
+
+def pass_item(number: int, name: str, added: int, removed: int, changed: int) -> Json:
+    home = f"0/0/joint-graph/{number:02}-{number}"
+    before = f"irscope:/{RUN}/0/0/joint-graph/{number - 1:02}-{number - 1}.py" if number > 1 else None
+    return {
+        "name": name, "subgraph": "", "seconds": 0.033 * number, "added": added, "removed": removed, "changed": changed, "moved": False,
+        "namesAdded": [f"add_{n}" for n in range(added)], "namesRemoved": [f"view_{n}" for n in range(removed)],
+        "namesChanged": [MARKUP] if changed else [], "stage": home, "uri": f"irscope:/{RUN}/{home}.py",
+        "before": before or f"irscope:/{RUN}/0/0/dynamo-graph.py",
+    }  # fmt: skip
+
+
+def stage(
+    path: str, short: str, track: str, column: int, count: int, unit: str, seconds: float | None, **more: Any
+) -> Json:
+    name = path.split("/")[2].rsplit(".", 1)[0].removesuffix("-backward")
+    title = f"{short} ({track})" if track == "backward" else short
+    return {
+        "stage": path.rsplit(".", 1)[0], "name": name, "title": title, "short": short, "track": track, "column": column,
+        "isGraph": name.endswith("-graph"), "bytes": 4200 * (column + 1), "count": count, "unit": unit, "seconds": seconds,
+        "entries": [entry(path, title)], "beside": [], "ops": [], "passes": [], "quiet": [], **more,
+    }  # fmt: skip
+
+
+OPS = [
+    {"name": "torch.ops.aten.view.default", "count": 109, "line": 1},
+    {"name": "torch.ops.aten._safe_softmax.default", "count": 2, "line": 2},
+    {"name": f"torch.ops.mine.{MARKUP}", "count": 1, "line": 3},
+]
+
+
+def stages() -> list[Json]:
+    passes = [
+        pass_item(1, "remove_noop_ops", 0, 19, 17),
+        pass_item(2, "constant_fold_uniform_value", 11, 11, 11),
+        pass_item(3, MARKUP, 7, 2, 1),
+    ]
+    quiet = [{"name": f"pass_pattern_{n}", "seconds": 0.003, "count": 1} for n in range(12)]
+    beside = [
+        entry("0/0/guards.guards.txt", "Guards"),
+        entry("0/0/modified-bytecode.pyc.txt", "Bytecode as Dynamo rewrote it"),
+    ]
+    found = [
+        stage("0/0/bytecode.py", "Bytecode", "shared", 0, 37, "instructions", None),
+        stage("0/0/dynamo-graph.py", "Dynamo graph", "shared", 1, 116, "nodes", 2.77, beside=beside, ops=OPS[:1]),
+        stage("0/0/pre-grad-graph.py", "Pre-grad graph", "shared", 2, 116, "nodes", 0.017),
+        stage("0/0/joint-graph.py", "Joint graph", "shared", 3, 703, "nodes", 2.7, passes=passes, quiet=quiet, ops=OPS),
+    ]
+    for track, end in (("forward", ""), ("backward", "-backward")):
+        kernels = [entry(f"0/0/kernel{end}/cpp_fused_mul_relu_{n}.cpp", f"cpp_fused_mul_relu_{n}") for n in range(13)]
+        found += [
+            stage(f"0/0/{track}-graph.py", f"{track.capitalize()} graph", track, 4, 320, "nodes", None, ops=OPS),
+            stage(f"0/0/post-grad-graph{end}.py", "Post-grad graph", track, 5, 320, "nodes", 0.5, quiet=quiet),
+            stage(f"0/0/ir-pre-fusion{end}.py", "IR before fusion", track, 6, 98, "nodes", 1.49),
+            stage(f"0/0/ir-post-fusion{end}.py", "IR after fusion", track, 7, 49, "nodes", 1.0),
+            stage(f"0/0/output-code{end}.py", "Output code", track, 8, 35, "calls", 23.5),
+            stage(
+                f"0/0/kernel{end}/cpp_fused_mul_relu_0.cpp", "Kernels", track, 9, 13, "kernels", 32.0, entries=kernels
+            ),
+        ]
+    return found
+
+
+def compiles() -> list[Json]:
+    facts = {"place": place(3), "outcome": "graph-break"}
+    return [
+        {"id": "0/0", "function": "loss_of", **facts, "graphOps": 70, "seconds": 64.4},
+        {"id": "0/1", "function": MARKUP, **facts, "graphOps": 2, "seconds": 1.7},
+    ]
+
+
+def run_item(run: str, lane: str, started: float, findings: int) -> Json:
+    return {
+        "run": run, "script": "/workspace/train.py", "scriptUri": HERE, "lane": lane, "started": started, "outcome": "completed", "message": "",
+        "seconds": 74.1, "compiles": 2, "findings": findings, "kernels": 26,
+    }  # fmt: skip
+
+
+def subject_of(params: Json) -> Json:
+    run = run_item(RUN, "deep", 1763633700, 4)
+    uri: str = params["uri"]
+    if uri.endswith("slow.py"):
+        fast = run_item(EMPTY, "fast", 1763633000, 0)
+        return {"run": fast, "deep": None, "compile": None, "stage": None}
+    if not uri.startswith("irscope:") and not uri.endswith("train.py"):
+        return {"run": None, "deep": None, "compile": None, "stage": None}
+    path = uri.partition(f"{RUN}/")[2]
+    known = [one for each in stages() for one in [*each["entries"], *each["passes"], *each["beside"]]]
+    mine = next((one["stage"] for one in known if one["uri"].endswith(path)), None) if path else None
+    return {"run": run, "deep": run, "compile": "0/0", "stage": mine}
+
+
+def pipeline(params: Json) -> Json:
+    kernels = [{"language": "cpp", "count": 26}, {"language": "extern", "count": 5}]
+    if params["run"] == EMPTY:
+        return {
+            "run": EMPTY,
+            "compile": None,
+            "compiles": [],
+            "stages": [],
+            "kernels": [],
+            "reason": REASON.format("stages"),
+        }
+    compile = params.get("compile", "0/0")
+    found = stages() if compile == "0/0" else [one for one in stages() if one["track"] != "backward"][:5]
+    return {"run": RUN, "compile": compile, "compiles": compiles(), "stages": found, "kernels": kernels, "reason": ""}
+
+
+def step(params: Json) -> Json:
+    """Always to the third line, of what is named or of the neighbour in the forward."""
+    way = [one["stage"] for one in stages() if one["track"] != "backward"]
+    target = params.get("target") or ""
+    if not target:
+        at = way.index(params["stage"]) + params["by"]
+        if at < 0:
+            return {"uri": HERE, "line": 4, "stage": None, "exact": True, "reason": ""}
+        if at >= len(way):
+            return {
+                "uri": None,
+                "line": 0,
+                "stage": None,
+                "exact": False,
+                "reason": "This is the last stage of this compile.",
+            }
+        target = way[at]
+    uri = next(one["entries"][0]["uri"] for one in stages() if one["stage"] == target)
+    return {"uri": uri, "line": 2, "stage": target, "exact": True, "reason": ""}
+
+
+def findings(params: Json) -> Json:
+    if params["run"] == EMPTY:
+        return {"run": EMPTY, "lane": "fast", "groups": [], "seconds": 0, "reason": "Nothing was compiled in this run."}
+
+    def at(line: int, code: str, seconds: float, hidden: str = "", fixes: int = 0) -> Json:
+        return {
+            "uri": HERE, "line": line, "code": code, "message": f"`loss_of` at {line}", "count": 1, "compiles": ["0/1"],
+            "seconds": seconds, "graphs": 1 if seconds else 0, "fixes": fixes, "hidden": hidden,
+        }  # fmt: skip
+
+    def group(kind: str, code: str, severity: str, message: str, places: list[Json], link: str | None = None) -> Json:
+        return {
+            "kind": kind, "code": code, "title": kind.replace("-", " ").capitalize(), "severity": severity, "message": message,
+            "explanation": "Dynamo does not know how to trace it.", "hints": [f"Do not call `{MARKUP}`."], "link": link,
+            "count": len(places), "seconds": sum(one["seconds"] for one in places), "graphs": sum(one["graphs"] for one in places),
+            "fixes": sum(bool(one["fixes"]) for one in places), "places": places,
+        }  # fmt: skip
+
+    link = "https://example.org/gb0170.html"
+    groups = [
+        group("recompilation", "recompile-size", "information", "`loss_of` was compiled again.", [at(3, "def loss_of(x):", 47.9)]),
+        group("graph-break", "GB0170", "warning", f"Graph break: {MARKUP}", [at(5, f"if {MARKUP}:", 5.8, fixes=2), at(6, "print(y)", 1.2, "ignored")], link),
+        group("missed-fusion", "missed-fusion", "hint", "A kernel of its own.", [at(4, "y = x * 2", 0, "baseline")]),
+        group("compile-error", "InductorError", "error", "The compile failed.", [at(7, "return y", 0)]),
+    ]  # fmt: skip
+    return {"run": RUN, "lane": "deep", "groups": groups, "seconds": 66.1, "reason": ""}
+
+
+NAMES = [
+    ("dynamo", "Dynamo, and all that it calls"), ("bytecode_tracing", "symbolic tracing of the user's code"), ("backend_compile", "back end"),
+    ("create_aot_dispatcher_function", "AOTAutograd"), ("inductor_compile", "Inductor"), ("Scheduler.codegen", "code of the kernels"),
+    ("async_compile.wait", "waiting for kernels to be compiled"), ("compile_file", "C++ compiler"), (MARKUP, ""),
+]  # fmt: skip
+
+
+def phases(params: Json) -> Json:
+    if params["run"] == EMPTY:
+        return {
+            "run": EMPTY,
+            "seconds": 0,
+            "names": [],
+            "labels": [],
+            "compiles": [],
+            "reason": REASON.format("compile times"),
+        }
+    rows = [
+        [0, -1, 0, 64.4, 1.0, 0], [1, 0, 0.5, 4.4, 4.4, 0], [2, 0, 5, 58.5, 1.0, 0], [3, 2, 5.5, 57.5, 7.5, 0], [4, 3, 8, 50, 0.2, 0],
+        [5, 4, 8.1, 17.8, 17.8, 0], [6, 4, 26, 32, 32, 0], [7, 6, 26.1, 20, 20, 1], [7, 6, 26.2, 31, 31, 2], [7, 6, 46.5, 11, 11, 1], [8, 3, 58.2, 4, 4, 0],
+    ]  # fmt: skip
+    short = [[0, -1, 0, 1.7, 0.7, 0], [1, 0, 0.2, 1, 1, 0]]
+    found = [{**compile, "phases": more} for compile, more in zip(compiles(), (rows, short), strict=True)]
+    found = [{key: one[key] for key in ("id", "function", "place", "seconds", "phases")} for one in found]
+    names, labels = zip(*NAMES, strict=True)
+    return {"run": RUN, "seconds": 66.1, "names": names, "labels": labels, "compiles": found, "reason": ""}
+
+
+def memory(params: Json) -> Json:
+    if params["run"] == EMPTY:
+        return {
+            "run": EMPTY,
+            "compile": None,
+            "function": "",
+            "compiles": [],
+            "plans": [],
+            "reason": REASON.format("memory plan"),
+        }
+    calls = 24
+    buffers = [
+        {
+            "name": f"buf{n}", "bytes": 65536 * (1 + n % 3), "dtype": "float32", "category": ("kept", "temporary", "temporary", "borrowed")[n % 4],
+            "how": "reuse" if n == 5 else "allocated", "of": "buf1" if n == 5 else "", "first": n, "last": calls - 1 if n % 4 == 0 else min(n + 3, calls - 1),
+            "kernel": f"cpp_fused_mul_relu_{n}", "module": MARKUP if n == 8 else f"model.encoder.layer.{n % 2}.attention.self", "line": n,
+            "places": [place(4)],
+        }
+        for n in range(calls)
+    ]  # fmt: skip
+    buffers[-1] = {**buffers[-1], "category": "returned", "bytes": 8}
+    live = [
+        sum(one["bytes"] for one in buffers if one["category"] != "borrowed" and one["first"] <= n <= one["last"])
+        for n in range(calls)
+    ]
+    plan = {
+        "stage": "0/0/memory-plan", "title": "Memory plan", "uri": f"irscope:/{RUN}/0/0/dynamo-graph.py", "steps": [f"cpp_fused_mul_relu_{n}" for n in range(calls)],
+        "live": live, "peak": live.index(max(live)), "inputs": 1912360, "buffers": buffers,
+    }  # fmt: skip
+    plans = [plan, {**plan, "stage": "0/0/memory-plan-backward", "title": "Memory plan (backward)"}]
+    return {
+        "run": RUN,
+        "compile": "0/0",
+        "function": "loss_of",
+        "compiles": compiles()[:1],
+        "plans": plans,
+        "reason": "",
+    }
+
+
+def changes(params: Json) -> Json:
+    nothing = {
+        "run": run_item(EMPTY, "fast", 1763633000, 0), "since": None, "older": [], "summary": "", "findingsNew": [], "findingsGone": [], "findingsKept": 0,
+        "compilesNew": [], "compilesGone": [], "compilesChanged": [], "compilesSame": 0, "kernelsNew": [], "kernelsGone": [], "kernelsChanged": [],
+        "kernelsKept": 0, "compileSeconds": None, "seconds": None, "reason": "This is the first fast run of this script that is kept.",
+    }  # fmt: skip
+    if params["run"] == EMPTY:
+        return nothing
+
+    def finding(kind: str, code: str, message: str) -> Json:
+        title = kind.replace("-", " ").capitalize()
+        return {
+            "kind": kind,
+            "code": code,
+            "title": title,
+            "severity": "warning",
+            "message": message,
+            "place": place(5),
+            "seconds": 5.8,
+        }
+
+    def compile(id: str, what: str, stages: list[Json]) -> Json:
+        return {"id": id, "function": "loss_of", "place": place(3), "what": what, "stages": stages}
+
+    def kernel(name: str, other: str = "") -> Json:
+        uri = f"irscope:/{RUN}/0/0/kernel/cpp_fused_mul_relu_0.cpp"
+        return {"name": name, "language": "cpp", "compile": "0/0", "uri": uri, "places": [place(4)], "other": other}
+
+    older = run_item(OLDER, "deep", 1763632740, 5)
+    graph = f"irscope:/{RUN}/0/0/dynamo-graph.py"
+    return {
+        **nothing, "run": run_item(RUN, "deep", 1763633700, 4), "since": older, "older": [older], "reason": "",
+        "summary": "1 finding fixed · 1 finding new · 1 kernel gained · 1 kernel changed · compile time 1 min 39 s → 1 min 6 s",
+        "findingsGone": [finding("graph-break", "GB0124", "`loss.item()` needs the value of a tensor.")],
+        "findingsNew": [finding("recompilation", "recompile-size", f"compiled again: {MARKUP}")], "findingsKept": 3,
+        "compilesGone": [compile("1/0", "", [])], "compilesSame": 1,
+        "compilesChanged": [compile("0/0", "graph break → compiled, 70 → 75 ops", [{"title": "Dynamo graph", "left": graph, "right": graph.replace("0/0", "0/1")}])],
+        "kernelsNew": [kernel(MARKUP)], "kernelsChanged": [kernel("cpp_fused_add_1", f"irscope:/{RUN}/0/0/kernel/cpp_fused_mul_relu_0.cpp")],
+        "kernelsKept": 24, "compileSeconds": [99.1, 66.1], "seconds": [101.5, 74.1],
+    }  # fmt: skip
+
+
+ANSWERS: dict[str, Callable[[Json], Json]] = {
+    "irscope/subjectOf": subject_of,
+    "irscope/pipeline": pipeline,
+    "irscope/step": step,
+    "irscope/findings": findings,
+    "irscope/phases": phases,
+    "irscope/memory": memory,
+    "irscope/changes": changes,
+}
