@@ -1,11 +1,16 @@
-"""What a cold deep run costs above plain `python script.py`.
+"""What a cold deep run costs above plain `python script.py`, with all stages.
 
-    .venv/bin/python benchmarks/overhead.py [--runs 5] [SCRIPT…]
+    .venv/bin/python benchmarks/overhead.py [--runs 5] [--symbolic-trace] [MODEL or SCRIPT…]
 
-For each script, plain Python and `irscope run` in turn, each with an empty TORCHINDUCTOR_CACHE_DIR, so that Dynamo,
-Inductor and the C++ compiler do all their work every time.  Which of the two goes first changes from round to round.
-Prints the median of each, and the median of the rounds' ratios; the goal is a ratio of at most 1.10.  Run it on a
-quiet machine: the load average is printed before and after.  Processor time is less disturbed by a machine that is not.
+The models are those of `deep_models.py`.  For each, plain Python and `irscope run --no-symbolic-trace` in turn, each
+with an empty TORCHINDUCTOR_CACHE_DIR, so that Dynamo, Inductor and the C++ compiler do all their work every time.
+Which goes first changes from round to round.  With --symbolic-trace a third run records that too, and its ratio is told
+beside.  Printed are the medians, and the medians of the rounds' ratios; the goals for all models are at most 1.15 with
+all stages, and 1.05 where only a figure that people notice counts (the time on the clock).
+
+Run it on a quiet machine: the load average is printed before and after.  Processor time (of all processes, the C++
+compiler's and irscope's own among them) is less disturbed by a machine that is not, and counts in full what irscope
+does beside the script on another core.
 """
 
 from __future__ import annotations
@@ -21,20 +26,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-GOAL = 1.10
-BERT = """\
-import torch
-import transformers as T
+import deep_models
 
-torch.manual_seed(0)
-model = torch.compile(
-    T.BertModel(T.BertConfig(vocab_size=99, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=37)).eval()
-)
-for length in (8, 12):
-    with torch.no_grad():
-        model(input_ids=torch.randint(3, 99, (2, length)))
-"""
+GOAL = 1.15
+PLAIN, DEEP, WALKED = "plain", "irscope", "irscope with the symbolic trace"
 
 
 @dataclass(frozen=True)
@@ -62,44 +57,52 @@ def _processor_seconds() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def measure(script: str, runs: int) -> float:
+def measure(name: str, script: Path, runs: int, walked: bool) -> float:
     """Prints the rounds of a script; returns the median of their ratios of time on the clock."""
-    plain_command = [sys.executable, script]
-    irscope_command = [str(Path(sys.executable).parent / "irscope"), "run", script]
-    plain: list[Cost] = []
-    captured: list[Cost] = []
+    irscope = [str(Path(sys.executable).parent / "irscope"), "run"]
+    commands = {PLAIN: [sys.executable, str(script)], DEEP: [*irscope, "--no-symbolic-trace", str(script)]}
+    if walked:
+        commands[WALKED] = [*irscope, str(script)]
+    costs: dict[str, list[Cost]] = {what: [] for what in commands}
     for round in range(runs):
-        turns = [(plain_command, plain), (irscope_command, captured)]
-        for command, costs in turns if round % 2 == 0 else turns[::-1]:
-            costs.append(cost_of(command))
+        turns = list(commands.items())
+        for what, command in turns if round % 2 == 0 else turns[::-1]:
+            costs[what].append(cost_of(command))
         print(
-            f"  round {round + 1}: plain {plain[-1].wall:.1f} s, irscope {captured[-1].wall:.1f} s, "
-            f"ratio {captured[-1].wall / plain[-1].wall:.3f} (of processor time {captured[-1].processor / plain[-1].processor:.3f})",
+            f"  round {round + 1}: "
+            + ", ".join(f"{what} {all[-1].wall:.1f} s ({all[-1].processor:.1f} s)" for what, all in costs.items()),
             flush=True,
         )
-    wall, processor = (
-        statistics.median(getattr(b, kind) / getattr(a, kind) for a, b in zip(plain, captured, strict=True))
-        for kind in ("wall", "processor")
-    )
+    ratios = {
+        what: [
+            statistics.median(
+                getattr(b, kind) / getattr(a, kind) for a, b in zip(costs[PLAIN], costs[what], strict=True)
+            )
+            for kind in ("wall", "processor")
+        ]
+        for what in commands
+        if what != PLAIN
+    }
     print(
-        f"{Path(script).name}: medians: plain {statistics.median(cost.wall for cost in plain):.1f} s, "
-        f"irscope {statistics.median(cost.wall for cost in captured):.1f} s, ratio {wall:.3f} (goal ≤ {GOAL:.2f}), "
-        f"of processor time {processor:.3f}"
+        f"{name}: plain {statistics.median(cost.wall for cost in costs[PLAIN]):.1f} s; "
+        + "; ".join(f"{what}: ratio {wall:.3f}, of processor time {cpu:.3f}" for what, (wall, cpu) in ratios.items())
+        + f" (goal ≤ {GOAL:g})",
+        flush=True,
     )
-    return wall
+    return ratios[DEEP][0]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("scripts", nargs="*", metavar="SCRIPT", help="default: the GPT example and a small BERT")
+    parser.add_argument("models", nargs="*", default=list(deep_models.SCRIPTS), metavar="MODEL")
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--symbolic-trace", action="store_true", help="measure it, too")
     options = parser.parse_args()
     print("load average before:", *os.getloadavg())
     with tempfile.TemporaryDirectory() as folder:
-        bert = Path(folder) / "bert.py"
-        bert.write_text(BERT)
-        scripts = options.scripts or [str(ROOT / "examples" / "gpt_training.py"), str(bert)]
-        ratios = [measure(script, options.runs) for script in scripts]
+        known = deep_models.write(Path(folder), [name for name in options.models if name in deep_models.SCRIPTS])
+        scripts = {name: known.get(name, Path(name)) for name in options.models}
+        ratios = [measure(name, script, options.runs, options.symbolic_trace) for name, script in scripts.items()]
     print("load average after:", *os.getloadavg())
     return 0 if max(ratios) <= GOAL else 1
 

@@ -19,7 +19,19 @@ from dataclasses import dataclass, field
 from irscope import processes
 from irscope.budgets import Limits
 from irscope.launch import CannotStartError, Launch
-from irscope.protocol import Budget, CaptureGap, EntryKind, GapSeen, Lane, Message, Outcome, OutcomeKind, RunRequest
+from irscope.notebooks import cell_name, joined, python_of_cell, read_cells
+from irscope.protocol import (
+    Budget,
+    CaptureGap,
+    EntryKind,
+    GapSeen,
+    Lane,
+    Message,
+    Outcome,
+    OutcomeKind,
+    RunRequest,
+    ValuesRequest,
+)
 from irscope.provenance.kernels import add_missing_origins
 from irscope.source import decode_source, digest_of
 from irscope.store import Store, StoreError
@@ -52,6 +64,11 @@ class RunSpec:
         What ``script`` is.
     symbolic_trace
         Whether Dynamo's walk is recorded step by step; nothing: in the deep lane it is.
+    cells
+        Names of a notebook's cells in the order in which they run, with their texts in ``overlays``; none: those of
+        the file.
+    values
+        What is kept of the numbers that flow through compiled graphs; nothing: none.
     """
 
     script: str
@@ -64,6 +81,8 @@ class RunSpec:
     overlays: Mapping[str, str] = field(default_factory=dict)
     entry: EntryKind = EntryKind.SCRIPT
     symbolic_trace: bool | None = None
+    cells: tuple[str, ...] = ()
+    values: ValuesRequest | None = None
 
     @property
     def stored_script(self) -> str:
@@ -109,9 +128,15 @@ def execute(
     """
     path = spec.stored_script
     source = spec.overlays.get(path)
-    reason = _unreadable(path) if source is None and spec.entry is EntryKind.SCRIPT else None
+    reason = _unreadable(path) if source is None and spec.entry.is_file else None
     if source is None:
-        source = _read(path) if spec.entry is EntryKind.SCRIPT and reason is None else ""
+        source = _read(path) if spec.entry.is_file and reason is None else ""
+    if spec.entry is EntryKind.NOTEBOOK and not spec.cells and reason is None:
+        try:
+            spec = with_cells(spec, source)
+            source = spec.overlays[path]
+        except ValueError as error:
+            reason = f"{path} cannot be run: {error}."
     try:
         run = store.create_run(path, spec.args, spec.lane, digest_of(source))
     except sqlite3.Error as error:
@@ -124,7 +149,7 @@ def execute(
         outcome = Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, reason or "", 0.0)
     else:
         request = _request(run, spec, store.path)
-        environment, cwd = {**os.environ, **(spec.env or {})}, spec.cwd or os.getcwd()
+        environment, cwd = {**os.environ, **(spec.env or {})}, spec.cwd or _default_cwd(spec)
         launch = Launch(python, request, environment, cwd, piped=on_output is not None, stdout=stdout)
         # A script is known to a worker by its text; what stands behind a name is not known before it runs.
         known_as = digest_of(source or path)
@@ -132,6 +157,7 @@ def execute(
     try:
         if spec.lane is Lane.DEEP:
             add_missing_origins(store, run)
+        store.measure_made_texts(run)
         store.set_outcome(run, outcome)
     except sqlite3.Error as error:
         unkept = (
@@ -141,8 +167,21 @@ def execute(
     return run, outcome
 
 
+def with_cells(spec: RunSpec, text: str) -> RunSpec:
+    """The same with the cells of a notebook as it stands on disk.  Raises ValueError for what is none."""
+    path = spec.stored_script
+    cells = {cell_name(path, n): python_of_cell(source) for n, source in enumerate(read_cells(text), 1)}
+    overlays = {path: joined(cells), **cells, **spec.overlays}
+    return dataclasses.replace(spec, cells=tuple(cells), overlays=overlays)
+
+
+def _default_cwd(spec: RunSpec) -> str:
+    """A notebook runs in its own folder, as under Jupyter."""
+    return os.path.dirname(spec.stored_script) if spec.entry is EntryKind.NOTEBOOK else os.getcwd()
+
+
 def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
-    is_script = spec.entry is EntryKind.SCRIPT
+    is_script = spec.entry.is_file
     return RunRequest(
         run=run,
         script=spec.stored_script,
@@ -155,6 +194,8 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
         target="" if is_script else spec.script,
         steady_calls=spec.budget.steady_calls,
         symbolic_trace=spec.symbolic_trace,
+        cells=spec.cells,
+        values=spec.values,
     )
 
 
@@ -192,7 +233,7 @@ def _watched(
 
 def _unreadable(path: str) -> str | None:
     if os.path.isdir(path):
-        return f"{path} is a folder. Name a Python script."
+        return f"{path} is a folder. Name a Python script or a notebook."
     if not os.path.isfile(path):
         return f"There is no file {path}."
     try:

@@ -19,6 +19,8 @@ from irscope.protocol import Origin
 # PyTorch prints the name of the module's class, which for an inference graph is `<lambda>`: no name in Python.
 _CLASS = re.compile(r"^( *class )[^(:\n]+", re.MULTILINE)
 _ORIGIN = re.compile(r"^\s*# File: (?P<file>.+?):(?P<line>\d+) in (?P<function>.+?), code: (?P<code>.*)$")
+_NO_ORIGIN = "# No stacktrace found"
+"""Stands before nodes that a pass has made, which have no line of their own."""
 
 
 @dataclass(frozen=True)
@@ -132,10 +134,12 @@ def _read_by_lines(text: str) -> tuple[GraphNode, ...] | None:
 class _Reader:
     def __init__(self, text: str, offset: int) -> None:
         self._offset = offset
-        self._origins: list[tuple[int, Origin, str]] = []
+        self._origins: list[tuple[int, Origin | None, str]] = []
         for number, line in enumerate(text.split("\n"), 1):
             if match := _ORIGIN.match(line):
                 self._origins.append((number, Origin(match["file"], int(match["line"])), match["code"]))
+            elif line.lstrip().startswith(_NO_ORIGIN):
+                self._origins.append((number, None, ""))
         self._lines_of_origins = [number for number, _, _ in self._origins]
         self._nodes: dict[str, GraphNode] = {}
         self._aliases: dict[str, str] = {}

@@ -146,6 +146,16 @@ def facts_of(data: Any, text: str = "") -> tuple[NodeFacts, ...]:
     return tuple(_Reader(data, lines_of(text)).facts())
 
 
+def count_of(stage: str, data: Any) -> int | None:
+    """How many nodes a stage of this name has by its data: a graph, or Inductor's schedule; nothing for any other."""
+    nodes = data.get("nodes") if isinstance(data, dict) else None
+    if stage.endswith("-graph"):
+        nodes = nodes.get("name") if isinstance(nodes, dict) else None
+    elif stage not in ("ir-pre-fusion", "ir-post-fusion"):
+        return None
+    return len(nodes) if isinstance(nodes, list) else None
+
+
 class _Reader:
     def __init__(self, data: dict[str, Any], lines: dict[str, int]) -> None:
         self._data, self._lines = data, lines

@@ -43,6 +43,13 @@ class EntryKind(str, enum.Enum):
     """A module or package by its dotted name, as ``python -m package``."""
     PYTEST = "pytest"
     """A pytest node id, as ``python -m pytest tests/test_model.py::test_forward``."""
+    NOTEBOOK = "notebook"
+    """The code cells of a Jupyter notebook, one after the other."""
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is named by a path; its folder is then the first of ``sys.path``."""
+        return self in (EntryKind.SCRIPT, EntryKind.NOTEBOOK)
 
 
 class Limit(str, enum.Enum):
@@ -181,6 +188,9 @@ class StageRef:
     """The pass that made this version of the stage (``0/0/post-grad-graph/03-remove_noop_ops``); empty: no version."""
     seconds: float = 0.0
     """What the pass took."""
+    nodes: int | None = None
+    """Operations of a graph, its inputs and output among them; nodes of Inductor's schedule; nothing of other stages,
+    nor in the fast lane."""
 
 
 @dataclass(frozen=True)
@@ -300,6 +310,37 @@ class Budget:
 
 
 @dataclass(frozen=True)
+class ValuesRequest:
+    """What a value run keeps of the numbers that flow through compiled graphs; see `irscope.values`.
+
+    Parameters
+    ----------
+    compile
+        Only in this compile; empty: in each.
+    stage
+        The graph stage whose values are kept, by name (``forward-graph``); empty: what Inductor got, forward and backward;
+        ``all``: every stage whose graph takes the inputs of the compiled one.
+    call
+        Which call of each compiled graph, from 1.
+    statistics, divergence
+        Keep the values of each node; compare compiled code with its graph.
+    keep_bytes
+        Bytes of elements of tensors that are kept, at most.
+    inputs
+        Path of a file that ``torch.save`` wrote, with tensors by names of placeholders: they take the place of the inputs
+        of the call where the graph is run by itself.  Empty: the inputs of the call.
+    """
+
+    compile: str = ""
+    stage: str = ""
+    call: int = 1
+    statistics: bool = True
+    divergence: bool = False
+    keep_bytes: int = 512 * 1024 * 1024
+    inputs: str = ""
+
+
+@dataclass(frozen=True)
 class RunRequest:
     """What is asked of a run's process, as the one JSON argument that it gets."""
 
@@ -321,6 +362,10 @@ class RunRequest:
     """As in `Budget`."""
     symbolic_trace: bool | None = None
     """Whether Dynamo's walk is recorded step by step; nothing: in the deep lane it is."""
+    cells: tuple[str, ...] = ()
+    """Names of a notebook's cells (`irscope.notebooks`), in the order in which they run; their texts are overlays."""
+    values: ValuesRequest | None = None
+    """Makes it a value run; nothing: no numbers are kept."""
 
 
 # --- messages from a run ----------------------------------------------------------------------------------------------
@@ -368,9 +413,22 @@ class GapSeen:
 
 @dataclass(frozen=True)
 class Progress:
-    """What is going on, for a status line: ``compiling 0/0 forward: joint graph``."""
+    """What is going on, for a status line.
+
+    Parameters
+    ----------
+    text
+        ``compiling kernel 12 of 40: forward (model.py:30, 0/0)``.
+    phase
+        The same in few words: ``compiling kernel 12 of 40``.
+    done, total
+        Kernels of the graph at hand; a total of 0: there is nothing to count.
+    """
 
     text: str
+    phase: str = ""
+    done: int = 0
+    total: int = 0
 
 
 @dataclass(frozen=True)

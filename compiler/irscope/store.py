@@ -4,26 +4,25 @@ The process of a run writes, everybody reads.  The file is in WAL mode, so reade
 each fact is committed when it is known: whoever is killed at whatever moment leaves a file that opens again and
 holds all that was committed.  ``synchronous = NORMAL`` gives up durability only against loss of power.
 
-Texts (a stage's text) are compressed and stored once per content, named by their SHA-256.
+Texts (a stage's text, its data) are kept by `texts.Texts`, once per content.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-import hashlib
 import json
 import os
 import secrets
-import sqlite3
+import shutil
 import sys
 import time
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from irscope.costs import with_costs
 from irscope.findings.repeats import without_repeats
+from irscope.nodes import count_of
 from irscope.protocol import (
     SCHEMA,
     CaptureGap,
@@ -38,43 +37,15 @@ from irscope.protocol import (
     from_json,
     to_json,
 )
+from irscope.storefile import USED_TEXTS, StoreError, default_path, open_store, transaction
+from irscope.texts import NO_TEXT, MissingCodecError, Texts
+from irscope.values.valuefile import DamagedValues, folder_of
 
-_VERSION = 4
+__all__ = ["Store", "StoreError", "default_path"]
 
-_TABLES = """
-CREATE TABLE runs (
-  id TEXT PRIMARY KEY, script TEXT NOT NULL, args TEXT NOT NULL, lane TEXT NOT NULL, started REAL NOT NULL,
-  source TEXT NOT NULL, torch TEXT, outcome TEXT);
-CREATE TABLE texts (digest BLOB PRIMARY KEY, data BLOB NOT NULL, bytes INTEGER NOT NULL);
-CREATE TABLE compiles (run TEXT NOT NULL, id TEXT NOT NULL, position INTEGER NOT NULL, facts TEXT NOT NULL,
-  PRIMARY KEY (run, id));
-CREATE TABLE stages (run TEXT NOT NULL, id TEXT NOT NULL, compile TEXT NOT NULL, position REAL NOT NULL,
-  name TEXT NOT NULL, language TEXT NOT NULL, bytes INTEGER NOT NULL, digest BLOB NOT NULL, data BLOB,
-  passed TEXT NOT NULL, seconds REAL NOT NULL, PRIMARY KEY (run, id));
-CREATE TABLE sources (run TEXT NOT NULL, file TEXT NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (run, file));
-CREATE TABLE kernels (run TEXT NOT NULL, stage TEXT NOT NULL, name TEXT NOT NULL, position INTEGER NOT NULL,
-  facts TEXT NOT NULL, PRIMARY KEY (run, stage, name));
-CREATE TABLE findings (run TEXT NOT NULL, cause TEXT NOT NULL, position INTEGER NOT NULL, facts TEXT NOT NULL,
-  PRIMARY KEY (run, cause));
-CREATE TABLE gaps (run TEXT NOT NULL, what TEXT NOT NULL, why TEXT NOT NULL, PRIMARY KEY (run, what, why));
-"""
-
-
-class StoreError(Exception):
-    """The store cannot be used; the message says what to do."""
-
-
-def default_path() -> str:
-    """The command line's store: ``IRSCOPE_STORE``, else a file in the user's cache folder."""
-    if named := os.environ.get("IRSCOPE_STORE"):
-        return named
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser(r"~\AppData\Local")
-    elif sys.platform == "darwin":
-        base = os.path.expanduser("~/Library/Caches")
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return os.path.join(base, "irscope", "runs.db")
+KEEP_BYTES = 1_000_000_000
+"""Of texts in a store as they are stored; the oldest runs go."""
+KEEP_RUNS = 1000
 
 
 class Store:
@@ -83,8 +54,8 @@ class Store:
     Parameters
     ----------
     path
-        The file; made, with its folders, where it does not exist.  A file written by another version of irscope is
-        moved aside (to ``….old``), since everything in it can be made again by running.
+        The file; made, with its folders, where it does not exist.  One of the version before is brought up to date; one
+        of any other version is moved aside (to ``….old``), since everything in it can be made again by running.
 
     Raises
     ------
@@ -94,39 +65,8 @@ class Store:
 
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
-        try:
-            os.makedirs(os.path.dirname(self.path), exist_ok=True)
-            self._db = self._open()
-        except (OSError, sqlite3.Error) as error:
-            raise StoreError(
-                f"The run store {self.path} cannot be used: {error}. Name another file (--store FILE or the setting irscope.storePath), or delete this one."
-            ) from error
-
-    def _open(self) -> sqlite3.Connection:
-        db = self._connect()
-        with _transaction(db, "BEGIN IMMEDIATE"):
-            version = db.execute("PRAGMA user_version").fetchone()[0]
-            if version == 0:
-                for statement in _TABLES.split(";\n"):
-                    db.execute(statement)
-                db.execute(f"PRAGMA user_version = {_VERSION}")
-        if version in (0, _VERSION):
-            return db
-        db.close()
-        for suffix in ("", "-wal", "-shm"):
-            with contextlib.suppress(FileNotFoundError):
-                os.replace(self.path + suffix, self.path + ".old" + suffix)
-        return self._open()
-
-    def _connect(self) -> sqlite3.Connection:
-        db = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
-        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        if tables and not tables >= {"runs", "texts"}:
-            db.close()
-            raise sqlite3.DatabaseError("it is a database of another program, not a run store")
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = NORMAL")
-        return db
+        self._db = open_store(self.path)
+        self._texts = Texts(self._db)
 
     def close(self) -> None:
         self._db.close()
@@ -143,7 +83,7 @@ class Store:
 
     def transaction(self) -> contextlib.AbstractContextManager[None]:
         """Everything written inside becomes visible at once, or not at all."""
-        return _transaction(self._db, "BEGIN IMMEDIATE")
+        return transaction(self._db, "BEGIN IMMEDIATE")
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
@@ -177,53 +117,43 @@ class Store:
         )
 
     def put_stage(
-        self, run: str, compile: str, stage: StageRef, text: str, position: float, data: object = None
+        self, run: str, compile: str, stage: StageRef, text: str | None, position: float, data: object = None
     ) -> None:
         """Adds a stage or replaces its text.
 
         Parameters
         ----------
+        text
+            Nothing where `made_texts` makes it from the data.
         position
             Orders the stages of a compile along the pipeline.
         data
             What the text cannot tell (nodes with their ancestors, fusion decisions), as plain JSON values.
         """
-        digest, size = self._put_text(text)
-        facts = None if data is None else self._put_text(json.dumps(data, separators=(",", ":")))[0]
-        self._db.execute(
-            "INSERT OR REPLACE INTO stages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                run,
-                stage.id,
-                compile,
-                position,
-                stage.name,
-                stage.language,
-                size,
-                digest,
-                facts,
-                stage.passed,
-                stage.seconds,
-            ),
-        )
+        with self.transaction():  # a text that no stage names yet might be swept away
+            digest, size = (NO_TEXT, stage.bytes) if text is None else self._texts.put(text)
+            facts = None if data is None else self._texts.put(json.dumps(data, separators=(",", ":")))[0]
+            nodes = count_of(stage.name, data) if stage.nodes is None else stage.nodes
+            about = (stage.name, stage.language, size, digest, facts, stage.passed, stage.seconds, nodes)
+            self._db.execute(
+                "INSERT OR REPLACE INTO stages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (run, stage.id, compile, position, *about),
+            )
 
     def put_stage_data(self, run: str, stage: str, data: object) -> None:
         """Replaces what is kept of a stage beside its text; does nothing where there is no such stage."""
-        digest = self._put_text(json.dumps(data, separators=(",", ":")))[0]
-        self._db.execute("UPDATE stages SET data = ? WHERE run = ? AND id = ?", (digest, run, stage))
-
-    def _put_text(self, text: str) -> tuple[bytes, int]:
-        data = text.encode("utf-8", "surrogatepass")
-        digest = hashlib.sha256(data).digest()
-        if not self._db.execute("SELECT 1 FROM texts WHERE digest = ?", (digest,)).fetchone():
-            self._db.execute(
-                "INSERT OR IGNORE INTO texts VALUES (?, ?, ?)", (digest, zlib.compress(data, 3), len(data))
-            )
-        return digest, len(data)
+        with self.transaction():
+            digest = self._texts.put(json.dumps(data, separators=(",", ":")))[0]
+            self._db.execute("UPDATE stages SET data = ? WHERE run = ? AND id = ?", (digest, run, stage))
+            row = self._db.execute("SELECT name FROM stages WHERE run = ? AND id = ?", (run, stage)).fetchone()
+            nodes = count_of(row[0], data) if row else None
+            if nodes is not None:
+                self._db.execute("UPDATE stages SET nodes = ? WHERE run = ? AND id = ?", (nodes, run, stage))
 
     def put_source(self, run: str, file: str, text: str) -> None:
         """Keeps the text of a source file as it was in this run."""
-        self._db.execute("INSERT OR REPLACE INTO sources VALUES (?, ?, ?)", (run, file, self._put_text(text)[0]))
+        with self.transaction():
+            self._db.execute("INSERT OR REPLACE INTO sources VALUES (?, ?, ?)", (run, file, self._texts.put(text)[0]))
 
     def put_kernel(self, run: str, kernel: Kernel) -> None:
         self._db.execute(
@@ -243,32 +173,60 @@ class Store:
     def put_gap(self, run: str, gap: CaptureGap) -> None:
         self._db.execute("INSERT OR IGNORE INTO gaps VALUES (?, ?, ?)", (run, gap.what, gap.why))
 
-    def prune(self, keep_bytes: int) -> int:
-        """Deletes the oldest runs until the texts fit into ``keep_bytes``; returns how many runs went."""
+    def measure_made_texts(self, run: str) -> None:
+        """Fills in how long the texts are that are made from data."""
+        rows = self._db.execute("SELECT id, name FROM stages WHERE run = ? AND digest = ?", (run, NO_TEXT)).fetchall()
+        with self.transaction():
+            for id, name in rows:
+                with contextlib.suppress(LookupError):
+                    size = len((self._made_text(run, id, name) or "").encode("utf-8", "surrogatepass"))
+                    self._db.execute("UPDATE stages SET bytes = ? WHERE run = ? AND id = ?", (size, run, id))
+
+    def tidy(self, run: str, keep_bytes: int = KEEP_BYTES, keep_runs: int = KEEP_RUNS) -> int:
+        """What is to be done when a run has ended, and can wait: packs its texts, and prunes; returns how many runs
+        went.  Takes about a second for 25 MB of texts."""
+        self._pack(run)
+        with self.transaction():
+            self._texts.sweep(USED_TEXTS)  # what a stage had before it was written again
+        gone = self.prune(keep_bytes, keep_runs)
+        self._db.executescript("PRAGMA incremental_vacuum")  # `execute` would free a single page
+        return gone
+
+    def prune(self, keep_bytes: int, keep_runs: int = KEEP_RUNS) -> int:
+        """Deletes the oldest runs until there are no more than ``keep_runs``, whose texts fit into ``keep_bytes``; two
+        are kept in any case.  Returns how many runs went."""
         gone = 0
-        while self._text_bytes() > keep_bytes:
+        while self._count() > max(keep_runs, 2) or self._texts.size() > keep_bytes:
             oldest = self._db.execute(
                 "SELECT id FROM runs WHERE outcome IS NOT NULL ORDER BY started LIMIT 1 OFFSET 0"
             ).fetchone()
-            if oldest is None or self._db.execute("SELECT count(*) FROM runs").fetchone()[0] <= 2:
+            if oldest is None or self._count() <= 2:
                 break
             with self.transaction():
                 self._delete_facts(oldest[0])
                 self._db.execute("DELETE FROM runs WHERE id = ?", oldest)
-                self._db.execute(
-                    "DELETE FROM texts WHERE digest NOT IN (SELECT digest FROM stages)"
-                    " AND digest NOT IN (SELECT data FROM stages WHERE data IS NOT NULL)"
-                    " AND digest NOT IN (SELECT digest FROM sources)"
-                )
+                self._texts.sweep(USED_TEXTS)
             gone += 1
         return gone
 
+    def _count(self) -> int:
+        return int(self._db.execute("SELECT count(*) FROM runs").fetchone()[0])
+
+    def _pack(self, run: str) -> None:
+        stages = self._db.execute(
+            "SELECT id, name, digest, data FROM stages WHERE run = ? ORDER BY compile, position, rowid", (run,)
+        ).fetchall()
+        sources = self._db.execute("SELECT digest FROM sources WHERE run = ? ORDER BY file", (run,)).fetchall()
+        # Alike next to alike: the graphs of a compile, then their data; long data of few stages last.
+        self._texts.pack([digest for _, _, digest, _ in stages] + [digest for (digest,) in sources])
+        made = made_texts()
+        self._texts.pack(data for _, _, _, data in sorted(stages, key=lambda row: str(row[1]) in made) if data)
+
     def _delete_facts(self, run: str) -> None:
+        with contextlib.suppress(DamagedValues):
+            shutil.rmtree(folder_of(self.path, run), ignore_errors=True)
         for table in ("compiles", "stages", "sources", "kernels", "findings", "gaps"):
             self._db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
-
-    def _text_bytes(self) -> int:
-        return int(self._db.execute("SELECT coalesce(sum(length(data)), 0) FROM texts").fetchone()[0])
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -333,13 +291,13 @@ class Store:
 
         Raises LookupError where there is no such run.
         """
-        with _transaction(self._db, "BEGIN"):  # one snapshot, however much is written meanwhile
+        with transaction(self._db, "BEGIN"):  # one snapshot, however much is written meanwhile
             row = self._db.execute("SELECT script, torch, outcome, started FROM runs WHERE id = ?", (run,)).fetchone()
             if row is None:
                 raise LookupError(f"No run is called {run}.")
             stages: dict[str, list[StageRef]] = {}
             for compile_id, *facts in self._db.execute(
-                "SELECT compile, id, name, language, bytes, passed, seconds FROM stages WHERE run = ?"
+                "SELECT compile, id, name, language, bytes, passed, seconds, nodes FROM stages WHERE run = ?"
                 " ORDER BY position, rowid",
                 (run,),
             ):
@@ -372,8 +330,10 @@ class Store:
 
     def stage_text(self, run: str, stage: str) -> str:
         """The text of a stage.  Raises LookupError where there is none."""
-        text = self._text("digest", run, stage)
-        assert text is not None
+        name, digest, _ = self._stage(run, stage)
+        text = self._made_text(run, stage, name) if digest == NO_TEXT else self._text(digest)
+        if text is None:
+            raise LookupError(f"The text of stage {stage} of run {run} is lost.")
         return text
 
     def stage_data(self, run: str, stage: str) -> Any:
@@ -381,37 +341,42 @@ class Store:
 
         Raises LookupError where there is no such stage.
         """
-        text = self._text("data", run, stage)
+        text = self._text(self._stage(run, stage)[2])
         return None if text is None else json.loads(text)
 
     def sources(self, run: str) -> dict[str, str]:
         """The source files that a run tells of, by path, with their texts as they were then."""
-        rows = self._db.execute("SELECT file, data FROM sources JOIN texts USING (digest) WHERE run = ?", (run,))
-        return {file: zlib.decompress(data).decode("utf-8", "surrogatepass") for file, data in rows}
+        rows = self._db.execute("SELECT file, digest FROM sources WHERE run = ?", (run,)).fetchall()
+        return {file: text for file, digest in rows if (text := self._text(digest)) is not None}
 
-    def _text(self, column: str, run: str, stage: str) -> str | None:
+    def _stage(self, run: str, stage: str) -> tuple[str, bytes, bytes | None]:
         row = self._db.execute(
-            f"SELECT texts.data FROM stages LEFT JOIN texts ON stages.{column} = texts.digest WHERE run = ? AND id = ?",
-            (run, stage),
+            "SELECT name, digest, data FROM stages WHERE run = ? AND id = ?", (run, stage)
         ).fetchone()
         if row is None:
             raise LookupError(f"Run {run} has no stage {stage}.")
-        return None if row[0] is None else zlib.decompress(row[0]).decode("utf-8", "surrogatepass")
+        return row[0], row[1], row[2]
+
+    def _text(self, digest: bytes | None) -> str | None:
+        try:
+            return None if digest is None else self._texts.get(digest)
+        except MissingCodecError as error:
+            raise StoreError(f"The run store {self.path} cannot be read by {sys.executable}: {error}.") from error
+
+    def _made_text(self, run: str, stage: str, name: str) -> str | None:
+        make = made_texts().get(name)
+        try:
+            return None if make is None else make(self.stage_data(run, stage))
+        except ValueError as error:
+            raise LookupError(f"Stage {stage} of run {run} cannot be read: {error}.") from error
 
 
-@contextlib.contextmanager
-def _transaction(db: sqlite3.Connection, begin: str) -> Iterator[None]:
-    if db.in_transaction:
-        yield
-        return
-    db.execute(begin)
-    try:
-        yield
-        db.execute("COMMIT")  # may fail, too: a full disk
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
+def made_texts() -> Mapping[str, Callable[[Any], str]]:
+    """By name the stages whose text tells no more than their data, and is made from it when somebody reads it."""
+    from irscope.symbolic import Walk
+    from irscope.symbolictext import text_of
+
+    return {"symbolic-trace": lambda data: text_of(Walk(data))}
 
 
 def _unfinished(seconds: float) -> Outcome:

@@ -6,9 +6,11 @@ The data of a stage ``symbolic-trace`` is one attempt of one compile, as `captur
 ``attempt``      which attempt it was; ``last`` tells whether Dynamo began anew after it (then it is false).
 ``strings``      every text, once; what follows names texts by their index here.
 ``codes``        ``[file, function, first line]`` of each code object.
-``instructions`` ``[code, offset, operation, argument, line, end line, column, end column]``: each instruction that was
-                 walked over, once.  Lines are 1-based, columns index the line as a Python string, -1 where Dynamo's own
-                 instruction has no place in the user's file.
+``instructions`` ``[code, offset, operation, argument, line, end line, column, end column]``: each instruction of the
+                 functions that were entered, once.  Lines are 1-based, columns index the line as a Python string, -1
+                 where Dynamo's own instruction has no place in the user's file.
+``listings``     for each code object its instructions in order, by their index; may be missing (older traces, which
+                 only have those that were walked over).
 ``frames``       ``[code]`` of each function that was entered: the compiled one, then each inlined call.
 ``steps``        columns with one entry a step, in the order in which the steps began: ``frame``; ``instruction``;
                  ``caller``, the step that this one runs inside of (an inlined call), -1 in the compiled function;
@@ -29,14 +31,14 @@ Nothing of the standard library's is needed to read it but this module; no torch
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections import Counter
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 from irscope.protocol import Position, Range
+from irscope.symbolicdata import Events, check_numbers, without
 
 VERSION = 1
 _EVERY = 64  # steps of a frame between two states that are kept
@@ -92,6 +94,17 @@ class Frame:
 
 
 @dataclass(frozen=True)
+class Instruction:
+    """One instruction of a function, whether or not it was walked over."""
+
+    offset: int
+    """In bytes; -1 for one that Dynamo made."""
+    operation: str
+    argument: str
+    range: Range | None
+
+
+@dataclass(frozen=True)
 class State:
     """What was known when a step began."""
 
@@ -139,13 +152,15 @@ class Walk:
             raise LookupError("columns of different lengths")
         if self._push_at[-1] != len(self._pushed):
             raise LookupError("as many texts are not pushed as there are")
+        self._listings: list[Sequence[int]] = data.get("listings") or []
+        check_numbers(data)
         self._locals: dict[int, Sequence[int]] = {row[0]: row[1:] for row in data["locals"]}
-        self._nodes = _Events(
+        self._nodes = Events(
             [[row[0], row[1], [self._name(row[2], name) for name in row[3:]]] for row in data["nodes"]]
         )
-        self._gone = _Events([[row[0], row[1], [self._name(row[2], name) for name in row[3:]]] for row in data["gone"]])
+        self._gone = Events([[row[0], row[1], [self._name(row[2], name) for name in row[3:]]] for row in data["gone"]])
         self._guards, self._guards_gone = (
-            _Events([[row[0], row[1], [self._strings[text] for text in row[2:]]] for row in data[column]])
+            Events([[row[0], row[1], [self._strings[text] for text in row[2:]]] for row in data[column]])
             for column in ("guards", "guards_gone")
         )
         self._outcomes = {
@@ -194,10 +209,7 @@ class Walk:
         )
 
     def _range(self, index: int) -> Range | None:
-        line, end_line, column, end_column = self._instructions[self._instruction[index]][4:8]
-        if line < 1:
-            return None
-        return Range(Position(line, max(column, 0)), Position(max(end_line, line), max(end_column, 0)))
+        return _range(*self._instructions[self._instruction[index]][4:8])
 
     def __iter__(self) -> Iterator[Step]:
         return (self.step(index) for index in range(len(self)))
@@ -210,28 +222,31 @@ class Walk:
         frames = []
         at = index
         while at >= 0:
-            code = self._codes[self._instructions[self._instruction[at]][0]]
-            stack, locals = self._state_of_frame(at)
-            frames.append(
-                Frame(
-                    at,
-                    self._strings[code[0]],
-                    self._strings[code[1]],
-                    self._range(at),
-                    tuple(self._strings[text] for text in stack),
-                    {self._strings[name]: self._strings[text] for name, text in locals.items()},
-                )
-            )
+            frames.append(self.frame(at))
             at = self._caller[at]
         return State(tuple(frames), self.nodes(index), self.guards(index))
 
+    def frame(self, index: int) -> Frame:
+        """The frame that step ``index`` belongs to, before it ran.  Raises IndexError where there is no such step."""
+        self._check(index)
+        file, function = self.place_of(index)
+        stack, locals = self._state_of_frame(index)
+        return Frame(
+            index,
+            file,
+            function,
+            self._range(index),
+            tuple(self._strings[text] for text in stack),
+            {self._strings[name]: self._strings[text] for name, text in locals.items()},
+        )
+
     def nodes(self, index: int) -> tuple[str, ...]:
         """The nodes of the graph before step ``index``."""
-        return _without(self._nodes.until(index), self._gone.until(index))
+        return without(self._nodes.until(index), self._gone.until(index))
 
     def guards(self, index: int) -> tuple[str, ...]:
         """The guards before step ``index``, those on shapes as ``SHAPE_ENV s77 <= 4096``."""
-        return _without(self._guards.until(index), self._guards_gone.until(index))
+        return without(self._guards.until(index), self._guards_gone.until(index))
 
     def _state_of_frame(self, index: int) -> tuple[tuple[int, ...], dict[int, int]]:
         """The stack and the locals of one frame before one of its steps, from the nearest state that is kept."""
@@ -284,6 +299,41 @@ class Walk:
         _, _, operation, argument, line, _, column, _ = self._instructions[self._instruction[index]]
         where = f"{line}:{column}" if column >= 0 else str(line) if line >= 1 else "-"
         return where, f"{self._strings[operation]} {self._strings[argument]}".rstrip()
+
+    def code_of(self, index: int) -> int:
+        """The number of the code object that a step runs."""
+        return self._instructions[self._instruction[index]][0]
+
+    def frame_steps(self, index: int) -> Sequence[int]:
+        """All steps of the frame that step ``index`` belongs to, in order."""
+        return self._of_frame[self._frame[index]]
+
+    def lines_walked(self) -> set[tuple[str, int]]:
+        """Files and lines that instructions of this walk stand in."""
+        strings, codes = self._strings, self._codes
+        rows = [self._instructions[number] for number in set(self._instruction)]
+        return {(strings[codes[row[0]][0]], row[4]) for row in rows if row[4] > 0}
+
+    def codes(self) -> list[tuple[str, str, int]]:
+        """File, function and first line of each code object."""
+        return [(self._strings[file], self._strings[function], line) for file, function, line in self._codes]
+
+    def listing(self, code: int) -> Sequence[Instruction]:
+        """The instructions of a code object in order, those too that were not walked over where the trace has them."""
+        rows = self._listings[code] if code < len(self._listings) else self._walked_rows(code)
+        return [self._instruction_at(row) for row in rows]
+
+    def _walked_rows(self, code: int) -> list[int]:
+        rows = {row for row in self._instruction if self._instructions[row][0] == code}
+        return sorted(rows, key=lambda row: (self._instructions[row][1], row))
+
+    def _instruction_at(self, row: int) -> Instruction:
+        _, offset, operation, argument, *place = self._instructions[row]
+        return Instruction(offset, self._strings[operation], self._strings[argument], _range(*place))
+
+    def instruction(self, index: int) -> Instruction:
+        """The instruction of a step."""
+        return self._instruction_at(self._instruction[index])
 
     def brought(self, index: int) -> tuple[tuple[str, ...], tuple[str, ...], Outcome | None]:
         """The nodes and the guards that a step added, and how it ended."""
@@ -351,43 +401,7 @@ class Walk:
             raise IndexError(f"there is no step {index}: the trace has {len(self)}")
 
 
-def _without(texts: tuple[str, ...], gone: tuple[str, ...]) -> tuple[str, ...]:
-    """Each text that is gone takes away the first one like it."""
-    if not gone:
-        return texts
-    left = Counter(gone)
-    kept = []
-    for text in texts:
-        if left[text]:
-            left[text] -= 1
-        else:
-            kept.append(text)
-    return tuple(kept)
-
-
-class _Events:
-    """Texts that appear one after the other, each brought about by a step."""
-
-    def __init__(self, rows: list[list[Any]]) -> None:
-        self._when = [row[0] for row in rows]
-        self._upto: list[int] = []
-        self._texts: list[str] = []
-        self._of: dict[int, list[str]] = {}
-        self._owner: dict[str, int] = {}
-        for _, step, texts in rows:
-            self._texts += texts
-            self._upto.append(len(self._texts))
-            self._of.setdefault(step, []).extend(texts)
-            for text in texts:
-                self._owner.setdefault(text, step)
-
-    def of(self, step: int) -> tuple[str, ...]:
-        return tuple(self._of.get(step, ()))
-
-    def until(self, step: int) -> tuple[str, ...]:
-        """Those that were there before ``step`` began."""
-        rows = bisect_right(self._when, step)
-        return tuple(self._texts[: self._upto[rows - 1]]) if rows else ()
-
-    def owner(self, text: str) -> int | None:
-        return self._owner.get(text)
+def _range(line: int, end_line: int, column: int, end_column: int) -> Range | None:
+    if line < 1:
+        return None
+    return Range(Position(line, max(column, 0)), Position(max(end_line, line), max(end_column, 0)))

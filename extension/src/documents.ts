@@ -1,6 +1,7 @@
 /** The read-only documents of the scheme `irscope`: `irscope:/RUN/STAGE_ID.EXT`, one for each stage and kernel. */
 
 import * as vscode from "vscode";
+import { showCell } from "./notebooks";
 import { DocumentRequest } from "./requests";
 import type { Server } from "./server";
 
@@ -51,8 +52,13 @@ export interface ShowOptions {
   preview?: boolean;
 }
 
-/** Shows one line of a user's file. */
+/** Shows one line of a user's file, or of a cell of a notebook. */
 export async function showSource(uri: string, options: ShowOptions): Promise<vscode.TextEditor> {
+  const column = options.column ?? vscode.ViewColumn.Active;
+  const cell = await showCell(vscode.Uri.parse(uri, true), options.line, column);
+  if (cell !== undefined) {
+    return cell;
+  }
   return showLine(await vscode.workspace.openTextDocument(vscode.Uri.parse(uri, true)), options);
 }
 

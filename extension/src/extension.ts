@@ -7,6 +7,8 @@ import { registerDebugging } from "./debug";
 import { Dock } from "./dock";
 import { Documents } from "./documents";
 import { GraphPanels } from "./graphPanel";
+import { Regions } from "./regions";
+import { LinkedEditors } from "./linked/linkedEditors";
 import { RunsTree } from "./runsTree";
 import { Server } from "./server";
 import { StatusItem } from "./statusItem";
@@ -17,6 +19,8 @@ export interface Internals {
   server: Server;
   tree: RunsTree;
   graphs: GraphPanels;
+  regions: Regions;
+  linked: LinkedEditors;
   dock: Dock;
 }
 
@@ -34,14 +38,29 @@ export async function activate(context: vscode.ExtensionContext): Promise<Intern
     void graphs.show({ run, stage: stage ?? "", title });
   });
   const tree = new RunsTree(server);
+  const regions = new Regions(context, server);
+  const linked = new LinkedEditors(server, context.globalState);
   const status = new StatusItem(server, files);
-  const commands = registerCommands({ server, documents, graphs, dock, tree, status, channels });
+  const commands = registerCommands({ server, documents, graphs, linked, dock, tree, status, channels });
   context.subscriptions.push(registerDebugging(context, server));
   const runs = server.onDidChangeRuns(() => files.activate());
-  context.subscriptions.push(commands, runs, status, tree, dock, graphs, documents, files, server, channels);
+  context.subscriptions.push(
+    commands,
+    runs,
+    status,
+    regions,
+    tree,
+    dock,
+    graphs,
+    linked,
+    documents,
+    files,
+    server,
+    channels,
+  );
   // Not awaited: the editor is not kept waiting for a Python interpreter.
   void server.restart();
-  return { server, tree, graphs, dock };
+  return { server, tree, graphs, linked, dock, regions };
 }
 
 export async function deactivate(): Promise<void> {

@@ -15,6 +15,15 @@ export function seconds(count: number): string {
   return count < 100 ? `${count.toFixed(1)} s` : `${Math.floor(count / 60)} min ${Math.round(count % 60)} s`;
 }
 
+/** `183 nodes, 34 kB`; of a stage that is made when somebody opens it only that. */
+export function sizeOf(stage: { bytes: number; nodes: number | null; made: boolean }): string {
+  if (!stage.made) {
+    return "made when it is opened";
+  }
+  const nodes = stage.nodes === null ? [] : [plural(stage.nodes, "node")];
+  return [...nodes, bytes(stage.bytes)].join(", ");
+}
+
 /** `1 kernel`, `2 kernels`. */
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;

@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 import { columnOf, showSource, type Documents } from "./documents";
 import type { FromPanel, StageRef, ToPanel } from "./graph/messages";
 import type { Graph } from "./protocol";
+import { showWithLog } from "./problems";
 import { GraphRequest } from "./requests";
 import { messageOf, type Server } from "./server";
 
@@ -109,7 +110,7 @@ class GraphPanel {
       case "drawn":
         return this.onDrawn(message.nodes);
       case "problem":
-        void vscode.window.showWarningMessage(`IRScope: ${message.message}`);
+        void showWithLog("warning", message.message);
     }
   }
 
@@ -133,7 +134,7 @@ class GraphPanel {
       const uri = vscode.Uri.parse(origin.uri, true);
       await showSource(origin.uri, { line: origin.line, column: this.columnFor(uri) });
     } catch (error) {
-      void vscode.window.showWarningMessage(`IRScope: ${messageOf(error)}`);
+      void showWithLog("warning", messageOf(error));
     }
   }
 
@@ -146,7 +147,7 @@ class GraphPanel {
       const column = this.columnFor(vscode.Uri.parse(node.stageUri, true));
       await this.documents.show(node.stageUri, { line: node.stageLine, column });
     } catch (error) {
-      void vscode.window.showWarningMessage(`IRScope: ${messageOf(error)}`);
+      void showWithLog("warning", messageOf(error));
     }
   }
 

@@ -54,6 +54,10 @@ export interface StageItem {
   bytes: number;
   uri: string;
   isGraph: boolean;
+  /** Of a graph or of Inductor's schedule. */
+  nodes: number | null;
+  /** Otherwise it is made when its document is first opened, which takes seconds. */
+  made: boolean;
 }
 
 export interface CompileStageItem extends StageItem {
@@ -102,6 +106,8 @@ export interface WorkerState {
   python: string;
   uri: string | null;
   run: string | null;
+  /** What a run that goes on is doing, in few words: `compiling kernel 12 of 40`. */
+  phase?: string | null;
 }
 
 export interface RunsChanged {
@@ -150,4 +156,38 @@ export interface StagesOf {
   run: string | null;
   stages: CompileStageItem[];
   reason: string;
+}
+
+export type RegionKind = "compiled" | "broken" | "skipped" | "kernel";
+
+export interface Region {
+  kind: RegionKind;
+  line: number;
+  /** The last line, which belongs to it. */
+  endLine: number;
+  text: string;
+  kernels: string[];
+}
+
+export interface RegionsOf {
+  run: string | null;
+  stale: boolean;
+  regions: Region[];
+}
+
+/** A line of a Python file that lines of stages came from. */
+export interface LineKey extends Place {
+  /** Its number in the run: the same in all documents, neighbours have different ones. */
+  number: number;
+}
+
+export interface LinkedLines {
+  run: string;
+  keys: LineKey[];
+  /** A line of the document and the indices of its keys; without any it called something that was compiled. */
+  lines: number[][];
+}
+
+export interface Counterparts {
+  places: { uri: string; lines: number[] }[];
 }

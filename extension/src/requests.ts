@@ -3,11 +3,14 @@
 import { NotificationType, RequestType } from "vscode-languageclient/node";
 import type { Step, SubjectOf } from "./panels/results";
 import type {
+  Counterparts,
   Entries,
   FileState,
   Graph,
   KernelsAt,
   Lane,
+  LinkedLines,
+  RegionsOf,
   RunItem,
   RunResult,
   RunsChanged,
@@ -26,6 +29,7 @@ export const KernelsAtRequest = new RequestType<{ uri: string; line: number; run
   "irscope/kernelsAt",
 );
 export const StagesOfRequest = new RequestType<{ uri: string; run?: boolean }, StagesOf, void>("irscope/stagesOf");
+export const RegionsRequest = new RequestType<{ uri: string }, RegionsOf, void>("irscope/regions");
 export const GraphRequest = new RequestType<{ run: string; stage: string }, Graph, void>("irscope/graph");
 export const DocumentRequest = new RequestType<{ uri: string }, { text: string; languageId: string }, void>(
   "irscope/document",
@@ -34,6 +38,15 @@ export const SubjectOfRequest = new RequestType<{ uri: string; line?: number }, 
 export const StepRequest = new RequestType<{ run: string; stage: string; line: number; by: 1 | -1 }, Step, void>(
   "irscope/step",
 );
+
+export const LinkedLinesRequest = new RequestType<{ uri: string; run: string }, LinkedLines, void>(
+  "irscope/linkedLines",
+);
+export const CounterpartsRequest = new RequestType<
+  { uri: string; line: number; run: string; among: string[] },
+  Counterparts,
+  void
+>("irscope/counterparts");
 
 export const TrustedNotification = new NotificationType<Record<string, never>>("irscope/trusted");
 export const WorkerNotification = new NotificationType<WorkerState>("irscope/worker");

@@ -3,7 +3,7 @@
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { sameUri } from "./documents";
-import { bytes, plural, seconds, time } from "./format";
+import { plural, seconds, sizeOf, time } from "./format";
 import type { CaptureGap, CompileItem, KernelItem, Place, RunItem, RunTree, StageItem } from "./protocol";
 import { ReportRequest, RunsRequest } from "./requests";
 import { ServerUnavailable, type Server } from "./server";
@@ -267,8 +267,8 @@ function stageItem(stage: StageItem): vscode.TreeItem {
   const item = new vscode.TreeItem(stage.title || stage.name);
   item.id = `${stage.run}/${stage.stage}`;
   item.iconPath = new vscode.ThemeIcon(stage.isGraph ? "type-hierarchy-sub" : "file-code");
-  item.description = bytes(stage.bytes);
-  item.tooltip = `${stage.title || stage.name} (${stage.language}, ${bytes(stage.bytes)})`;
+  item.description = sizeOf(stage);
+  item.tooltip = `${stage.title || stage.name} (${stage.language}, ${sizeOf(stage)})`;
   item.contextValue = stage.isGraph ? "graphStage" : "stage";
   item.command = { command: "irscope.openStage", title: "Open", arguments: [stage.uri] };
   return item;

@@ -10,7 +10,9 @@ import * as readline from "node:readline";
 import * as vscode from "vscode";
 import {
   LanguageClient,
+  MessageType,
   RevealOutputChannelOn,
+  ShowMessageNotification,
   State,
   type LanguageClientOptions,
   type RequestType,
@@ -19,6 +21,7 @@ import {
 import type { Channels } from "./channels";
 import { findInterpreter, onMayHaveChanged, type Interpreter } from "./interpreter";
 import { OneAtATime } from "./oneAtATime";
+import { showWithLog } from "./problems";
 import type { FileState, RunsChanged, WorkerState } from "./protocol";
 import {
   FileStateNotification,
@@ -167,6 +170,11 @@ export class Server implements vscode.Disposable {
     client.onNotification(WorkerNotification, (state) => this.workerEmitter.fire(state));
     client.onNotification(RunsChangedNotification, (change) => this.runsEmitter.fire(change));
     client.onNotification(FileStateNotification, (state) => this.fileEmitter.fire(state));
+    // In place of the client library's own boxes, which have no way to the log.
+    client.onNotification(ShowMessageNotification.type, ({ type, message }) => {
+      const kind = type === MessageType.Error ? "error" : type === MessageType.Warning ? "warning" : "information";
+      void showWithLog(kind, message);
+    });
     client.onNotification(OutputNotification, (output) => this.channels.script.append(output));
     client.onDidChangeState(({ newState }) => {
       if (client !== this.client || this.disposed) {
@@ -194,6 +202,7 @@ export class Server implements vscode.Disposable {
       documentSelector: [
         { scheme: "file", language: "python" },
         { scheme: "untitled", language: "python" },
+        { notebook: "jupyter-notebook", language: "python" },
       ],
       initializationOptions: () => ({ ...settings(), trusted: vscode.workspace.isTrusted }),
       synchronize: { configurationSection: SECTION },

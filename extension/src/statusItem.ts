@@ -61,7 +61,7 @@ export class StatusItem implements vscode.Disposable {
 
   /** What is known of the file in the active editor. */
   activeFile(): FileState | undefined {
-    const uri = vscode.window.activeTextEditor?.document.uri;
+    const uri = vscode.window.activeTextEditor?.document.uri ?? vscode.window.activeNotebookEditor?.notebook.uri;
     return uri === undefined ? undefined : this.fileStates.get(uri.toString());
   }
 
@@ -75,7 +75,8 @@ export class StatusItem implements vscode.Disposable {
     const file = this.activeFile();
     const said = RUNNING_TEXTS[state];
     if (said !== undefined) {
-      return [ICONS[state], said, text];
+      const phase = state === "running" ? (this.worker?.phase ?? "") : "";
+      return [ICONS[state], phase === "" ? said : `IRScope: ${phase}`, text];
     }
     if (file?.state === "noEntry") {
       return ["question", "IRScope: choose entry", file.text];

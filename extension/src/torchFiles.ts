@@ -2,11 +2,19 @@
 
 import * as vscode from "vscode";
 import { SCHEME } from "./documents";
+import { notebookOf } from "./notebooks";
 
 const TORCH_IMPORT = /^[ \t]*(?:import|from)[ \t]+torch\b/m;
 
+/** Of a cell: whether its notebook does, since one cell imports what all of them use. */
 export function usesTorch(document: vscode.TextDocument): boolean {
-  return document.languageId === "python" && document.uri.scheme !== SCHEME && TORCH_IMPORT.test(document.getText());
+  if (document.languageId !== "python" || document.uri.scheme === SCHEME) {
+    return false;
+  }
+  const cells = notebookOf(document)
+    ?.getCells()
+    .map((cell) => cell.document);
+  return (cells ?? [document]).some((each) => each.languageId === "python" && TORCH_IMPORT.test(each.getText()));
 }
 
 /**
@@ -25,6 +33,7 @@ export class TorchFiles implements vscode.Disposable {
     this.subscriptions = [
       this.changed,
       vscode.window.onDidChangeActiveTextEditor(() => this.update()),
+      vscode.window.onDidChangeActiveNotebookEditor(() => this.update()),
       vscode.workspace.onDidChangeTextDocument(({ document }) => {
         if (document === vscode.window.activeTextEditor?.document) {
           this.update();

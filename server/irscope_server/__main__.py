@@ -17,8 +17,8 @@ It speaks the Language Server Protocol on standard input and output; an editor s
 
 Settings come from the client (section "irscope"): python, storePath, run.onSave, run.budgetSeconds,
 run.deepBudgetSeconds, run.memoryBudgetMegabytes, run.outputBudgetMegabytes, run.steadyCalls, run.deepWhenIdle,
-run.entry, run.entryOf, run.launchConfiguration, run.useLaunchConfigurations, run.args, run.cwd, run.env, severity,
-baseline, worker.enabled, worker.layers, worker.idleMinutes. What they mean: docs/PROTOCOL.md; how to set up an
+run.symbolicTrace, run.entry, run.entryOf, run.launchConfiguration, run.useLaunchConfigurations, run.args, run.cwd,
+run.env, severity, baseline, worker.enabled, worker.layers, worker.idleMinutes. What they mean: docs/PROTOCOL.md; how to set up an
 editor: docs/other-editors.md.
 """
 

@@ -7,7 +7,8 @@ import logging
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
-from irscope.protocol import CompileSeen, EntryKind, FindingSeen, Lane, OutcomeKind
+from irscope.notebooks import notebook_of
+from irscope.protocol import CompileSeen, FindingSeen, Lane, OutcomeKind, Progress
 from irscope.source import digest_of
 from irscope.store import StoreError
 
@@ -46,6 +47,7 @@ class Activity:
         self._shown_messages: set[str] = set()
         self._last: tuple[Run, Ended] | None = None
         self.warming = Warming(server, self.tell_state)
+        self._state_timer: asyncio.TimerHandle | None = None
 
     # --- documents ----------------------------------------------------------------------------------------------------
 
@@ -161,7 +163,7 @@ class Activity:
         """Shows the store's newest run of these very texts, and says whether that spares a run."""
         server, entry, lane = self._server, plan.entry, plan.settings.on_save
         try:
-            source = digest_of("\n".join(server.texts.lines(entry.file))) if entry.kind is EntryKind.SCRIPT else None
+            source = digest_of("\n".join(server.texts.lines(entry.file))) if entry.kind.is_file else None
             newest = await server.archive.newest(entry.stored_script, source=source)
             deep = newest and await server.archive.newest(entry.stored_script, Lane.DEEP, source)
         except StoreError as error:
@@ -187,7 +189,7 @@ class Activity:
         """A stored run of an entry with the texts that it had, as far as they are known."""
         entry = plan.entry
         texts: dict[str, Sequence[str]] = {file_key(file): split_lines(text) for file, text in stored.sources.items()}
-        if entry.kind is EntryKind.SCRIPT:  # its digest is that of the text as it is now
+        if entry.kind.is_file:  # its digest is that of the text as it is now
             texts[file_key(entry.file)] = self._server.texts.lines(entry.file)
         live = Live(entry.file, stored.lane, stored.source, texts, stored.report.run, entry=entry.key)
         return await asyncio.to_thread(with_texts, live, stored.report)
@@ -196,6 +198,7 @@ class Activity:
 
     async def plan(self, uri: str, path: str) -> Plan | None:
         """How a document is run with the settings and the text as they are now."""
+        path = notebook_of(path) or path
         text = "\n".join(self._server.texts.lines(path))
         return await self._plan(path, text, await self._server.settings_for(uri))
 
@@ -204,6 +207,7 @@ class Activity:
 
         Nothing where it is not known what runs the document.  Raises BadEntry.
         """
+        path = notebook_of(path) or path
         plan = await self.plan(uri, path)
         if entry:
             plan = self._server.planner.plan_of(path, entry, await self._server.settings_for(uri))
@@ -225,12 +229,14 @@ class Activity:
             cwd=plan.cwd,
             env=plan.env or None,
             budget=plan.settings.budget(lane),
-            overlays=server.overlays(),
+            overlays=server.overlays(entry.file),
             entry=entry.kind,
+            cells=tuple(server.notebooks.cells(entry.file)),
+            symbolic_trace=None if plan.settings.symbolic_trace else False,
         )
         for name in (entry.file, entry.stored_script):
             server.remember_settings(name, plan.settings)
-        files = {file_key(file): file for file in [entry.file, *(path for path, _ in server.open_files())]}
+        files = {file_key(file): file for file in [entry.file, *server.open_beside(entry.file)]}
         texts = {key: server.texts.lines(file) for key, file in files.items()}
         return server.runs.start(uri, plan, spec, texts, server.archive.path, automatic=automatic)
 
@@ -254,9 +260,18 @@ class Activity:
     def run_compiled(self, run: Run, seen: CompileSeen) -> None:
         self._tell_runs_changed(run, running=True)
 
-    def run_progressed(self, run: Run, text: str) -> None:
-        if progress := self._progress.get(run):
-            progress.report(text)
+    def run_progressed(self, run: Run, progress: Progress) -> None:
+        if shown := self._progress.get(run):
+            percentage = 100 * progress.done // progress.total if progress.total else None
+            shown.report(progress.text, percentage)
+        run.phase = progress.phase
+        if self._state_timer is None:
+            self._state_timer = asyncio.get_running_loop().call_later(_PAUSE, self._tell_phase, run)
+
+    def _tell_phase(self, run: Run) -> None:
+        self._state_timer = None
+        if run in self._server.runs.all():
+            self.tell_state(run)
 
     def run_printed(self, run: Run, stream: str, text: str) -> None:
         self._server.tell("irscope/output", Output(run.live.run, stream, text))
@@ -297,6 +312,7 @@ class Activity:
                 self._spawn(self._look_at(uri, path, saved=False))  # what runs it was chosen just now
         server.results.control_again()
         self.results_changed()
+        server.refresh("workspace/inlayHint/refresh")  # they may be off now
         self.warming.keep_only(plans)
         self._last = None  # an environment that was refused may be another one now
         self.tell_state()
@@ -308,6 +324,8 @@ class Activity:
         self._server.publisher.changed()
         self._server.file_states.tell()
         self._server.refresh("workspace/codeLens/refresh")
+        if self._server.settings.inlay_hints:
+            self._server.refresh("workspace/inlayHint/refresh")
 
     def tell_state(self, run: Run | None = None) -> None:
         """Sends ``irscope/worker``: what goes on, else how the worker is and how the last run ended."""
@@ -333,7 +351,14 @@ class Activity:
         python = run.spec.python if run else server.settings.interpreter
         server.tell(
             "irscope/worker",
-            WorkerState(state, text, python, run.uri if run else None, run.live.run or None if run else None),
+            WorkerState(
+                state,
+                text,
+                python,
+                run.uri if run else None,
+                run.live.run or None if run else None,
+                run.phase or None if run and running else None,
+            ),
         )
 
     def _tell_runs_changed(self, run: Run, running: bool) -> None:

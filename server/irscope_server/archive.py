@@ -83,6 +83,10 @@ class Archive:
                 self._reports.popitem(last=False)
         return report
 
+    def forget(self, run: str) -> None:
+        """Something of a run that has ended is new in the store."""
+        self._reports.pop(run, None)
+
     async def runs(self, limit: int, script: str | None) -> list[RunSummary]:
         return await self.ask(lambda store: store.runs(limit, script))
 

@@ -97,6 +97,8 @@ class Publisher:
     def __init__(self, server: IrscopeServer) -> None:
         self._server = server
         self._published: dict[str, list[types.Diagnostic]] = {}
+        self._uris: dict[str, str] = {}
+        """Under which URI they were: that of a notebook's cell is not known any more once the notebook is closed."""
         self._timer: asyncio.TimerHandle | None = None
         self._last = 0.0
         self._changed = asyncio.Event()
@@ -125,11 +127,13 @@ class Publisher:
             if diagnostics == self._published.get(path, []):
                 continue
             if diagnostics:
-                self._published[path] = diagnostics
+                self._published[path], self._uris[path] = diagnostics, server.uri_of(path)
+                uri = self._uris[path]
             else:
                 del self._published[path]
+                uri = self._uris.pop(path)
             server.text_document_publish_diagnostics(
-                types.PublishDiagnosticsParams(server.uri_of(path), diagnostics, server.version_of(path))
+                types.PublishDiagnosticsParams(uri, diagnostics, server.version_of(path))
             )
 
     async def document_report(self, params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:

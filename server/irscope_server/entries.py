@@ -6,6 +6,7 @@ import os
 import shlex
 from dataclasses import dataclass
 
+from irscope.notebooks import is_notebook
 from irscope.protocol import EntryKind
 
 from irscope_server.texts import file_key
@@ -37,14 +38,14 @@ class Entry:
     @property
     def key(self) -> str:
         """What its runs are kept under: the `file_key` of a script, else a text that is no path."""
-        if self.kind is EntryKind.SCRIPT:
+        if self.kind.is_file:
             return file_key(self.target)
         return f"{self.kind.value}:{self.target} in {self.folder}"
 
     @property
     def file(self) -> str:
         """The file that it begins with, as far as it can be told without running anything."""
-        if self.kind is EntryKind.SCRIPT:
+        if self.kind.is_file:
             return self.target
         if self.kind is EntryKind.PYTEST:
             return os.path.join(self.folder, self.target.partition("::")[0])
@@ -68,7 +69,7 @@ class Entry:
     @property
     def name(self) -> str:
         """Short, for a status line."""
-        return os.path.basename(self.target) if self.kind is EntryKind.SCRIPT else self.title
+        return os.path.basename(self.target) if self.kind.is_file else self.title
 
     @property
     def stored_script(self) -> str:
@@ -79,7 +80,8 @@ class Entry:
 
 
 def script_entry(path: str, folder: str = "") -> Entry:
-    return Entry(EntryKind.SCRIPT, path, (), folder)
+    """The entry of a file that is run by itself: a script or a notebook."""
+    return Entry(EntryKind.NOTEBOOK if is_notebook(path) else EntryKind.SCRIPT, path, (), folder)
 
 
 def parse_entry(text: str, folder: str) -> Entry:
@@ -94,8 +96,8 @@ def parse_entry(text: str, folder: str) -> Entry:
         It is none of these.
     """
     whole = os.path.join(folder, os.path.expanduser(text.strip()))
-    if text.strip().endswith((".py", ".pyw")) and os.path.isfile(whole):
-        return Entry(EntryKind.SCRIPT, os.path.normpath(whole), (), folder)
+    if text.strip().endswith((".py", ".pyw", ".ipynb")) and os.path.isfile(whole):
+        return script_entry(os.path.normpath(whole), folder)
     try:
         words = shlex.split(text)
     except ValueError:
@@ -120,9 +122,8 @@ def parse_entry(text: str, folder: str) -> Entry:
         return Entry(EntryKind.PYTEST, first, tuple(rest), folder)
     if first.startswith("-"):
         raise BadEntry(_wrong(text))
-    return Entry(
-        EntryKind.SCRIPT, os.path.normpath(os.path.join(folder, os.path.expanduser(first))), tuple(rest), folder
-    )
+    path = os.path.normpath(os.path.join(folder, os.path.expanduser(first)))
+    return Entry(script_entry(path).kind, path, tuple(rest), folder)
 
 
 def _wrong(text: str) -> str:

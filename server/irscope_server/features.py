@@ -9,12 +9,13 @@ from typing import Any
 from irscope.store import StoreError
 from lsprotocol import types
 
-from irscope_server import requests, wire
+from irscope_server import linked, requests, stage_features, wire
 from irscope_server.archive import Archive
 from irscope_server.fixes import actions_at
 from irscope_server.hovers import hover_at
+from irscope_server.inlay_hints import inlay_hints_of
 from irscope_server.lenses import lenses_of
-from irscope_server.messages import Encoded, RequestFailed
+from irscope_server.messages import Encoded, RequestFailed, registers_stage_features
 from irscope_server.panels.changes import changes
 from irscope_server.panels.findings import findings
 from irscope_server.panels.memory import memory
@@ -22,6 +23,7 @@ from irscope_server.panels.pipeline import pipeline
 from irscope_server.panels.places import step
 from irscope_server.panels.subjects import subject_of
 from irscope_server.panels.times import phases_of
+from irscope_server.regions import regions
 from irscope_server.runs import Execute
 from irscope_server.server import IrscopeServer
 from irscope_server.settings import SECTION
@@ -52,6 +54,8 @@ async def _initialized(ls: IrscopeServer, params: types.InitializedParams) -> No
         options = types.DidChangeConfigurationRegistrationOptions(section=SECTION)
         registration = types.Registration("irscope-configuration", method, options)
         ls.in_background(ls.client_register_capability_async(types.RegistrationParams([registration])))
+    if registers_stage_features(ls.client_capabilities):
+        ls.in_background(ls.client_register_capability_async(types.RegistrationParams(stage_features.registrations())))
     await ls.load_settings()
     ls.activity.tell_state()
 
@@ -89,6 +93,29 @@ def _did_close(ls: IrscopeServer, params: types.DidCloseTextDocumentParams) -> N
         ls.activity.closed(path)
 
 
+def _notebook_opened(ls: IrscopeServer, params: types.DidOpenNotebookDocumentParams) -> None:
+    path = ls.notebooks.opened(params)
+    if path is not None:
+        ls.activity.opened(params.notebook_document.uri, path)
+
+
+def _notebook_changed(ls: IrscopeServer, params: types.DidChangeNotebookDocumentParams) -> None:
+    if ls.notebooks.changed(params) is not None:
+        ls.activity.changed()
+
+
+def _notebook_saved(ls: IrscopeServer, params: types.DidSaveNotebookDocumentParams) -> None:
+    path = ls.path_of(params.notebook_document.uri)
+    if path is not None and ls.is_open(path):
+        ls.activity.saved(params.notebook_document.uri, path)
+
+
+def _notebook_closed(ls: IrscopeServer, params: types.DidCloseNotebookDocumentParams) -> None:
+    path = ls.notebooks.closed(params.notebook_document.uri)
+    if path is not None:
+        ls.activity.closed(path)
+
+
 def _code_lens(ls: IrscopeServer, params: types.CodeLensParams) -> list[types.CodeLens] | None:
     path = ls.path_of(params.text_document.uri)
     return lenses_of(ls, path, params.text_document.uri) if path else None
@@ -96,7 +123,12 @@ def _code_lens(ls: IrscopeServer, params: types.CodeLensParams) -> list[types.Co
 
 async def _hover(ls: IrscopeServer, params: types.HoverParams) -> types.Hover | None:
     path = ls.path_of(params.text_document.uri)
-    return await hover_at(ls, path, params.position) if path else None
+    return await (hover_at(ls, path, params.position) if path else stage_features.hover(ls, params))
+
+
+async def _inlay_hint(ls: IrscopeServer, params: types.InlayHintParams) -> list[types.InlayHint] | None:
+    path = ls.path_of(params.text_document.uri)
+    return await inlay_hints_of(ls, path, params.text_document.uri, params.range) if path else None
 
 
 def _code_action(ls: IrscopeServer, params: types.CodeActionParams) -> list[types.CodeAction] | None:
@@ -146,6 +178,15 @@ def _request(work: Callable[[IrscopeServer, Any], Any]) -> Callable[[IrscopeServ
     return handle
 
 
+def _stage_feature(work: Callable[[IrscopeServer, Any], Awaitable[Any]]) -> Callable[[IrscopeServer, Any], Any]:
+    """pygls tells a handler that wants the server by the name of its first parameter."""
+
+    async def handle(ls: IrscopeServer, params: Any) -> Any:
+        return await work(ls, params)
+
+    return handle
+
+
 def _findings(ls: IrscopeServer, params: wire.FindingsParams) -> Awaitable[Encoded]:
     return findings(ls, params, ls.controls.hidden)
 
@@ -171,9 +212,14 @@ _FEATURES: dict[str, Any] = {
     types.TEXT_DOCUMENT_DID_CHANGE: _did_change,
     types.TEXT_DOCUMENT_DID_SAVE: _did_save,
     types.TEXT_DOCUMENT_DID_CLOSE: _did_close,
+    types.NOTEBOOK_DOCUMENT_DID_OPEN: _notebook_opened,
+    types.NOTEBOOK_DOCUMENT_DID_CHANGE: _notebook_changed,
+    types.NOTEBOOK_DOCUMENT_DID_SAVE: _notebook_saved,
+    types.NOTEBOOK_DOCUMENT_DID_CLOSE: _notebook_closed,
     types.TEXT_DOCUMENT_CODE_LENS: _code_lens,
     types.TEXT_DOCUMENT_CODE_ACTION: _code_action,
     types.TEXT_DOCUMENT_HOVER: _hover,
+    types.TEXT_DOCUMENT_INLAY_HINT: _inlay_hint,
     types.TEXT_DOCUMENT_DIAGNOSTIC: _document_diagnostic,
     types.WORKSPACE_DIAGNOSTIC: _workspace_diagnostic,
     types.WORKSPACE_TEXT_DOCUMENT_CONTENT: _request(_text_document_content),
@@ -188,6 +234,10 @@ _FEATURES: dict[str, Any] = {
     "irscope/stagesOf": _request(requests.stages),
     "irscope/graph": _request(requests.graph),
     "irscope/document": _request(requests.text_of_document),
+    "irscope/regions": _request(regions),
+    "irscope/linkedLines": _request(linked.linked_lines),
+    "irscope/counterparts": _request(linked.counterparts),
+    **{method: _stage_feature(work) for method, work in stage_features.METHODS.items()},
     "irscope/subjectOf": _request(subject_of),
     "irscope/pipeline": _request(pipeline),
     "irscope/step": _request(step),
@@ -200,6 +250,7 @@ _FEATURES: dict[str, Any] = {
 _OPTIONS: dict[str, Any] = {
     types.TEXT_DOCUMENT_CODE_ACTION: types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix]),
     types.TEXT_DOCUMENT_CODE_LENS: types.CodeLensOptions(resolve_provider=False),
+    types.TEXT_DOCUMENT_INLAY_HINT: types.InlayHintOptions(resolve_provider=False),
     types.TEXT_DOCUMENT_DIAGNOSTIC: types.DiagnosticOptions(
         inter_file_dependencies=True, workspace_diagnostics=True, identifier="irscope"
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from irscope.notebooks import notebook_of
 from irscope.protocol import Limit
 
 from irscope_server.functions import uses_torch
@@ -24,7 +25,7 @@ class FileStates:
 
     def tell(self) -> None:
         server = self._server
-        paths = {file_key(path): (path, uri) for path, uri in server.open_files()}
+        paths = {file_key(path): (path, uri) for path, uri in server.open_documents()}
         self._told = {key: state for key, state in self._told.items() if key in paths}
         for key, (path, uri) in paths.items():
             state = self._state(path, uri)
@@ -34,6 +35,7 @@ class FileStates:
                 server.tell("irscope/fileState", state)
 
     def _state(self, path: str, uri: str) -> FileState:
+        path = notebook_of(path) or path
         server, name = self._server, os.path.basename(path)
         key = file_key(path)
         plan = server.plans.get(key)

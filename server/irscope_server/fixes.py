@@ -9,7 +9,7 @@ from irscope.protocol import Edit
 from lsprotocol import types
 
 from irscope_server.diagnostics import diagnostic_of
-from irscope_server.texts import to_units
+from irscope_server.texts import file_key, to_units
 from irscope_server.views import PlacedFinding
 
 if TYPE_CHECKING:
@@ -24,7 +24,10 @@ def actions_at(server: IrscopeServer, path: str, params: types.CodeActionParams)
     lines = server.texts.lines(path)
     found = [one for one in server.views.findings(path) if _touches(one, params.range)]
     fixes = [action for one in found for action in _fixes(server, params.text_document.uri, one, lines)]
-    return [*fixes, *(_ignore(server, params.text_document.uri, one, lines) for one in found)]
+    shown = [
+        _show_kernel(server, params.text_document.uri, one, lines) for one in found if _has_kernels(server, path, one)
+    ]
+    return [*fixes, *shown[:1], *(_ignore(server, params.text_document.uri, one, lines) for one in found)]
 
 
 def _touches(placed: PlacedFinding, range: types.Range) -> bool:
@@ -68,6 +71,33 @@ def _ignore(server: IrscopeServer, uri: str, placed: PlacedFinding, lines: Seque
         kind=types.CodeActionKind.QuickFix,
         diagnostics=[diagnostic_of(server, placed, lines)],
         edit=_workspace_edit(uri, [types.TextEdit(types.Range(at, at), comment)]),
+    )
+
+
+def _has_kernels(server: IrscopeServer, path: str, placed: PlacedFinding) -> bool:
+    """Whether the newest deep run of the file made kernels of the code that a finding is about."""
+    deep = server.results.deep(server.key_of(path))
+    if deep is None:
+        return False
+    key = file_key(path)
+    line_map = server.views.line_map(deep.texts.get(key), server.texts.lines(path))
+    return any(
+        (line := line_map.exact(origin.line - 1)) is not None and placed.line <= line <= placed.end_line
+        for kernel in deep.report.kernels
+        for origin in kernel.origins
+        if file_key(origin.file) == key
+    )
+
+
+def _show_kernel(server: IrscopeServer, uri: str, placed: PlacedFinding, lines: Sequence[str]) -> types.CodeAction:
+    """Opens the kernels of the lines that a finding is about; of the client, which may not know the command."""
+    return types.CodeAction(
+        title="Show Generated Kernel",
+        kind=types.CodeActionKind.QuickFix,
+        diagnostics=[diagnostic_of(server, placed, lines)],
+        command=types.Command(
+            "Show Generated Kernel", "irscope.showKernel", arguments=[{"uri": uri, "line": placed.line}]
+        ),
     )
 
 

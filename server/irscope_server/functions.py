@@ -9,6 +9,8 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from irscope_server.texts import from_bytes
+
 _RESUMED = re.compile(r"^(?:torch_dynamo_)?resume_in_(?P<name>.+)_at_(?P<line>\d+)$")
 
 _IMPORTS_TORCH = re.compile(r"^[ \t]*(?:import|from)[ \t][^#\n]*\btorch\b", re.MULTILINE)
@@ -47,7 +49,7 @@ class Function:
         for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs, *star):
             if argument.lineno != line:
                 continue
-            start = _column(lines[line - 1], argument.col_offset)
+            start = from_bytes(lines[line - 1], argument.col_offset)
             if start <= column <= start + len(argument.arg):
                 return Parameter(argument.arg, line, start, start + len(argument.arg))
         return None
@@ -137,11 +139,6 @@ def _functions(node: ast.AST, prefix: str) -> Iterator[Function]:
         elif isinstance(child, ast.ClassDef):
             inner = f"{prefix}{child.name}."
         yield from _functions(child, inner)
-
-
-def _column(line: str, byte: int) -> int:
-    """A UTF-8 byte offset, as the syntax tree has it, as an index into the line."""
-    return byte if line.isascii() else len(line.encode("utf-8", "surrogatepass")[:byte].decode("utf-8", "ignore"))
 
 
 def _is_compile(node: ast.expr) -> bool:

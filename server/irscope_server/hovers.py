@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from irscope.notebooks import notebook_of
 from irscope.protocol import Compile, Finding, Limit
 from lsprotocol import types
 
@@ -15,6 +16,7 @@ from irscope_server.diagnostics import lsp_range
 from irscope_server.functions import Outline, Parameter, outline_of
 from irscope_server.guard_words import argument_text, latency_text
 from irscope_server.lenses import lens_title
+from irscope_server.line_hovers import line_text
 from irscope_server.texts import from_units
 from irscope_server.views import PlacedFinding, PlacedFunction
 
@@ -30,7 +32,7 @@ _BEING_READ = "The guards are being read; point here again."
 
 async def hover_at(server: IrscopeServer, path: str, position: types.Position) -> types.Hover | None:
     """The hover at a position: the findings there, the guards on the parameter there, then the compiles of the
-    function whose ``def`` it is in."""
+    function whose ``def`` it is in, or what the line became."""
     lines = server.texts.lines(path)
     if position.line >= len(lines):
         return None
@@ -43,6 +45,7 @@ async def hover_at(server: IrscopeServer, path: str, position: types.Position) -
     place = here[0] if here else None
     span = (place.line, place.column, place.end_line, place.end_column) if place else None
     outline = outline_of("\n".join(lines))
+    heads = False
     for function in server.views.functions(path):
         parameter = _parameter(function, outline, position.line + 1, column, lines)
         on_head = function.first_line <= position.line <= function.line
@@ -54,6 +57,9 @@ async def hover_at(server: IrscopeServer, path: str, position: types.Position) -
             span = span or (position.line, parameter.column, position.line, parameter.end_column)
         if on_head:
             parts.append("\n\n".join(part for part in (function_text(function), latency) if part))
+            heads = True
+    if not heads and (line := await _line_text(server, path, position.line, column)):
+        parts.append(line)
     if not parts:
         return None
     return types.Hover(
@@ -95,6 +101,14 @@ async def _guards(server: IrscopeServer, function: PlacedFunction, parameter: st
     return ("", "") if reading.exception() is not None else reading.result()
 
 
+async def _line_text(server: IrscopeServer, path: str, line: int, column: int) -> str:
+    """What is said of a compiled line; nothing yet where its graphs are still being read."""
+    reading = asyncio.ensure_future(line_text(server, path, line, column))
+    server.in_background(reading)
+    done, _ = await asyncio.wait([reading], timeout=_PATIENCE)
+    return reading.result() if done and reading.exception() is None else ""
+
+
 def _covers(placed: PlacedFinding, line: int, column: int, lines: Sequence[str]) -> bool:
     end = (placed.end_line, placed.end_column)
     if end <= (placed.line, placed.column):  # an empty range is shown as its line
@@ -131,7 +145,8 @@ def finding_text(finding: Finding, uri_of: Callable[[str], str]) -> str:
         for related in finding.related:
             line = related.range.start.line
             name = words.markdown(f"{os.path.basename(related.file)}:{line}")
-            places.append(f"- [{name}]({uri_of(related.file)}#L{line}): {words.markdown(related.message)}")
+            anchor = "" if notebook_of(related.file) else f"#L{line}"  # a cell's URI has a fragment of its own
+            places.append(f"- [{name}]({uri_of(related.file)}{anchor}): {words.markdown(related.message)}")
         parts.append("\n".join(["See also:", "", *places]))
     return "\n\n".join(part for part in parts if part)
 

@@ -9,7 +9,7 @@ from lsprotocol import types
 
 from irscope_server import words
 from irscope_server.functions import outline_of
-from irscope_server.results import frame_of, is_recompile
+from irscope_server.results import Ended, frame_of, is_recompile
 from irscope_server.texts import file_key, to_units
 from irscope_server.views import PlacedFunction
 
@@ -69,21 +69,32 @@ def _needs_entry(server: IrscopeServer, path: str) -> bool:
 
 
 def lens_title(function: PlacedFunction) -> str:
-    """Counts of a compiled function; what is zero is left out, but for the graphs."""
+    """Counts of a compiled function; what is zero is left out, but for the graphs and for what was not zero before.
+
+    What the run before counted stands behind where it differs: ``1 break (was 3)``.
+    """
     compiles = function.compiles
-    ids = {compile.id for compile in compiles}
-    breaks = sum(
-        1 for f in function.ended.report.findings if f.kind == "graph-break" and not ids.isdisjoint(f.compiles)
-    )
-    recompiles = sum(1 for compile in compiles if is_recompile(compile))
-    parts = [words.count(graph_count(compiles), "graph")]
-    parts += [words.count(breaks, "break")] if breaks else []
-    parts += [words.count(recompiles, "recompile")] if recompiles else []
+    now = _counts(function.ended, compiles)
+    before = now
+    if function.before is not None and function.ended_before is not None:
+        before = _counts(function.ended_before, function.before)
+    parts = []
+    for number, earlier, word in zip(now, before, ("graph", "break", "recompile"), strict=True):
+        if number or number != earlier or word == "graph":
+            was = f" (was {earlier})" if number != earlier else ""
+            parts.append(words.count(number, word) + was)
     parts += [words.count(len(function.kernels), "kernel")] if function.kernels else []
     time = words.seconds(sum(compile.seconds for compile in compiles))
     parts += [time] if time else []
     title = " · ".join(parts)
     return f"compiled in other files: {title}" if function.elsewhere else title
+
+
+def _counts(ended: Ended, compiles: tuple[Compile, ...]) -> tuple[int, int, int]:
+    """Graphs, graph breaks and recompilations."""
+    ids = {compile.id for compile in compiles}
+    breaks = sum(1 for f in ended.report.findings if f.kind == "graph-break" and not ids.isdisjoint(f.compiles))
+    return graph_count(compiles), breaks, sum(1 for compile in compiles if is_recompile(compile))
 
 
 def graph_count(compiles: tuple[Compile, ...]) -> int:

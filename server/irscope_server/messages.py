@@ -118,4 +118,26 @@ class IrscopeProtocol(LanguageServerProtocol):
         result = yield from super().lsp_initialize(params)
         if result.capabilities.workspace is not None:
             result.capabilities.workspace.text_document_content = types.TextDocumentContentOptions([SCHEME])
+        if registers_stage_features(params.capabilities):  # for our scheme alone, not for Python files
+            result.capabilities.definition_provider = None
+            result.capabilities.references_provider = None
+            result.capabilities.document_highlight_provider = None
+            result.capabilities.document_symbol_provider = None
+            result.capabilities.folding_range_provider = None
         return result
+
+
+def registers_stage_features(capabilities: types.ClientCapabilities) -> bool:
+    """Whether a client can be told that we answer about names in documents of stages, and only there."""
+    document = capabilities.text_document
+    return document is not None and all(
+        feature is not None and bool(feature.dynamic_registration)
+        for feature in (
+            document.definition,
+            document.references,
+            document.document_highlight,
+            document.document_symbol,
+            document.folding_range,
+            document.hover,
+        )
+    )

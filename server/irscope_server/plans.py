@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from irscope.protocol import EntryKind
+from irscope.notebooks import is_notebook
 
 from irscope_server.entries import BadEntry, Entry, parse_entry, script_entry
 from irscope_server.launch import Launch, launch_named, launch_of, python_launches, read_launch_file
@@ -86,7 +86,9 @@ class Planner:
         """The entry of a document, and whether it is known to have to do with it."""
         if (of_file := _entry_of(path, folder, settings)) and (entry := self._parse(of_file, folder)):
             return entry, True
-        if does_work(text) or not (text or os.path.exists(path)):  # one that is gone: the run says so
+        if (
+            is_notebook(path) or does_work(text) or not (text or os.path.exists(path))
+        ):  # one that is gone: the run says so
             return script_entry(path, folder), False
         entries = [entry for one in settings.entry if (entry := self._parse(one, folder))]
         for entry in entries:
@@ -150,7 +152,7 @@ def _entry_of(path: str, folder: str, settings: Settings) -> str:
 
 def _plan(path: str, entry: Entry, settings: Settings, launch: Launch | None, touched: bool) -> Plan:
     """What is set for irscope goes before what the launch configuration says; an entry's own arguments before both."""
-    default = os.path.dirname(entry.target) if entry.kind is EntryKind.SCRIPT else entry.folder
+    default = os.path.dirname(entry.target) if entry.kind.is_file else entry.folder
     return Plan(
         entry=entry,
         args=entry.args or settings.args or (launch.args if launch else ()),
@@ -158,6 +160,6 @@ def _plan(path: str, entry: Entry, settings: Settings, launch: Launch | None, to
         env={**(launch.env if launch else {}), **settings.env},
         python=(launch.python if launch else "") or settings.interpreter,
         settings=settings,
-        own=entry.kind is EntryKind.SCRIPT and entry.key == file_key(path),
+        own=entry.kind.is_file and entry.key == file_key(path),
         touched=touched,
     )

@@ -1,4 +1,4 @@
-"""A run as a progress in the client's window, which can cancel it."""
+"""What goes on, as a progress in the client's window, which can cancel a run."""
 
 from __future__ import annotations
 
@@ -14,24 +14,28 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_PAUSE = 0.1
+_PAUSE = 0.25
 """Seconds between two reports; more would only flicker."""
 
 
-class RunProgress:
-    """One progress: shown once the client has agreed to its token, never waited for by the run."""
+class Progress:
+    """One progress: shown once the client has agreed to its token, never waited for by what it tells of."""
+
+    cancellable = False
 
     def __init__(self, server: IrscopeServer, title: str) -> None:
         self.token = f"irscope-{uuid.uuid4()}"
         self._server = server
         self._title = title
         self._text = ""
+        self._percentage: int | None = None
         self._end: str | None = None
         self._news = asyncio.Event()
         self._task = asyncio.ensure_future(self._show())
 
-    def report(self, text: str) -> None:
-        self._text = text
+    def report(self, text: str, percentage: int | None = None) -> None:
+        """What goes on, and how much of it is done where that can be counted."""
+        self._text, self._percentage = text, percentage
         self._news.set()
 
     def end(self, text: str) -> None:
@@ -45,16 +49,26 @@ class RunProgress:
         except Exception as error:  # noqa: BLE001  whatever the client says, it gets no progress and the run goes on
             log.debug("The client refused a progress: %s", error)
             return
-        self._send(types.WorkDoneProgressBegin(self._title, cancellable=True, message=self._text or None))
+        self._send(types.WorkDoneProgressBegin(self._title, cancellable=self.cancellable, message=self._text or None))
         while self._end is None:
             await self._news.wait()
             self._news.clear()
             if self._end is None:
-                self._send(types.WorkDoneProgressReport(message=self._text, cancellable=True))
+                self._send(
+                    types.WorkDoneProgressReport(
+                        message=self._text, cancellable=self.cancellable, percentage=self._percentage
+                    )
+                )
                 await asyncio.sleep(_PAUSE)
-        self._send(types.WorkDoneProgressEnd(message=self._end))
+        self._send(types.WorkDoneProgressEnd(message=self._end or None))
 
     def _send(
         self, value: types.WorkDoneProgressBegin | types.WorkDoneProgressReport | types.WorkDoneProgressEnd
     ) -> None:
         self._server.progress(types.ProgressParams(self.token, value))
+
+
+class RunProgress(Progress):
+    """That of a run; the client cancels it by its token."""
+
+    cancellable = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import contextlib
 import json
 import os
 import warnings
@@ -11,14 +12,17 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from irscope.graphs import parse_graph
+from irscope.notebooks import notebook_of
 from irscope.protocol import Kernel, Lane, Report
+from irscope.provenance.kernels import output_code_of
 from irscope.source import digest_of
 from irscope.store import Store
 
 from irscope_server import words
 from irscope_server.candidates import candidates_for
-from irscope_server.documents import document
+from irscope_server.documents import SCHEME, document, parts_of
 from irscope_server.graph_dot import graph_result
+from irscope_server.linked import RunReader
 from irscope_server.messages import Encoded
 from irscope_server.plans import Plan
 from irscope_server.results import Ended
@@ -49,8 +53,9 @@ from irscope_server.wire import (
 if TYPE_CHECKING:
     from irscope_server.server import IrscopeServer
 
-_NOT_A_FILE = "This document is not a file, so nothing can be run for it."
-_OUTDATED = "This is from a run of an earlier version of the text."
+_NOT_A_FILE = "This document is not a file, so nothing can be run for it. Save it to a file first."
+_NOT_TRUSTED = "The workspace is not trusted, so nothing is run. Trust it first (Workspaces: Manage Workspace Trust)."
+_OUTDATED = "This is from a run of an earlier version of the text: run the file again to see what is true now."
 
 
 async def runs(server: IrscopeServer, params: RunsParams) -> RunsResult:
@@ -77,7 +82,7 @@ async def run(server: IrscopeServer, params: RunParams) -> RunResult:
     if path is None:
         return RunResult(None, "environment-error", _NOT_A_FILE)
     if not server.trusted:
-        return RunResult(None, "environment-error", "The workspace is not trusted, so nothing is run.")
+        return RunResult(None, "environment-error", _NOT_TRUSTED)
     started = await server.activity.start(params.uri, path, params.lane, params.entry)
     if started is None:
         return RunResult(None, "no-entry", _no_entry(path))
@@ -108,9 +113,12 @@ async def entries(server: IrscopeServer, params: UriParams) -> EntriesResult:
 async def kernels_at(server: IrscopeServer, params: KernelsAtParams) -> KernelsResult:
     """The kernels of the line; where it has none of its own, those of the statement that it belongs to.
 
-    On the first line of a compound statement (``def``, ``for``, ``with``) that is all of its body.
+    On the first line of a compound statement (``def``, ``for``, ``with``) that is all of its body, and of a compiled
+    function whatever it was compiled to; of a line of a stage, what it became.
     """
     path = server.path_of(params.uri)
+    if path is None and params.uri.startswith(f"{SCHEME}:"):
+        return await _kernels_of_stage(server, params)
     if path is None:
         return KernelsResult(None, (), _NOT_A_FILE)
     deep, reason = await deep_run(server, params.uri, path, params.run)
@@ -127,19 +135,55 @@ async def kernels_at(server: IrscopeServer, params: KernelsAtParams) -> KernelsR
     if not found:
         first, last = statement_around("\n".join(lines), params.line)
         found = [kernel for line in range(first, last + 1) for kernel in by_line.get(line, ())]
+    found = [*found, *_kernels_of_function(server, path, params.line, deep)]
     kernels = tuple({(kernel.stage, kernel.name): kernel for kernel in found}.values())
     items = await _items(server, deep.report, kernels)
     return KernelsResult(deep.run, items, reason if items else _why_none(deep, by_line, reason))
 
 
+def _kernels_of_function(server: IrscopeServer, path: str, line: int, deep: Ended) -> list[Kernel]:
+    """The kernels of the compiled function whose ``def`` is in a line."""
+    wanted = {
+        (compile.function, compile.line)
+        for function in server.views.functions(path)
+        if function.line == line and not function.elsewhere
+        for compile in function.compiles
+    }
+    ids = {
+        compile.id
+        for compile in deep.report.compiles
+        if (compile.function, compile.line) in wanted and file_key(compile.file) == file_key(path)
+    }
+    return [kernel for kernel in deep.report.kernels if kernel.compile in ids]
+
+
+async def _kernels_of_stage(server: IrscopeServer, params: KernelsAtParams) -> KernelsResult:
+    run, candidates = parts_of(params.uri)
+
+    def read(reader: RunReader) -> list[Kernel]:
+        stage = reader.stage_of(candidates)
+        found = reader.linked.kernels_of(stage.id, params.line + 1)
+        return [kernel for kernel in reader.report.kernels if (output_code_of(kernel), kernel.name) in found]
+
+    kernels = await server.stages.ask(run, read)
+    items = await _items(server, await server.archive.report(run), kernels)
+    return KernelsResult(run, items, "" if items else "No kernel came from this line.")
+
+
 async def stages(server: IrscopeServer, params: StagesOfParams) -> StagesResult:
     path = server.path_of(params.uri)
+    if path is None and params.uri.startswith(f"{SCHEME}:"):
+        name, _ = parts_of(params.uri)
+        return StagesResult(name, stages_of(await server.archive.report(name)), "")
     if path is None:
         return StagesResult(None, (), _NOT_A_FILE)
     deep, reason = await deep_run(server, params.uri, path, params.run)
     if deep is None:
         return StagesResult(None, (), reason)
-    found = stages_of(deep.report)
+    newest = deep.report
+    with contextlib.suppress(LookupError):  # as it is in the store, with what was made since the run
+        newest = await server.archive.report(deep.run)
+    found = stages_of(newest)
     if not found and not reason:
         reason = f"The run has no stages. {deep.report.outcome.message}".strip()
     return StagesResult(deep.run or None, found, reason)
@@ -160,7 +204,7 @@ async def graph(server: IrscopeServer, params: GraphParams) -> Encoded:
 
 
 async def text_of_document(server: IrscopeServer, params: UriParams) -> DocumentResult:
-    return await document(server.archive, params.uri)
+    return await document(server.archive, params.uri, server.on_demand.make)
 
 
 # --- the deep run that belongs to a document --------------------------------------------------------------------------
@@ -180,7 +224,7 @@ async def deep_run(server: IrscopeServer, uri: str, path: str, may_run: bool) ->
         return mine, ""
     source = digest_of("\n".join(server.texts.lines(entry.file))) if entry else digest_of("\n".join(lines))
     if plan is not None and plan.own:
-        stored = await server.archive.newest(path, Lane.DEEP, source)
+        stored = await server.archive.newest(plan.entry.stored_script, Lane.DEEP, source)
         ended = None if stored is None else await server.activity.ended_of(stored, plan)
         if ended is not None and _is_of_now(server, ended, path):
             server.results.remember_deep(ended)
@@ -196,10 +240,10 @@ async def deep_run(server: IrscopeServer, uri: str, path: str, may_run: bool) ->
         return mine, _OUTDATED
     if others:
         return others[0], _OUTDATED
-    older = await server.archive.newest(path, Lane.DEEP)
+    older = await server.archive.newest(notebook_of(path) or path, Lane.DEEP)
     if older is not None:
         return Ended(path, Lane.DEEP, older.source, older.report, {}), _OUTDATED
-    return None, "There is no deep run of this file yet." if plan else _no_entry(path)
+    return None, "There is no deep run of this file yet: run it (Run on This File)." if plan else _no_entry(path)
 
 
 def _is_of_now(server: IrscopeServer, ended: Ended, path: str) -> bool:
@@ -210,7 +254,7 @@ def _is_of_now(server: IrscopeServer, ended: Ended, path: str) -> bool:
 
 async def _run_deep(server: IrscopeServer, uri: str, path: str, plan: Plan | None) -> tuple[Ended | None, str]:
     if not server.trusted:
-        return None, "The workspace is not trusted, so nothing is run."
+        return None, _NOT_TRUSTED
     if plan is None:
         return None, _no_entry(path)
     running = server.runs.current(plan.entry.key)

@@ -102,6 +102,8 @@ class _Script:
     def __init__(self) -> None:
         self.newest: Ended | None = None
         self.deep: Ended | None = None
+        self.previous: Ended | None = None
+        """The newest run of other texts than those of ``newest``, where the two can be compared: before the last edit."""
         self.live: Live | None = None
         self.cut: tuple[Found, ...] = ()
         """What runs found that were cancelled since ``newest``: it stays until a run has told all."""
@@ -171,6 +173,8 @@ class Results:
             script = self._of(ended.key)
             if not cancelled or script.newest is None:
                 script.cut = ()
+                if script.newest is not None and not _of_same_texts(script.newest, ended):
+                    script.previous = script.newest if _comparable(script.newest, ended) else None
                 script.newest = ended = self._shown(ended)
                 if ended is not None and ended.lane is Lane.DEEP:
                     script.deep = ended
@@ -199,6 +203,11 @@ class Results:
         """The newest run of an entry."""
         script = self._scripts.get(key)
         return script.newest if script else None
+
+    def previous(self, key: str) -> Ended | None:
+        """An entry's last run before the last edit, of this session and where it ended in the same way."""
+        script = self._scripts.get(key)
+        return script.previous if script else None
 
     def deep(self, key: str) -> Ended | None:
         """The newest deep run of an entry."""
@@ -244,6 +253,16 @@ class Results:
 
     def _of(self, key: str) -> _Script:
         return self._scripts.setdefault(key, _Script())
+
+
+def _of_same_texts(before: Ended, now: Ended) -> bool:
+    """Whether two runs had the same script, and the same text of each file that both tell of."""
+    both = before.texts.keys() & now.texts.keys()
+    return before.source == now.source and all(list(before.texts[key]) == list(now.texts[key]) for key in both)
+
+
+def _comparable(before: Ended | None, now: Ended) -> bool:
+    return before is not None and before.report.outcome.kind is now.report.outcome.kind
 
 
 def _found_live(live: Live, findings: Sequence[Finding]) -> Iterator[Found]:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import logging
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -58,6 +59,8 @@ class Run:
         self.asked_to_stop = threading.Event()
         self.done: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
         self.torch = ""
+        self.phase = ""
+        """What it is doing, in few words."""
 
     @property
     def script(self) -> str:
@@ -90,7 +93,7 @@ class Listener(Protocol):
 
     def run_compiled(self, run: Run, seen: CompileSeen) -> None: ...
 
-    def run_progressed(self, run: Run, text: str) -> None: ...
+    def run_progressed(self, run: Run, progress: Progress) -> None: ...
 
     def run_printed(self, run: Run, stream: str, text: str) -> None: ...
 
@@ -194,6 +197,8 @@ class Runs:
             if held:
                 self._automatic.release()
         tell(self._ended, run, ended, threading.current_thread())
+        if ended.run:
+            _tidy(store_path, ended.run)
 
     def _run(self, run: Run, store_path: str, tell: Callable[..., None], loop: asyncio.AbstractEventLoop) -> Ended:
         spec, live = run.spec, run.live
@@ -225,7 +230,7 @@ class Runs:
             outcome = Outcome(
                 OutcomeKind.CRASHED,
                 None,
-                f"irscope itself failed: {type(error).__name__}: {error}",
+                f"irscope itself failed: {type(error).__name__}: {error}. Run it again; the log has the details for a report.",
                 time.monotonic() - begun,
             )
             return _ended_without_report(live, outcome)
@@ -239,7 +244,7 @@ class Runs:
             return
 
         def waiting() -> None:
-            tell(self._heard, run, Progress("starting: torch is being imported"))
+            tell(self._heard, run, Progress("starting: torch is being imported", "starting"))
 
         spec = run.spec
         with self._workers.for_run(spec.python, spec.env, run.asked_to_stop, waiting, spec.cwd) as worker:
@@ -265,9 +270,9 @@ class Runs:
         elif isinstance(message, CompileSeen):
             self._listener.run_compiled(run, message)
         elif isinstance(message, Progress):
-            self._listener.run_progressed(run, message.text)
+            self._listener.run_progressed(run, message)
         elif isinstance(message, ScriptEnded):
-            self._listener.run_progressed(run, "the script ended")
+            self._listener.run_progressed(run, Progress("the script ended", "ending"))
 
     def _printed(self, run: Run, stream: str, text: str) -> None:
         if self._is_current(run):
@@ -281,6 +286,14 @@ class Runs:
             self._listener.run_ended(run, ended)
         if not run.done.done():
             run.done.set_result(ended)
+
+
+def _tidy(store_path: str, run: str) -> None:
+    try:
+        with Store(store_path) as store:
+            store.tidy(run)
+    except (StoreError, sqlite3.Error) as error:
+        log.warning("The run store cannot be tidied: %s", error)
 
 
 def with_texts(live: Live, report: Report) -> Ended:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable
 from typing import Any
 
 from irscope import __version__
+from irscope.notebooks import is_notebook, notebook_of
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path, uri_scheme
@@ -22,11 +23,16 @@ from irscope_server.diagnostics import Publisher
 from irscope_server.entries import BadEntry, parse_entry
 from irscope_server.file_states import FileStates
 from irscope_server.idle import DeepWhenIdle
+from irscope_server.line_facts import LineFactsOfRuns
+from irscope_server.linked import StageReader
 from irscope_server.messages import IrscopeProtocol, RequestFailed
+from irscope_server.notebooks import SYNC, Notebooks
+from irscope_server.on_demand import OnDemand
 from irscope_server.plans import Plan, Planner
 from irscope_server.results import Results
 from irscope_server.runs import Execute, Runs
 from irscope_server.settings import SECTION, Settings, read_settings
+from irscope_server.stage_features import StageTexts
 from irscope_server.texts import Texts, file_key
 from irscope_server.views import Views
 from irscope_server.workers import Workers
@@ -50,7 +56,13 @@ class IrscopeServer(LanguageServer):
 
     def __init__(self, execute: Execute | None = None) -> None:
         # Full texts, since pygls applies incremental changes to lines as `str.splitlines` sees them (form feeds!).
-        super().__init__("irscope", __version__, types.TextDocumentSyncKind.Full, protocol_cls=IrscopeProtocol)
+        super().__init__(
+            "irscope",
+            __version__,
+            types.TextDocumentSyncKind.Full,
+            protocol_cls=IrscopeProtocol,
+            notebook_document_sync=SYNC,
+        )
         self.settings = Settings()
         self.trusted = True
         self.options: Any = None
@@ -67,6 +79,7 @@ class IrscopeServer(LanguageServer):
         )
         self.results = Results(self.controls)
         self.views = Views(self.results, self.texts)
+        self.line_facts = LineFactsOfRuns(self)
         self.publisher = Publisher(self)
         self.file_states = FileStates(self)
         self.idle = DeepWhenIdle(self)
@@ -75,15 +88,19 @@ class IrscopeServer(LanguageServer):
         self.runs = Runs(self.activity, execute, self.workers)
         self.has_workers = execute is None
         self.archive = Archive(self.settings.store)
+        self.on_demand = OnDemand(self)
+        self.stages = StageReader(lambda: self.archive.path)
+        self.stage_texts = StageTexts()
         self._complaints: set[str] = set()
         self._open: dict[str, tuple[str, str]] = {}
+        self.notebooks = Notebooks(self)
         self._background: set[asyncio.Future[Any]] = set()
 
     # --- documents ----------------------------------------------------------------------------------------------------
 
     def path_of(self, uri: str) -> str | None:
-        """The path of a ``file:`` URI; nothing for other schemes."""
-        return to_fs_path(uri) if uri_scheme(uri) == "file" else None
+        """The path of a ``file:`` URI, the name of a notebook's cell; nothing for other schemes."""
+        return self.notebooks.name_of(uri) or (to_fs_path(uri) if uri_scheme(uri) == "file" else None)
 
     def uri_of(self, path: str) -> str:
         """The URI of a file, as the client wrote it where the file is open; of what the store calls a module or a
@@ -92,31 +109,40 @@ class IrscopeServer(LanguageServer):
             with contextlib.suppress(BadEntry):
                 path = parse_entry(path, self.folder_of(path)).file
         known = self._open.get(file_key(path))
+        path = path if known else notebook_of(path) or path  # of a notebook that is not open
         return known[0] if known else from_fs_path(path) or path
 
     def is_open(self, path: str) -> bool:
         return file_key(path) in self._open
 
     def open_files(self) -> list[tuple[str, str]]:
-        """Path and URI of the Python files that are open."""
+        """Path and URI of the Python files and the notebooks that are open."""
+        return [(path, uri) for path, uri in self.open_documents() if notebook_of(path) is None]
+
+    def open_documents(self) -> list[tuple[str, str]]:
+        """The same, and the cells of the notebooks, by name and URI."""
         return [(path, uri) for uri, path in self._open.values()]
 
     def version_of(self, path: str) -> int | None:
         known = self._open.get(file_key(path))
         return self.workspace.get_text_document(known[0]).version if known else None
 
-    def overlays(self) -> dict[str, str]:
-        """Texts of open Python files that differ from what is on disk, by path."""
-        return {
-            path: "\n".join(self.texts.lines(path))
-            for _, path in self._open.values()
-            if not self.texts.is_as_on_disk(path)
-        }
+    def open_beside(self, entry: str) -> list[str]:
+        """Paths of the open Python files that count in a run of a file: all but other notebooks with their cells."""
+        own = file_key(entry)
+        open_files = [path for _, path in self._open.values()]
+        return [path for path in open_files if not _is_of_notebook(path) or file_key(notebook_of(path) or path) == own]
+
+    def overlays(self, entry: str = "") -> dict[str, str]:
+        """Texts of open Python files that differ from what is on disk, by path, for a run of a file."""
+        beside = self.open_beside(entry)
+        return {path: "\n".join(self.texts.lines(path)) for path in beside if not self.texts.is_as_on_disk(path)}
 
     def key_of(self, path: str) -> str:
         """The key of the entry that runs a file: its own, or that of what runs it as a library module."""
-        plan = self.plans.get(file_key(path))
-        return plan.entry.key if plan else file_key(path)
+        key = file_key(notebook_of(path) or path)
+        plan = self.plans.get(key)
+        return plan.entry.key if plan else key
 
     def folder_of(self, path: str) -> str:
         """The workspace folder that a file is in, the innermost one; without one the file's own folder."""
@@ -137,7 +163,11 @@ class IrscopeServer(LanguageServer):
 
     def _buffer_of(self, key: str) -> str | None:
         known = self._open.get(key)
-        return self.workspace.get_text_document(known[0]).source if known else None
+        if known is None:
+            return None
+        if _is_of_notebook(known[1]):
+            return self.notebooks.text_of(*known)
+        return self.workspace.get_text_document(known[0]).source
 
     # --- the client ---------------------------------------------------------------------------------------------------
 
@@ -158,11 +188,14 @@ class IrscopeServer(LanguageServer):
         return window is not None and bool(window.work_done_progress)
 
     def can_refresh(self, method: str) -> bool:
-        """Whether the client can be asked to ask again for diagnostics or lenses."""
+        """Whether the client can be asked to ask again for diagnostics, lenses or inlay hints."""
         workspace = self.client_capabilities.workspace
         if workspace is None:
             return False
-        options = workspace.diagnostics if method == "workspace/diagnostic/refresh" else workspace.code_lens
+        options = {
+            "workspace/diagnostic/refresh": workspace.diagnostics,
+            "workspace/inlayHint/refresh": workspace.inlay_hint,
+        }.get(method, workspace.code_lens)
         return options is not None and bool(options.refresh_support)
 
     def refresh(self, method: str) -> None:
@@ -250,4 +283,10 @@ class IrscopeServer(LanguageServer):
         self.idle.close()
         self.runs.close()
         self.workers.close()
+        self.stages.close()
         self.archive.close()
+
+
+def _is_of_notebook(path: str) -> bool:
+    """Whether it is a notebook or a cell of one."""
+    return notebook_of(path) is not None or is_notebook(path)

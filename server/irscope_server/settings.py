@@ -40,6 +40,8 @@ class Settings:
     limit."""
     deep_when_idle: float = 0.0
     """Seconds without an edit after which a deep run follows a fast one; 0: none does."""
+    symbolic_trace: bool = True
+    """Whether a deep run records Dynamo's walk over the instructions."""
     entry: tuple[str, ...] = ()
     """What runs library modules, as `irscope_server.entries` reads it."""
     entry_of: Mapping[str, str] = field(default_factory=dict)
@@ -57,6 +59,8 @@ class Settings:
     """By code or kind: one of `SEVERITIES`."""
     baseline: str = ""
     """Path of the file of findings that are not shown; relative ones start at the workspace folder."""
+    inlay_hints: bool = False
+    """Whether the shapes of compiled lines are shown in the source."""
     worker_enabled: bool = True
     worker_layers: bool = True
     """Whether the worker does a script's imports of installed packages ahead of the next run."""
@@ -124,8 +128,8 @@ def read_settings(*sources: Any) -> tuple[Settings, list[str]]:
         good = isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value)
         return tuple(take(key, "a list of strings", good, ()))
 
-    def flag(key: str) -> bool:
-        return bool(take(key, "true or false", isinstance(values.get(key), bool), True))
+    def flag(key: str, default: bool = True) -> bool:
+        return bool(take(key, "true or false", isinstance(values.get(key), bool), default))
 
     env = values.get("run.env")
     entry = values.get("run.entry")
@@ -147,6 +151,7 @@ def read_settings(*sources: Any) -> tuple[Settings, list[str]]:
         output_budget=number("run.outputBudgetMegabytes", "megabytes", 64.0),
         steady_calls=int(number("run.steadyCalls", "calls", 32.0)),
         deep_when_idle=number("run.deepWhenIdle", "seconds", 0.0),
+        symbolic_trace=flag("run.symbolicTrace"),
         entry=tuple(one for one in strings("run.entry") if one.strip()),
         entry_of={str(file): one for file, one in entries.items() if one.strip()},
         launch_configuration=text("run.launchConfiguration"),
@@ -165,6 +170,7 @@ def read_settings(*sources: Any) -> tuple[Settings, list[str]]:
             if value in SEVERITIES or _complain_of_severity(complaints, str(name), value)
         },
         baseline=text("baseline"),
+        inlay_hints=flag("inlayHints.enabled", default=False),
         worker_enabled=flag("worker.enabled"),
         worker_layers=flag("worker.layers"),
         worker_idle_minutes=number("worker.idleMinutes", "minutes", 30.0),
@@ -184,7 +190,7 @@ def _flat(source: Mapping[str, Any]) -> dict[str, Any]:
     """``{"run": {"onSave": …}}`` and ``{"run.onSave": …}`` are the same; ``severity`` and ``run.env`` are values."""
     flat: dict[str, Any] = {}
     for key, value in source.items():
-        if key in ("run", "worker") and isinstance(value, Mapping):
+        if key in ("run", "worker", "inlayHints") and isinstance(value, Mapping):
             flat.update({f"{key}.{name}": inner for name, inner in value.items()})
         else:
             flat[str(key)] = value

@@ -39,6 +39,11 @@ def from_units(line: str, units: int, encoding: str) -> int:
     return len(data.decode(_CODEC[encoding], "ignore"))
 
 
+def from_bytes(line: str, byte: int) -> int:
+    """A UTF-8 byte offset, as the syntax tree has it, as an index into the line."""
+    return byte if line.isascii() else len(line.encode("utf-8", "surrogatepass")[:byte].decode("utf-8", "ignore"))
+
+
 @functools.lru_cache(maxsize=4096)
 def file_key(path: str) -> str:
     """One name per file, whatever links lead to it; what the findings of a file are looked up by."""

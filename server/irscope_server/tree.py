@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from irscope.graphs import GRAPH_STAGES
 from irscope.protocol import Compile, Kernel, Report, RunSummary, StageRef
@@ -64,7 +64,7 @@ def run_tree(run: RunSummary, report: Report, uri_of: UriOf, text_of: TextOf) ->
     )
 
 
-def stage_item(run: str, stage: StageRef) -> StageItem:
+def stage_item(run: str, stage: StageRef, made: bool = True) -> StageItem:
     return StageItem(
         run,
         stage.id,
@@ -74,17 +74,32 @@ def stage_item(run: str, stage: StageRef) -> StageItem:
         stage.bytes,
         uri_of_stage(run, stage.id, stage.language),
         stage.name in GRAPH_STAGES,
+        stage.nodes,
+        made,
     )
 
 
 def stages_of(report: Report) -> tuple[StageOfCompile, ...]:
-    """Every stage of a run in pipeline order, compile by compile, with the compile that it belongs to."""
+    """Every stage of a run in pipeline order, compile by compile, with the compile that it belongs to; behind each
+    kernel what is made of it when somebody opens it."""
+    from irscope.lowering import could_be_made  # takes time to import, and few need it
+
+    offered = could_be_made(report)
     return tuple(
-        StageOfCompile(**vars(stage_item(report.run, stage)), compile=compile.id, function=compile.function)
+        StageOfCompile(**vars(stage_item(report.run, stage, made)), compile=compile.id, function=compile.function)
         for compile in report.compiles
-        for stage in compile.stages
+        for stage, made in _with_offered(compile.stages, offered)
         if not stage.passed
     )
+
+
+def _with_offered(
+    stages: Iterable[StageRef], offered: Mapping[str, Iterable[StageRef]]
+) -> Iterator[tuple[StageRef, bool]]:
+    """Stages, and whether each is made already."""
+    for stage in stages:
+        yield stage, True
+        yield from ((ref, False) for ref in offered.get(stage.id, ()))
 
 
 def kernel_items(report: Report, kernels: Iterable[Kernel], uri_of: UriOf, text_of: TextOf) -> tuple[KernelItem, ...]:

@@ -47,6 +47,9 @@ class PlacedFunction:
     """Those of a deep run of the text as it is now."""
     stale: bool = False
     """A file of the run was edited since."""
+    before: tuple[Compile, ...] | None = None
+    """Its compiles in the run before; nothing where that is not known or where nothing of it was compiled then."""
+    ended_before: Ended | None = None
     elsewhere: bool = False
     """Its compiles are of other files: the code that this script handed to ``torch.compile``."""
 
@@ -142,6 +145,10 @@ class Views:
         deep = self._current_deep(ended, key, lines)
         stale = self.is_stale(ended.texts)
         deep_here, deep_elsewhere = ({}, ()) if deep is None else _group(deep, key, lines)
+        previous = self._results.previous(ended.key)
+        ran_before = previous.texts.get(key, lines) if previous else ()
+        before = _group(previous, key, ran_before)[0] if previous else {}
+        compiles_before = {name: compiles for (name, _), (_, compiles) in before.items()}
         placed = []
         for (name, line), (function, compiles) in here.items():
             kernels: tuple[Kernel, ...] = ()
@@ -158,6 +165,8 @@ class Views:
                     compiles,
                     kernels,
                     stale,
+                    compiles_before.get(name),
+                    previous,
                 )
             )
         if elsewhere and file_key(ended.script) == key:

@@ -65,6 +65,20 @@ class GraphParams:
 
 
 @dataclass(frozen=True)
+class LinkedLinesParams:
+    uri: str
+    run: str = ""
+
+
+@dataclass(frozen=True)
+class CounterpartsParams:
+    uri: str
+    line: int
+    run: str
+    among: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class SubjectOfParams:
     uri: str
     line: int = 0
@@ -124,6 +138,9 @@ PARAMS: dict[str, type[Any]] = {
     "irscope/stagesOf": StagesOfParams,
     "irscope/graph": GraphParams,
     "irscope/document": UriParams,
+    "irscope/regions": UriParams,
+    "irscope/linkedLines": LinkedLinesParams,
+    "irscope/counterparts": CounterpartsParams,
     "irscope/subjectOf": SubjectOfParams,
     "irscope/pipeline": PipelineParams,
     "irscope/step": StepParams,
@@ -164,6 +181,8 @@ class StageItem:
     bytes: int
     uri: str
     is_graph: bool
+    nodes: int | None
+    made: bool
 
 
 @dataclass(frozen=True)
@@ -282,9 +301,56 @@ class GraphResult:
 
 
 @dataclass(frozen=True)
+class Region:
+    kind: str
+    """``compiled``, ``broken``, ``skipped`` or ``kernel``."""
+    line: int
+    end_line: int
+    """The last line, which belongs to it."""
+    text: str
+    kernels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RegionsResult:
+    run: str | None
+    stale: bool
+    regions: tuple[Region, ...]
+
+
+@dataclass(frozen=True)
 class DocumentResult:
     text: str
     language_id: str
+
+
+@dataclass(frozen=True)
+class LineKey:
+    """A line of a Python file that lines of stages came from."""
+
+    uri: str
+    line: int
+    number: int
+    """Its number in the run: the same in all documents, neighbours have different ones."""
+
+
+@dataclass(frozen=True)
+class LinkedLinesResult:
+    run: str
+    keys: tuple[LineKey, ...]
+    lines: tuple[tuple[int, ...], ...]
+    """A line of the document and the indices of its keys; without any it called something that was compiled."""
+
+
+@dataclass(frozen=True)
+class LinesOf:
+    uri: str
+    lines: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class CounterpartsResult:
+    places: tuple[LinesOf, ...]
 
 
 # --- notifications of the server --------------------------------------------------------------------------------------
@@ -298,6 +364,8 @@ class WorkerState:
     python: str
     uri: str | None
     run: str | None
+    phase: str | None = None
+    """What a run is doing, in few words: ``compiling kernel 12 of 40``."""
 
 
 @dataclass(frozen=True)
@@ -363,6 +431,10 @@ def _checked(name: str, hint: Any, value: Any) -> Any:
             return Lane(value)
         except ValueError:
             raise BadParams(f"{name!r} must be 'fast' or 'deep', not {value!r}") from None
+    if hint == tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise BadParams(f"{name!r} must be an array of strings")
+        return tuple(value)
     wanted = {str: str, int: int, bool: bool}.get(hint, str)
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
         raise BadParams(f"{name!r} must be a {wanted.__name__}, not {type(value).__name__}")

@@ -45,6 +45,7 @@ _TITLES = {
 _MARKUP = re.compile(r"[\\`*\[\]<>&|~$]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|^[#+\-=]")
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 _RESUMED = re.compile(r"^torch_dynamo_resume_in_(.+)_at_(\d+)$")
+_BELOW_KERNEL = re.compile(r"^.+?/kernel[^/]*/(?P<kernel>[^/]+)/[^/]+(?:/(?P<rest>.+))?$")
 _NUMBERED = re.compile(r"^(\d+)([.)])")
 
 
@@ -69,11 +70,19 @@ def short_stage_title(name: str) -> str:
 def stage_title(stage: StageRef) -> str:
     """``Post-grad graph (backward)``: the stage's title, and what tells it from others of its name in one compile."""
     title = stage_title_of_name(stage.name)
+    if below := _BELOW_KERNEL.match(stage.id):
+        return f"{title} of {below['kernel']}" + (f" after {below['rest']}" if below["rest"] else "")
     last = stage.id.rpartition("/")[2]
     if last == stage.name:
         return title
     more = last.removeprefix(stage.name).strip("-").replace("-", " ") if last.startswith(stage.name) else last
     return f"{title} ({more})" if last.startswith(stage.name) else f"{title} {more}"
+
+
+def made_title(stage: str) -> str:
+    """The title of a stage below a kernel by its id alone."""
+    name = stage.split("/")[4]
+    return stage_title(StageRef(stage, name, "", 0))
 
 
 def kind_title(kind: str) -> str:
@@ -99,6 +108,15 @@ def seconds(value: float) -> str:
     if value >= 0.095:
         return f"{value:.1f} s"
     return f"{value * 1000:.0f} ms" if value >= 0.0005 else ""
+
+
+def flops(number: float) -> str:
+    """``131 kFLOP``, ``2.1 GFLOP``."""
+    for unit in ("", "k", "M", "G", "T"):
+        if number < 999.5:
+            return f"{number:.3g} {unit}FLOP"
+        number /= 1000
+    return f"{number:.3g} PFLOP"
 
 
 def markdown(text: str) -> str:

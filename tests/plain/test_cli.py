@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from facts import a_compile, a_finding, a_kernel, an_outcome
 from irscope.cli.main import main
+from irscope.driver import RunSpec
 from irscope.graphs import GraphNode
 from irscope.guards import GuardList
 from irscope.lines import LineTrail
@@ -47,7 +48,8 @@ def filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Filled:
             store.put_compile(run, a_compile(id=id))
             texts = {"inference-graph": GRAPH, "guards": GUARDS, "output-code": f"# of {id}\n"}
             for position, (name, text) in enumerate(texts.items()):
-                store.put_stage(run, id, StageRef(f"{id}/{name}", name, "python", 0), text, position)
+                nodes = 1234 if name == "inference-graph" else None
+                store.put_stage(run, id, StageRef(f"{id}/{name}", name, "python", 0, nodes=nodes), text, position)
         kernel = a_kernel(origins=(Origin(MODEL, 15),))
         store.put_stage(run, "0/0", StageRef(kernel.stage, "kernel", "cpp", 0), "void kernel() {}\n", 9)
         store.put_kernel(run, kernel)
@@ -92,6 +94,8 @@ def test_show_a_compile(show: Shown) -> None:
     lines = show("--compile", "0/1").splitlines()
     assert lines[0] == f"0/1  forward  {MODEL}:4  graph-break"
     assert [line.split()[0] for line in lines[2:]] == ["0/1/inference-graph", "0/1/guards", "0/1/output-code"]
+    assert lines[1].split() == ["stage", "name", "language", "nodes", "size"]
+    assert lines[2].split()[3] == "1,234"
     assert from_json(Compile, json.loads(show("--compile", "0/1", "--json"))).id == "0/1"
 
 
@@ -164,3 +168,18 @@ def test_help_tells_the_exit_codes_and_gives_examples(capsys: pytest.CaptureFixt
         "  3  the environment",
     ):
         assert words in text
+
+
+@pytest.mark.parametrize(("arguments", "wanted"), [([], None), (["--no-symbolic-trace"], False)])
+def test_the_symbolic_trace_can_be_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], wanted: bool | None
+) -> None:
+    specs = []
+
+    def execute(spec: RunSpec, store: Store, **_: Any) -> None:
+        specs.append(spec)
+        raise LookupError("nothing is run here")
+
+    monkeypatch.setattr("irscope.cli.running.execute", execute)
+    assert main(["run", "model.py", "--store", str(tmp_path / "runs.db"), *arguments]) == 2
+    assert [spec.symbolic_trace for spec in specs] == [wanted]

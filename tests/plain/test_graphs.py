@@ -121,3 +121,21 @@ class GraphModule(torch.nn.Module):
         return (f, g,
                 h)
 """
+
+
+def test_nodes_without_a_stack_do_not_get_the_line_of_those_before() -> None:
+    text = """\
+class GraphModule(torch.nn.Module):
+    def forward(self, arg0_1: "f32[4]"):
+        # File: /s.py:5 in f, code: y = x.relu()
+        relu: "f32[4]" = torch.ops.aten.relu.default(arg0_1);  arg0_1 = None
+
+        # No stacktrace found for following nodes
+        div_tensor: "f32[4]" = torch.ops.aten.div.Tensor(relu, 8.0);  relu = None
+
+        # File: /s.py:6 in f, code: return y.exp()
+        exp: "f32[4]" = torch.ops.aten.exp.default(div_tensor);  div_tensor = None
+        return (exp,)
+"""
+    origins = {node.name: node.origin and node.origin.line for node in parse_graph(text).nodes}
+    assert origins == {"arg0_1": None, "relu": 5, "div_tensor": None, "exp": 6, "output": None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import multiprocessing
 import os
 import signal
@@ -293,3 +294,24 @@ def test_the_default_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("sys.platform", "linux")
     assert default_path() == str(tmp_path / "irscope" / "runs.db")
+
+
+def test_graphs_and_schedules_are_counted(store: Store) -> None:
+    run = new_run(store)
+    store.put_compile(run, a_compile())
+    graph = {"nodes": {"name": ["x", "relu", "output"]}}
+    for position, (name, text, data) in enumerate(
+        [
+            ("dynamo-graph", "a graph of the fast lane", None),
+            ("joint-graph", "a graph", graph),
+            ("ir-pre-fusion", "op0", {"nodes": [{}, {}]}),
+            ("ir-post-fusion", "op0", None),
+            ("symbolic-trace", "steps", {"nodes": [[0]]}),
+        ]
+    ):
+        store.put_stage(run, "0/0", a_stage(name), text, position, data)
+    store.put_stage_data(run, "0/0/ir-post-fusion", {"nodes": [{}]})
+    version = dataclasses.replace(a_stage("joint-graph"), id="0/0/joint-graph/01", passed="fold", nodes=2)
+    store.put_stage(run, "0/0", version, "a graph", 9, {"pass": "fold", "new": graph})
+    (compile,) = store.report(run).compiles
+    assert [stage.nodes for stage in compile.stages] == [None, 3, 2, 1, None, 2]

@@ -145,7 +145,7 @@ class Loud:
 def test_descriptions_realize_nothing_and_call_nothing() -> None:
     source = types.SimpleNamespace(name="L['n']")
     lazy = LazyVariableTracker(types.SimpleNamespace(vt=None, value=Loud(), source=source))
-    assert describe(lazy) == "not looked at yet: Loud, L['n']"
+    assert describe(lazy) == "not looked at yet: Loud from L['n']"
     assert stamp(lazy) == -1
     lazy._cache.vt = ListVariable([1])  # type: ignore[attr-defined]
     assert (describe(lazy), stamp(lazy)) == ("ListVariable of 1", 1)
@@ -155,9 +155,9 @@ def test_descriptions_realize_nothing_and_call_nothing() -> None:
     assert stamp(ConstantVariable(1)) is None
     assert describe(object.__new__(type("Unheard", (), {}))) == "Unheard"
     node = types.SimpleNamespace(name="mul")
-    named = ("TensorVariable f32[4]", node)
+    named = ("TensorVariable f32[4]cpu", node, " from L['y']")
     node.name = "y"
-    assert text_of(named) == "TensorVariable f32[4] = y"
+    assert text_of(named) == "TensorVariable f32[4]cpu = y from L['y']"
 
 
 def module_with(base: type, *others: type) -> types.ModuleType:

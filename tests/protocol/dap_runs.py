@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from irscope.protocol import (
     Compile,
@@ -19,6 +20,8 @@ from irscope.protocol import (
     StageRef,
 )
 from irscope.store import Store
+from irscope.symbolic import Walk
+from irscope.symbolictext import text_of
 
 MODEL = """\
 import torch
@@ -248,5 +251,184 @@ def with_a_loop(store_path: Path, folder: Path) -> str:
             text = f"\tnop\n\t{name}\n"
             stage = StageRef(f"0/0/kernel/{name}/assembly", "assembly", "asm", len(text))
             store.put_stage(run, "0/0", stage, text, position + 1)
+        store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, 0, "The script ran to its end.", 1.0))
+    return file
+
+
+class TraceWriter:
+    """Writes the data of a symbolic trace by hand, as `irscope.symbolic` has it."""
+
+    def __init__(self, *, attempt: int = 0, last: bool = True) -> None:
+        self._strings: dict[str, int] = {}
+        self._instructions: dict[tuple[Any, ...], int] = {}
+        self._listings: list[list[int]] = []
+        self._frames: list[int] = []
+        steps: dict[str, list[int]] = {
+            name: [] for name in ("frame", "instruction", "caller", "kept", "pushes", "pushed")
+        }
+        self.data: dict[str, Any] = {
+            "version": 1, "attempt": attempt, "last": last, "seconds": 0.1, "codes": [], "instructions": [],
+            "listings": self._listings, "frames": [], "steps": steps, "locals": [], "nodes": [], "gone": [], "guards": [],
+            "guards_gone": [], "outcomes": [],
+        }  # fmt: skip
+
+    def _text(self, text: str) -> int:
+        return self._strings.setdefault(text, len(self._strings))
+
+    def code(self, file: str, function: str, line: int) -> int:
+        self.data["codes"].append([self._text(file), self._text(function), line])
+        self._listings.append([])
+        return len(self._listings) - 1
+
+    def enter(self, code: int) -> int:
+        """A function is entered; its frame."""
+        self.data["frames"].append([code])
+        self._frames.append(code)
+        return len(self._frames) - 1
+
+    def step(
+        self,
+        frame: int,
+        words: str,
+        place: tuple[int, int, int, int],
+        *,
+        caller: int = -1,
+        stack: tuple[int, list[str]] = (0, []),
+        locals: dict[str, str] | None = None,
+        nodes: tuple[str, ...] = (),
+        guards: tuple[str, ...] = (),
+    ) -> int:
+        """An instruction at ``place`` (line, end line, column, end column); ``stack``: what is kept and what is pushed."""
+        code = self._frames[frame]
+        operation, _, argument = words.partition(" ")
+        key = (code, operation, argument, place)
+        if key not in self._instructions:
+            offset = 2 * len(self._listings[code])
+            row = [code, offset, self._text(operation), self._text(argument), *place]
+            self._instructions[key] = len(self.data["instructions"])
+            self._listings[code].append(self._instructions[key])
+            self.data["instructions"].append(row)
+        steps = self.data["steps"]
+        number = len(steps["frame"])
+        kept, pushed = stack
+        for name, value in (("frame", frame), ("instruction", self._instructions[key]), ("caller", caller)):
+            steps[name].append(value)
+        steps["kept"].append(kept)
+        steps["pushes"].append(len(pushed))
+        steps["pushed"] += [self._text(each) for each in pushed]
+        if locals:
+            row = [number, *(self._text(each) for pair in locals.items() for each in pair)]
+            self.data["locals"].append(row)
+        if nodes:
+            self.data["nodes"].append([number + 1, number, 0, *map(self._text, nodes)])
+        if guards:
+            self.data["guards"].append([number + 1, number, *map(self._text, guards)])
+        return number
+
+    def ends(self, step: int, kind: str, text: str = "") -> None:
+        self.data["outcomes"].append([step, self._text(kind), self._text(text)])
+
+    def finished(self) -> dict[str, Any]:
+        return {**self.data, "strings": list(self._strings)}
+
+
+def _walked(file: str, attempt: int, *, last: bool) -> dict[str, Any]:
+    """`MODEL` as Dynamo walks over it, up to its graph break."""
+    w = TraceWriter(attempt=attempt, last=last)
+    step, block = w.code(file, "step", 11), w.code(file, "block", 4)
+    x, y = "TensorVariable f32[8, 16]cpu = l_x_ from L['x']", "TensorVariable f32[8, 32]cpu = y"
+    weight = "TensorVariable f32[16, 32]cpu = l_w_ from L['w']"
+    unseen = "not looked at yet: Tensor from L['x']"
+    outer = w.enter(step)
+    w.step(outer, "RESUME 0", (11, 11, 0, 0), locals={"x": unseen, "w": "not looked at yet: Tensor from L['w']"})
+    w.step(outer, "LOAD_GLOBAL block", (12, 12, 8, 13))
+    called = "UserFunctionVariable block from G['block']"
+    w.step(outer, "LOAD_FAST x", (13, 13, 8, 9), stack=(0, ["NullVariable", called]))
+    w.step(outer, "LOAD_FAST w", (14, 14, 8, 9), stack=(2, [unseen]))
+    call = w.step(outer, "CALL 2", (12, 15, 8, 5), stack=(3, ["not looked at yet: Tensor from L['w']"]))
+    inner = w.enter(block)
+    at = {"caller": call}
+    w.step(inner, "RESUME 0", (4, 4, 0, 0), locals={"x": unseen, "w": "not looked at yet: Tensor from L['w']"}, **at)
+    w.step(inner, "LOAD_FAST x", (5, 5, 8, 9), **at)
+    w.step(inner, "LOAD_FAST w", (5, 5, 12, 13), stack=(0, [unseen]), **at)
+    made: dict[str, Any] = {"nodes": ("l_x_", "l_w_", "h"), "guards": ("TENSOR_MATCH L['x']", "TENSOR_MATCH L['w']")}
+    w.step(inner, "BINARY_OP @", (5, 5, 8, 13), stack=(1, ["not looked at yet: Tensor from L['w']"]), **made, **at)
+    h = "TensorVariable f32[8, 32]cpu = h"
+    w.step(inner, "STORE_FAST h", (5, 5, 4, 5), stack=(0, [h]), locals={"x": x, "w": weight}, **at)
+    w.step(inner, "LOAD_GLOBAL torch", (6, 6, 8, 13), locals={"h": h}, **at)
+    w.step(inner, "LOAD_ATTR relu", (6, 6, 8, 18), stack=(0, ["PythonModuleVariable torch from G['torch']"]), **at)
+    w.step(inner, "LOAD_FAST h", (6, 6, 19, 20), stack=(0, ["TorchInGraphFunctionVariable relu"]), **at)
+    w.step(inner, "CALL 1", (6, 6, 8, 21), stack=(1, [h]), nodes=("h_1",), **at)
+    w.step(inner, "STORE_FAST h", (6, 6, 4, 5), stack=(0, ["TensorVariable f32[8, 32]cpu = h_1"]), **at)
+    h_1 = {"h": "TensorVariable f32[8, 32]cpu = h_1"}
+    w.step(inner, "LOAD_FAST h", (7, 7, 11, 12), locals=h_1, **at)
+    w.step(inner, "LOAD_CONST 2", (7, 7, 15, 16), stack=(0, [h_1["h"]]), **at)
+    w.step(inner, "BINARY_OP *", (7, 7, 11, 16), stack=(1, ["ConstantVariable 2"]), nodes=("mul",), **at)
+    w.step(inner, "LOAD_CONST 1", (7, 7, 19, 20), stack=(0, ["TensorVariable f32[8, 32]cpu = mul"]), **at)
+    w.step(inner, "BINARY_OP +", (7, 7, 11, 20), stack=(1, ["ConstantVariable 1"]), nodes=("y",), **at)
+    w.step(inner, "RETURN_VALUE", (7, 7, 4, 20), stack=(0, [y]), **at)
+    w.step(outer, "STORE_FAST y", (12, 12, 4, 5), stack=(0, [y]))
+    w.step(outer, "LOAD_GLOBAL print", (16, 16, 4, 9), locals={"y": y})
+    w.step(outer, "LOAD_CONST 'broke'", (16, 16, 10, 17), stack=(0, ["NullVariable", "BuiltinVariable print"]))
+    broke = w.step(outer, "CALL 1", (16, 16, 4, 18), stack=(2, ["ConstantVariable 'broke'"]), guards=("BUILTIN print",))
+    w.ends(broke, "graph-break", "GB0059 Failed to trace builtin operator")
+    return w.finished()
+
+
+def traced_run(store_path: Path, folder: Path) -> str:
+    """As `small_run`, with the symbolic traces of both attempts of its first compile."""
+    file = small_run(store_path, folder)
+    with Store(str(store_path)) as store:
+        run = store.find_run()
+        for number, last in enumerate((False, True)):
+            data = _walked(file, number, last=last)
+            text = text_of(Walk(data))
+            id = "0/0/symbolic-trace" + ("" if last else "/attempt-0")
+            store.put_stage(
+                run, "0/0", StageRef(id, "symbolic-trace", "plaintext", len(text)), text, 0.25 + number / 4, data
+            )
+    return file
+
+
+def long_trace(store_path: Path, folder: Path, steps: int) -> str:
+    """One compile with a symbolic trace of so many steps: modules that call each other ten deep, a node in each."""
+    script = folder / "long.py"
+    script.write_text("".join(f"y = x{number}\n" for number in range(1000)))
+    file = str(script)
+    w = TraceWriter()
+    codes = [w.code(file, f"forward{depth}", depth * 100 + 1) for depth in range(10)]
+    count = 0
+
+    def forward(depth: int, caller: int) -> None:
+        nonlocal count
+        frame = w.enter(codes[depth])
+        for number in range(10):
+            if count >= steps:
+                return
+            line = depth * 100 + number // 2 + 1
+            tensor = f"TensorVariable f32[64, 64]cuda:0 = n{count}"
+            more: dict[str, Any] = {"stack": (min(number, 3), [tensor]), "locals": {f"v{number % 5}": tensor}}
+            if number == 6:
+                more |= {"nodes": (f"n{count}",), "guards": (f"TENSOR_MATCH L['x{count}']",)}
+            here = w.step(
+                frame, f"OP {number}", (line, line, number % 2 * 4, number % 2 * 4 + 4), caller=caller, **more
+            )
+            count += 1
+            if number in (3, 8) and depth + 1 < len(codes):
+                forward(depth + 1, here)
+
+    root = w.enter(codes[0])
+    while count < steps:
+        call = w.step(root, "CALL 0", (50, 50, 0, 8))
+        count += 1
+        forward(1, call)
+    data = w.finished()
+    with Store(str(store_path)) as store:
+        run = store.create_run(file, (), Lane.DEEP, "digest")
+        store.put_source(run, file, script.read_text())
+        store.put_compile(run, _compile("0/0", file, 1, CompileOutcome.COMPILED))
+        text = text_of(Walk(data))
+        stage = StageRef("0/0/symbolic-trace", "symbolic-trace", "plaintext", len(text))
+        store.put_stage(run, "0/0", stage, text, 0, data)
         store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, 0, "The script ran to its end.", 1.0))
     return file

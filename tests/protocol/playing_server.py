@@ -1,7 +1,7 @@
 """The real server, in which `irscope.driver.execute` is played: no torch, no waiting, the same from run to run.
 
 ``IRSCOPE_TEST_PLAY`` names a JSON file, a list of acts.  Each has an ``outcome`` (kind), a ``message``, ``findings``,
-``compiles`` (each ``[compile, [stage, …]]``), ``kernels`` as JSON of `irscope.protocol`, ``prints``, ``limit``, and
+``compiles`` (each ``[compile, [stage, …]]``), ``kernels`` as JSON of `irscope.protocol`, ``prints``, ``progress``, ``limit``, and
 ``seconds`` to wait before the end; ``pause`` are seconds between two findings.  What was asked for stands in the file
 ``….asked`` beside it.  The n-th run plays the n-th act, the last act again and again.
 """
@@ -64,6 +64,8 @@ def execute(
     on_message(Started("2.13.0"))
     store.set_torch(run, "2.13.0")
     on_message(Progress("playing"))
+    for said in act.get("progress", []):
+        on_message(Progress(*said))
     for stream, printed in act.get("prints", []):
         on_output(stream, printed)
     for facts, stages in act.get("compiles", []):
@@ -104,6 +106,8 @@ def _note(spec: RunSpec) -> None:
         "env": dict(spec.env or {}),
         "budget": to_json(spec.budget),
         "overlays": sorted(spec.overlays),
+        "cells": spec.cells,
+        "texts": {name: spec.overlays[name] for name in spec.cells},
     }
     with open(os.environ["IRSCOPE_TEST_PLAY"] + ".asked", "a") as file:
         file.write(json.dumps(asked) + "\n")

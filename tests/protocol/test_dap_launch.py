@@ -70,12 +70,14 @@ def test_a_real_compile_from_the_users_line_to_the_kernel(client: Client, tmp_pa
         stages.append(client.stack()[0]["source"]["name"])
         if stages[-1].endswith(".cpp"):
             break
-    assert stages[0] == "0/0 dynamo-graph.py"
+    assert stages[:2] == ["script.py", "0/0 dynamo-graph.py"]  # the instruction that made the node, then the node
     assert stages[-1].startswith("0/0 kernel/cpp_fused_")
     assert {"0/0 inference-graph.py", "0/0 post-grad-graph.py", "0/0 output-code.py"} <= set(stages)
     stack = client.stack()
     assert len(stack) >= 7
-    assert [(frame["name"], frame["line"]) for frame in stack[-2:]] == [("block", 6), ("step", 11)]
+    functions = [(frame["name"].partition(":")[0], frame["line"]) for frame in stack[-2:]]
+    assert functions == [("block", 6), ("step", 11)]
+    assert stack[-2]["endColumn"] > stack[-2]["column"] > 1
     assert client.evaluate("kernel.language") == "cpp"
     # The breakpoint stops in every stage; the graph break is a stop of its own.
     client.ask("setBreakpoints", source={"path": str(script)}, breakpoints=[])
@@ -83,6 +85,10 @@ def test_a_real_compile_from_the_users_line_to_the_kernel(client: Client, tmp_pa
     assert stop["reason"] == "exception"
     assert client.top()["line"] == 12
     assert client.ask("exceptionInfo", threadId=1)["details"]["typeName"] == "graph-break"
+    # At the instruction, with what was on Dynamo's stack.
+    assert client.evaluate("stack[-1].value") == "'broke'"
+    assert client.evaluate("y.shape") == "(2) [4, 16]"
+    assert client.evaluate("step.outcome") == "graph-break"
     client.ask("terminate")
     assert client.event("exited")["exitCode"] == 0
     client.event("terminated")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from dap_client import ADAPTER, Client
-from dap_runs import small_run
+from dap_runs import small_run, traced_run
 
 # Debug Adapter Protocol 1.71, all requests.
 SPECIFICATION = [
@@ -196,12 +196,14 @@ def test_a_wrong_argument_is_named(client: Client, store: str) -> None:
     assert client.move("next")["reason"] == "step"
 
 
-def test_ten_thousand_random_messages(store: str) -> None:
-    """Seeded, ten sessions that are stopped: each request is answered, none by a defect of ours."""
+def test_ten_thousand_random_messages(store: str, tmp_path: Path) -> None:
+    """Seeded, ten sessions that are stopped: each request is answered, none by a defect of ours.  Every other one begins
+    in a symbolic trace."""
+    traced_run(tmp_path / "runs.db", tmp_path)
     worked: set[str] = set()
     for seed in range(10):
         with Client() as client:
-            worked |= _random_messages(client, random.Random(seed), store)
+            worked |= _random_messages(client, random.Random(seed), str(tmp_path / "runs.db") if seed % 2 else store)
     assert len(worked) >= 27, f"the random messages reach too little: {sorted(worked)}"
 
 
@@ -209,6 +211,7 @@ def _random_messages(client: Client, rng: random.Random, store: str) -> set[str]
     """Sends a thousand and returns the commands of those that succeeded."""
     commands = [each for each in SPECIFICATION if each not in ("disconnect", "terminate")] + ["", "fly", "__init__"]
     client.attach(store)
+    client.move("stepIn")
     source = client.ask("loadedSources")["sources"][rng.randrange(11)]
     whole: set[int] = set()
     for number in range(1_000_000, 1_001_000):
@@ -323,7 +326,7 @@ def _value(rng: random.Random, depth: int = 0) -> Any:
         return rng.choice([0, 1, 2, 3, 5, 11, -1, 2**31, 2**53, 10**40, 1.5, 0x1_0000_0000])
     if kind < 6:
         return rng.choice(
-            ["", "node.dtype == torch.float32", "users > 1", "aten.*", "0x100000001", "a\0b", "é\ud800", "line", "[",
+            ["", "node.dtype == torch.float32", "users > 1", "stack[-1]", "locals", "step.ended", "instruction", "aten.*", "0x100000001", "a\0b", "é\ud800", "line", "[",
              "{node.name}", "graph-break", "/x.py", "% 2", "node", "((((", "repl", "named", "*" * 999]
         )  # fmt: skip
     if kind < 8:

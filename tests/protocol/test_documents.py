@@ -13,7 +13,12 @@ from irscope_server.documents import NoDocument, parts_of, uri_of_stage
         ("0/0/kernel/cpp_fused_relu_0", "cpp", "irscope:/r-1/0/0/kernel/cpp_fused_relu_0.cpp"),
         ("0/0/bytecode", "python-bytecode", "irscope:/r-1/0/0/bytecode.pyc.txt"),
         ("0/0/guards", "irscope-guards", "irscope:/r-1/0/0/guards.guards.txt"),
-        ("0/0/ttir", "mlir", "irscope:/r-1/0/0/ttir.txt"),
+        ("0/0/kernel/k", "triton", "irscope:/r-1/0/0/kernel/k.py"),
+        ("0/0/kernel/k/ttir", "mlir", "irscope:/r-1/0/0/kernel/k/ttir.mlir"),
+        ("0/0/kernel/k/llir", "llvm", "irscope:/r-1/0/0/kernel/k/llir.ll"),
+        ("0/0/kernel/k/ptx", "ptx", "irscope:/r-1/0/0/kernel/k/ptx.ptx"),
+        ("0/0/kernel/k/sass", "sass", "irscope:/r-1/0/0/kernel/k/sass.sass"),
+        ("0/0/kernel/k/assembly", "asm", "irscope:/r-1/0/0/kernel/k/assembly.s"),
         ("!0/0/0/a b#?%é", "python", "irscope:/r-1/%210/0/0/a%20b%23%3F%25%C3%A9.py"),
     ],
 )

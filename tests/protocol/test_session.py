@@ -374,6 +374,29 @@ async def test_cancel_by_progress(start_editor: StartEditor, play: Play, script:
     await editor.until(lambda: editor.client.progress_reports[token][-1].kind == "end")
 
 
+async def test_progress_tells_the_phase_and_counts_kernels(start_editor: StartEditor, play: Play, script: Path) -> None:
+    phases = [
+        ["tracing frame 1: f (my script.py:3, 0/0)", "tracing frame 1", 0, 0],
+        ["compiling kernel 12 of 40: f (my script.py:3, 0/0)", "compiling kernel 12 of 40", 11, 40],
+    ]
+    play(act(script, progress=phases, seconds=60))
+    editor = await start_editor(playing=True)
+    uri = editor.open(script)
+    await editor.until(lambda: any(editor.client.progress_reports.values()))
+    (token,) = editor.client.progress_reports
+
+    def reported() -> list[tuple[str, int | None]]:
+        return [(r.message, r.percentage) for r in editor.client.progress_reports[token] if r.kind == "report"]
+
+    await editor.until(lambda: (phases[1][0], 27) in reported())
+    await editor.until(lambda: editor.told["irscope/worker"][-1].phase == "compiling kernel 12 of 40")
+    assert editor.state == "running"
+    await editor.request("irscope/cancel", uri=uri)
+    await editor.until_ended(1, 5)
+    await editor.until(lambda: editor.state != "running")
+    assert editor.told["irscope/worker"][-1].phase is None
+
+
 async def test_a_cancelled_request_is_answered_and_takes_its_run_with_it(
     start_editor: StartEditor, play: Play, script: Path
 ) -> None:
@@ -396,7 +419,11 @@ async def test_kernels_of_a_line(start_editor: StartEditor, play: Play, script: 
     editor = await start_editor(playing=True, settings={"run": {"onSave": "off"}})
     uri = editor.open(script)
     nothing = await editor.request("irscope/kernelsAt", uri=uri, line=4)
-    assert nothing.run is None and nothing.kernels == [] and nothing.reason == "There is no deep run of this file yet."
+    assert (
+        nothing.run is None
+        and nothing.kernels == []
+        and nothing.reason == ("There is no deep run of this file yet: run it (Run on This File).")
+    )
     result = await editor.request("irscope/kernelsAt", uri=uri, line=4, run=True)
     (found,) = result.kernels
     assert (found.name, found.uri, found.line) == ("k0", f"irscope:/{result.run}/0/0/kernel/k0.cpp", 0)
@@ -432,10 +459,11 @@ async def test_stages_tree_and_graph(start_editor: StartEditor, play: Play, scri
     editor = await start_editor(playing=True, settings={"run": {"onSave": "off"}})
     uri = editor.open(script)
     stages = await editor.request("irscope/stagesOf", uri=uri, run=True)
-    assert [(s.name, s.title, s.isGraph, s.compile, s.function) for s in stages.stages] == [
-        ("dynamo-graph", "Dynamo graph", True, "0/0", "f"),
-        ("output-code", "Output code", False, "0/0", "f"),
-        ("kernel", "Kernel k0", False, "0/0", "f"),
+    assert [(s.name, s.title, s.isGraph, s.made, s.compile, s.function) for s in stages.stages] == [
+        ("dynamo-graph", "Dynamo graph", True, True, "0/0", "f"),
+        ("output-code", "Output code", False, True, "0/0", "f"),
+        ("kernel", "Kernel k0", False, True, "0/0", "f"),
+        ("assembly", "Assembly of k0", False, False, "0/0", "f"),
     ]
     tree = await editor.request("irscope/report", run=stages.run)
     assert tree.item.scriptUri == uri and tree.item.findings == 1 and tree.torch == "2.13.0"
@@ -446,6 +474,22 @@ async def test_stages_tree_and_graph(start_editor: StartEditor, play: Play, scri
     graph = await editor.request("irscope/graph", run=stages.run, stage="0/0/dynamo-graph")
     assert graph.title == "Dynamo graph of f (0/0)" and graph.dot.startswith("digraph")
     assert graph.nodes[1].origin.line == 4 and graph.nodes[1].origin.uri == uri
+
+
+async def test_a_stage_that_cannot_be_made_says_why(start_editor: StartEditor, play: Play, script: Path) -> None:
+    play(act(script))
+    editor = await start_editor(playing=True, settings={"run": {"onSave": "off"}, "python": "/nowhere/python"})
+    uri = editor.open(script)
+    assembly = (await editor.request("irscope/stagesOf", uri=uri, run=True)).stages[-1]
+    for _ in range(2):  # it is tried each time
+        document = await editor.request("irscope/document", uri=assembly.uri)
+        assert document.languageId == "plaintext" and document.text.startswith(
+            "Assembly of k0: this cannot be made now."
+        )
+        assert "/nowhere/python is not installed here" in document.text
+    assert not (await editor.request("irscope/stagesOf", uri=uri)).stages[-1].made
+    with pytest.raises(Exception, match="has no stage 0/0/kernel/k0/sass"):
+        await editor.request("irscope/document", uri=assembly.uri.replace("assembly", "sass"))
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_the_manifest_has_these_settings() -> None:
     assert read_settings(given) == (Settings(), [])
     assert set(given) == {
         "python", "storePath", "run.onSave", "run.budgetSeconds", "run.deepBudgetSeconds", "run.memoryBudgetMegabytes",
-        "run.outputBudgetMegabytes", "run.steadyCalls", "run.deepWhenIdle", "run.entry", "run.entryOf",
+        "run.outputBudgetMegabytes", "run.steadyCalls", "run.deepWhenIdle", "run.symbolicTrace", "run.entry", "run.entryOf",
         "run.launchConfiguration", "run.useLaunchConfigurations", "run.args", "run.cwd",
-        "run.env", "severity", "baseline", "worker.enabled", "worker.layers", "worker.idleMinutes",
+        "run.env", "severity", "baseline", "inlayHints.enabled", "decorations.enabled", "worker.enabled", "worker.layers", "worker.idleMinutes",
     }  # fmt: skip

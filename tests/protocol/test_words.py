@@ -60,6 +60,8 @@ def test_code_spans_hold_any_text(text: str, span: str) -> None:
     [
         ("0/0/forward-graph", "forward-graph", "Forward graph"),
         ("0/0/kernel/cpp_fused_relu_0", "kernel", "Kernel cpp_fused_relu_0"),
+        ("0/0/kernel-backward/k0/assembly", "assembly", "Assembly of k0"),
+        ("0/0/kernel/k0/ttgir/27-licm", "ttgir", "Triton GPU IR of k0 after 27-licm"),
         ("0/0/memory-plan", "memory-plan", "Memory plan"),
     ],
 )

@@ -79,6 +79,12 @@ async def test_down_to_the_kernel_of_a_line(start_editor: StartEditor, tmp_path:
             calls = [node for node in graph.nodes if node.op not in ("placeholder", "output")]
             assert calls and all(node.name in lines[node.stageLine] for node in calls)
             assert any(node.origin and node.origin.uri == uri for node in calls)
+    offered = [stage for stage in stages if not stage.made]
+    assert offered and {stage.name for stage in offered} == {"assembly"}
+    made = (await editor.request("irscope/stagesOf", uri=uri)).stages
+    assert [stage.stage for stage in made if not stage.made or not stage.bytes] == []
+    assembly = await editor.request("irscope/document", uri=offered[0].uri)
+    assert assembly.languageId == "asm" and "ret" in assembly.text
     ((_, title),) = await editor.lenses(uri)
     assert "kernels" in title
 

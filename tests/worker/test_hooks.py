@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from irscope.capture.hooks import Hook, Hooks, replace_attribute
-from irscope.protocol import CaptureGap, Lane, RunRequest
+from irscope.protocol import CaptureGap, Lane, Progress, RunRequest
 from irscope.runner.messages import MessagePipe
 from irscope.runner.session import Session
 from support import REPOSITORY, Ran, run_captured, run_plain, write
@@ -120,6 +120,13 @@ def test_no_gaps_on_this_torch(deep_twice: tuple[Ran, Ran], tmp_path: Path) -> N
     for ran in (*deep_twice, fast):
         assert ran.report.capture_gaps == ()
         assert ran.stdout == OUTPUT
+
+
+def test_the_kernels_of_each_graph_are_counted(deep_twice: tuple[Ran, Ran]) -> None:
+    """Where Inductor waits for its other processes; with one compile thread see test_progress.py."""
+    for ran in deep_twice:
+        phases = [message.phase for message in ran.messages if isinstance(message, Progress)]
+        assert phases.count("compiling kernel 1 of 1") == 4
 
 
 def test_a_warm_cache_hides_no_stage(deep_twice: tuple[Ran, Ran]) -> None:

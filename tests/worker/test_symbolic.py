@@ -101,8 +101,8 @@ def test_the_state_at_a_graph_break(ran: Ran) -> None:
     assert outer.range is not None and outer.range.start.line == line_of("helper")
     assert inner.stack[-1] == "ConstantVariable 'in the middle'"
     # Dynamo has called the tensor after the variable that it was stored into.
-    assert inner.locals == {"x": "TensorVariable f32[4] = y"}
-    assert outer.locals["y"] == "TensorVariable f32[4] = y"
+    assert inner.locals == {"x": "TensorVariable f32[4]cpu = y"}
+    assert outer.locals["y"] == "TensorVariable f32[4]cpu = y"
 
     last = Walk(data_of(ran, "0/0/symbolic-trace"))
     assert last.outcomes() == [(len(last) - 1, found)]
@@ -151,7 +151,7 @@ def test_the_text(ran: Ran, last: Walk) -> None:
     assert sum(bool(re.match(r" *\d+ ", line)) for line in lines) == len(last)
     assert lines[0].split() == ["──", "f", "script.py"]
     assert lines[-1].endswith("✗ graph-break: GB0059 Failed to trace builtin operator")
-    (mul,) = [line for line in lines if "BINARY" in line and "│ TensorVariable f32[4] = mul" in line]
+    (mul,) = [line for line in lines if "BINARY" in line and "│ TensorVariable f32[4]cpu = mul" in line]
     assert mul.split()[1].split(":")[0] == str(line_of("mul"))
 
 

@@ -51,6 +51,8 @@ class PassRun:
         Whether others changed places.
     text
         The graph after it, printed as PyTorch does; nothing where it changed nothing.
+    nodes
+        How many nodes that graph has, the outermost alone.
     data
         What is known of the nodes that it added or changed.
     """
@@ -64,6 +66,7 @@ class PassRun:
     moved: bool = False
     text: str | None = None
     data: Any = None
+    nodes: int | None = None
 
     def facts(self) -> dict[str, Any]:
         """As it stands in the data of a stage."""
@@ -96,6 +99,8 @@ class PassWatcher:
         The data of some nodes of a graph module.
     guarded
         Keeps what goes wrong here away from PyTorch.
+    version
+        Gets the graph module before the passes of a stage (stage, nothing, module), and after each that changed it.
     """
 
     def __init__(
@@ -103,8 +108,9 @@ class PassWatcher:
         receive: Callable[[Phase], None],
         describe: Callable[[Any, set[str]], Any],
         guarded: Callable[[Callable[..., None]], Callable[..., None]],
+        version: Callable[[str, PassRun | None, Any], None] | None = None,
     ) -> None:
-        self._describe, self._local = describe, threading.local()
+        self._describe, self._local, self._version = describe, threading.local(), version
         self._receive, self._begin, self._end = guarded(receive), guarded(self._pass_begins), guarded(self._pass_ends)
         self._start = guarded(self._phase_begins)
 
@@ -215,6 +221,8 @@ class PassWatcher:
         self._local.phase = phase = Phase(stage, module)
         for below in _graph_modules(module):
             phase.shapes[id(below)] = _shape(below.graph)
+        if self._version is not None:
+            self._version(stage, None, module)
 
     def _pass_begins(self, module: Any) -> None:
         phase = self._phase
@@ -257,7 +265,10 @@ class PassWatcher:
         )
         run.text = printed(phase.root, phase.stage)
         run.data = self._describe(module, {*added, *changed})
+        run.nodes = len(after[0]) if not subgraph else len(phase.root.graph.nodes)
         phase.runs.append(run)
+        if self._version is not None:
+            self._version(phase.stage, run, phase.root)
 
 
 def printed(module: Any, stage: str) -> str:

@@ -52,6 +52,7 @@ class Recording:
         self._strings: dict[Description, int] = {}
         self._frames: dict[int, _Frame] = {}  # id of a translator → its frame, which keeps the translator alive
         self._frame_codes: list[Any] = []
+        self._listings: dict[int, tuple[Any, ...]] = {}  # id of a code object → its instructions, which Dynamo rewrites
         self._last = -1  # the frame of which a step ran last
         # id of an instruction → its index, if it may change locals, if it may change anything else
         self._known: dict[int, tuple[int, bool, bool]] = {}
@@ -81,6 +82,8 @@ class Recording:
         if frame is None:
             frame = self._frames[id(translator)] = _Frame(len(self._frame_codes), translator)
             self._frame_codes.append(translator.f_code)
+            if id(translator.f_code) not in self._listings:
+                self._listings[id(translator.f_code)] = tuple(translator.instructions)
         if self._last != frame.number:
             self._see_output(caller)  # what the caller did before it entered this frame
             self._last = frame.number
@@ -276,16 +279,28 @@ class Recording:
             return number
 
         columns = Columns()
-        instructions = [
-            [
+
+        def row(instruction: Any, code: Any) -> list[int]:
+            return [
                 code_number(code),
                 -1 if instruction.offset is None else instruction.offset,
                 self._text(instruction.opname),
                 self._text(argument_of(instruction)),
                 *columns.of(code.co_filename, instruction),
             ]
-            for instruction, code in zip(self._instructions, self._codes, strict=True)
+
+        instructions = [
+            row(instruction, code) for instruction, code in zip(self._instructions, self._codes, strict=True)
         ]
+        frames = [[code_number(code)] for code in self._frame_codes]
+        listings: list[list[int]] = [[] for _ in code_rows]
+        listed = dict(self._listings)
+        for code in self._frame_codes:
+            for instruction in listed.pop(id(code), ()):
+                known = self._known.get(id(instruction))
+                listings[code_number(code)].append(len(instructions) if known is None else known[0])
+                if known is None:
+                    instructions.append(row(instruction, code))
         return {
             "version": VERSION,
             "attempt": self.attempt,
@@ -293,7 +308,8 @@ class Recording:
             "seconds": round(time.perf_counter() - self.began, 6),
             "codes": code_rows,
             "instructions": instructions,
-            "frames": [[code_number(code)] for code in self._frame_codes],
+            "listings": listings,
+            "frames": frames,
             "steps": {
                 "frame": self._frame_column,
                 "instruction": self._instruction_column,

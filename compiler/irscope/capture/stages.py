@@ -48,6 +48,8 @@ _PIPELINE = (
     StageKind("sass", "sass"),
     StageKind("assembly", "asm"),
     StageKind("phases", "plaintext"),
+    StageKind("values", "plaintext"),
+    StageKind("divergence", "plaintext"),
 )
 KINDS = {kind.name: kind for kind in _PIPELINE}
 GRAPH_STAGES = frozenset(kind.name for kind in _PIPELINE if kind.name.endswith("-graph"))

@@ -1,4 +1,4 @@
-"""What Dynamo's variable trackers stand for, in a few words: ``TensorVariable f32[4, 8] = relu``.
+"""What Dynamo's variable trackers stand for, in a few words: ``TensorVariable f32[4, 8]cpu = l_x_ from L['x']``.
 
 A description only reads attributes that are there: it never realizes a lazy tracker (which would install guards),
 never calls a method of a tracker or of the user's objects, and never asks for a `repr` that could be long.
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, Union
 
 _LONGEST = 40
+_LONGEST_SOURCE = 120
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
 _PLAIN = (int, float, bool, complex, type(None), type(...))
 _DTYPES = {
@@ -37,9 +38,9 @@ _DTYPES = {
 """As FX prints them (``torch.fx.graph.dtype_abbrs``)."""
 
 
-Description = Union[str, tuple[str, Any]]
-"""Words, or words with the graph node that the tracker stands for, whose name Dynamo changes when it is stored into a
-variable; see `text_of`."""
+Description = Union[str, tuple[str, Any, str]]
+"""Words; or words, the graph node that the tracker stands for, whose name Dynamo changes when it is stored into a
+variable, and more words; see `text_of`."""
 
 
 def describe(tracker: Any) -> Description:
@@ -54,14 +55,28 @@ def describe(tracker: Any) -> Description:
         facts = ""
     if words is _lazy and facts:
         return facts  # type: ignore[no-any-return]
+    source = tracker.__dict__.get("source")
+    came_from = "" if source is None else _came_from(source)
     if type(facts) is tuple:
-        return (f"{cls.__name__} {facts[0]}", facts[1])
-    return f"{cls.__name__} {facts}" if facts else cls.__name__
+        return (f"{cls.__name__} {facts[0]}", facts[1], came_from)
+    return f"{cls.__name__} {facts}{came_from}" if facts else f"{cls.__name__}{came_from}"
 
 
 def text_of(description: Description) -> str:
     """The words, with the name that the node has now."""
-    return description if isinstance(description, str) else f"{description[0]} = {description[1].name}"
+    if isinstance(description, str):
+        return description
+    return f"{description[0]} = {description[1].name}{description[2]}"
+
+
+def _came_from(source: Any) -> str:
+    """`` from L['x']``; its end, where it is long."""
+    try:
+        name = source.name
+        text = name if type(name) is str else str(name())  # a method before torch 2.10
+    except Exception:  # noqa: BLE001
+        return ""
+    return f" from {text}" if len(text) <= _LONGEST_SOURCE else f" from …{text[-_LONGEST_SOURCE:]}"
 
 
 def stamp(tracker: Any) -> int | None:
@@ -100,7 +115,7 @@ def _tensor(of: dict[str, Any]) -> tuple[str, Any]:
     if size is None:
         size = node.meta["example_value"].shape
     name = str(of["dtype"]).removeprefix("torch.")
-    return (f"{_DTYPES.get(name, name)}[{', '.join(map(str, size))}]", node)
+    return (f"{_DTYPES.get(name, name)}[{', '.join(map(str, size))}]{of['device']}", node)
 
 
 def _symbol(of: dict[str, Any]) -> tuple[str, Any]:
@@ -168,9 +183,7 @@ def _lazy(of: dict[str, Any]) -> Description:
     cache = of["_cache"]
     if cache.vt is not None:
         return describe(cache.vt)
-    name = cache.source.name
-    source = str(name() if callable(name) else name)
-    return f"not looked at yet: {value_words(cache.value)}, {source if len(source) <= 3 * _LONGEST else '…' + source[-3 * _LONGEST :]}"
+    return f"not looked at yet: {value_words(cache.value)}{_came_from(cache.source)}"
 
 
 def _short(text: str) -> str:

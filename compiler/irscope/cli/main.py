@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from irscope import __version__
-from irscope.cli import diffing, explaining, listing, running, showing
+from irscope.cli import diffing, explaining, listing, running, showing, values
 from irscope.roofline import TARGETS
 from irscope.store import StoreError, default_path
 
@@ -22,6 +22,7 @@ examples:
   irscope run train.py --lane fast            graph breaks and recompilations only, in seconds
   irscope run train.py --json > report.json   the same as data (docs/json.md)
   irscope run -m package.train -- --steps 10  a module, as `python -m package.train`
+  irscope run train.ipynb                     the code cells of a notebook, in order
   irscope run --pytest tests/test_model.py::test_forward     tests, as `python -m pytest`
   irscope run train.py --steady-calls 32      stop once nothing new comes
   irscope list                                the runs in the store, newest first
@@ -36,6 +37,8 @@ examples:
   irscope show --costs --target h100          what each kernel moves and computes, and the bound
   irscope explain --fusion KERNEL KERNEL      why Inductor did not make one kernel of the two
   irscope diff                                what changed since the run before
+  irscope values train.py --compile 0/0       what each node of a graph computes on the real inputs
+  irscope diverge train.py                    the first node at which compiled code and its graph differ
   irscope run train.py --write-baseline irscope-baseline.json
   irscope run train.py --baseline irscope-baseline.json      only what is new since then
 
@@ -44,12 +47,14 @@ A comment `# irscope: ignore[GB0059] reason` hides a finding on its line.
 
 exit codes:
   0  captured (whatever the script did: its own failure is in the outcome)
+  1  `irscope diverge` found a divergence
   2  wrong usage, or nothing of that name in the store
   3  the environment cannot run it: no such file, no torch, torch too old"""
 
 _RUN = """\
 Runs SCRIPT as `python SCRIPT ARGS…` does, in the current folder, and captures what torch.compile does meanwhile; or a
-module as `python -m MODULE ARGS…` does; or tests as `python -m pytest NODE ARGS…` does, in this process.
+module as `python -m MODULE ARGS…` does; or tests as `python -m pytest NODE ARGS…` does, in this process; or the code
+cells of a notebook one after the other, in its folder, with magics and shell lines left out.
 The script's own output appears as it is printed (with --json on stderr); its exit code is in the outcome.
 
 The deep lane runs the pipeline that the script asked for.  To see every stage it lets the FX graph cache and the
@@ -75,6 +80,16 @@ structure: a node that was only renumbered is the same.
   irscope diff 20260101-1 20260102-1 --stage 0/0/output-code"""
 
 
+_VALUES = """\
+Runs SCRIPT and, at one call of each compiled graph, runs the graph node by node on the inputs of that call: what each node
+computes, with statistics.  The script computes and prints what it does without irscope."""
+
+_DIVERGE = """\
+Runs SCRIPT and, at one call of each compiled graph, compares what the compiled code writes to memory with the same
+operations in eager mode and in float64, node by node.  Names the first node that is off by more than is normal for it, the
+user's line, and the pass, the lowering or the kernel that made it so (docs/values.md)."""
+
+
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="irscope", description=_DESCRIPTION, epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -95,7 +110,7 @@ def parser() -> argparse.ArgumentParser:
         "run", parents=[shared], help="run a script and show what was compiled", description=_RUN,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    run.add_argument("script", metavar="SCRIPT", nargs="?", help="the Python script")
+    run.add_argument("script", metavar="SCRIPT", nargs="?", help="the Python script, or a notebook (.ipynb)")
     run.add_argument("-m", dest="module", metavar="MODULE", help="a module or package by its dotted name, instead")
     run.add_argument("--pytest", metavar="NODE", help="tests, instead: a file, or one test as FILE::NAME")
     run.add_argument("args", metavar="ARGS", nargs="*", help="its arguments, after --")
@@ -120,6 +135,10 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
         help="interpreter that runs the script; it needs only torch 2.9 or newer (default: %(default)s; variable IRSCOPE_PYTHON)",
+    )  # fmt: skip
+    run.add_argument(
+        "--no-symbolic-trace", dest="symbolic_trace", action="store_false", default=None,
+        help="do not record Dynamo's walk over the instructions, which takes a tenth of its time; the fast lane never does",
     )  # fmt: skip
     run.add_argument("--baseline", metavar="FILE", help="show only what is not in this file of known findings")
     run.add_argument(
@@ -182,7 +201,45 @@ def parser() -> argparse.ArgumentParser:
     diff.add_argument("--compile", metavar="ID", help="the compile of stages that are named without it")
     diff.add_argument("--text", action="store_true", help="compare graphs as text, too")
     diff.set_defaults(do=diffing.diff)
+    for name, do, words, description in (
+        ("values", values.values, "show what each node of a compiled graph computes", _VALUES),
+        ("diverge", values.diverge, "find where compiled code computes another number", _DIVERGE),
+    ):
+        numbers = commands.add_parser(
+            name, parents=[shared], help=words, description=description,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )  # fmt: skip
+        numbers.add_argument("script", metavar="SCRIPT", nargs="?", help="the Python script")
+        numbers.add_argument("-m", dest="module", metavar="MODULE", help="a module by its dotted name, instead")
+        numbers.add_argument("args", metavar="ARGS", nargs="*", help="its arguments, after --")
+        numbers.add_argument("--compile", metavar="ID", help="only in this compile, as in 0/0")
+        numbers.add_argument("--call", metavar="N", type=_call, default=1, help="which call (default: the first)")
+        numbers.add_argument(
+            "--inputs",
+            metavar="FILE",
+            help="tensors by names of inputs (torch.save of a dict) in place of the call's own",
+        )
+        numbers.add_argument("--budget", metavar="SECONDS", type=_seconds, help="stop the script after that time")
+        numbers.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
+        numbers.add_argument(
+            "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
+            help="interpreter that runs the script (default: %(default)s; variable IRSCOPE_PYTHON)",
+        )  # fmt: skip
+        if do is values.values:
+            numbers.add_argument("--stage", metavar="NAME", help="a graph stage by name, as in post-grad-graph")
+            numbers.add_argument("--node", metavar="NAME", help="one node, with its first elements and a small picture")
+        else:
+            numbers.add_argument(
+                "--all", action="store_true", help="every node that was compared, also where all is well"
+            )
+            numbers.add_argument(
+                "--reproducer", metavar="FILE", help="write a script that shows the divergence by itself, and run it"
+            )
+        numbers.set_defaults(do=do, pytest=None)
     return top
+
+
+_RUNS = ("run", "values", "diverge")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -190,10 +247,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments, rest = _split(list(sys.argv[1:] if argv is None else argv))
     options = parser().parse_args(arguments)
     if rest is not None:
-        if options.command != "run":
-            parser().error("only `irscope run` takes arguments after --")
+        if options.command not in _RUNS:
+            parser().error("only `irscope run`, `values` and `diverge` take arguments after --")
         options.args = [*options.args, *rest]
-    if options.command == "run":
+    if options.command in _RUNS:
         _settle_entry(options)
     try:
         return int(options.do(options))
@@ -238,6 +295,12 @@ def _severity(text: str) -> tuple[str, str]:
             f"{text!r} is not CODE=LEVEL with a level of error, warning, information, hint, off"
         )
     return code, level
+
+
+def _call(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of a call: the first is 1")
+    return int(text)
 
 
 def _seconds(text: str) -> float:

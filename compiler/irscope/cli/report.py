@@ -5,8 +5,10 @@ from __future__ import annotations
 import textwrap
 
 from irscope.cli.text import Paint, count, printable, seconds, short_path, table, terminal_width, width_of
+from irscope.notebooks import notebook_of
 from irscope.protocol import CompileOutcome, Finding, OutcomeKind, Range, Report, Severity
-from irscope.source import line_text
+from irscope.source import line_text, use_overlays
+from irscope.store import Store
 
 _SEVERITY_STYLE = {
     Severity.ERROR: "red",
@@ -19,6 +21,11 @@ _OUTCOME_STYLE = {
     CompileOutcome.ERROR: "red", CompileOutcome.RUNNING: "magenta",
 }  # fmt: skip
 _RELATED_SHOWN = 4
+
+
+def use_cells(store: Store, run: str) -> None:
+    """From now on a notebook's cells, which are no files, have the texts that they had in a run."""
+    use_overlays({name: text for name, text in store.sources(run).items() if notebook_of(name)})
 
 
 def report_lines(report: Report, paint: Paint) -> list[str]:

@@ -10,19 +10,20 @@ import sqlite3
 import sys
 
 from irscope.cli.progress import ProgressLine
-from irscope.cli.report import report_lines
+from irscope.cli.report import report_lines, use_cells
 from irscope.cli.text import Paint, to_stdout
 from irscope.control import controlled, read_baseline, write_baseline
 from irscope.driver import RunSpec, execute
+from irscope.notebooks import is_notebook
 from irscope.protocol import Budget, CaptureGap, EntryKind, GapSeen, Lane, Message, OutcomeKind, to_json
 from irscope.store import Store
-
-_KEEP_BYTES = 1_000_000_000
 
 
 def run(options: argparse.Namespace) -> int:
     """Runs the script and prints its report."""
     entry = EntryKind.MODULE if options.module else EntryKind.PYTEST if options.pytest else EntryKind.SCRIPT
+    if entry is EntryKind.SCRIPT and is_notebook(options.script):
+        entry = EntryKind.NOTEBOOK
     spec = RunSpec(
         script=options.module or options.pytest or options.script,
         args=tuple(options.args),
@@ -31,6 +32,7 @@ def run(options: argparse.Namespace) -> int:
         cwd=options.cwd,
         budget=Budget(options.budget, options.memory_budget, options.output_budget, options.steady_calls),
         entry=entry,
+        symbolic_trace=options.symbolic_trace,
     )
     baseline = read_baseline(options.baseline) if options.baseline else {}
     progress = ProgressLine()
@@ -54,6 +56,7 @@ def run(options: argparse.Namespace) -> int:
         report = store.report(run_id)
         gaps.update(dict.fromkeys(report.capture_gaps))
         report = dataclasses.replace(report, outcome=outcome, capture_gaps=tuple(gaps))
+        use_cells(store, run_id)
         report = controlled(report, spec.lane, dict(options.severity), baseline)
         if options.write_baseline:
             write_baseline(options.write_baseline, report.findings)
@@ -62,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
         else:
             to_stdout(report_lines(report, Paint(sys.stdout)))
         with contextlib.suppress(sqlite3.Error):
-            store.prune(_KEEP_BYTES)
+            store.tidy(run_id)
     return 3 if outcome.kind is OutcomeKind.ENVIRONMENT_ERROR else 0
 
 

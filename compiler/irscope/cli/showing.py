@@ -9,7 +9,7 @@ import sys
 from itertools import groupby
 
 from irscope.cli.costing import show_costs
-from irscope.cli.report import report_lines
+from irscope.cli.report import report_lines, use_cells
 from irscope.cli.text import Paint, count, printable, short_path, shortened, size, table, to_stdout
 from irscope.cli.times import show_times
 from irscope.control import controlled
@@ -25,6 +25,7 @@ def show(options: argparse.Namespace) -> int:
     """Prints what was asked for.  Raises LookupError where there is no such thing."""
     with Store(options.store) as store:
         run = store.find_run(options.run)
+        use_cells(store, run)
         report = controlled(store.report(run), store.lane_of(run))
         if options.line is not None:
             return _line(store, report, options)
@@ -70,10 +71,14 @@ def _compile(compile: Compile, options: argparse.Namespace) -> int:
         if versions:  # of one stage, one for each pass that changed it
             passes = list(group)
             last = passes[-1].id.rpartition("/")[2]
-            rows.append([f"  {passes[0].id} … {last}" if len(passes) > 1 else f"  {passes[0].id}", "by pass", "", ""])
+            rows.append(
+                [f"  {passes[0].id} … {last}" if len(passes) > 1 else f"  {passes[0].id}", "by pass", "", "", ""]
+            )
         else:
-            rows += [[stage.id, stage.name, stage.language, size(stage.bytes)] for stage in group]
-    to_stdout(table(["stage", "name", "language", "size"], rows, Paint(sys.stdout), right=frozenset({3})))
+            for stage in group:
+                nodes = "" if stage.nodes is None else f"{stage.nodes:,}"
+                rows.append([stage.id, stage.name, stage.language, nodes, size(stage.bytes)])
+    to_stdout(table(["stage", "name", "language", "nodes", "size"], rows, Paint(sys.stdout), right=frozenset({3, 4})))
     return 0
 
 

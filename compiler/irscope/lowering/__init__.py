@@ -28,6 +28,21 @@ def made_on_demand(report: Report, stage: str) -> bool:
     return _split(report, stage) is not None
 
 
+def could_be_made(report: Report) -> dict[str, list[StageRef]]:
+    """By the id of a kernel's stage what could be made of it and does not stand in the store yet, in pipeline order.
+
+    These have no size.
+    """
+    found: dict[str, list[StageRef]] = {}
+    for compile in report.compiles:
+        ids = {ref.id for ref in compile.stages}
+        for kernel in compile.stages:
+            for what in _possible(kernel, ids) if kernel.name == "kernel" else ():
+                if (id := f"{kernel.id}/{what}") not in ids:
+                    found.setdefault(kernel.id, []).append(StageRef(id, what, KINDS[what].language, 0))
+    return found
+
+
 def make(store: Store, report: Report, stage: str, python: str) -> None:
     """Makes a stage that `made_on_demand` knows, and puts it into the store.
 
@@ -82,11 +97,17 @@ def _split(report: Report, stage: str) -> tuple[str, StageRef, str] | None:
             what, slash, _ = stage[len(kernel.id) + 1 :].partition("/")
             if slash and what in _PIPELINES:
                 what = "passes"
-            possible = {
-                "assembly": kernel.language == "cpp",
-                "sass": f"{kernel.id}/binary" in ids,
-                "passes": f"{kernel.id}/ttir-unoptimized" in ids,
-            }
-            if possible.get(what):
+            if what in _possible(kernel, ids):
                 return compile.id, kernel, what
     return None
+
+
+def _possible(kernel: StageRef, ids: set[str]) -> list[str]:
+    """What can be made of a kernel; ``ids``: the stages of its compile."""
+    possible = {
+        "passes": f"{kernel.id}/ttir-unoptimized" in ids,
+        # A binary for an AMD GPU has its assembly beside it, which the run kept.
+        "sass": f"{kernel.id}/binary" in ids and f"{kernel.id}/amdgcn" not in ids,
+        "assembly": kernel.language == "cpp",
+    }
+    return [what for what, can in possible.items() if can]

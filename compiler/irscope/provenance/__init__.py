@@ -69,6 +69,14 @@ class Provenance:
         item = self._items_of(stage).at(line)
         return None if item is None else item.element
 
+    def items(self, stage: str) -> Items:
+        """A stage's elements with what ties them to others.  Raises LookupError where there is no such stage."""
+        return self._items_of(stage)
+
+    def item(self, element: Element) -> Item:
+        """An element of a stage with what ties it to others."""
+        return self._item(element)
+
     def source(self, file: str, line: int) -> Element:
         """A line of the user's text."""
         return Element(SOURCE, f"{file}:{line}", line, line, file)

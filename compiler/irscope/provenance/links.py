@@ -146,18 +146,31 @@ def _by_sequence(children: Items, found: Mapping[str, tuple[str, ...]]) -> Links
 
 
 class _ByLine:
-    """Nodes that came from the same line of the user, those of the like operation if there are any."""
+    """Nodes that came from the same line of the user: of these the ones of the same module, and of these the ones of
+    the like operation, where there are any.  A line that runs once for each layer has the nodes of all layers."""
 
     def __init__(self, parents: Items) -> None:
         self._at: dict[Origin, list[Item]] = defaultdict(list)
+        self._in: dict[tuple[Origin, str], list[Item]] = defaultdict(list)
+        self._found: dict[tuple[Origin, str, str], tuple[str, ...]] = {}
         for parent in parents.items:
             if parent.op == "call" and parent.frames:
                 self._at[parent.frames[0]].append(parent)
+                self._in[parent.frames[0], _module(parent)].append(parent)
 
     def of(self, child: Item) -> tuple[str, ...]:
-        found = self._at.get(child.frames[0], []) if child.frames else []
-        alike = [parent for parent in found if _operation(parent.target) == _operation(child.target)]
-        return tuple(parent.element.name for parent in alike or found)
+        if not child.frames:
+            return ()
+        key = (child.frames[0], _module(child), _operation(child.target))
+        if key not in self._found:
+            found = self._in.get(key[:2]) or self._at.get(key[0], [])
+            alike = [parent for parent in found if _operation(parent.target) == key[2]]
+            self._found[key] = tuple(parent.element.name for parent in alike or found)
+        return self._found[key]
+
+
+def _module(item: Item) -> str:
+    return item.facts.module[0] if item.facts is not None and item.facts.module is not None else ""
 
 
 def _operation(target: str) -> str:

@@ -1,4 +1,5 @@
-"""The first file of a run's process: ``python boot.py REQUEST_FD MESSAGE_FD``, or of a worker: ``boot.py worker FD``.
+"""The first file of a run's process: ``python boot.py REQUEST_FD MESSAGE_FD``, of a worker: ``boot.py worker FD``, or of a
+value process: ``boot.py values``.
 
 It loads the irscope package from where this file lies, without touching ``sys.path``, so that the script sees the
 modules that it would see without irscope.  It is written for old Pythons too, to tell them what is missing.
@@ -15,6 +16,12 @@ def boot():
         from irscope.worker.server import main
 
         main(int(sys.argv[2]))
+        return
+    if sys.argv[1] == "values":
+        load_package()
+        from irscope.values.process import main as answer
+
+        answer()
         return
     request_fd, message_fd = int(sys.argv[1]), int(sys.argv[2])
     with os.fdopen(request_fd, "rb") as pipe:

@@ -1,4 +1,4 @@
-"""What stands at the beginning of a run: a script, a module, or tests."""
+"""What stands at the beginning of a run: a script, a notebook, a module, or tests."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from irscope.capture.hooks import Hook
 from irscope.protocol import EntryKind, RunRequest
 from irscope.runner import pytest_entry
+from irscope.runner.cells import run_cells_as_main
 from irscope.runner.script import ScriptFailure, run_as_main, run_module_as_main
 from irscope.usercode import treat_as_user_code
 
@@ -17,8 +18,8 @@ from irscope.usercode import treat_as_user_code
 def set_first_path(request: RunRequest) -> None:
     """Puts onto ``sys.path`` what the interpreter would: the script's folder, or for a module the working folder."""
     if not getattr(sys.flags, "safe_path", False):
-        is_script = request.entry is EntryKind.SCRIPT
-        sys.path[0] = os.path.dirname(os.path.realpath(request.script)) if is_script else os.getcwd()
+        folder = os.path.dirname(os.path.realpath(request.script))
+        sys.path[0] = folder if request.entry.is_file else os.getcwd()
 
 
 def why_not(request: RunRequest) -> str:
@@ -43,5 +44,9 @@ def run_entry(request: RunRequest, on_end: Callable[[int, str], None]) -> Script
     if request.entry is EntryKind.PYTEST:
         arguments = pytest_entry.arguments(request.target, request.args)
         return run_module_as_main("pytest", arguments, on_end, pytest_entry.describe)
+    if request.entry is EntryKind.NOTEBOOK:
+        for name in request.cells:
+            treat_as_user_code(name)
+        return run_cells_as_main(request.script, request.cells, request.args, on_end)
     treat_as_user_code(request.script)
     return run_as_main(request.script, request.argv0 or request.script, request.args, on_end)

@@ -72,6 +72,10 @@ class Desk:
     refused: Callable[[fusion.FusionLog], None]
     gap: Callable[[CaptureGap], None]
     guarded: Guarded
+    graph: Callable[[str, str, bool, Any], None] | None = None
+    """Gets each graph module of a stage while it is alive (compile, name, backward, module)."""
+    version: Callable[[str, PassRun | None, Any], None] | None = None
+    """Gets a graph module before the passes of a stage (no pass), and after each that changed it."""
 
 
 class Lowering:
@@ -80,7 +84,10 @@ class Lowering:
     def __init__(self, desk: Desk) -> None:
         self._desk, self._nodes = desk, NodeWriter()
         self._watcher = PassWatcher(
-            self._phase_ended, self._nodes.describe, lambda receive: self._noted("which pass changed a graph", receive)
+            self._phase_ended,
+            self._nodes.describe,
+            lambda receive: self._noted("which pass changed a graph", receive),
+            desk.version,
         )
         self._starts: dict[tuple[str, str], str] = {}  # (compile, stage) → the graph before its passes
         self._phases: dict[tuple[str, str], Phase] = {}  # passes whose stage has not come yet
@@ -127,7 +134,10 @@ class Lowering:
         if not name.endswith("-graph"):
             return None
         try:
-            data = self._nodes.describe(graph_behind(record.event))
+            module = graph_behind(record.event)
+            if self._desk.graph is not None:
+                self._desk.graph(compile, name, backward, module)
+            data = self._nodes.describe(module)
         except Exception as error:  # noqa: BLE001  the text is kept in any case
             self._desk.gap(CaptureGap(f"facts about the nodes of a {name}", f"{type(error).__name__}: {error}"))
             return None
@@ -197,6 +207,7 @@ class Lowering:
                 len(run.text),
                 run.name,
                 round(run.seconds, 6),
+                run.nodes,
             )
             data = None if run.name == START else {**run.facts(), "new": run.data}
             self._desk.write(compile, stage, run.text, order + number / 10_000, data)

@@ -42,13 +42,13 @@ def run_as_main(path: str, argv0: str, args: Sequence[str], on_end: Callable[[in
     them); any other exception is printed as the interpreter would print it.  No traceback has irscope's frames.
     """
     sys.argv = [argv0, *args]
-    module = _main_module(path)
+    module = main_module(path)
 
     def execute() -> None:
         code = compile(_read(path), path, "exec", dont_inherit=True)
         exec(code, module.__dict__)
 
-    return _run(execute, path, on_end, lambda stop: f"the script ended with sys.exit({stop.code!r})")
+    return run_main(execute, path, on_end, lambda stop: f"the script ended with sys.exit({stop.code!r})")
 
 
 def run_module_as_main(
@@ -67,9 +67,9 @@ def run_module_as_main(
     For the rest see `run_as_main`.
     """
     sys.argv = ["-m", *args]
-    _main_module(None)
+    main_module(None)
     as_main: Any = runpy._run_module_as_main  # type: ignore[attr-defined]  # of the standard library: 3.10 to 3.14
-    return _run(lambda: as_main(name), name, on_end, describe_exit or _describe_module_exit)
+    return run_main(lambda: as_main(name), name, on_end, describe_exit or _describe_module_exit)
 
 
 def _describe_module_exit(stop: SystemExit) -> str:
@@ -78,12 +78,13 @@ def _describe_module_exit(stop: SystemExit) -> str:
     return f"the module ended with sys.exit({stop.code!r})"
 
 
-def _run(
+def run_main(
     execute: Callable[[], None],
     path: str,
     on_end: Callable[[int, str], None],
     describe_exit: Callable[[SystemExit], str],
 ) -> ScriptFailure | None:
+    """Executes a main module, and ends as `run_as_main` does."""
     try:
         execute()
     except SystemExit as stop:
@@ -111,7 +112,7 @@ def _read(path: str) -> bytes | str:
         return file.read()
 
 
-def _main_module(path: str | None) -> types.ModuleType:
+def main_module(path: str | None) -> types.ModuleType:
     """A fresh ``__main__`` with the attributes that it has in a run without irscope: of that script, or of none yet."""
     module = types.ModuleType("__main__")
     module.__dict__.update(__builtins__=builtins, __package__=None, __spec__=None)

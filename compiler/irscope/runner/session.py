@@ -13,11 +13,10 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from irscope.capture import fusion, guardcosts
+from irscope.capture import fusion, guardcosts, kernelprogress
 from irscope.capture.hooks import Hook, Hooks, Undo
 from irscope.capture.lanes import hooks_for
 from irscope.capture.listening import listen
-from irscope.capture.stack import plain_name
 from irscope.capture.stages import KINDS, clean, is_backward, position, stage_of
 from irscope.capture.trace import Record, TraceHandler
 from irscope.findings import cache_miss, missed_fusion
@@ -36,7 +35,6 @@ from irscope.protocol import (
     Kernel,
     Lane,
     Origin,
-    Progress,
     RunRequest,
     ScriptEnded,
     StageRef,
@@ -48,22 +46,17 @@ from irscope.runner.descriptors import high_numbers
 from irscope.runner.findings import FindingBook
 from irscope.runner.lowering import Desk, Lowering
 from irscope.runner.messages import MessagePipe
+from irscope.runner.progress import ProgressTeller
 from irscope.runner.runstore import RunStore
 from irscope.runner.steady import SteadyState
 from irscope.runner.timing import PhaseStages, SymbolStages
 from irscope.runner.tritonstages import TritonStages
+from irscope.runner.valuerun import ValueRun
 from irscope.runner.walks import Walks
 from irscope.source import read_source
 from irscope.store import Store, StoreError
 
 _KERNEL_STACKS = "inductor_provenance_tracking_kernel_stack_traces"
-_PROGRESS = {
-    "dynamo_start": "tracing",
-    "dynamo_output_graph": "compiling the graph of",
-    "aot_joint_graph": "partitioning",
-    "inductor_post_grad_graph": "generating kernels of",
-    "inductor_output_code": "compiling kernels of",
-}
 
 
 class Session:
@@ -88,6 +81,7 @@ class Session:
         self._gaps: set[CaptureGap] = set()
         self._compiles = CompileBook()
         self._findings = FindingBook(self._compiles, self._publish)
+        self._progress = ProgressTeller(messages.send)
         self._symbols = SymbolStages(self._write_stage)
         self._phases = PhaseStages(self._compiles.name_of, self._write_stage)
         timing = self._guarded(self._phases.note) if request.lane is Lane.DEEP else None
@@ -102,6 +96,9 @@ class Session:
             *self._findings.hooks(self._guarded),
             self._hints_hook(),
         ]
+        if request.lane is Lane.DEEP:
+            hooks.append(kernelprogress.hook(self._guarded(self._kernels_compiled)))
+        self._values = self._value_run(request)
         self._lowering = self._lowering_of(request.lane)
         hooks += self._lowering.hooks() if self._lowering else fusion.hooks(self._guarded(self._fused))
         self._steady = SteadyState(request.steady_calls or 0, messages.send)
@@ -112,6 +109,7 @@ class Session:
         hooks += self._triton.hooks(request.lane, self._guarded)
         self._walks = Walks(request, self._current_compile, self._write_stage, self._gap, self._guarded)
         hooks += self._walks.hooks()
+        hooks += self._values.hooks() if self._values else []
         self._hooks = Hooks(hooks, self._gap)
 
     def start(self) -> None:
@@ -156,7 +154,7 @@ class Session:
         """Whatever `receive` raises is a gap; it is called by one thread at a time, and never from inside itself."""
 
         def guarded(*args: object) -> None:
-            if not self._alive:
+            if not self._alive or (self._values is not None and self._values.is_at_work):
                 return
             with self._lock:
                 try:
@@ -180,8 +178,8 @@ class Session:
         changed = self._compiles.note(record, name, code)
         if changed is not None:
             self._put_compile(changed)
-        if record.event in _PROGRESS:
-            self._progress(record)
+        if (going_on := self._compiles.get(name)) is not None:
+            self._progress.phase(record.event, going_on)
         self._findings.note(record)
         if record.event == "dynamo_error" and (failed := self._compiles.get(name)):
             self._put_compile(failed)
@@ -243,7 +241,7 @@ class Session:
             self._put_kernels(compile, id, text, backward)
         return id
 
-    def _write_stage(self, compile: str, stage: StageRef, text: str, order: float, data: object = None) -> None:
+    def _write_stage(self, compile: str, stage: StageRef, text: str | None, order: float, data: object = None) -> None:
         if self._store is not None:
             self._store.put_stage(self._request.run, compile, stage, text, order, data)
 
@@ -335,13 +333,12 @@ class Session:
     def _not_kept(self, error: sqlite3.Error) -> None:
         self._gap(CaptureGap("the run store: a part of this run is not kept", f"{self._request.store}: {error}"))
 
-    def _progress(self, record: Record) -> None:
-        compile = self._compiles.get(record.compile)
-        if compile is not None:
-            where = f"{os.path.basename(compile.file)}:{compile.line}"
-            self._messages.send(
-                Progress(f"{_PROGRESS[record.event]} {plain_name(compile.function)} ({where}, {compile.id})")
-            )
+    def _kernels_compiled(self, done: int, total: int) -> None:
+        name = self._current_compile("progress")
+        if name is not None and (compile := self._compiles.get(name)) is not None:
+            backward, _ = self._output_code.get(name, (False, ""))
+            known = sum(kernel.language != "extern" for kernel in self._kernels.get((name, backward), ()))
+            self._progress.kernels(compile, done, total or known)
 
     # --- hints --------------------------------------------------------------------------------------------------------
 
@@ -367,9 +364,22 @@ class Session:
             return None
         return Lowering(
             Desk(
-                self._current, self._put_stage, self._write_stage, self._put_data, self._fused, self._gap, self._guarded
+                self._current,
+                self._put_stage,
+                self._write_stage,
+                self._put_data,
+                self._fused,
+                self._gap,
+                self._guarded,
+                self._values.graph if self._values else None,
+                self._values.version if self._values else None,
             )
         )
+
+    def _value_run(self, request: RunRequest) -> ValueRun | None:
+        if request.values is None or request.lane is not Lane.DEEP:
+            return None
+        return ValueRun(request, self._current_compile, self._write_stage, self._publish, self._gap, self._guarded)
 
     def _put_data(self, stage: str, data: object) -> None:
         if self._store is not None:

@@ -17,11 +17,9 @@ from irscope.capture.symbolic import WHAT, Recorder
 from irscope.capture.trace import Record
 from irscope.findings import graph_break
 from irscope.protocol import CaptureGap, Lane, RunRequest, StageRef
-from irscope.symbolic import Walk
-from irscope.symbolictext import text_of
 
 NAME = "symbolic-trace"
-WriteStage = Callable[[str, StageRef, str, float, object], None]
+WriteStage = Callable[[str, StageRef, str | None, float, object], None]
 
 
 class Walks:
@@ -72,11 +70,9 @@ class Walks:
 
     def _ends(self, recording: Recording) -> None:
         data = recording.data()
-        walk = Walk(data)
-        id = f"{recording.compile}/{NAME}" + ("" if walk.last else f"/attempt-{recording.attempt}")
-        text = text_of(walk)
-        order = position(NAME, False) - (0 if walk.last else 1 / (2 + recording.attempt))
-        self._write(recording.compile, StageRef(id, NAME, KINDS[NAME].language, len(text)), text, order, data)
+        id = f"{recording.compile}/{NAME}" + ("" if data["last"] else f"/attempt-{recording.attempt}")
+        order = position(NAME, False) - (0 if data["last"] else 1 / (2 + recording.attempt))
+        self._write(recording.compile, StageRef(id, NAME, KINDS[NAME].language, 0), None, order, data)
 
     def _failed(self, error: Exception) -> None:
         self._gap(CaptureGap(WHAT, f"a part of it was not recorded ({error!r}); checked on torch 2.9 to 2.15"))

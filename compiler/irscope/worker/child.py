@@ -10,7 +10,7 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from irscope.protocol import EntryKind, RunRequest, Unfit, from_json
+from irscope.protocol import RunRequest, Unfit, from_json
 from irscope.runner.main import run
 from irscope.runner.messages import MessagePipe
 from irscope.runner.warden import end_with_parent
@@ -93,8 +93,8 @@ def _give_up(pipe: MessagePipe, reason: str) -> None:
 
 def _look_for_hidden_modules(request: RunRequest, names: Collection[str], pipe: MessagePipe) -> None:
     """In a fresh process a file ``random.py`` beside the script is what torch imports as ``random``."""
-    script = request.entry is EntryKind.SCRIPT
-    folder = os.path.dirname(os.path.realpath(request.script)) if script else os.getcwd()
+    by_path = request.entry.is_file
+    folder = os.path.dirname(os.path.realpath(request.script)) if by_path else os.getcwd()
     hidden = hiding([folder], names)
     if hidden:
         _give_up(pipe, f"{hidden} stands in for a module that torch imports")

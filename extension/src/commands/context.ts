@@ -5,6 +5,9 @@ import type { Channels } from "../channels";
 import type { Dock } from "../dock";
 import { partsOf, type Documents } from "../documents";
 import type { GraphPanels } from "../graphPanel";
+import type { LinkedEditors } from "../linked/linkedEditors";
+import { activeCellEditor } from "../notebooks";
+import { showWithLog } from "../problems";
 import { CancelRequest } from "../requests";
 import type { RunsTree } from "../runsTree";
 import { messageOf, ServerUnavailable, type Server } from "../server";
@@ -14,6 +17,7 @@ export interface Services {
   server: Server;
   documents: Documents;
   graphs: GraphPanels;
+  linked: LinkedEditors;
   dock: Dock;
   tree: RunsTree;
   status: StatusItem;
@@ -35,18 +39,13 @@ export async function guarded(services: Services, command: () => Promise<void>):
 }
 
 export async function showProblem(services: Services, message: string, offerRestart = false): Promise<void> {
-  const actions = offerRestart ? ["Restart Server", "Show Log"] : ["Show Log"];
-  const chosen = await vscode.window.showWarningMessage(`IRScope: ${message}`, ...actions);
-  if (chosen === "Show Log") {
-    services.channels.server.show(true);
-  } else if (chosen === "Restart Server") {
-    await services.server.restart();
-  }
+  const restart = { "Restart Server": () => services.server.restart() };
+  await showWithLog("warning", message, offerRestart ? restart : {});
 }
 
-/** The Python file a command is about: the active editor's, else the only one that is visible. Says what to do where there is none. */
+/** The Python file a command is about: the active editor's or cell's, else the only one that is visible. Says what to do where there is none. */
 export function activePythonFile(): vscode.TextEditor | undefined {
-  const active = vscode.window.activeTextEditor;
+  const active = vscode.window.activeTextEditor ?? activeCellEditor();
   const [only, another] = (active === undefined ? vscode.window.visibleTextEditors : [active]).filter(
     ({ document }) => document.languageId === "python" && partsOf(document.uri) === undefined,
   );

@@ -12,15 +12,18 @@ import { showKernel } from "./showKernel";
 import { showGraph, showStage } from "./showStage";
 import { showTab } from "./showTab";
 import { compareStage, stepStage } from "./stepStage";
+import { toggleInlayHints } from "./toggleInlayHints";
 
 export function registerCommands(services: Services): vscode.Disposable {
-  const { server, documents, graphs, tree, channels } = services;
+  const { server, documents, graphs, linked, tree, channels } = services;
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the editor gives each command its own arguments
   const commands: Record<string, (...args: any[]) => Promise<void>> = {
     "irscope.run": () => runActiveFile(services),
+    "irscope.runNotebook": () => runActiveFile(services),
     "irscope.cancel": () => cancelRun(services),
     "irscope.chooseEntry": (argument?: { uri?: string }) => chooseEntry(services, argument?.uri),
-    "irscope.showKernel": () => showKernel(services),
+    "irscope.showKernel": (place?: Partial<Place>) => showKernel(services, place),
+    "irscope.toggleLineColours": () => linked.toggle(),
     "irscope.showStage": () => showStage(services),
     "irscope.showGraph": () => showGraph(services),
     "irscope.showPipeline": (element?: Element) => showTab(services, "strip", element),
@@ -31,6 +34,7 @@ export function registerCommands(services: Services): vscode.Disposable {
     "irscope.previousStage": () => stepStage(services, -1),
     "irscope.nextStage": () => stepStage(services, 1),
     "irscope.compareWithPreviousStage": () => compareStage(services),
+    "irscope.toggleInlayHints": () => toggleInlayHints(),
     "irscope.showMenu": () => showMenu(services),
     "irscope.restartServer": () => server.restart(),
     "irscope.showLog": async () => channels.server.show(true),

@@ -10,11 +10,11 @@ import { activePythonFile, requireTrust, showProblem, withRunProgress, type Serv
 /** Outcomes that are no news to the user who watched the run, or that the file's diagnostics tell already. */
 const QUIET_OUTCOMES = new Set(["completed", "cancelled"]);
 
-/** Runs the active file through the whole pipeline. */
+/** Runs the active file, or all cells of the active notebook, through the whole pipeline. */
 export async function runActiveFile(services: Services): Promise<void> {
-  const editor = activePythonFile();
-  if (editor !== undefined) {
-    await runFile(services, editor.document.uri, "deep");
+  const uri = vscode.window.activeNotebookEditor?.notebook.uri ?? activePythonFile()?.document.uri;
+  if (uri !== undefined) {
+    await runFile(services, uri, "deep");
   }
 }
 

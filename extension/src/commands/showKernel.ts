@@ -1,36 +1,67 @@
-/** IRScope: Show Generated Kernel — the kernels that came from the line at the cursor, beside the source. */
+/**
+ * IRScope: Show Generated Kernel — the kernels that came from a line of a Python file, from a function (on its `def`),
+ * from a finding, or from a line of a stage, beside it.
+ */
 
 import * as path from "node:path";
 import * as vscode from "vscode";
-import type { KernelItem } from "../protocol";
+import { partsOf, sameUri, wireUri } from "../documents";
+import type { KernelItem, KernelsAt, Place } from "../protocol";
+import { showWithLog } from "../problems";
 import { KernelsAtRequest } from "../requests";
 import { activePythonFile, requireTrust, withRunProgress, type Services } from "./context";
 
-export async function showKernel(services: Services): Promise<void> {
-  const editor = activePythonFile();
-  if (editor === undefined) {
+/** @param place what it is about; the cursor of the active editor where it is left out */
+export async function showKernel(services: Services, place?: Partial<Place>): Promise<void> {
+  const at = placeOf(place);
+  if (at === undefined) {
     return;
   }
-  const { uri } = editor.document;
-  const line = editor.selection.active.line;
-  const run = await requireTrust();
-  const title = `kernels of ${path.basename(uri.fsPath)}, line ${line + 1}`;
-  const { kernels, reason } = await withRunProgress(services, title, uri, (token) =>
-    services.server.request(KernelsAtRequest, { uri: uri.toString(), line, run }, token),
-  );
+  const { uri, line } = at;
+  const { kernels, reason } = await kernelsAt(services, uri, line);
   if (kernels.length === 0) {
-    void vscode.window.showInformationMessage(`IRScope: ${reason || `No kernel came from line ${line + 1}.`}`);
+    void showWithLog("information", reason || `No kernel came from line ${line + 1}.`);
     return;
   }
   const kernel = kernels.length === 1 ? kernels[0] : await pickKernel(kernels, line);
   if (kernel !== undefined) {
     await services.documents.show(kernel.uri, {
       line: kernel.line,
-      column: vscode.ViewColumn.Beside,
+      column: columnBeside(vscode.Uri.parse(kernel.uri, true)),
       preserveFocus: true,
     });
   }
 }
+
+function placeOf(place: Partial<Place> | undefined): { uri: vscode.Uri; line: number } | undefined {
+  if (place?.uri !== undefined) {
+    return { uri: vscode.Uri.parse(place.uri, true), line: place.line ?? 0 };
+  }
+  const active = vscode.window.activeTextEditor;
+  const editor = active !== undefined && partsOf(active.document.uri) !== undefined ? active : activePythonFile();
+  return editor === undefined ? undefined : { uri: editor.document.uri, line: editor.selection.active.line };
+}
+
+async function kernelsAt(services: Services, uri: vscode.Uri, line: number): Promise<KernelsAt> {
+  if (partsOf(uri) !== undefined) {
+    return services.server.request(KernelsAtRequest, { uri: wireUri(uri), line });
+  }
+  const run = await requireTrust();
+  const title = `kernels of ${path.basename(uri.fsPath)}, line ${line + 1}`;
+  return withRunProgress(services, title, uri, (token) =>
+    services.server.request(KernelsAtRequest, { uri: uri.toString(), line, run }, token),
+  );
+}
+
+/** Where the kernel is open already, else beside. */
+function columnBeside(uri: vscode.Uri): vscode.ViewColumn {
+  const open = vscode.window.visibleTextEditors.find(({ document }) =>
+    sameUri(document.uri.toString(), uri.toString()),
+  );
+  return open?.viewColumn ?? vscode.ViewColumn.Beside;
+}
+
+const LANGUAGES: Partial<Record<string, string>> = { cpp: "C++", triton: "Triton", extern: "library call" };
 
 type KernelChoice = vscode.QuickPickItem & { kernel: KernelItem };
 
@@ -38,7 +69,7 @@ async function pickKernel(kernels: KernelItem[], line: number): Promise<KernelIt
   const choices: KernelChoice[] = kernels.map((kernel) => ({
     kernel,
     label: `$(circuit-board) ${kernel.name}`,
-    description: `${kernel.language} · compile ${kernel.compile}`,
+    description: `${LANGUAGES[kernel.language] ?? kernel.language} · compile ${kernel.compile}`,
     detail: originsOf(kernel),
   }));
   const chosen = await vscode.window.showQuickPick(choices, {

@@ -2,10 +2,11 @@
 
 import * as path from "node:path";
 import * as vscode from "vscode";
-import { partsOf, sameUri } from "../documents";
-import { bytes } from "../format";
+import { partsOf, sameUri, wireUri } from "../documents";
+import { sizeOf } from "../format";
 import type { CompileStageItem, StageItem, StagesOf } from "../protocol";
-import { ReportRequest, StagesOfRequest } from "../requests";
+import { showWithLog } from "../problems";
+import { StagesOfRequest } from "../requests";
 import { activePythonFile, requireTrust, withRunProgress, type Services } from "./context";
 
 export async function showStage(services: Services): Promise<void> {
@@ -31,7 +32,7 @@ export async function showGraph(services: Services): Promise<void> {
   if (stage !== undefined) {
     await services.graphs.show(stage);
   } else if (graphs.length === 0) {
-    void vscode.window.showInformationMessage("IRScope: no graph was captured in this run.");
+    void showWithLog("information", "No graph was captured in this run: nothing of the script was compiled.");
   }
 }
 
@@ -39,12 +40,8 @@ export async function showGraph(services: Services): Promise<void> {
 async function stagesOfActiveEditor(services: Services): Promise<StagesOf | undefined> {
   const document = vscode.window.activeTextEditor?.document;
   const parts = document === undefined ? undefined : partsOf(document.uri);
-  if (parts !== undefined) {
-    const { compiles } = await services.server.request(ReportRequest, { run: parts.run });
-    const stages = compiles.flatMap((compile) =>
-      compile.stages.map((stage) => ({ ...stage, compile: compile.id, function: compile.function })),
-    );
-    return { run: parts.run, stages, reason: "" };
+  if (document !== undefined && parts !== undefined) {
+    return services.server.request(StagesOfRequest, { uri: wireUri(document.uri) });
   }
   const editor = activePythonFile();
   if (editor === undefined) {
@@ -56,7 +53,7 @@ async function stagesOfActiveEditor(services: Services): Promise<StagesOf | unde
     services.server.request(StagesOfRequest, { uri: uri.toString(), run }, token),
   );
   if (found.stages.length === 0) {
-    void vscode.window.showInformationMessage(`IRScope: ${found.reason || "No stage was captured for this file."}`);
+    void showWithLog("information", found.reason || "No stage was captured for this file.");
     return undefined;
   }
   return found;
@@ -79,7 +76,7 @@ async function pickStage(
     choices.push({
       stage,
       label: `$(${stage.isGraph ? "type-hierarchy-sub" : "file-code"}) ${stage.title || stage.name}`,
-      description: bytes(stage.bytes),
+      description: sizeOf(stage),
     });
   }
   const chosen = await vscode.window.showQuickPick(choices, { title, placeHolder, matchOnDescription: true });

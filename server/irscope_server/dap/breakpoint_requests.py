@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from irscope_server.dap.breakpoints import Breakpoint
+from irscope_server.dap.disassembly import Bytecode
 from irscope_server.dap.expressions import BadExpression, check
 from irscope_server.dap.recording import Recording
 from irscope_server.dap.sections import Section, call_names, real
@@ -150,9 +151,11 @@ class BreakpointRequests:
         last = arguments.integer("endLine", first - 1 + session.client.first_line) + 1 - session.client.first_line
         found = here.sources.find(arguments.object("source"))
         if isinstance(found, Section):
-            lines = {spot.line for spot in found.spots if first <= spot.line <= last}
+            spots = range(found.spot_at(first), found.spot_at(last) + 1)
+            lines = {line for line in map(found.document_line, spots) if first <= line <= last}
         else:
-            lines = {line for line in lines_of(here.recording, found) if first <= line <= last}
+            known = lines_of(here.recording, found) | lines_walked(here.recording, found)
+            lines = {line for line in known if first <= line <= last}
         return {"breakpoints": [{"line": line - 1 + session.client.first_line} for line in sorted(lines)]}
 
     # --- keeping and verifying ----------------------------------------------------------------------------------------
@@ -220,7 +223,7 @@ class BreakpointRequests:
                 raise RequestFailed("This document tells of a compile; it is no step of it, so nothing stops here.")
             spot = found.spot_at(line)
             made = Breakpoint(asked.id, "breakpoint", stage=found.stage.id, spot=spot, **words)
-            at, document = found.spots[spot].line, here.sources.of_section(found)
+            at, document = found.document_line(spot), here.sources.of_section(found)
         else:
             at = nearest_line(here.recording, found, line) or 0
             if not at:
@@ -239,11 +242,15 @@ class BreakpointRequests:
     def _at_instruction(self, here: Debuggee, asked: _Asked) -> tuple[Breakpoint, Body]:
         address = address_of(asked.arguments.text("instructionReference")) + asked.arguments.integer("offset", 0)
         found = here.disassembly.find(address)
-        if found is None or not found[1]:
+        if found is None or found[1] < 0:
             raise RequestFailed("There is no instruction at this address.")
-        section, line = found
-        spot = section.spot_at(line)
-        made = Breakpoint(asked.id, "instruction breakpoint", stage=section.stage.id, spot=spot, **_words(asked))
+        listing, at = found
+        reason = "instruction breakpoint"
+        if isinstance(listing, Bytecode):
+            made = Breakpoint(asked.id, reason, instruction=(listing.code, at), **_words(asked))
+        else:
+            spot = listing.section.spot_at(listing.lines[at])
+            made = Breakpoint(asked.id, reason, stage=listing.section.stage.id, spot=spot, **_words(asked))
         return made, {"verified": True, "instructionReference": hex(address)}
 
 
@@ -288,13 +295,27 @@ def lines_of(recording: Recording, file: str) -> set[int]:
     return found
 
 
+def lines_walked(recording: Recording, file: str) -> set[int]:
+    """The lines of a file that Dynamo came to, whether or not anything came of it."""
+    wanted = real(file)
+    walks = [walk for track in recording.tracks for _, _, walk in track.traces()]
+    return {line for walk in walks for path, line in walk.lines_walked() if real(path) == wanted}
+
+
 def nearest_line(recording: Recording, file: str, line: int) -> int | None:
     """A line that something came from: this one, else the first such line of the statement that it belongs to, else a
     line that called what something came from."""
     known = lines_of(recording, file)
     if line in known:
         return line
-    for first, last in _statements(recording, file, line):
+    statements = _statements(recording, file, line)
+    for first, last in statements:
+        if inside := sorted(each for each in known if first <= each <= last):
+            return inside[0]
+    known = lines_walked(recording, file)
+    if line in known:
+        return line
+    for first, last in statements:
         if inside := sorted(each for each in known if first <= each <= last):
             return inside[0]
     for _, _, section in recording.sections():

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from irscope.findings.divergence import KIND
 from irscope.graphs import GraphNode
 from irscope.protocol import Finding, Origin
 
@@ -20,6 +21,8 @@ from irscope_server.dap.expressions import BadExpression, NoValueHere, check, ev
 from irscope_server.dap.names import Names
 from irscope_server.dap.recording import Place, Recording
 from irscope_server.dap.sections import Section, real
+from irscope_server.dap.traces import Code, TraceSection
+from irscope_server.dap.values import RunValues
 
 MOST_LOGGED = 1000
 """Lines that log points write in one search; a log point on a line of twenty thousand nodes is a mistake."""
@@ -35,8 +38,11 @@ class Breakpoint:
         For a line of the user's.
     stage, spot
         For a line or an instruction of a stage.
+    instruction
+        For an instruction of the user's bytecode: its code object and which one it is.
     function
-        For the name of an operation, a pass or a kernel; ``*`` and ``?`` stand for what they do in file names.
+        For the name of an operation, a pass, a kernel or a function of the user's that was traced; ``*`` and ``?`` stand
+        for what they do in file names.
     reason
         The protocol's word for a stop at it.
     """
@@ -47,6 +53,7 @@ class Breakpoint:
     line: int = 0
     stage: str = ""
     spot: int = -1
+    instruction: tuple[Code, int] | None = None
     function: str = ""
     condition: str = ""
     log: str = ""
@@ -74,6 +81,8 @@ class Breakpoint:
             return ()
         if self.function:
             return self._called(section)
+        if self.instruction is not None:
+            return section.by_instruction.get(self.instruction, ()) if isinstance(section, TraceSection) else ()
         if self.stage:
             return (self.spot,) if section.stage.id == self.stage and self.spot >= 0 else ()
         return section.by_origin.get(Origin(real(self.file), self.line), ())
@@ -123,6 +132,7 @@ class Stops:
     kinds: dict[str, str] = field(default_factory=dict)
     each_stage: bool = False
     each_pass: bool = False
+    values: RunValues | None = None
 
     def __post_init__(self) -> None:
         self._marks: dict[tuple[int, int], dict[int, list[Breakpoint]]] = {}
@@ -189,8 +199,10 @@ class Stops:
             yield 0
         if self.each_pass and number > 0 and self._passed(compile, number) is not None:
             yield self._passed(compile, number) or 0
-        if number == 0 and self.kinds and any(finding.kind in self.kinds for finding in track.source.findings):
-            yield from (spot for spot, each in enumerate(track.source.spots) if each.findings)
+        if number > 0 and KIND in self.kinds and self.values is not None:
+            yield from (each.place.spot for key, each in self.values.divergent.items() if key == (compile, number))
+        if self.kinds and any(finding.kind in self.kinds for finding in track.source.findings):
+            yield from track.stops_at.get(number, ())
 
     def _passed(self, compile: int, number: int) -> int | None:
         """The first spot of a graph that is another one than in the graph before it."""
@@ -210,7 +222,13 @@ class Stops:
         return first_change(before, section)
 
     def _stop_at(self, place: Place) -> Stop | None:
-        finding = next((each for each in self.recording.spot(place).findings if self._excepted(each, place)), None)
+        found = self.recording.tracks[place.compile].stops_at if self.kinds else {}
+        findings = found.get(place.section, {}).get(place.spot, ())
+        if self.values is not None and KIND in self.kinds:  # a divergence stops at its node, not at the user's line
+            divergent = self.values.divergence_at(place)
+            findings = tuple(each for each in findings if not self.values.stops_elsewhere(place, each))
+            findings += (divergent.finding,) if divergent is not None else ()
+        finding = next((each for each in findings if self._excepted(each, place)), None)
         if finding is not None:
             return Stop(place, "exception", f"Finding: {finding.kind}", finding=finding)
         hit = [

@@ -63,10 +63,14 @@ class Facts:
 
 
 class Lazy(Sequence[Any]):
-    """A list whose items are made when somebody looks at them."""
+    """A list whose items are made when somebody looks at them; ``text`` stands for it where it would be long to tell."""
 
-    def __init__(self, length: int, item: Callable[[int], Any]) -> None:
-        self._length, self._item = length, item
+    def __init__(
+        self, length: int, item: Callable[[int], Any], label: Callable[[int], str] | None = None, text: str = ""
+    ) -> None:
+        self._length, self._item, self.text = length, item, text
+        self.label = label
+        """What an item is called where its index is not; an index too: it can be asked for by it."""
 
     def __len__(self) -> int:
         return self._length
@@ -283,6 +287,8 @@ def shown(value: Any) -> str:
         return value
     if isinstance(value, Facts):
         return value.summary
+    if isinstance(value, Lazy) and value.text:
+        return value.text
     if isinstance(value, Sequence):
         first = [shown(each) for each in value[:_SHOWN]]
         return f"[{', '.join(first)}{', …' if len(value) > _SHOWN else ''}]"

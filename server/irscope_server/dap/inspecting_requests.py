@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import keyword
+import os
 import re
 from collections.abc import Mapping
 from typing import ClassVar
 
 from irscope.protocol import Origin
+from irscope.usercode import is_user_file
+from irscope.values.client import ValueProcessError
 
 from irscope_server.dap.breakpoint_requests import address_of
+from irscope_server.dap.disassembly import Bytecode, Instruction, Listing
 from irscope_server.dap.expressions import BadExpression, Facts, completions, evaluate
 from irscope_server.dap.names import NAMES, Lookup
+from irscope_server.dap.recording import Place
 from irscope_server.dap.sections import SourceSection
 from irscope_server.dap.session import Session, State
+from irscope_server.dap.traces import TraceSection
 from irscope_server.dap.variables import described, parts, scopes
 from irscope_server.dap.walking import Level
 from irscope_server.dap.wire import Arguments, Body, NotNow, RequestFailed, WrongMessage
+from irscope_server.words import function_title
 
 _STOPPED = frozenset({State.STOPPED})
 _WITH_RUN = frozenset({State.CONFIGURING, State.RUNNING, State.STOPPED})
@@ -25,6 +32,9 @@ MOST_INSTRUCTIONS = 100_000
 """Of one ``disassemble`` request, which has to answer with exactly as many as it asks for."""
 
 _MOST_COMPLETIONS = 200
+_MOST_CALLERS = 50
+_MOST_ITEMS = 10
+"""Of a symbolic stack, in words about a graph break."""
 _LONGEST_NAME = 60
 
 _HELP = f"""\
@@ -88,14 +98,38 @@ class InspectingRequests:
             "canRestart": level.place is not None,
             "source": here.sources.of_file(spot.file) if section.is_source else here.sources.of_section(section),
         }
-        if (address := here.disassembly.address(section, spot.line)) is not None:
+        if isinstance(section, TraceSection) and section.walk is not None and level.place is not None:
+            body.update(self._in_trace(section, level.place))
+            if level.place != here.walker.place(compile) and not is_user_file(spot.file):
+                body["presentationHint"] = "subtle"
+        elif (address := here.disassembly.address(section, spot.line)) is not None:
+            body["instructionPointerReference"] = hex(address)
+        return body
+
+    def _in_trace(self, section: TraceSection, place: Place) -> Body:
+        """An instruction in its own file, from its first column to its last; in the text of the trace where it has no
+        file that could be shown."""
+        client, here = self._session.client, self._session.here()
+        step = place.spot
+        file = section.spots[step].file
+        body: Body = {"source": here.sources.of_file(file)}
+        if not os.path.isabs(file) and "sourceReference" not in body["source"]:
+            line = section.document_line(step)
+            body = {"source": here.sources.of_section(section), "line": line - 1 + client.first_line}
+        elif (where := section.walk.instruction(step).range if section.walk is not None else None) is not None:
+            start, end = where.start, where.end
+            body["column"] = here.sources.column(file, start.line, start.column) + client.first_column
+            if (end.line, end.column) > (start.line, start.column):
+                body["endLine"] = end.line - 1 + client.first_line
+                body["endColumn"] = here.sources.column(file, end.line, end.column) + client.first_column
+        if (address := here.disassembly.address_of_step(section, step)) is not None:
             body["instructionPointerReference"] = hex(address)
         return body
 
     def scopes_request(self, arguments: Arguments) -> Body:
         _, level = self._session.frame(arguments.integer("frameId"))
         here = self._session.here()
-        return {"scopes": scopes(level, here.recording, here.links, self._session.handles)}
+        return {"scopes": scopes(level, here.recording, here.links, self._session.handles, here.values)}
 
     def variables_request(self, arguments: Arguments) -> Body:
         only = arguments.text("filter", "")
@@ -121,13 +155,18 @@ class InspectingRequests:
 
     def evaluate_request(self, arguments: Arguments) -> Body:
         text, context = arguments.text("expression"), arguments.text("context", "repl")
-        lookup = self._lookup(arguments)
+        lookup = self._lookup(arguments, locals_first=context == "hover")
         if context == "repl" and text.strip() in ("help", "?"):
             return {"result": _HELP, "variablesReference": 0}
         try:
             value = evaluate(text, lookup)
         except BadExpression as error:
-            raise RequestFailed(f"{str(error)[0].upper()}{str(error)[1:]}.") from None
+            if not self._session.here().values.can_evaluate(text, lookup.place):
+                raise RequestFailed(f"{str(error)[0].upper()}{str(error)[1:]}.") from None
+            try:
+                value = self._session.here().values.evaluate(text, lookup.place)
+            except ValueProcessError as failure:
+                raise RequestFailed(f"{str(failure)[:1].upper()}{str(failure)[1:]}") from None
         path = text.strip() if len(text) <= 200 else ""
         body = described(value, self._session.handles, path, whole=context == "clipboard")
         body["result"] = body.pop("text")
@@ -138,7 +177,7 @@ class InspectingRequests:
         body["presentationHint"] = {"attributes": ["readOnly"]}
         return body
 
-    def _lookup(self, arguments: Arguments) -> Lookup:
+    def _lookup(self, arguments: Arguments, *, locals_first: bool = False) -> Lookup:
         """The names at a frame; without one at the thread that stopped last."""
         session, here = self._session, self._session.here()
         if "frameId" in arguments:
@@ -149,7 +188,7 @@ class InspectingRequests:
             place = here.walker.place(compile)
         last = session.last_stops.get(compile)
         finding = last.finding if last is not None and last.place == place else None
-        return Lookup(here.recording, place, finding)
+        return Lookup(here.recording, place, finding, locals_first=locals_first, values=here.values)
 
     def completions_request(self, arguments: Arguments) -> Body:
         text = arguments.text("text")
@@ -176,9 +215,9 @@ class InspectingRequests:
     def exceptionInfo_request(self, arguments: Arguments) -> Body:
         stop = self._session.last_stops.get(self._session.compile_of(arguments))
         finding = stop.finding if stop is not None else None
-        if finding is None:
+        if stop is None or finding is None:
             raise NotNow("This thread has not stopped at a finding.")
-        more = [finding.explanation, *(f"- {hint}" for hint in finding.hints)]
+        more = [*self._state_at(stop.place), finding.explanation, *(f"- {hint}" for hint in finding.hints)]
         if finding.link:
             more.append(finding.link)
         where = f"{finding.file}:{finding.range.start.line}"
@@ -194,6 +233,19 @@ class InspectingRequests:
             },
         }
 
+    def _state_at(self, place: Place) -> list[str]:
+        """Where Dynamo was: the instruction and the functions it was inside of."""
+        section = self._session.here().recording.section(place)
+        if not isinstance(section, TraceSection) or section.walk is None:
+            return []
+        lines = []
+        for step in section.chain(place.spot)[:_MOST_CALLERS]:
+            file, function = section.walk.place_of(step)
+            where, instruction = section.walk.instruction_texts(step)
+            lines.append(f"  at {function} ({file}:{where}): {instruction}")
+        stack = section.walk.frame(place.spot).stack
+        return [*lines, f"  symbolic stack: {' | '.join(stack[-_MOST_ITEMS:]) or 'empty'}"]
+
     def disassemble_request(self, arguments: Arguments) -> Body:
         here = self._session.here()
         if not here.disassembly.has_code:
@@ -201,23 +253,41 @@ class InspectingRequests:
         count = arguments.integer("instructionCount", least=0, most=MOST_INSTRUCTIONS)
         start = address_of(arguments.text("memoryReference"))
         start += arguments.integer("offset", 0) + arguments.integer("instructionOffset", 0)
-        section, instructions = here.disassembly.read(start, count)
-        first = self._session.client.first_line
+        listing, instructions = here.disassembly.read(start, count)
         found: list[Body] = []
         for number, each in enumerate(instructions):
             body: Body = {"address": hex(each.address), "instruction": each.text or "??"}
-            if each.line and section is not None:
-                body["line"] = each.line - 1 + first
+            if each.line and listing is not None:
+                body.update(self._line_of(listing, each))
                 if not found or not instructions[number - 1].line:
-                    body["location"] = here.sources.of_section(section)  # holds for those that follow
-            else:
+                    body["location"] = self._source_of(listing)  # holds for those that follow
+            elif not each.text:
                 body["presentationHint"] = "invalid"
             found.append(body)
         return {"instructions": found}
 
+    def _source_of(self, listing: Listing) -> Body:
+        sources = self._session.here().sources
+        return (
+            sources.of_file(listing.code[0]) if isinstance(listing, Bytecode) else sources.of_section(listing.section)
+        )
+
+    def _line_of(self, listing: Listing, instruction: Instruction) -> Body:
+        client, where = self._session.client, instruction.range
+        body: Body = {"line": instruction.line - 1 + client.first_line}
+        if where is not None and isinstance(listing, Bytecode) and where.end > where.start:
+            column = self._session.here().sources.column
+            body["column"] = column(listing.code[0], where.start.line, where.start.column) + client.first_column
+            body["endLine"] = where.end.line - 1 + client.first_line
+            body["endColumn"] = column(listing.code[0], where.end.line, where.end.column) + client.first_column
+        return body
+
 
 def _frame_name(level: Level) -> str:
     section, spot = level.section, level.spot
+    if isinstance(section, TraceSection) and section.walk is not None and level.place is not None:
+        function = function_title(section.walk.place_of(level.place.spot)[1])
+        return f"{function}: {section.walk.instruction_texts(level.place.spot)[1]} [{section.title}]"
     if isinstance(section, SourceSection):
         return spot.name or section.function_at(Origin(spot.file, spot.line))
     if (node := section.nodes.get(spot.name)) is not None:

@@ -12,6 +12,7 @@ from irscope.driver import RunSpec
 from irscope.protocol import Budget, Lane
 from irscope.store import default_path
 
+from irscope_server.dap.value_requests import values_of
 from irscope_server.dap.wire import Arguments, RequestFailed, WrongMessage
 
 STOP_ON = ("entry", "stage", "pass", "none")
@@ -36,6 +37,8 @@ class Wanted:
     run: str = ""
     only_run: bool = False
     """Run it and show what it prints, and debug nothing."""
+    python: str = ""
+    """The interpreter that evaluates expressions over tensors; empty: the adapter's own."""
 
 
 def launch_of(arguments: Arguments) -> Wanted:
@@ -63,10 +66,11 @@ def launch_of(arguments: Arguments) -> Wanted:
         cwd=cwd or None,
         env=arguments.variables("env") or None,
         budget=Budget(seconds=budget or None),
+        values=values_of(arguments),
     )
     spec = _with(spec, "target", arguments.text("target", ""), ("", "native"))
     spec = _with(spec, "pipeline", arguments.text("pipeline", ""), ("", "inductor"))
-    return Wanted(_store(arguments), _stop_on(arguments), spec, only_run=arguments.flag("noDebug"))
+    return Wanted(_store(arguments), _stop_on(arguments), spec, only_run=arguments.flag("noDebug"), python=spec.python)
 
 
 def _with(spec: RunSpec, name: str, value: str, usual: tuple[str, ...]) -> RunSpec:
@@ -83,7 +87,7 @@ def attach_of(arguments: Arguments) -> Wanted:
     store = _store(arguments)
     if not os.path.isfile(store):
         raise RequestFailed(f"There is no run store {store}. Run something first: irscope run SCRIPT.py", show=True)
-    return Wanted(store, _stop_on(arguments), run=arguments.text("run", ""))
+    return Wanted(store, _stop_on(arguments), run=arguments.text("run", ""), python=arguments.text("python", ""))
 
 
 def _store(arguments: Arguments) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import ClassVar
@@ -153,6 +154,7 @@ class LifecycleRequests:
             outcome = recording.report.outcome.message
             raise RequestFailed(f"Nothing was compiled in run {recording.report.run}: {outcome}", show=True)
         session.debuggee = Debuggee(recording, lambda text: session.output(f"{text}\n"))
+        session.debuggee.values.python = os.path.expanduser(wanted.python) or sys.executable
 
     def _debug(self, wanted: Wanted) -> None:
         """Stops for the first time in the run that is loaded."""
@@ -216,7 +218,7 @@ class LifecycleRequests:
             session.end()
             return
         try:
-            self._load(Wanted(wanted.store, wanted.stop_on, run=run))
+            self._load(Wanted(wanted.store, wanted.stop_on, run=run, python=wanted.python))
         except RequestFailed as failure:
             session.output(f"{failure}\n", "important")
             session.end()

@@ -9,6 +9,7 @@ from irscope.provenance import SOURCE, Element
 
 from irscope_server.dap.recording import Place, Recording, Track
 from irscope_server.dap.sections import DAMAGED, Section, real
+from irscope_server.dap.traces import TraceSection
 
 
 class Links:
@@ -20,14 +21,19 @@ class Links:
     def parents(self, place: Place) -> tuple[Place, ...]:
         """What a spot came from, in the nearest stage above that has any of it.
 
-        Of a node of the first graph that is its line in the user's code, then the instruction of the bytecode.
+        Of a node of the first graph that is the step of the symbolic trace that made it, then its line in the user's
+        code, then the instruction of the bytecode.
         """
         track, section = self._at(place)
         if section.is_source:
             return ()
+        if isinstance(section, TraceSection):
+            return self._above_step(place, section)
         if section.stage.passed:
             return self._named(place, range(place.section - 1, 0, -1))
         found: dict[Place, None] = {}
+        if section is track.source.graph and (step := self._made_by(place)) is not None:
+            found[step] = None
         if section is track.source.graph and (spot := track.source.traced_into(place.spot)) is not None:
             found[Place(place.compile, 0, spot)] = None
         element = section.spots[place.spot].element
@@ -43,9 +49,9 @@ class Links:
         """What a spot became, in all stages that name it as what they came from."""
         track, section = self._at(place)
         if section.is_source:
-            spot = track.source.leads_to(place.spot)
-            number = track.number_of(track.source.graph.stage.id) if track.source.graph is not None else None
-            return (Place(place.compile, number, spot),) if spot is not None and number is not None else ()
+            return self._below_line(place)
+        if isinstance(section, TraceSection):
+            return self.nodes_of(place, [place.spot])
         if section.stage.passed:
             return self._named(place, range(place.section + 1, len(track.sections)))
         element = section.spots[place.spot].element
@@ -54,6 +60,67 @@ class Links:
         return tuple(
             dict.fromkeys(self._places(place.compile, self._told(self._recording.provenance.children, element)))
         )
+
+    # --- the symbolic trace -------------------------------------------------------------------------------------------
+
+    def nodes_of(self, place: Place, steps: Iterable[int]) -> tuple[Place, ...]:
+        """The nodes of the first graph that steps of a trace made.  What an attempt made that was given up is gone."""
+        track, section = self._at(place)
+        graph = track.source.graph
+        if not isinstance(section, TraceSection) or section.walk is None or not section.is_last or graph is None:
+            return ()
+        number = track.number_of(graph.stage.id)
+        names = [name for step in steps for name in section.walk.step(step).nodes]
+        # Placeholders are made by the instruction that first needs them: what it is there for comes first.
+        names.sort(key=lambda name: name in graph.nodes and graph.nodes[name].op != "call")
+        found = [graph.by_name[name] for name in names if name in graph.by_name]
+        return tuple(Place(place.compile, number, spot) for spot in found) if number is not None else ()
+
+    def _made_by(self, place: Place) -> Place | None:
+        """The step that made a node of the first graph."""
+        track, section = self._at(place)
+        name = section.spots[place.spot].name
+        for number, trace, walk in reversed(track.traces()):
+            if trace.is_last and name and (step := walk.by_node(name)) is not None and step >= 0:
+                return Place(place.compile, number, step)
+        return None
+
+    def _above_step(self, place: Place, section: TraceSection) -> tuple[Place, ...]:
+        """The step that called, else the user's line."""
+        if section.walk is not None and (caller := section.walk.caller(place.spot)) is not None:
+            return (Place(place.compile, place.section, caller),)
+        source = self._recording.tracks[place.compile].source
+        spots = source.spots_in(section.spots[place.spot].file, section.spots[place.spot].line)
+        return (Place(place.compile, 0, spots[0] if spots else 0),)
+
+    def _below_line(self, place: Place) -> tuple[Place, ...]:
+        """Of a line of the user's: where Dynamo walked over it, and its first node; of the function, each attempt."""
+        track = self._recording.tracks[place.compile]
+        if place.spot == 0 and (attempts := track.traces()):
+            return tuple(Place(place.compile, number, 0) for number, _, _ in attempts)
+        found: dict[Place, None] = {}
+        spot = track.source.leads_to(place.spot)
+        number = track.number_of(track.source.graph.stage.id) if track.source.graph is not None else None
+        node = Place(place.compile, number, spot) if spot is not None and number is not None else None
+        if node is not None and (step := self._made_by(node)) is not None:
+            found[step] = None
+        elif node is None:
+            found.update(dict.fromkeys(self._walked(place)))
+        return (*found, node) if node is not None else tuple(found)
+
+    def _walked(self, place: Place) -> Iterator[Place]:
+        """The steps in which Dynamo came to a line that gave no node: those that a finding tells of, else the first."""
+        track = self._recording.tracks[place.compile]
+        where = track.source.spots[place.spot]
+        for number, trace, _ in track.traces():
+            for step, finding in trace.findings_at.items():
+                if finding in where.findings:
+                    yield Place(place.compile, number, step)
+        for number, trace, _ in reversed(track.traces()):
+            yield from (
+                Place(place.compile, number, step)
+                for step in trace.by_origin.get(Origin(real(where.file), where.line), ())[:1]
+            )
 
     def fate(self, place: Place) -> str:
         """Why a spot has no `children`, in words; empty where that is not known."""

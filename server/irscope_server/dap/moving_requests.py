@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
+from irscope.protocol import Origin
+
 from irscope_server.dap.breakpoints import Stop
 from irscope_server.dap.recording import Place
-from irscope_server.dap.sections import Section
+from irscope_server.dap.sections import Section, real
 from irscope_server.dap.session import Session, State
-from irscope_server.dap.walking import Step
+from irscope_server.dap.traces import TraceSection
+from irscope_server.dap.walking import Granularity, Step
 from irscope_server.dap.wire import Arguments, Body, NotNow, WrongMessage
 
 _STOPPED = frozenset({State.STOPPED})
@@ -92,31 +95,33 @@ class MovingRequests:
     # --- steps --------------------------------------------------------------------------------------------------------
 
     def next_request(self, arguments: Arguments) -> None:
-        by_line = self._by_line(arguments)
-        self._step(arguments, lambda compile: self._session.here().walker.over(compile, by_line=by_line))
+        by = self._granularity(arguments)
+        self._step(arguments, lambda compile: self._session.here().walker.over(compile, by))
 
     def stepBack_request(self, arguments: Arguments) -> None:
-        by_line = self._by_line(arguments)
-        self._step(arguments, lambda compile: self._session.here().walker.back(compile, by_line=by_line))
+        by = self._granularity(arguments)
+        self._step(arguments, lambda compile: self._session.here().walker.back(compile, by))
 
     def stepOut_request(self, arguments: Arguments) -> None:
-        self._by_line(arguments)
+        self._granularity(arguments)
         self._step(arguments, lambda compile: self._session.here().walker.out(compile))
 
     def stepIn_request(self, arguments: Arguments) -> None:
-        self._by_line(arguments)
+        by = self._granularity(arguments)
         number = arguments.integer("targetId", 0)
         target = self._target(number) if number else None
         compile = self._session.compile_of(arguments)
         if target is not None and target not in self._session.here().walker.targets(compile):
             raise WrongMessage(f"The target {number} is none of the place where the thread stands now.")
-        self._step(arguments, lambda compile: self._session.here().walker.into(compile, target))
+        self._step(arguments, lambda compile: self._session.here().walker.into(compile, target, by))
 
-    def _by_line(self, arguments: Arguments) -> bool:
-        granularity = arguments.text("granularity", "statement")
-        if granularity not in ("statement", "line", "instruction"):
-            raise WrongMessage(f"'granularity' must be statement, line or instruction, not {granularity[:40]!r}.")
-        return granularity == "line"
+    def _granularity(self, arguments: Arguments) -> Granularity:
+        word = arguments.text("granularity", "statement")
+        try:
+            return Granularity(word)
+        except ValueError:
+            message = f"'granularity' must be statement, line or instruction, not {word[:40]!r}."
+            raise WrongMessage(message) from None
 
     def _step(self, arguments: Arguments, step: Callable[[int], Step]) -> None:
         compile = self._session.compile_of(arguments)
@@ -143,6 +148,8 @@ class MovingRequests:
             self._targets.clear()
         self._targets[self._last_target] = place
         label = f"{section.title}: {spot.name or f'line {spot.line}'}"
+        if isinstance(section, TraceSection) and section.walk is not None:
+            label = f"{section.title}: {section.walk.place_of(place.spot)[1]}, line {spot.line}"
         return {"id": self._last_target, "label": label, "line": spot.line - 1 + self._session.client.first_line}
 
     def _target(self, number: int) -> Place:
@@ -176,6 +183,9 @@ class MovingRequests:
                     places.append(Place(number, section, track.sections[section].spot_at(line)))
             else:
                 places.extend(Place(number, 0, spot) for spot in track.source.spots_in(found, line)[:1])
+                here_first = Origin(real(found), line)
+                for section, trace, _ in track.traces():
+                    places.extend(Place(number, section, step) for step in trace.by_origin.get(here_first, ())[:1])
         targets = []
         for place in places[:_MOST_TARGETS]:
             body = self._described(place)

@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from irscope.graphs import GraphNode
 from irscope.guards import guards_of
 from irscope.nodes import Value
 from irscope.protocol import Finding, Kernel
 
+from irscope_server.dap.dtypes import DTYPES
 from irscope_server.dap.expressions import Facts, Lazy, NotHere
+from irscope_server.dap.findingfacts import finding_facts, outcome_facts
 from irscope_server.dap.recording import Place, Recording
 from irscope_server.dap.sections import Section
+from irscope_server.dap.tracefacts import locals_facts, locals_of, stack_facts, step_facts, variable_facts
+from irscope_server.dap.traces import TraceSection
 
 NAMES = (
     "node",
@@ -31,51 +35,100 @@ NAMES = (
     "guards",
     "run",
     "line",
+    "step",
+    "stack",
+    "locals",
+    "value",
+    "comparison",
 )
 
 _DETAIL = re.compile(
     r"^(?P<dtype>[a-z]+\d*[a-z0-9]*)\[(?P<shape>[^\]]*)\](?:\[(?P<strides>[^\]]*)\])?(?P<device>[\w:]*)"
 )
-_DTYPES = {
-    "f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32",
-    "i16": "int16", "i8": "int8", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64", "b8": "bool",
-    "c32": "complex32", "c64": "complex64", "c128": "complex128", "f8e4m3fn": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
-    "f8e4m3fnuz": "float8_e4m3fnuz", "f8e5m2fnuz": "float8_e5m2fnuz", "f8e8m0fnu": "float8_e8m0fnu",
-}  # fmt: skip
 _BYTES = {"64": 8, "32": 4, "16": 2, "8": 1, "128": 16}
 
 
+class Numbers(Protocol):
+    """The numbers of a value run (`irscope_server.dap.values`)."""
+
+    def facts(self, place: Place) -> Facts | None: ...
+    def comparison(self, place: Place) -> Facts | None: ...
+
+
 class Names:
-    """The names of one run.  `at` gives the lookup of a place for `expressions.evaluate`."""
+    """The names of one run.  `lookup` gives what they mean at a place, for `expressions.evaluate`."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
+        self.values: Numbers | None = None
 
     def lookup(self, place: Place, finding: Finding | None = None) -> Lookup:
-        return Lookup(self._recording, place, finding)
+        return Lookup(self._recording, place, finding, values=self.values)
 
 
 class Lookup:
-    """From a name to its value at one place.  Raises LookupError with a sentence for a name that means nothing there."""
+    """From a name to its value at one place.  Raises LookupError with a sentence for a name that means nothing there.
 
-    def __init__(self, recording: Recording, place: Place, finding: Finding | None) -> None:
-        self._recording, self._place, self._stopped_at = recording, place, finding
+    Parameters
+    ----------
+    finding
+        The one that the thread has stopped at; nothing: it has not stopped at any.
+    locals_first
+        In a symbolic trace, whether a local of the function hides a name of ours: somebody points at it in the source.
+    values
+        The numbers of the run; nothing: none are known.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        place: Place,
+        finding: Finding | None,
+        *,
+        locals_first: bool = False,
+        values: Numbers | None = None,
+    ) -> None:
+        self._recording, self.place, self._stopped_at, self._numbers = recording, place, finding, values
         self._section = recording.section(place)
+        self._locals_first = locals_first
+        section = self._section
+        self._trace = section if isinstance(section, TraceSection) and section.walk is not None else None
 
     def __call__(self, name: str) -> Any:
+        if self._trace is not None and (self._locals_first or name not in NAMES):
+            known = locals_of(self._trace, self.place.spot)
+            if name in known:
+                return variable_facts(known[name])
         if name in NAMES:
             return getattr(self, f"_{name}")()
         if name in self._section.nodes:
             return node_facts(self._section, name)
         if name == "torch":
             raise LookupError("torch stands for its dtypes here: torch.bfloat16")
-        raise LookupError(f"there is no {name!r} here: neither a node of this stage nor one of {', '.join(NAMES)}")
+        what = "a node of this stage" if self._trace is None else "a local of this function"
+        raise LookupError(f"there is no {name!r} here: neither {what} nor one of {', '.join(NAMES)}")
 
     def names(self) -> list[str]:
-        return [*NAMES, *self._section.nodes]
+        known = locals_of(self._trace, self.place.spot) if self._trace is not None else ()
+        return [*NAMES, *self._section.nodes, *(name for name in known if name.isidentifier() and name not in NAMES)]
 
     def _here(self) -> str:
-        return self._recording.spot(self._place).name
+        return self._recording.spot(self.place).name
+
+    def _walked(self) -> TraceSection:
+        if self._trace is None:
+            raise NotHere("there is no symbolic trace here")
+        return self._trace
+
+    def _step(self) -> Facts:
+        section, step = self._walked(), self.place.spot
+        return step_facts(section, step, lambda outcome: outcome_facts(outcome, section.findings_at.get(step)))
+
+    def _stack(self) -> Lazy:
+        return stack_facts(self._walked(), self.place.spot)
+
+    def _locals(self) -> Facts:
+        return locals_facts(self._walked(), self.place.spot)
 
     def _node(self) -> Facts:
         if self._here() not in self._section.nodes:
@@ -151,7 +204,7 @@ class Lookup:
 
     @property
     def _finding_here(self) -> Finding | None:
-        return self._stopped_at or next(iter(self._recording.spot(self._place).findings), None)
+        return self._stopped_at or next(iter(self._recording.spot(self.place).findings), None)
 
     def _findings(self) -> list[Facts]:
         compile = self._section.compile.id
@@ -159,15 +212,27 @@ class Lookup:
 
     def _guards(self) -> list[str]:
         compile = self._section.compile
-        track = self._recording.tracks[self._place.compile]
+        track = self._recording.tracks[self.place.compile]
         section = next((each for each in track.sections if each.stage.name == "guards"), None)
         if section is None:
             return []
         found = guards_of(compile, section.text, self._recording.report.compiles)
         return [f"{guard.kind}: {guard.check}" for guard in found.guards]
 
+    def _value(self) -> Facts:
+        facts = self._numbers.facts(self.place) if self._numbers is not None else None
+        if facts is None:
+            raise NotHere('no value was kept here: a value session does that ("values": true)')
+        return facts
+
+    def _comparison(self) -> Facts:
+        facts = self._numbers.comparison(self.place) if self._numbers is not None else None
+        if facts is None:
+            raise NotHere('nothing was compared here: "divergence": true does that')
+        return facts
+
     def _line(self) -> int:
-        return self._recording.spot(self._place).line
+        return self._recording.spot(self.place).line
 
 
 def node_facts(section: Section, name: str) -> Facts:
@@ -205,7 +270,7 @@ def all_nodes(section: Section) -> Lazy:
 
 def _values(node: GraphNode, value: Value) -> dict[str, Any]:
     if value.kind == "tensor":
-        dtype = value.dtype if value.dtype.startswith("torch.") else f"torch.{_DTYPES.get(value.dtype, value.dtype)}"
+        dtype = value.dtype if value.dtype.startswith("torch.") else f"torch.{DTYPES.get(value.dtype, value.dtype)}"
         return {
             "dtype": dtype,
             "shape": list(value.sizes),
@@ -214,7 +279,7 @@ def _values(node: GraphNode, value: Value) -> dict[str, Any]:
             "bytes": value.bytes,
         }
     match = _DETAIL.match(node.detail)
-    if match is None or match["dtype"] not in _DTYPES:
+    if match is None or match["dtype"] not in DTYPES:
         return {"dtype": None, "shape": None, "strides": None, "device": None, "bytes": value.bytes}
     shape = _sizes(match["shape"])
     width = 1 if match["dtype"] == "b8" else _BYTES.get(re.sub(r"^[a-z]+(\d+).*$", r"\1", match["dtype"]))
@@ -222,7 +287,7 @@ def _values(node: GraphNode, value: Value) -> dict[str, Any]:
     for each in shape:
         size = size * each if size is not None and isinstance(each, int) else None
     return {
-        "dtype": f"torch.{_DTYPES[match['dtype']]}",
+        "dtype": f"torch.{DTYPES[match['dtype']]}",
         "shape": shape,
         "strides": _sizes(match["strides"]) if match["strides"] is not None else None,
         "device": match["device"] or None,
@@ -261,27 +326,5 @@ def kernel_facts(kernel: Kernel) -> Facts:
             "language": kernel.language,
             "stage": kernel.stage,
             "origins": [f"{origin.file}:{origin.line}" for origin in kernel.origins],
-        },
-    )
-
-
-def finding_facts(finding: Finding) -> Facts:
-    start = finding.range.start
-    return Facts(
-        "finding",
-        finding.message,
-        {
-            "kind": finding.kind,
-            "code": finding.code,
-            "severity": finding.severity.value,
-            "message": finding.message,
-            "explanation": finding.explanation,
-            "hints": list(finding.hints),
-            "link": finding.link,
-            "file": finding.file,
-            "line": start.line,
-            "count": finding.count,
-            "compiles": list(finding.compiles),
-            "seconds": finding.cost.seconds,
         },
     )

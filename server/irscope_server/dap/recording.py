@@ -5,18 +5,24 @@ The first stage of every compile is the user's own code.
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from irscope.protocol import Compile, Report, StageRef
+from irscope.protocol import Compile, Finding, Report, StageRef
 from irscope.provenance import Provenance
 from irscope.source import decode_source
 from irscope.store import Store
+from irscope.symbolic import Walk
 
 from irscope_server.dap.sections import Section, SourceSection, Spot, real
+from irscope_server.dap.traces import FOUND_IN_TRACES, NAME, TraceSection
 
-_ASIDE = frozenset({"cache-key", "phases", "symbols", "memory-plan", "fusion", "partition", "binary"})
+_ASIDE = frozenset(
+    {"cache-key", "phases", "symbols", "memory-plan", "fusion", "partition", "binary", "values", "divergence"}
+)
 
 MACHINE_CODE = frozenset({"assembly", "ptx", "sass", "amdgcn"})
 
@@ -40,19 +46,52 @@ class Track:
         self, store: Store, report: Report, provenance: Provenance, compile: Compile, order: list[StageRef]
     ) -> None:
         self.compile = compile
-        own = [Section(store, report, provenance, compile, stage) for stage in order if not is_aside(stage)]
         findings = [finding for finding in report.findings if compile.id in finding.compiles]
+        attempts = [stage.id for stage in order if stage.name == NAME]
+
+        def section(stage: StageRef) -> Section:
+            if stage.name != NAME:
+                return Section(store, report, provenance, compile, stage)
+            attempt = (attempts.index(stage.id) + 1, len(attempts))
+            return TraceSection(store, report, provenance, compile, stage, attempt, findings)
+
+        own = [section(stage) for stage in order if not is_aside(stage)]
         graph = next((section for section in own if section.stage.name == "dynamo-graph"), None)
         self.source = SourceSection(store, report, provenance, compile, graph, findings)
         self.sections: tuple[Section, ...] = (self.source, *own)
         self.aside = tuple(Section(store, report, provenance, compile, stage) for stage in order if is_aside(stage))
-        self._numbers = {section.stage.id: number for number, section in enumerate(self.sections)}
+        self._numbers = {each.stage.id: number for number, each in enumerate(self.sections)}
+        self._traces = [(number, each) for number, each in enumerate(self.sections) if isinstance(each, TraceSection)]
 
     @property
     def name(self) -> str:
         compile, spot = self.compile, self.source.first_spot()
         place = f" ({spot.file.rpartition('/')[2]}:{spot.line})" if spot.file else ""
         return f"{compile.id} {spot.name}{place}"
+
+    def traces(self) -> list[tuple[int, TraceSection, Walk]]:
+        """The attempts of Dynamo's that can be walked through, with the numbers of their sections."""
+        return [(number, each, each.walk) for number, each in self._traces if each.walk is not None]
+
+    @cached_property
+    def stops_at(self) -> Mapping[int, Mapping[int, tuple[Finding, ...]]]:
+        """Where findings are: section → spot → findings.
+
+        One that an instruction of a symbolic trace brought about is there, in the first attempt that came to it; the
+        others are at their line of the user's code.
+        """
+        found: dict[int, dict[int, tuple[Finding, ...]]] = {0: {}}
+        placed: set[int] = set()
+        if any(finding.kind in FOUND_IN_TRACES for finding in self.source.findings):
+            for number, section, _ in self.traces():
+                for step, finding in section.findings_at.items():
+                    if id(finding) not in placed:
+                        placed.add(id(finding))
+                        found.setdefault(number, {})[step] = (finding,)
+        for spot, each in enumerate(self.source.spots):
+            if left := tuple(finding for finding in each.findings if id(finding) not in placed):
+                found[0][spot] = left
+        return found
 
     def number_of(self, stage: str) -> int | None:
         """Where a stage stands in `sections`; nothing where it does not belong to them."""
@@ -96,19 +135,22 @@ class Recording:
         """The user's files as they were in the run, by path."""
         return self.store.sources(self.report.run)
 
+    def text_of(self, path: str) -> str:
+        """A file's text, as it was in the run where the run kept it; empty where it cannot be read."""
+        then = next((text for file, text in self.sources.items() if real(file) == real(path)), None)
+        return then if then is not None else _read(path) or ""
+
     def text_as_run(self, path: str) -> str | None:
         """A file's text as it was in the run, where it is another one by now; nothing where the file can be shown."""
         then = next((text for file, text in self.sources.items() if real(file) == real(path)), None)
-        try:
-            with open(path, "rb") as file:
-                now = decode_source(file.read())
-        except (OSError, ValueError):
+        now = _read(path)
+        if now is None:
             return then
         return then if then is not None and _lines(then) != _lines(now) else None
 
 
 def is_aside(stage: StageRef) -> bool:
-    return stage.name in _ASIDE or "/symbolic-trace/" in stage.id  # an attempt that was begun anew
+    return stage.name in _ASIDE
 
 
 def _ordered(compile: Compile, pipeline: tuple[StageRef, ...]) -> list[StageRef]:
@@ -123,6 +165,21 @@ def _ordered(compile: Compile, pipeline: tuple[StageRef, ...]) -> list[StageRef]
         else:
             keys[stage.id] = (last, number + 1)
     return sorted(compile.stages, key=lambda stage: keys[stage.id])
+
+
+_LONGEST_FILE = 32_000_000
+
+
+def _read(path: str) -> str | None:
+    """A file of the user's.  Its name may come from a store from elsewhere, so a device is no file."""
+    try:
+        known = os.stat(path)
+        if not stat.S_ISREG(known.st_mode) or known.st_size > _LONGEST_FILE:
+            return None
+        with open(path, "rb") as file:
+            return decode_source(file.read())
+    except (OSError, ValueError):
+        return None
 
 
 def _lines(text: str) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import threading
 import traceback
 from collections.abc import Callable
@@ -60,6 +62,9 @@ class ScriptRun:
             traceback.print_exc()
             outcome = Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, f"irscope failed: {error}", 0.0)
         self._heard.ended(run, outcome)
+        if run:
+            with contextlib.suppress(StoreError, sqlite3.Error), Store(self._store) as store:
+                store.tidy(run)
 
     def _message(self, message: Message) -> None:
         if isinstance(message, Progress):

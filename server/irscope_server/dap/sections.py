@@ -34,7 +34,7 @@ class Spot:
     name
         The node's or the kernel's name; empty for a bare line.
     file
-        Path, for a line of the user's code; empty in every other stage.
+        Path, for a line of the user's code and an instruction of the symbolic trace; empty in every other stage.
     element
         What provenance knows it as; nothing for a stage that is no part of the way to machine code.
     """
@@ -150,6 +150,10 @@ class Section:
         if at > 0 and (before := self.spots[at - 1].element) is not None and before.end_line >= line:
             return at - 1
         return min(at, len(self.spots) - 1)
+
+    def document_line(self, spot: int) -> int:
+        """The line of the stage's own text that a spot stands for."""
+        return self.spots[spot].line
 
     @cached_property
     def by_name(self) -> Mapping[str, int]:

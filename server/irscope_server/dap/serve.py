@@ -17,6 +17,7 @@ from irscope_server.dap.lifecycle_requests import LifecycleRequests
 from irscope_server.dap.moving_requests import MovingRequests
 from irscope_server.dap.refusals import REFUSALS
 from irscope_server.dap.session import Session
+from irscope_server.dap.value_requests import ValueRequests
 from irscope_server.dap.wire import Body, encode
 from irscope_server.transport import Writer, read_body, take_protocol_streams
 
@@ -33,7 +34,7 @@ def make_session(
     session = Session(write, post)
     moving, breakpoints, inspecting = MovingRequests(session), BreakpointRequests(session), InspectingRequests(session)
     lifecycle = LifecycleRequests(session, moving, breakpoints, inspecting)
-    for group in (lifecycle, moving, breakpoints, inspecting):
+    for group in (lifecycle, moving, breakpoints, inspecting, ValueRequests(session)):
         session.add(group)
     session.refuse(REFUSALS)
     return session, lifecycle

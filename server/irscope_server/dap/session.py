@@ -18,6 +18,7 @@ from irscope_server.dap.links import Links
 from irscope_server.dap.names import Names
 from irscope_server.dap.recording import Recording
 from irscope_server.dap.sources import Sources
+from irscope_server.dap.values import RunValues
 from irscope_server.dap.variables import Handles
 from irscope_server.dap.walking import Level, Walker
 from irscope_server.dap.wire import Arguments, Body, Cancelled, NotNow, Refused, RequestFailed, WrongMessage
@@ -64,8 +65,11 @@ class Debuggee:
         self.stops = Stops(recording, self.names, log)
         self.sources = Sources(recording)
         self.disassembly = Disassembly(recording)
+        self.values = RunValues(recording, self.links)
+        self.names.values = self.stops.values = self.values
 
     def close(self) -> None:
+        self.values.close()
         self.recording.store.close()
 
 

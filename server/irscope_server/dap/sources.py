@@ -33,6 +33,7 @@ class Sources:
         self._references: dict[str, int] = {}
         self._names: list[str] = []
         self._changed: dict[str, str | None] = {}
+        self._lines: dict[str, list[str]] = {}
         for section in recording.documents():
             self._sections[section.stage.id] = section
             self._reference(section.stage.id)
@@ -75,6 +76,14 @@ class Sources:
             "adapterData": {"file": path},
         }
 
+    def column(self, path: str, line: int, index: int) -> int:
+        """A 0-based column of a file's line in UTF-16 units, in which the protocol counts, from an index of its text."""
+        if path not in self._lines:
+            text = self._changed.get(path) or self._recording.text_of(path)
+            self._lines[path] = [] if text.isascii() else text.split("\n")
+        lines = self._lines[path]
+        return utf16_column(lines[line - 1], index) if 1 <= line <= len(lines) else index
+
     def loaded(self) -> list[Body]:
         """Every document: the user's files of the run, then the stages in order."""
         files = dict.fromkeys(compile.file for compile in self._recording.report.compiles if compile.file)
@@ -116,3 +125,7 @@ class Sources:
         if not 1 <= reference <= len(self._names):
             raise WrongMessage(f"There is no sourceReference {reference} in this session.")
         return self._names[reference - 1]
+
+
+def utf16_column(line: str, index: int) -> int:
+    return len(line[:index].encode("utf-16-le", "surrogatepass")) // 2

@@ -6,9 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irscope_server.dap.expressions import BadExpression, Facts, Lazy, shown
+from irscope_server.dap.findingfacts import finding_facts
 from irscope_server.dap.links import Links
-from irscope_server.dap.names import Lookup, all_nodes, finding_facts, node_facts, stage_facts
+from irscope_server.dap.names import Lookup, Numbers, all_nodes, node_facts, stage_facts
 from irscope_server.dap.recording import Place, Recording
+from irscope_server.dap.traces import TraceSection
+from irscope_server.dap.tracescopes import scopes_of_step
 from irscope_server.dap.walking import Level
 from irscope_server.dap.wire import Body, WrongMessage
 
@@ -20,26 +23,27 @@ class Handles:
     """References to values that have parts.  They hold until a thread moves, as the protocol says."""
 
     def __init__(self) -> None:
-        self._values: dict[int, tuple[Any, str]] = {}
+        self._values: dict[int, tuple[Any, str | None]] = {}
         self._next = 1
 
     def clear(self) -> None:
         """Numbers are not used again, so that an old reference never means something new."""
         self._values.clear()
 
-    def add(self, value: Any, path: str) -> int:
+    def add(self, value: Any, path: str | None) -> int:
         """A reference to a value with parts.
 
         Parameters
         ----------
         path
-            The expression that gives the value; empty where there is none.
+            The expression that gives the value; empty where those of its parts are their names, nothing where neither
+            it nor its parts have any.
         """
         reference, self._next = self._next, self._next + 1
         self._values[reference] = (value, path)
         return reference
 
-    def get(self, reference: int) -> tuple[Any, str]:
+    def get(self, reference: int) -> tuple[Any, str | None]:
         """Raises WrongMessage for a reference that is none, or none any more."""
         if reference not in self._values:
             raise WrongMessage(
@@ -48,7 +52,7 @@ class Handles:
         return self._values[reference]
 
 
-def described(value: Any, handles: Handles, path: str, *, whole: bool = False) -> Body:
+def described(value: Any, handles: Handles, path: str | None, *, whole: bool = False) -> Body:
     """A value as the protocol gives it: its text, its type, and a reference where it has parts."""
     text = shown(value)
     body: Body = {"type": type_of(value), "variablesReference": 0}
@@ -85,7 +89,10 @@ def parts(handles: Handles, reference: int, start: int, count: int, only: str) -
     if isinstance(value, Facts):
         names = [] if only == "indexed" else value.names()
         names = names[start : start + count] if count else names[start:]
-        return [_variable(name, _got(value, name), handles, f"{path}.{name}" if path else name) for name in names]
+        before = None if path is None else f"{path}." if path else ""
+        return [
+            _variable(name, _got(value, name), handles, None if before is None else before + name) for name in names
+        ]
     if only == "named":
         return []
     stop = min(len(value), start + count) if count else len(value)
@@ -99,13 +106,16 @@ def _got(facts: Facts, name: str) -> Any:
         return str(error.args[0]) if error.args else "unknown"
 
 
-def _indexed(value: Sequence[Any], index: int, handles: Handles, path: str) -> Body:
+def _indexed(value: Sequence[Any], index: int, handles: Handles, path: str | None) -> Body:
     item = value[index]
+    if isinstance(value, Lazy) and value.label is not None:
+        label = value.label(index)
+        return _variable(f"[{label}]", item, handles, f"{path}[{label}]" if path else None)
     name = item.get("name") if isinstance(item, Facts) and "name" in item.names() else str(index)
-    return _variable(str(name), item, handles, f"{path}[{index}]" if path else "")
+    return _variable(str(name), item, handles, f"{path}[{index}]" if path else None)
 
 
-def _variable(name: str, value: Any, handles: Handles, path: str) -> Body:
+def _variable(name: str, value: Any, handles: Handles, path: str | None) -> Body:
     body = described(value, handles, path)
     body.update(name=name, value=body.pop("text"), presentationHint={"attributes": ["readOnly"]})
     if path:
@@ -113,11 +123,13 @@ def _variable(name: str, value: Any, handles: Handles, path: str) -> Body:
     return body
 
 
-def scopes(level: Level, recording: Recording, links: Links, handles: Handles) -> list[Body]:
+def scopes(
+    level: Level, recording: Recording, links: Links, handles: Handles, values: Numbers | None = None
+) -> list[Body]:
     """The scopes of a frame: what stands there, where it came from and goes to, its stage, compile and run."""
     found: list[Body] = []
 
-    def scope(name: str, value: Any, path: str, *, hint: str = "", expensive: bool = False) -> None:
+    def scope(name: str, value: Any, path: str | None, *, hint: str = "", expensive: bool = False) -> None:
         body = described(value, handles, path)
         if body["variablesReference"]:
             body.pop("text")
@@ -129,17 +141,25 @@ def scopes(level: Level, recording: Recording, links: Links, handles: Handles) -
 
     section, place = level.section, level.place
     if place is not None:
-        lookup = Lookup(recording, place, None)
+        lookup = Lookup(recording, place, None, values=values)
+        walked = isinstance(section, TraceSection) and section.walk is not None
+        if isinstance(section, TraceSection) and walked:
+            for each in scopes_of_step(section, place.spot, recording.tracks[place.compile].source.graph):
+                scope(each.name, each.value, each.path, hint=each.hint, expensive=each.expensive)
         if level.spot.name in section.nodes:
             scope("Node", node_facts(section, level.spot.name), "node", hint="locals")
-        for finding in level.spot.findings:
+        scope("Value", _or_nothing(lookup, "value"), "value")
+        scope("Compared", _or_nothing(lookup, "comparison"), "comparison")
+        for finding in level.spot.findings if not walked else ():
             scope("Finding", finding_facts(finding), "finding")
         scope("Kernel", _or_nothing(lookup, "kernel"), "kernel")
-        scope("Came from", _linked(recording, links.parents(place)), "")
+        if not walked:  # there the call stack tells it
+            scope("Came from", _linked(recording, links.parents(place)), "")
         scope("Became", _linked(recording, links.children(place)), "")
         if not section.is_source:
             scope("Stage", stage_facts(section), "stage")
-            scope("Nodes", all_nodes(section), "nodes", expensive=True)
+            if not walked:
+                scope("Nodes", all_nodes(section), "nodes", expensive=True)
         scope("Compile", lookup("compile"), "compile")
         scope("Findings", lookup("findings"), "findings")
         if any(stage.name == "guards" for stage in section.compile.stages):

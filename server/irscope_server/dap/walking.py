@@ -1,20 +1,24 @@
 """Where the threads stand, how they step, and the call stack of a place.
 
 Stepping over goes along the stages as the pipeline made them; stepping in and out goes along provenance.  Every step
-is a pure look-up in the recording, so it can be taken back by the opposite step.
+is a pure look-up in the recording, so it can be taken back by the opposite step.  In a symbolic trace they go along
+Dynamo's walk, as in a debugger for Python.
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from irscope.protocol import Origin
 from irscope.usercode import is_user_file
 
+from irscope_server.dap import tracesteps
 from irscope_server.dap.links import Links
 from irscope_server.dap.recording import Place, Recording
 from irscope_server.dap.sections import Section, Spot, real
+from irscope_server.dap.traces import TraceSection
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,17 @@ class Step:
 
     place: Place
     note: str = ""
+
+
+class Granularity(enum.Enum):
+    """How far a step goes: the protocol's words."""
+
+    STATEMENT = "statement"
+    """A node, a call or a line of a stage; in a symbolic trace a line of the user's."""
+    LINE = "line"
+    """All that comes from one line of the user's."""
+    INSTRUCTION = "instruction"
+    """In a symbolic trace a single instruction; else as `STATEMENT`."""
 
 
 class Walker:
@@ -52,17 +67,17 @@ class Walker:
 
     # --- steps --------------------------------------------------------------------------------------------------------
 
-    def over(self, compile: int, *, by_line: bool = False) -> Step:
-        """The next spot of the stage, then the next stage.
-
-        Parameters
-        ----------
-        by_line
-            Spots that come from the same line of the user's are passed over together.
-        """
+    def over(self, compile: int, by: Granularity = Granularity.STATEMENT) -> Step:
+        """The next spot of the stage, then the next stage."""
         place = self._places[compile]
+        if (trace := self._trace(place)) is not None:
+            step = tracesteps.over(trace, place.spot, by_line=by is not Granularity.INSTRUCTION)
+            behind = self._behind(place) if step is None else Place(compile, place.section, step)
+            anew = self._trace(behind) if behind is not None and step is None else None
+            note = "This compile ends here." if anew is None else f"{anew.title}: Dynamo begins anew"
+            return self._arrive(behind, place, note, always=anew is not None)
         following = self.after(place)
-        if by_line:
+        if by is Granularity.LINE:
             start = self._line_of(place)
             while (
                 following is not None
@@ -73,11 +88,20 @@ class Walker:
                 following = self.after(following)
         return self._arrive(following, place, "This compile ends here.")
 
-    def back(self, compile: int, *, by_line: bool = False) -> Step:
+    def _trace(self, place: Place) -> TraceSection | None:
+        """The symbolic trace that a place stands in, where it can be walked."""
+        section = self._recording.section(place)
+        return section if isinstance(section, TraceSection) and section.walk is not None else None
+
+    def back(self, compile: int, by: Granularity = Granularity.STATEMENT) -> Step:
         """The opposite of `over`."""
         place = self._places[compile]
+        if (trace := self._trace(place)) is not None:
+            step = tracesteps.back(trace, place.spot, by_line=by is not Granularity.INSTRUCTION)
+            ahead = self._ahead(place) if step is None else Place(compile, place.section, step)
+            return self._arrive(ahead, place, "This compile begins here.")
         before = self.before(place)
-        if by_line:
+        if by is Granularity.LINE:
             while before is not None and before.section == place.section:
                 earlier = self.before(before)
                 line = self._line_of(before)
@@ -91,10 +115,17 @@ class Walker:
                 before = earlier
         return self._arrive(before, place, "This compile begins here.")
 
-    def into(self, compile: int, target: Place | None = None) -> Step:
-        """Down to what the spot became; to the next stage where that is not known."""
+    def into(self, compile: int, target: Place | None = None, by: Granularity = Granularity.STATEMENT) -> Step:
+        """Down to what the spot became; to the next stage where that is not known.
+
+        In a symbolic trace into the function that is called and inlined, else down to the node that is made.
+        """
         place = self._places[compile]
-        below = target or next(iter(self._links.children(place)), None)
+        below = target or next(iter(self.targets(compile, by)), None)
+        if below is not None and below.section == place.section:
+            return self._arrive(below, place, "")
+        if below is None and self._trace(place) is not None:
+            return self.over(compile, by)
         if below is not None:
             self._places[compile] = below
             if not self._recording.section(place).stage.passed:
@@ -119,6 +150,10 @@ class Walker:
     def out(self, compile: int) -> Step:
         """Up to what the spot came from; to the function where that is not known."""
         place = self._places[compile]
+        trace = self._trace(place)
+        if trace is not None and place not in self._came_from:
+            if (left := tracesteps.out(trace, place.spot)) is not None:
+                return self._arrive(Place(compile, place.section, left[0]), place, left[1], always=True)
         above = self._parent(place)
         if above is None and place.section > 0:
             above = Place(compile, 0, self._source_spot(place) or 0)
@@ -127,19 +162,26 @@ class Walker:
         self._places[compile] = above
         return Step(above)
 
-    def targets(self, compile: int) -> tuple[Place, ...]:
+    def targets(self, compile: int, by: Granularity = Granularity.STATEMENT) -> tuple[Place, ...]:
         """What a step in can lead to."""
-        return self._links.children(self._places[compile])
+        place = self._places[compile]
+        if (trace := self._trace(place)) is None:
+            return self._links.children(place)
+        by_line = by is not Granularity.INSTRUCTION
+        called = [Place(compile, place.section, step) for step in tracesteps.calls(trace, place.spot, by_line=by_line)]
+        made = self._links.nodes_of(place, tracesteps.makers(trace, place.spot, by_line=by_line))
+        return (*called, *made)
 
     def restart(self, place: Place) -> Step:
-        """To the beginning of a stage."""
-        first = Place(place.compile, place.section, 0)
+        """To the beginning of a stage, or of a function in a symbolic trace."""
+        trace = self._trace(place)
+        first = Place(place.compile, place.section, 0 if trace is None else tracesteps.entry(trace, place.spot))
         self.put(first)
         return Step(first)
 
-    def _arrive(self, place: Place | None, otherwise: Place, note: str) -> Step:
+    def _arrive(self, place: Place | None, otherwise: Place, note: str, *, always: bool = False) -> Step:
         self.put(place or otherwise)
-        return Step(place or otherwise, "" if place is not None else note)
+        return Step(place or otherwise, "" if place is not None and not always else note)
 
     # --- order --------------------------------------------------------------------------------------------------------
 
@@ -148,16 +190,25 @@ class Walker:
         sections = self._recording.tracks[place.compile].sections
         if place.spot + 1 < len(sections[place.section].spots):
             return Place(place.compile, place.section, place.spot + 1)
+        return self._behind(place)
+
+    def _behind(self, place: Place) -> Place | None:
+        """Where the next stage begins."""
+        sections = self._recording.tracks[place.compile].sections
         return Place(place.compile, place.section + 1, 0) if place.section + 1 < len(sections) else None
+
+    def _ahead(self, place: Place) -> Place | None:
+        """Where the stage before ends."""
+        if place.section == 0:
+            return None
+        spots = self._recording.tracks[place.compile].sections[place.section - 1].spots
+        return Place(place.compile, place.section - 1, len(spots) - 1)
 
     def before(self, place: Place) -> Place | None:
         """The place before it in a compile; nothing before its first one."""
         if place.spot > 0:
             return Place(place.compile, place.section, place.spot - 1)
-        if place.section == 0:
-            return None
-        spots = self._recording.tracks[place.compile].sections[place.section - 1].spots
-        return Place(place.compile, place.section - 1, len(spots) - 1)
+        return self._ahead(place)
 
     def last(self, compile: int) -> Place:
         sections = self._recording.tracks[compile].sections
@@ -166,17 +217,26 @@ class Walker:
     # --- the call stack -----------------------------------------------------------------------------------------------
 
     def stack(self, compile: int) -> list[Level]:
-        """The place at hand, the same operation in each earlier stage, the user's line, and the lines that called it."""
+        """The place at hand, the same operation in each earlier stage, the user's line, and the lines that called it.
+
+        Where there is a symbolic trace the last ones are the functions that Dynamo was in when it made the operation.
+        """
         place: Place | None = self._places[compile]
         levels: list[Level] = []
         lines: tuple[Origin, ...] = ()
         while place is not None and place.section > 0:
+            if (trace := self._trace(place)) is not None:
+                chain = [Place(compile, place.section, step) for step in trace.chain(place.spot)]
+                return levels + [Level(trace, self._recording.spot(each), each) for each in chain]
             section, spot = self._recording.section(place), self._recording.spot(place)
             levels.append(Level(section, spot, place))
             lines = section.origins(place.spot) or lines  # those of the stage that is nearest to the user's code
             above = self._parent(place)
             if above is not None and above.section == 0:
                 levels += self._beside(place)
+            if above is not None and self._trace(above) is not None:
+                # The way in may have begun at another instruction of the line.
+                above = next((each for each in self._links.parents(place) if each.section == above.section), above)
             place = above
         return levels + self._user_lines(compile, place, lines)
 

@@ -121,6 +121,9 @@ class Server:
             "irscope/stagesOf": self.stages_of,
             "irscope/graph": self.graph,
             "irscope/document": self.document,
+            "irscope/linkedLines": self.linked_lines,
+            "irscope/counterparts": self.counterparts,
+            "irscope/regions": self.regions,
             "test/environment": self.environment,
             **panels.ANSWERS,
         }
@@ -183,6 +186,7 @@ class Server:
         return {
             "run": RUN, "stage": identity, "name": name, "title": title, "language": language, "bytes": len(text),
             "uri": f"irscope:/{RUN}/{path}", "isGraph": name.endswith("-graph"),
+            "nodes": None, "made": True,
         }  # fmt: skip
 
     def kernel(self, name: str, line: int) -> dict[str, Any]:
@@ -230,6 +234,8 @@ class Server:
         return {"item": self.item("completed"), "torch": "9.9.0", "compiles": self.compiles(), "gaps": gaps}
 
     def kernels_at(self, params: Any) -> Any:
+        if params["uri"].startswith("irscope:"):
+            return {"run": RUN, "kernels": [self.kernel("cpp_fused_mul_relu_0", 2)], "reason": ""}
         self.uri = params["uri"]
         if params["line"] == LINES["kernel"]:
             return {"run": RUN, "kernels": [self.kernel("cpp_fused_mul_relu_0", 2)], "reason": ""}
@@ -241,8 +247,42 @@ class Server:
             }
         return {"run": RUN, "kernels": [], "reason": "No kernel came from this line: it runs in Python."}
 
+    def regions(self, params: Any) -> Any:
+        if not params["uri"].endswith("train.py"):
+            return {"run": None, "stale": False, "regions": []}
+        compiled = {"kind": "compiled", "line": LINES["function"], "endLine": 9999, "text": "Compiled", "kernels": []}
+        broken = {"kind": "broken", "line": 5, "endLine": 5, "text": "Graph break", "kernels": []}
+        kernel = {"kind": "kernel", "line": LINES["kernel"], "endLine": LINES["kernel"], "text": "", "kernels": ["k"]}
+        return {"run": RUN, "stale": False, "regions": [compiled, broken, kernel]}
+
+    def linked_lines(self, params: Any) -> Any:
+        uri = params["uri"]
+        keys = [{"uri": self.uri, "line": LINES["kernel"] + n, "number": 3 + n} for n in range(2)]
+        if params["uri"].startswith("file:"):
+            lines = [[LINES["kernel"], 0], [LINES["kernels"], 1], [LINES["function"]]]
+        elif "dynamo-graph" in uri:
+            lines = [[1, 0], [2, 1]]
+        elif "/kernel/" in uri:
+            lines = [[2, 0, 1], [3, 0, 1]]
+        else:
+            lines = []
+        return {"run": RUN, "keys": keys, "lines": lines}
+
+    def counterparts(self, params: Any) -> Any:
+        is_source = params["uri"].startswith("file:")
+        places = []
+        for uri in params["among"]:
+            if uri.startswith("file:"):
+                places.append({"uri": uri, "lines": [LINES["kernel"] + params["line"] - 1]})
+            elif "dynamo-graph" in uri:
+                places.append({"uri": uri, "lines": [params["line"] - LINES["kernel"] + 1] if is_source else [1, 2]})
+            elif "/kernel/" in uri:
+                places.append({"uri": uri, "lines": [2]})
+        return {"places": places}
+
     def stages_of(self, params: Any) -> Any:
-        self.uri = params["uri"]
+        if params["uri"].startswith("file:"):
+            self.uri = params["uri"]
         stages = [
             {**stage, "compile": compile_["id"], "function": compile_["function"]}
             for compile_ in self.compiles()

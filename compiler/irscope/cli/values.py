@@ -1,0 +1,185 @@
+"""``irscope values`` and ``irscope diverge``: runs that look at the numbers."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sqlite3
+import sys
+from typing import Any
+
+from irscope.cli.progress import ProgressLine
+from irscope.cli.text import Paint, count, printable, short_path, table, to_stdout
+from irscope.driver import RunSpec, execute
+from irscope.protocol import Budget, EntryKind, Lane, OutcomeKind, Report, ValuesRequest, to_json
+from irscope.store import Store
+from irscope.values.reading import StoredValues, divergences, stored_values
+from irscope.values.reproducer import proven, write_reproducer
+from irscope.values.text import DIVERGENCE_HEAD, divergence_row, number, picture_lines, row, summary
+from irscope.values.valuefile import DamagedValues, folder_of
+
+_KEEP_BYTES = 1_000_000_000
+_ELEMENTS = 64
+
+
+def values(options: argparse.Namespace) -> int:
+    """Runs the script and prints the values of the nodes of its graphs."""
+    wanted = ValuesRequest(options.compile or "", options.stage or "", options.call, inputs=_inputs(options))
+    with Store(options.store) as store:
+        report = _run(options, store, wanted)
+        if report.outcome.kind is OutcomeKind.ENVIRONMENT_ERROR:
+            print(f"irscope: {report.outcome.message}", file=sys.stderr)
+            return 3
+        kept = stored_values(store, report)
+        if options.node:
+            kept = [each for each in kept if options.node in each.names()]
+        if options.json:
+            print(json.dumps({"run": report.run, "outcome": to_json(report.outcome), "values": [_data(each, options.node) for each in kept]}, indent=1))  # fmt: skip
+            return 0
+        paint = Paint(sys.stdout)
+        for each in kept:
+            print(paint(f"{each.stage}", "bold") + paint(f"  call {each.data['call']}, run {report.run}", "dim"))
+            to_stdout(_node_lines(each, options.node, paint) if options.node else _table(each, paint))
+        _tell_what_is_missing(report, bool(kept), options)
+    return 0
+
+
+def diverge(options: argparse.Namespace) -> int:
+    """Runs the script and compares its compiled code with its graphs; 1 where they differ."""
+    wanted = ValuesRequest(
+        options.compile or "", "", options.call, statistics=False, divergence=True, inputs=_inputs(options)
+    )
+    with Store(options.store) as store:
+        report = _run(options, store, wanted)
+        if report.outcome.kind is OutcomeKind.ENVIRONMENT_ERROR:
+            print(f"irscope: {report.outcome.message}", file=sys.stderr)
+            return 3
+        compared = divergences(store, report)
+        first = next((data for _, data in compared if data["found"] is not None), None)
+        written = _write_reproducer(options, first, folder_of(store.path, report.run)) if options.reproducer else None
+        if options.json:
+            answer = {"run": report.run, "outcome": to_json(report.outcome), "compared": [data for _, data in compared]}
+            print(json.dumps({**answer, "reproducer": written}, indent=1))
+            return int(first is not None)
+        paint = Paint(sys.stdout)
+        for _, data in compared:
+            to_stdout(_comparison_lines(data, paint, options.all))
+        _tell_what_is_missing(report, bool(compared), options)
+        if written is not None:
+            print(written["message"])
+    return int(first is not None)
+
+
+def _inputs(options: argparse.Namespace) -> str:
+    """The file of inputs as an absolute path.  Raises LookupError where there is none."""
+    if options.inputs and not os.path.isfile(options.inputs):
+        raise LookupError(f"There is no file {options.inputs}.")
+    return os.path.abspath(options.inputs) if options.inputs else ""
+
+
+def _run(options: argparse.Namespace, store: Store, wanted: ValuesRequest) -> Report:
+    entry = EntryKind.MODULE if options.module else EntryKind.SCRIPT
+    spec = RunSpec(
+        options.module or options.script, tuple(options.args), Lane.DEEP, options.python, options.cwd,
+        budget=Budget(options.budget), entry=entry, symbolic_trace=False, values=wanted,
+    )  # fmt: skip
+    progress = ProgressLine()
+    stdout = sys.stderr.fileno() if options.json else None
+    run, _ = execute(spec, store, on_message=progress.see, stdout=stdout)
+    progress.wipe()
+    report = store.report(run)
+    with contextlib.suppress(sqlite3.Error):
+        store.prune(_KEEP_BYTES)
+    return report
+
+
+def _tell_what_is_missing(report: Report, any_kept: bool, options: argparse.Namespace) -> None:
+    if not any_kept:
+        what = f"compile {options.compile}" if options.compile else "anything that Inductor compiled"
+        node = f" with a node {options.node}" if getattr(options, "node", None) else ""
+        print(f"There are no values: call {options.call} of {what}{node} was not seen. {report.outcome.message}")
+    for gap in report.capture_gaps:
+        print(printable(f"not captured: {gap.what}: {gap.why}"), file=sys.stderr)
+
+
+def _data(kept: StoredValues, node: str | None) -> dict[str, Any]:
+    """A stage's data, of one node with its first elements."""
+    if node is None:
+        return {"id": kept.id, **kept.data}
+    value = kept.value(node) or {}
+    with contextlib.suppress(DamagedValues, OSError):
+        value = {
+            **value,
+            "elements": [str(v) if isinstance(v, complex) else v for v in kept.elements(value, 0, _ELEMENTS)],
+        }
+    return {"id": kept.id, **{key: item for key, item in kept.data.items() if key != "nodes"}, "nodes": [{"name": node, "value": value}]}  # fmt: skip
+
+
+def _table(kept: StoredValues, paint: Paint) -> list[str]:
+    head = ["node", "value", "min", "max", "mean", "std", "NaN", "inf"]
+    rows = [[printable(cell) for cell in row(node)] for node in kept.data["nodes"]]
+    for cells in rows:
+        cells[6:] = [paint(cell, "red") for cell in cells[6:]]
+    notes = [paint(printable(note), "yellow") for note in kept.data["notes"]]
+    return [*table(head, rows, paint, right=frozenset(range(2, 8))), *notes, ""]
+
+
+def _node_lines(kept: StoredValues, node: str, paint: Paint) -> list[str]:
+    value = kept.value(node)
+    if value is None:
+        return []
+    lines = [f"{printable(node)}  {printable(summary(value))}"]
+    if value["kind"] == "tensor":
+        facts = [f"{key} {number(value[key])}" for key in ("min", "max", "mean", "std") if value[key] is not None]
+        counts = [f"{name} {value[key]}" for name, key in (("NaN", "nan"), ("+inf", "posinf"), ("-inf", "neginf"), ("zeros", "zeros")) if value[key]]  # fmt: skip
+        lines.append("  " + ", ".join([*facts, *counts]))
+        lines += ["  " + line for line in picture_lines(value.get("picture"))]
+        try:
+            elements = kept.elements(value, 0, _ELEMENTS)
+            more = ", …" if value["count"] > len(elements) else ""
+            lines.append(
+                f"  [{', '.join(number(each) if not isinstance(each, complex) else str(each) for each in elements)}{more}]"
+            )
+        except (DamagedValues, OSError) as error:
+            lines.append(paint(f"  {printable(str(error))}", "yellow"))
+    return lines
+
+
+def _comparison_lines(data: dict[str, Any], paint: Paint, all_nodes: bool) -> list[str]:
+    found, nodes = data["found"], data["nodes"]
+    head = paint(data["stage"], "bold") + paint(f"  call {data['call']}", "dim")
+    notes = [paint(printable(note), "yellow") for note in data["notes"]]
+    if found is None:
+        told = [f"{head}  {paint('no divergence', 'green')} at {count(len(nodes), 'node')}"]
+    else:
+        place = f"{short_path(found['file'])}:{found['line']}: " if found["file"] else ""
+        told = [f"{head}  {paint('divergence', 'red')}", f"  {printable(place + found['message'])}"]
+        told += [f"    {printable(sentence)}" for sentence in found["tried"]]
+    if not all_nodes and found is None:
+        return [*told, *notes]
+    rows = [[printable(cell) for cell in divergence_row(node)] for node in nodes]
+    for cells, node in zip(rows, nodes, strict=True):
+        local = node["local"]
+        if local and (isinstance(local["ratio"], str) or local["ratio"] > 1):
+            cells[3] = paint(cells[3], "red")
+    return [*told, *notes, *table(DIVERGENCE_HEAD, rows, paint, right=frozenset(range(3, 9))), ""]
+
+
+def _write_reproducer(options: argparse.Namespace, data: dict[str, Any] | None, folder: str) -> dict[str, Any]:
+    """Writes the script beside which its inputs lie, and runs it in a fresh process."""
+    path = os.path.abspath(options.reproducer)
+    if data is None or data["reproducer"] is None:
+        why = "Nothing differs" if data is None else "No part of the graph differs when it is compiled by itself"
+        return {"path": None, "proven": False, "message": f"{why}: no reproducer was written."}
+    write_reproducer(path, data["reproducer"], folder)
+    proof = proven(path, options.python, os.environ)
+    if proof.failed:
+        message = f"{short_path(path)} fails on its own: it exits with 1 where compiled code and eager mode differ."
+    else:
+        message = (
+            f"{short_path(path)} was written, but does not fail on its own: what makes the numbers wrong is not in torch as a "
+            f"fresh process has it, but perhaps in the script (a pass, a lowering of its own).\n{proof.output.strip()[-2000:]}"
+        )
+    return {"path": path, "proven": proof.failed, "message": message}

@@ -1,0 +1,68 @@
+"""Divergence: compiled code computes another number than the graph that it was compiled from.
+
+Found only in a value run that compares (`irscope diverge`); `irscope.values` tells how.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irscope.protocol import Finding, Position, Range, Severity
+from irscope.source import line_text
+
+KIND = "divergence"
+
+
+def finding_of(compile: str, found: dict[str, Any]) -> Finding | None:
+    """The finding of a divergence as it stands in the data of its stage; nothing where no line is known."""
+    if not found["file"]:
+        return None
+    line, text = int(found["line"]), line_text(found["file"], int(found["line"]))
+    start = len(text) - len(text.lstrip())
+    end = max(len(text.rstrip()), start + 1)
+    return Finding(
+        kind=KIND,
+        code=f"divergence-{found['how']}",
+        severity=Severity.ERROR,
+        message=found["message"],
+        explanation=_explanation(found),
+        hints=_HINTS[found["how"]],
+        link=None,
+        file=found["file"],
+        range=Range(Position(line, start), Position(line, end)),
+        count=1,
+        compiles=(compile,),
+    )
+
+
+_HINTS = {
+    "pass": (
+        "`irscope diverge SCRIPT --reproducer FILE` writes a script that shows it by itself, for a report.",
+        "If the pass is yours (post_grad_custom_post_pass and its like), compare the graph before and after it: "
+        "each is a version of the stage.",
+    ),
+    "lowering": (
+        "`irscope diverge SCRIPT --reproducer FILE` writes a script that shows it by itself, for a report.",
+        "Until it is repaired, keep the operation out of the compiled region (torch.compiler.disable on a function "
+        "that calls it).",
+    ),
+    "fusion": (
+        "`irscope diverge SCRIPT --reproducer FILE` writes a script that shows it by itself, for a report.",
+        "Until it is repaired: torch._inductor.config.max_fusion_size = 1 (slower).",
+    ),
+    "code-generation": (
+        "`irscope diverge SCRIPT --reproducer FILE` writes a script that shows it by itself, for a report.",
+    ),
+}
+
+
+def _explanation(found: dict[str, Any]) -> str:
+    parts = [found["message"]]
+    if found["kernel"]:
+        parts.append(f"The kernel is {found['kernel']}.")
+    local = found["local"]
+    if local is not None:
+        compiled, eager, wide = local["numbers"]
+        where = f"At index {local['index']}" if local["index"] else "There"
+        parts.append(f"{where} compiled code has {compiled}, eager mode {eager}, float64 {wide}.")
+    return " ".join(parts)

@@ -1,0 +1,461 @@
+"""Which lines of the stages of a run belong together: what a reader sees in one colour, and what the cursor lights up.
+
+A line's *keys* are the places in Python files that it came from: of a node the innermost one that is not torch's own,
+of anything else those of its nodes.  The lines of a kernel's text have those of the nodes that they compute
+(`statements.py`) where these are known, and none where they are not; what is below a kernel has those of the kernel's
+lines that it came from.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from functools import cached_property
+
+from irscope.protocol import Origin, Report, StageRef
+from irscope.provenance import SOURCE, Element, Provenance, chain
+from irscope.provenance.elements import Item, Items
+from irscope.provenance.statements import arguments_in, arguments_of, forms_of, nodes_of_statements
+from irscope.store import Store
+
+Lines = dict[int, tuple[Origin, ...]]
+"""1-based line of a stage → its keys."""
+
+_TORCH = ("/site-packages/torch/", "/dist-packages/torch/")
+
+
+class LinkedLines:
+    """The lines of one run.  Raises LookupError for a stage that is unknown."""
+
+    def __init__(self, store: Store, report: Report) -> None:
+        self._store, self._report = store, report
+        self.thread = Provenance(store, report)
+        self._stages = {stage.id: stage for compile in report.compiles for stage in compile.stages}
+        self._compile_of = {stage.id: compile.id for compile in report.compiles for stage in compile.stages}
+        self._keys: dict[str, Lines] = {}
+        self._element_keys: dict[Element, tuple[Origin, ...]] = {}
+        self._up: dict[Element, frozenset[Element]] = {}
+        self._statements: dict[str, dict[int, tuple[Element, ...]]] = {}
+
+    # --- colours ------------------------------------------------------------------------------------------------------
+
+    def keys(self, stage: str) -> Lines:
+        """The lines of a stage that came from somewhere."""
+        if stage not in self._keys:
+            found: dict[int, dict[Origin, None]] = defaultdict(dict)
+            for line, _, keys in self._rows(stage):
+                found[line].update(dict.fromkeys(keys))
+            self._keys[stage] = {line: tuple(sorted(keys)) for line, keys in sorted(found.items()) if keys}
+        return self._keys[stage]
+
+    @cached_property
+    def palette(self) -> dict[Origin, int]:
+        """Every key of the run with its number, file by file from top to bottom: neighbours have different numbers."""
+        found: set[Origin] = set()
+        for compile in self._report.compiles:
+            for stage in self._first_graphs(compile.id):
+                for item in self.thread.items(stage).items:
+                    found.update(self._innermost(item))
+        return {origin: number for number, origin in enumerate(sorted(found))}
+
+    def callers(self, file: str) -> set[int]:
+        """Lines of a file that are no key, yet on the stack of a node: ``y = self.block(x)``."""
+        found: set[int] = set()
+        for compile in self._report.compiles:
+            for stage in self._first_graphs(compile.id):
+                for item in self.thread.items(stage).items:
+                    found.update(frame.line for frame in item.frames if frame.file == file)
+        return found - {origin.line for origin in self.palette if origin.file == file}
+
+    def _first_graphs(self, compile: str) -> list[str]:
+        graphs = [stage for stage in self.thread.pipeline(compile) if stage.name.endswith("-graph")]
+        first = min((chain.rank(stage) or 0 for stage in graphs), default=0)
+        return [stage.id for stage in graphs if chain.rank(stage) == first]
+
+    def _rows(self, stage: str) -> Iterable[tuple[int, Element, tuple[Origin, ...]]]:
+        """Lines of a stage, what stands there, and its keys."""
+        ref = self._stage(stage)
+        if ref.name == "kernel" or chain.is_below_kernel(ref):
+            kernel = chain.kernel_of(ref)
+            statements = self._nodes_of_lines(kernel)
+            if not statements:  # what its lines compute is not known, so each has what the kernel has
+                for item in self.thread.items(stage).items:
+                    yield item.element.line, item.element, self._keys_of(item.element)
+                return
+            for item in self.thread.items(stage).items:
+                element = item.element
+                lines = [int(line) for line in item.ancestors] if chain.is_below_kernel(ref) else [element.line]
+                computed = [node for line in lines for node in statements.get(line, ())]
+                yield element.line, element, self._keys_of_all(computed)
+            return
+        for item in self.thread.items(stage).items:
+            element = item.element
+            if ref.name == "output-code" and element.end_line > element.line:
+                kernel_stage = self.kernel_named(stage, element.name)
+                inside = {} if kernel_stage is None else self._nodes_of_lines(kernel_stage)
+                yield element.line, element, self._keys_of(element)
+                for line, nodes in inside.items():
+                    yield element.line + line, element, self._keys_of_all(nodes)
+            elif ref.name == "output-code":
+                yield (
+                    element.line,
+                    element,
+                    self._keys_of_all(self._library_nodes(stage, item)) or self._keys_of(element),
+                )
+            elif ref.name.startswith("ir-"):
+                yield element.line, element, self._keys_of(element)
+            else:
+                for line in range(element.line, element.end_line + 1):
+                    yield line, element, self._keys_of(element)
+
+    def _keys_of(self, element: Element) -> tuple[Origin, ...]:
+        if element not in self._element_keys:
+            self._element_keys[element] = ()  # what came from itself ends here
+            own = () if element.stage == SOURCE else self._innermost(self.thread.item(element))
+            if element.stage == SOURCE:
+                own = (Origin(element.file, element.line),)
+            self._element_keys[element] = (
+                own or self._keys_of_all(self._parents(element)) or self._keys_of_users(element)
+            )
+        return self._element_keys[element]
+
+    def _keys_of_users(self, element: Element) -> tuple[Origin, ...]:
+        """A node that a pass has made, and that PyTorch knows no origin of, belongs to what it is for."""
+        item = None if element.stage == SOURCE else self.thread.item(element)
+        if item is None or item.op != "call" or item.facts is None:
+            return ()
+        names = self.thread.items(element.stage).by_name
+        return self._keys_of_all(names[user].element for user in item.facts.users if user in names)
+
+    def _keys_of_all(self, elements: Iterable[Element]) -> tuple[Origin, ...]:
+        return tuple(dict.fromkeys(key for element in elements for key in self._keys_of(element)))
+
+    def _innermost(self, item: Item) -> tuple[Origin, ...]:
+        if item.op in ("placeholder", "output"):
+            return ()
+        file = next((c.file for c in self._report.compiles if c.id == self._compile_of[item.element.stage]), "")
+        frames = [Origin(frame.file or file, frame.line) for frame in item.frames]
+        own = [frame for frame in frames if not any(part in frame.file.replace("\\", "/") for part in _TORCH)]
+        return tuple((own or frames)[:1])
+
+    def _parents(self, element: Element) -> tuple[Element, ...]:
+        """Without the way through the bytecode, which knows no more than the line."""
+        if element.stage == SOURCE:
+            return ()
+        return tuple(
+            parent
+            for parent in self.thread.parents(element)
+            if parent.stage == SOURCE or self._stages[parent.stage].name != "bytecode"
+        )
+
+    # --- counterparts -------------------------------------------------------------------------------------------------
+
+    def counterparts(self, stage: str, line: int, wanted: Collection[str]) -> dict[str, tuple[int, ...]]:
+        """Lines of other stages that a line of a stage came from or became, by stage.
+
+        Where nothing of a stage is on the way up or down, as in another compile, those with the same keys.
+        """
+        starts = self._at(stage, line)
+        if not starts:
+            return {}
+        above = frozenset(starts).union(*(self._above(one) for one in starts))
+        keys = set(self.source_of(stage, line))
+        found: dict[str, tuple[int, ...]] = {}
+        for other in wanted:
+            if other in self._stages and other != stage:
+                around = self._around_kernel(starts[0], other, above)
+                found[other] = around or self._related(other, frozenset(starts), above) or self._with_keys(other, keys)
+        return {other: lines for other, lines in found.items() if lines}
+
+    def _around_kernel(self, start: Element, other: str, above: frozenset[Element]) -> tuple[int, ...]:
+        """Between a kernel, or what is below it, and the output code that defines and calls it."""
+        here, there = self._stages[start.stage], self._stages[other]
+        if there.name == "output-code" and (here.name == "kernel" or chain.is_below_kernel(here)):
+            kernel = chain.kernel_of(here)
+            if self._output_code_of(kernel) != other:
+                return ()
+            lines = [int(one.name) for one in above if one.stage == kernel]
+            named = [
+                item.element for item in self.thread.items(other).items if item.target == kernel.rpartition("/")[2]
+            ]
+            definition = [element.line for element in named if element.end_line > element.line]
+            calls = [element.line for element in named if element.end_line == element.line]
+            return tuple(sorted([*(first + line for first in definition for line in lines), *calls]))
+        if here.name == "output-code" and (there.name == "kernel" or chain.is_below_kernel(there)):
+            target = self.thread.item(start).target
+            if chain.kernel_of(there) == self.kernel_named(here.id, target):
+                return tuple(self.keys(other))
+        return ()
+
+    def counterparts_of_source(self, file: str, line: int, wanted: Collection[str]) -> dict[str, tuple[int, ...]]:
+        """Lines of stages that came from a line of a Python file; of a caller those of all that it called."""
+        found = {}
+        for other in wanted:
+            if other in self._stages:
+                lines = self._with_keys(other, {Origin(file, line)})
+                if not lines and line in self.callers(file):
+                    lines = self._with_keys(other, self._called_from(file, line))
+                if lines:
+                    found[other] = lines
+        return found
+
+    def computed(self, stage: str, line: int) -> tuple[Item, ...]:
+        """The nodes that a line computes: of a kernel, of what is below it, of its text in the output code."""
+        ref = self._stage(stage)
+        if ref.name == "output-code":
+            starts = self._at(stage, line)
+            if not starts or self._stages[starts[0].stage].name != "kernel":
+                return ()
+            kernel, lines = starts[0].stage, [starts[0].line]
+        else:
+            kernel, lines = chain.kernel_of(ref), list(self.kernel_lines(stage, line))
+        known = self._nodes_of_lines(kernel)
+        nodes = dict.fromkeys(node for number in lines for node in known.get(number, ()))
+        return tuple(self.thread.item(node) for node in nodes)
+
+    def kernel_lines(self, stage: str, line: int) -> tuple[int, ...]:
+        """The lines of its kernel's text that a line of a kernel, or of a stage below it, stands for."""
+        ref = self._stage(stage)
+        item = self.thread.items(stage).by_name.get(str(line))
+        if item is None:
+            return ()
+        return tuple(int(name) for name in item.ancestors) if chain.is_below_kernel(ref) else (line,)
+
+    def nodes_of_buffer(self, output: str, name: str) -> tuple[Item, ...]:
+        """The nodes whose value a buffer of output code holds: the output of a scheduler node, or an input."""
+        graph = self._last_graph(output)
+        if graph is None:
+            return ()
+        items = self.thread.items(graph)
+        return tuple(items.by_name[node] for node in self._values_of(output, items).get(name, ()))
+
+    def keys_of_item(self, item: Item) -> tuple[Origin, ...]:
+        return self._keys_of(item.element)
+
+    def kernels_of(self, stage: str, line: int) -> list[tuple[str, str]]:
+        """The kernels that a line of a stage became, or that it belongs to: their output code and their names."""
+        ref = self._stage(stage)
+        if ref.name == "kernel" or chain.is_below_kernel(ref):
+            kernel = chain.kernel_of(ref)
+            code = self._output_code_of(kernel)
+            return [] if code is None else [(code, kernel.rpartition("/")[2])]
+        starts = self._at(stage, line)
+        if not starts:
+            return []
+        if ref.name == "output-code":
+            if self._stages[starts[0].stage].name == "kernel":
+                return [(stage, starts[0].stage.rpartition("/")[2])]
+            return [(stage, self.thread.item(starts[0]).target)]
+        above = frozenset(starts).union(*(self._above(one) for one in starts))
+        keys = set(self.source_of(stage, line))
+        exact: dict[tuple[str, str], None] = {}
+        alike: dict[tuple[str, str], None] = {}
+        for output in self.thread.pipeline(self._compile_of[stage]):
+            if output.name != "output-code":
+                continue
+            for item in self.thread.items(output.id).items:
+                element = item.element
+                computed = self._library_nodes(output.id, item) or self._computed_by(output.id, item)
+                reached = [element, *computed]
+                if any(one in above or not frozenset(starts).isdisjoint(self._above(one)) for one in computed):
+                    exact[output.id, item.target] = None
+                elif not keys.isdisjoint(self._keys_of_all(reached)):
+                    alike[output.id, item.target] = None
+        return list(exact or alike)
+
+    def _computed_by(self, output: str, item: Item) -> list[Element]:
+        """What the statements of a kernel compute, else what it came from."""
+        kernel = self.kernel_named(output, item.target)
+        lines = {} if kernel is None else self._nodes_of_lines(kernel)
+        head = min(lines, default=0)
+        nodes = dict.fromkeys(node for line, own in lines.items() if line != head for node in own)
+        return list(nodes or self._parents(item.element))
+
+    def _library_nodes(self, output: str, item: Item) -> list[Element]:
+        """The node that a call of a library computes.  Inductor names those of its arguments, too."""
+        graph = self._last_graph(output)
+        if graph is None or self.kernel_named(output, item.target) is not None:
+            return []
+        items = self.thread.items(graph)
+        values = self._values_of(output, items)
+        nodes = [name for node in item.ancestors for name in values.get(node, ())]
+        return [items.by_name[name].element for name in dict.fromkeys(nodes)]
+
+    def source_of(self, stage: str, line: int) -> tuple[Origin, ...]:
+        """The keys of a line of a stage; none for a line of a kernel that computes nothing."""
+        ref = self._stage(stage)
+        if (ref.name == "kernel" or chain.is_below_kernel(ref)) and self._nodes_of_lines(chain.kernel_of(ref)):
+            return self.keys(stage).get(line, ())
+        return self.keys(stage).get(line) or self._keys_of_all(self._at(stage, line))
+
+    def _called_from(self, file: str, line: int) -> set[Origin]:
+        found: set[Origin] = set()
+        for compile in self._report.compiles:
+            for stage in self._first_graphs(compile.id):
+                for item in self.thread.items(stage).items:
+                    if any(frame.file == file and frame.line == line for frame in item.frames):
+                        found.update(self._innermost(item))
+        return found
+
+    def _at(self, stage: str, line: int) -> tuple[Element, ...]:
+        """What stands in a line; of the comment above a node the node."""
+        ref = self._stage(stage)
+        item = self.thread.items(stage).at(line)
+        if item is None and ref.name.endswith("-graph"):
+            item = self.thread.items(stage).at(line + 1)
+        if item is None:
+            return ()
+        element = item.element
+        if ref.name == "output-code" and element.end_line > element.line and line > element.line:
+            kernel = self.kernel_named(stage, element.name)
+            text = line - element.line
+            if kernel is not None and text in self._nodes_of_lines(kernel):
+                return (self._line(kernel, text) or element,)
+        return (element,)
+
+    def _line(self, stage: str, line: int) -> Element | None:
+        item = self.thread.items(stage).by_name.get(str(line))
+        return None if item is None else item.element
+
+    def _with_keys(self, stage: str, keys: Collection[Origin]) -> tuple[int, ...]:
+        return tuple(line for line, own in self.keys(stage).items() if not set(own).isdisjoint(keys))
+
+    def _related(self, stage: str, starts: frozenset[Element], above: frozenset[Element]) -> tuple[int, ...]:
+        """Lines of a stage that hold what is among `above`, or whose own ancestors hold a start."""
+        found: dict[int, None] = {}
+        ref = self._stages[stage]
+        for item in self.thread.items(stage).items:
+            element = item.element
+            if element in above or not starts.isdisjoint(self._above(element)):
+                lines = [element.line]
+                kernel = self.kernel_named(stage, element.name) if element.end_line > element.line else None
+                if ref.name == "output-code" and kernel is not None:
+                    inside = self._related(kernel, starts, above)
+                    lines = [element.line + line for line in inside] or lines
+                found.update(dict.fromkeys(lines))
+        return tuple(sorted(found))
+
+    def _above(self, element: Element) -> frozenset[Element]:
+        """Everything that something came from, up to the first graph."""
+        if element not in self._up:
+            self._up[element] = frozenset()  # what came from itself ends here
+            parents = [parent for parent in self._refined(element) if parent.stage != SOURCE]
+            self._up[element] = frozenset(parents).union(*(self._above(parent) for parent in parents))
+        return self._up[element]
+
+    def _refined(self, element: Element) -> tuple[Element, ...]:
+        """What something came from directly: of a kernel's line the nodes that it computes, nothing if none is known."""
+        ref = self._stages[element.stage]
+        if ref.name == "kernel":
+            return self._nodes_of_lines(ref.id).get(element.line, ())
+        return self._parents(element)
+
+    # --- statements of kernels ----------------------------------------------------------------------------------------
+
+    def _nodes_of_lines(self, kernel: str) -> dict[int, tuple[Element, ...]]:
+        """Line of a kernel's text → the nodes of the last graph that it computes; its first line has all of them."""
+        if kernel not in self._statements:
+            try:
+                self._statements[kernel] = self._match(kernel)
+            except (LookupError, TypeError, ValueError, AttributeError):
+                self._statements[kernel] = {}  # data of another version, or from elsewhere
+        return self._statements[kernel]
+
+    def _match(self, kernel: str) -> dict[int, tuple[Element, ...]]:
+        output, graph = self._output_code_of(kernel), self._last_graph(kernel)
+        if output is None or graph is None:
+            return {}
+        run, name = self._report.run, kernel.rpartition("/")[2]
+        data = self._store.stage_data(run, output)
+        calls = [call for call in (data or {}).get("calls", ()) if call.get("kernel") == name]
+        origins = dict.fromkeys(str(node) for call in calls for node in call.get("origins", ()))
+        items = self.thread.items(graph)
+        text = self._store.stage_text(run, kernel)
+        found = nodes_of_statements(
+            text, items, self._graph_text(graph), origins, self._buffers(kernel, output, items, text)
+        )
+        lines = {line: tuple(items.by_name[node].element for node in nodes) for line, nodes in found.items()}
+        if not lines:
+            return {}
+        head = next((n for n, row in enumerate(text.split("\n"), 1) if row.startswith(('extern "C"', "def "))), 0)
+        if head:
+            lines[head] = tuple(items.by_name[node].element for node in origins if node in items.by_name)
+        return lines
+
+    def _buffers(self, kernel: str, output: str, graph: Items, text: str) -> dict[str, tuple[str, ...]]:
+        """Argument of a kernel → the nodes whose value it holds."""
+        values = self._values_of(output, graph)
+        call = self._calls(output).get(kernel.rpartition("/")[2], ())
+        return {name: values.get(value, ()) for name, value in arguments_of(text, call).items()}
+
+    def _calls(self, output: str) -> dict[str, list[str]]:
+        """Kernel → the arguments of its first call."""
+        if output not in self._calls_in:
+            found: dict[str, list[str]] = {}
+            rows = self._store.stage_text(self._report.run, output).split("\n")
+            for item in self.thread.items(output).items:
+                element = item.element
+                if element.line == element.end_line and item.target not in found:
+                    found[item.target] = arguments_in(rows[element.line - 1])
+            self._calls_in[output] = found
+        return self._calls_in[output]
+
+    @cached_property
+    def _calls_in(self) -> dict[str, dict[str, list[str]]]:
+        return {}
+
+    def _values_of(self, output: str, graph: Items) -> dict[str, tuple[str, ...]]:
+        """Buffer, and the scheduler node that writes it → the nodes whose value it holds: of those that the scheduler
+        node came from the ones that no other of them uses."""
+        if output not in self._buffers_in:
+            found: dict[str, tuple[str, ...]] = {}
+            found |= {item.element.name: (item.element.name,) for item in graph.items if item.op == "placeholder"}
+            stage = output.replace("/output-code", "/ir-pre-fusion")
+            data = self._store.stage_data(self._report.run, stage) if stage in self._stages else None
+            for row in (data or {}).get("nodes", ()):
+                nodes = [name for name in row.get("origins", ()) if name in graph.by_name]
+                inputs = {name for node in nodes for name in graph.by_name[node].inputs}
+                used = {form for name in inputs for form in forms_of(graph, name)}
+                last = tuple(name for name in nodes if name not in used)
+                found[str(row.get("name"))] = last
+                for buffer, *_ in row.get("writes", ()):
+                    found[str(buffer)] = last
+            self._buffers_in[output] = found
+        return self._buffers_in[output]
+
+    @cached_property
+    def _buffers_in(self) -> dict[str, dict[str, tuple[str, ...]]]:
+        return {}
+
+    def _graph_text(self, graph: str) -> str:
+        if self._text_of_graph[0] != graph:
+            self._text_of_graph = (graph, self._store.stage_text(self._report.run, graph))
+        return self._text_of_graph[1]
+
+    _text_of_graph = ("", "")
+
+    # --- stages -------------------------------------------------------------------------------------------------------
+
+    def _stage(self, stage: str) -> StageRef:
+        if stage not in self._stages:
+            raise LookupError(f"Run {self._report.run} has no stage {stage}.")
+        return self._stages[stage]
+
+    def _output_code_of(self, kernel: str) -> str | None:
+        stage = kernel.rpartition("/")[0].replace("/kernel", "/output-code")
+        return stage if stage in self._stages else None
+
+    def kernel_named(self, output: str, name: str) -> str | None:
+        """The stage of a kernel that output code defines."""
+        stage = f"{output.replace('/output-code', '/kernel')}/{name}"
+        return stage if stage in self._stages else None
+
+    def _last_graph(self, kernel: str) -> str | None:
+        """The graph that Inductor lowered to a kernel."""
+        own = self._stages[kernel]
+        found = None
+        for stage in self.thread.pipeline(self._compile_of[kernel]):
+            alike = chain.is_shared(stage) or chain.is_backward(stage) == chain.is_backward(own)
+            if stage.name.endswith("-graph") and alike:
+                found = stage.id
+        return found

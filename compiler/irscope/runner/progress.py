@@ -1,0 +1,73 @@
+"""What a run is doing, for a status line: ``tracing frame 3``, ``compiling kernel 12 of 40``."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+from irscope.capture.stack import plain_name
+from irscope.protocol import Compile, Progress
+
+_PHASES = {
+    "dynamo_start": "tracing frame {}",
+    "dynamo_output_graph": "compiling frame {}",
+    "aot_joint_graph": "partitioning frame {}",
+    "inductor_post_grad_graph": "generating the kernels of frame {}",
+    "inductor_output_code": "compiling the kernels of frame {}",
+}
+_PAUSE = 0.2
+"""Seconds between two messages about kernels: a warm cache gives hundreds of them in one."""
+
+
+class ProgressTeller:
+    """Sends a message for each phase of a compile, and a few a second for its kernels.
+
+    Frames are counted from 1, in the order in which Dynamo came to them.
+    """
+
+    def __init__(self, send: Callable[[Progress], None]) -> None:
+        self._send = send
+        self._frames: dict[str, int] = {}
+        self._kernels: dict[str, int] = {}
+        self._last = 0.0
+
+    def phase(self, event: str, compile: Compile) -> None:
+        """A record of the trace; most events are no phase."""
+        words = _PHASES.get(event)
+        if words is None:
+            return
+        phase = words.format(self._frame(compile))
+        if event == "dynamo_start":
+            again = compile.id.rpartition("/")[2].partition("#")[0]
+            phase += f" again ({again})" if again not in ("", "0") else ""
+        if event == "inductor_output_code":
+            self._kernels[compile.id] = 0
+        self._send(Progress(f"{phase}: {_where(compile)}", phase))
+
+    def kernels(self, compile: Compile, done: int, total: int) -> None:
+        """So many of a graph's kernels are compiled.
+
+        Parameters
+        ----------
+        done
+            -1: one more begins, where they are compiled one by one.
+        """
+        if done < 0:
+            done = self._kernels.get(compile.id, 0)
+            self._kernels[compile.id] = done + 1
+        now = time.monotonic()
+        if total < 1 or done >= total or (done and now - self._last < _PAUSE):
+            return
+        self._last = now
+        phase = f"compiling kernel {done + 1} of {total}"
+        self._send(Progress(f"{phase}: {_where(compile)}", phase, done, total))
+
+    def _frame(self, compile: Compile) -> int:
+        return self._frames.setdefault(compile.id.rpartition("/")[0], len(self._frames) + 1)
+
+
+def _where(compile: Compile) -> str:
+    if not compile.file:
+        return f"{plain_name(compile.function)}, {compile.id}"
+    return f"{plain_name(compile.function)} ({os.path.basename(compile.file)}:{compile.line}, {compile.id})"

@@ -1,0 +1,246 @@
+"""A value run: at the chosen call of each compiled graph its inputs are copied, and the graph is run on them.
+
+The work is done right behind the call of the compiled code, so that a script that is stopped or dies later has left its
+values, and no copy is held longer than that.  While it goes on nothing of it is captured (`ValueRun.is_at_work`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from irscope.capture.hooks import Hook
+from irscope.capture.passes import PassRun
+from irscope.capture.stages import KINDS, position
+from irscope.capture.values import WHAT, CallWatcher
+from irscope.findings import divergence
+from irscope.protocol import CaptureGap, Finding, RunRequest, StageRef, ValuesRequest
+from irscope.values.blaming import Version
+from irscope.values.comparing import CompiledValues, compiled_values
+from irscope.values.compiled import CompiledGraph
+from irscope.values.interpreting import KeptGraph
+from irscope.values.running import Moment
+from irscope.values.telling import node_values
+from irscope.values.text import divergence_text, values_text
+from irscope.values.valuefile import ValueWriter, folder_of
+from irscope.values.verdict import judged
+
+VALUES, DIVERGENCE = "values", "divergence"
+WriteStage = Callable[[str, StageRef, str, float, object], None]
+
+
+@dataclass
+class _Graphs:
+    """The graphs of one compile that Inductor compiles as one: its forward or its backward."""
+
+    stages: dict[str, KeptGraph] = field(default_factory=dict)
+    versions: list[tuple[str, PassRun | None, KeptGraph]] = field(default_factory=list)
+
+
+class ValueRun:
+    """What a session does with numbers.
+
+    Parameters
+    ----------
+    current
+        The compile that is going on, by the name that it has in the run.
+    write, publish
+        Writes a stage (compile, stage, text, position, data); publishes a finding.
+    """
+
+    def __init__(
+        self,
+        request: RunRequest,
+        current: Callable[[str], str | None],
+        write: WriteStage,
+        publish: Callable[[Finding], None],
+        gap: Callable[[CaptureGap], None],
+        guarded: Callable[[Callable[..., None]], Callable[..., None]],
+    ) -> None:
+        assert request.values is not None
+        self._wanted: ValuesRequest = request.values
+        self._folder = folder_of(request.store, request.run)
+        self._current, self._write, self._publish, self._gap = current, write, publish, gap
+        self._guarded = guarded
+        self._graphs: dict[tuple[str, bool], _Graphs] = {}
+        self._left = self._wanted.keep_bytes
+        self._files = 0
+        self._local = threading.local()
+        self._watcher = CallWatcher(self._begins, self._called, guarded)
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether this thread runs graphs of ours, of which nothing is to be captured."""
+        return getattr(self._local, "at_work", False)
+
+    def hooks(self) -> list[Hook]:
+        return self._watcher.hooks()
+
+    # --- while a graph is compiled --------------------------------------------------------------------------------------
+
+    def graph(self, compile: str, stage: str, backward: bool, module: Any) -> None:
+        """A stage's graph module, while it is alive."""
+        if self._is_wanted(compile):
+            backward = backward or stage == "backward-graph"
+            self._of(compile, backward).stages[stage] = KeptGraph(module)
+
+    def version(self, stage: str, run: PassRun | None, module: Any) -> None:
+        """A graph module before the passes of a stage, and after each that changed it."""
+        compile = self._current(VALUES)
+        if compile is None or not self._is_wanted(compile) or not self._wanted.divergence:
+            return
+        names = {node.name for node in module.graph.nodes}
+        backward = stage == "post-grad-graph" and any(name.startswith("tangents_") for name in names)
+        self._of(compile, backward).versions.append((stage, run, KeptGraph(module)))
+
+    def _begins(self) -> str | None:
+        if self.is_at_work:
+            return None
+        compile = self._current(VALUES)
+        return compile if compile is not None and self._is_wanted(compile) else None
+
+    def _is_wanted(self, compile: str) -> bool:
+        return self._wanted.compile in ("", compile)
+
+    def _of(self, compile: str, backward: bool) -> _Graphs:
+        return self._graphs.setdefault((compile, backward), _Graphs())
+
+    # --- at a call --------------------------------------------------------------------------------------------------------
+
+    def _called(self, compiled: CompiledGraph, inputs: Any, run: Callable[[Any], Any]) -> Any:
+        if self.is_at_work:
+            return run(inputs)
+        compiled.calls += 1
+        if compiled.calls != self._wanted.call:
+            return run(inputs)
+        moments: list[Moment] = []
+        self._carefully(lambda: moments.append(Moment(compiled, inputs, self._wanted.inputs)))
+        outputs = run(inputs)
+        if moments:
+            moment = moments[0]
+            self._carefully(lambda: self._look(moment, outputs))
+            moment.forget()
+        return outputs
+
+    def _carefully(self, work: Callable[[], None]) -> None:
+        """Does something of ours in the middle of the script: what goes wrong is a gap, and nothing is left changed."""
+        self._local.afterwards = []
+        try:
+            self._local.at_work = True
+            with _as_it_was():
+                work()
+        except Exception as error:  # noqa: BLE001
+            self._afterwards(self._gap, CaptureGap(WHAT, f"{type(error).__name__}: {str(error)[:500]}"))
+        finally:
+            self._local.at_work = False
+        for what, arguments in self._local.afterwards:
+            self._guarded(what)(*arguments)
+
+    def _afterwards(self, what: Callable[..., None], *arguments: Any) -> None:
+        """Has something told when the work is done: the store and the pipe are one thread's at a time."""
+        self._local.afterwards.append((what, arguments))
+
+    def _look(self, moment: Moment, outputs: Any) -> None:
+        compiled = moment.compiled
+        stages = self._stages_of(compiled) if self._wanted.statistics else []
+        found = CompiledValues()
+        if self._wanted.divergence or any(self._kept(compiled, stage).is_random for stage in stages):
+            found = compiled_values(moment, outputs)
+        for stage in stages:
+            self._keep_values(moment, stage, found)
+        if self._wanted.divergence:
+            self._compare(moment, found)
+
+    def _compare(self, moment: Moment, found: CompiledValues) -> None:
+        compiled = moment.compiled
+        graphs = self._of(compiled.compile, compiled.backward)
+        suffix = "-backward" if compiled.backward else ""
+        # A joint graph's passes run over forward and backward at once; they are checked with the forward.
+        versions = [
+            Version(stage, run.name if run else "", kept, frozenset({*run.added, *run.changed} if run else ()))
+            for stage, run, kept in graphs.versions
+        ]
+        verdict = judged(moment, found, versions, f"{compiled.compile}/post-grad-graph{suffix}")
+        inputs = self._keep_inputs(verdict.reproducer.inputs) if verdict.reproducer is not None else ""
+        data = verdict.data(f"{compiled.compile}/post-grad-graph{suffix}", compiled.calls, inputs)
+        text = divergence_text(data)
+        id = f"{compiled.compile}/{DIVERGENCE}{suffix}"
+        self._afterwards(
+            self._write, compiled.compile, StageRef(id, DIVERGENCE, KINDS[DIVERGENCE].language, len(text)), text,
+            position(DIVERGENCE, compiled.backward), data,
+        )  # fmt: skip
+        if verdict.found is not None:
+            self._afterwards(self._tell, compiled.compile, verdict.found)
+
+    def _keep_inputs(self, inputs: list[Any] | None) -> str:
+        """Writes the tensors that a reproducer loads; returns the file's name, or nothing."""
+        if inputs is None:
+            return ""
+        name = f"{self._files:04}.pt"
+        self._files += 1
+        os.makedirs(self._folder, exist_ok=True)
+        sys.modules["torch"].save(inputs, os.path.join(self._folder, name))
+        return name
+
+    def _tell(self, compile: str, found: dict[str, Any]) -> None:
+        if (finding := divergence.finding_of(compile, found)) is not None:
+            self._publish(finding)
+
+    def _stages_of(self, compiled: CompiledGraph) -> list[str]:
+        stages = self._of(compiled.compile, compiled.backward).stages
+        if self._wanted.stage == "all":
+            return [name for name, kept in stages.items() if _fits(kept, compiled)]
+        if wanted := self._wanted.stage:
+            return [wanted] if wanted in stages and _fits(stages[wanted], compiled) else []
+        first = next((name for name in ("forward-graph", "inference-graph", "backward-graph") if name in stages), None)
+        return [first] if first is not None and _fits(stages[first], compiled) else []
+
+    def _kept(self, compiled: CompiledGraph, stage: str) -> KeptGraph:
+        return self._of(compiled.compile, compiled.backward).stages[stage]
+
+    def _keep_values(self, moment: Moment, stage: str, found: CompiledValues) -> None:
+        compiled = moment.compiled
+        kept = self._kept(compiled, stage)
+        writer = ValueWriter(os.path.join(self._folder, f"{self._files:04}.bin"), self._left)
+        self._files += 1
+        try:
+            nodes, notes = node_values(moment, kept, writer, found.values)
+        finally:
+            writer.close()
+        self._left = max(0, self._left - writer.written)
+        of = f"{compiled.compile}/{stage}{'-backward' if compiled.backward and stage != 'backward-graph' else ''}"
+        data = {"stage": of, "call": compiled.calls, "file": writer.name, "nodes": nodes, "notes": notes}
+        text = values_text(data)
+        id = f"{compiled.compile}/{VALUES}/{of.rpartition('/')[2]}"
+        self._afterwards(
+            self._write, compiled.compile, StageRef(id, VALUES, KINDS[VALUES].language, len(text)), text,
+            position(VALUES, compiled.backward), data,
+        )  # fmt: skip
+
+
+def _fits(kept: KeptGraph, compiled: CompiledGraph) -> bool:
+    """Whether a stage's graph takes the inputs that the compiled graph takes."""
+    return compiled.graph is not None and kept.placeholders == compiled.graph.placeholders
+
+
+@contextlib.contextmanager
+def _as_it_was() -> Iterator[None]:
+    """Random generators, counters and gradient mode are afterwards what they were before."""
+    torch: Any = sys.modules["torch"]
+    utils: Any = sys.modules["torch._dynamo.utils"]
+    counters = copy.deepcopy(utils.counters)
+    devices = (
+        list(range(torch.cuda.device_count())) if torch.cuda.is_available() and torch.cuda.is_initialized() else []
+    )
+    try:
+        with torch.random.fork_rng(devices=devices), torch.no_grad():
+            yield
+    finally:
+        utils.counters.clear()
+        utils.counters.update(counters)

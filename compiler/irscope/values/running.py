@@ -1,0 +1,112 @@
+"""One call of a compiled graph: its inputs as they were before it, and what its graph makes of them."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Sequence
+from typing import Any
+
+from irscope.usercode import is_user_file
+from irscope.values.compiled import CompiledGraph
+
+
+class Moment:
+    """The inputs of a call, copied before the compiled code can change or free them, and the state of the generators."""
+
+    def __init__(self, compiled: CompiledGraph, inputs: Sequence[Any], given: str = "") -> None:
+        torch: Any = sys.modules["torch"]
+        self.compiled = compiled
+        self.called_from = _user_line()
+        self._inputs = clones(inputs)
+        self.given = given
+        """The file whose tensors take the place of inputs (`ValuesRequest.inputs`); empty: none do."""
+        if given:
+            self._inputs = _replaced(compiled.graph.placeholders, self._inputs, given)
+        self._cpu = torch.get_rng_state()
+        cuda = torch.cuda
+        self._cuda = cuda.get_rng_state_all() if cuda.is_available() and cuda.is_initialized() else []
+
+    def inputs(self) -> list[Any]:
+        """Fresh copies, with the generators as they were: what runs on them may change them."""
+        self.rewind()
+        return clones(self._inputs)
+
+    def rewind(self) -> None:
+        """Sets the random generators to what they were at the call."""
+        torch: Any = sys.modules["torch"]
+        torch.set_rng_state(self._cpu)
+        if self._cuda:
+            torch.cuda.set_rng_state_all(self._cuda)
+
+    def forget(self) -> None:
+        """Lets the copies go."""
+        self._inputs = []
+
+
+def _replaced(names: Sequence[str], inputs: Sequence[Any], path: str) -> list[Any]:
+    """The inputs with those of a file in place of some.  Raises ValueError for a file that does not fit the graph."""
+    torch: Any = sys.modules["torch"]
+    given = torch.load(path, weights_only=True)
+    if not isinstance(given, dict) or not set(given) <= set(names):
+        raise ValueError(f"{path} must hold a dict of tensors by names of inputs, which are {', '.join(names)}")
+    found = []
+    for name, value in zip(names, inputs, strict=True):
+        other = given.get(name, value)
+        if isinstance(value, torch.Tensor) and other is not value:
+            if not isinstance(other, torch.Tensor) or other.shape != value.shape or other.dtype != value.dtype:
+                raise ValueError(f"{name} must be {value.dtype} of the shape {list(value.shape)}")
+            like = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
+            other = like.copy_(other)
+        found.append(other)
+    return found
+
+
+def _user_line() -> tuple[str, int]:
+    """The innermost line of the user's that the call of the compiled code came from; an empty file where there is none."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if is_user_file(frame.f_code.co_filename):
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return "", 0
+
+
+def clones(values: Sequence[Any]) -> list[Any]:
+    """Copies with the same strides and overlaps; tensors that share memory share it afterwards, too."""
+    torch: Any = sys.modules["torch"]
+    by_memory: dict[Any, Any] = {}
+    copies: list[Any] = []
+    tensors = [value for value in values if isinstance(value, torch.Tensor)]
+    homes = [_memory_of(tensor) for tensor in tensors]
+    shared = {home for home in homes if home is not None and homes.count(home) > 1} if len(homes) < 4096 else set()
+    for value in values:
+        if not isinstance(value, torch.Tensor):
+            copies.append(value)
+            continue
+        home = _memory_of(value)
+        if home is None:
+            copies.append(value.detach().clone())
+            continue
+        if home in shared:
+            if home not in by_memory:
+                by_memory[home] = value.untyped_storage().clone()
+            whole = torch.empty(0, dtype=value.dtype, device=value.device).set_(by_memory[home])
+            copies.append(whole.as_strided(value.shape, value.stride(), value.storage_offset()))
+            continue
+        extent = 1 + sum((size - 1) * stride for size, stride in zip(value.shape, value.stride(), strict=True))
+        flat = value.detach().as_strided((extent if value.numel() else 0,), (1,), value.storage_offset())
+        copies.append(flat.clone().as_strided(value.shape, value.stride(), 0))
+    return copies
+
+
+def _memory_of(tensor: Any) -> int | None:
+    """Where a plain strided tensor's memory begins; nothing for any other kind."""
+    torch: Any = sys.modules["torch"]
+    if (
+        type(tensor) not in (torch.Tensor, torch.nn.Parameter)
+        or tensor.layout is not torch.strided
+        or tensor.is_quantized
+    ):
+        return None
+    return int(tensor.untyped_storage().data_ptr())

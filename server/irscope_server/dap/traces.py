@@ -1,0 +1,228 @@
+"""The symbolic trace as a debugger walks through it: a spot for each instruction that Dynamo walked over.
+
+There is one for each attempt of a compile; only the last one's nodes are those of the graphs.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from irscope.protocol import Compile, Finding, Origin, Report, StageRef
+from irscope.provenance import Provenance
+from irscope.store import Store
+from irscope.symbolic import Outcome, Walk
+from irscope.symboliclines import Lines
+
+from irscope_server.dap.expressions import Lazy
+from irscope_server.dap.sections import DAMAGED, Section, Spot, real
+
+NAME = "symbolic-trace"
+
+Code = tuple[str, str, int]
+"""A code object: file, function, first line.  Compiles and attempts that walk over the same one share it."""
+
+_NUMBERED = re.compile(r"^ *(\d+) ")
+_BREAKS = {
+    "graph-break": ("graph-break", "skipped-frame", "compile-error"),
+    "error": ("compile-error",),
+}
+"""The outcome of a step → the kinds of findings that tell of it."""
+
+FOUND_IN_TRACES = frozenset(kind for kinds in _BREAKS.values() for kind in kinds)
+
+
+class TraceSection(Section):
+    """One attempt.  A spot's number is the number of its step.
+
+    Parameters
+    ----------
+    attempt, attempts
+        Which one of the compile's it is, from 1 on, and how many there are.
+    findings
+        Those of the compile.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        report: Report,
+        provenance: Provenance,
+        compile: Compile,
+        stage: StageRef,
+        attempt: tuple[int, int],
+        findings: Sequence[Finding],
+    ) -> None:
+        super().__init__(store, report, provenance, compile, stage)
+        self.attempt, self.attempts = attempt
+        self._findings = findings
+
+    @property
+    def title(self) -> str:
+        return "Symbolic trace" + (f", attempt {self.attempt} of {self.attempts}" if self.attempts > 1 else "")
+
+    @cached_property
+    def walk(self) -> Walk | None:
+        """Nothing where the store's data cannot be read; the text is walked line by line then."""
+        try:
+            walk = Walk(self._data)
+        except DAMAGED:
+            return None
+        return walk if len(walk) else None
+
+    @cached_property
+    def steps_by_line(self) -> Lines:
+        assert self.walk is not None
+        return Lines(self.walk)
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the graphs are those of this attempt."""
+        return self.walk is not None and self.walk.last
+
+    # --- spots --------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def spots(self) -> Sequence[Spot]:
+        if self.walk is None:
+            return super().spots
+        return Lazy(len(self.walk), self._spot)
+
+    def _spot(self, step: int) -> Spot:
+        assert self.walk is not None
+        found = self.findings_at.get(step)
+        return Spot(self.line(step), "", self.walk.place_of(step)[0], (found,) if found is not None else ())
+
+    def line(self, step: int) -> int:
+        """The line of the user's file that a step stands in."""
+        assert self.walk is not None
+        instruction = self.walk.instruction(step)
+        if instruction.range is not None:
+            return instruction.range.start.line
+        known = self.steps_by_line.line(step)
+        return known if known > 0 else max(self.walk.codes()[self.walk.code_of(step)][2], 1)
+
+    def origins(self, spot: int) -> tuple[Origin, ...]:
+        if self.walk is None:
+            return super().origins(spot)
+        return tuple(Origin(self.walk.place_of(step)[0], self.line(step)) for step in self.chain(spot))
+
+    def chain(self, step: int) -> list[int]:
+        """The step, the one that called its function, and so on to the compiled function."""
+        assert self.walk is not None
+        found = [step]
+        while (caller := self.walk.caller(found[-1])) is not None:
+            found.append(caller)
+        return found
+
+    @cached_property
+    def by_origin(self) -> Mapping[Origin, Sequence[int]]:
+        """Where the walk comes to each line of a file; what goes on in a line is passed over."""
+        if self.walk is None:
+            return super().by_origin
+        found: dict[Origin, list[int]] = {}
+        for step in self.steps_by_line.starts():
+            found.setdefault(Origin(real(self.walk.place_of(step)[0]), self.line(step)), []).append(step)
+        return found
+
+    @cached_property
+    def by_call(self) -> Mapping[str, Sequence[int]]:
+        """Where each function is entered, by its name."""
+        if self.walk is None:
+            return super().by_call
+        found: dict[str, list[int]] = {}
+        seen: set[int] = set()
+        for step in range(len(self.walk)):
+            if (frame := self.walk.frame_of(step)) not in seen:
+                seen.add(frame)
+                found.setdefault(self.walk.place_of(step)[1], []).append(step)
+        return found
+
+    @cached_property
+    def by_name(self) -> Mapping[str, int]:
+        return {} if self.walk is not None else super().by_name
+
+    @cached_property
+    def by_element(self) -> Mapping[str, int]:
+        return {} if self.walk is not None else super().by_element
+
+    # --- its document -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _written(self) -> tuple[list[int], list[int]]:
+        """The steps that the text has a line for, and those lines."""
+        steps: list[int] = []
+        lines: list[int] = []
+        for number, line in enumerate(self.lines, 1):
+            if (match := _NUMBERED.match(line)) is not None and (not steps or int(match[1]) > steps[-1]):
+                steps.append(int(match[1]))
+                lines.append(number)
+        return steps, lines
+
+    def document_line(self, spot: int) -> int:
+        if self.walk is None:
+            return super().document_line(spot)
+        steps, lines = self._written
+        at = bisect.bisect_right(steps, spot) - 1
+        return lines[at] if at >= 0 else 1
+
+    def spot_at(self, line: int) -> int:
+        if self.walk is None:
+            return super().spot_at(line)
+        steps, lines = self._written
+        at = bisect.bisect_left(lines, line)
+        step = steps[at] if at < len(steps) else len(self.walk) - 1
+        return min(step, len(self.walk) - 1)
+
+    # --- instructions -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _positions(self) -> tuple[list[Code], list[dict[int, int]]]:
+        """Of each code object its name, and from offsets to positions in its listing."""
+        assert self.walk is not None
+        codes = self.walk.codes()
+        listings = [self.walk.listing(number) for number in range(len(codes))]
+        return codes, [{each.offset: at for at, each in enumerate(listing)} for listing in listings]
+
+    def instruction_of(self, step: int) -> tuple[Code, int] | None:
+        """The code object of a step, and which of its instructions the step ran."""
+        if self.walk is None:
+            return None
+        codes, positions = self._positions
+        code = self.walk.code_of(step)
+        at = positions[code].get(self.walk.instruction(step).offset)
+        return None if at is None else (codes[code], at)
+
+    @cached_property
+    def by_instruction(self) -> Mapping[tuple[Code, int], Sequence[int]]:
+        """The steps that ran each instruction."""
+        found: dict[tuple[Code, int], list[int]] = {}
+        for step in range(len(self.walk) if self.walk is not None else 0):
+            if (at := self.instruction_of(step)) is not None:
+                found.setdefault(at, []).append(step)
+        return found
+
+    # --- how steps ended ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def findings_at(self) -> Mapping[int, Finding]:
+        """The steps that findings of the compile tell of."""
+        found: dict[int, Finding] = {}
+        for step, outcome in self.walk.outcomes() if self.walk is not None else ():
+            if 0 <= step < len(self.spots) and (finding := self._finding_of(step, outcome)) is not None:
+                found[step] = finding
+        return found
+
+    def _finding_of(self, step: int, outcome: Outcome) -> Finding | None:
+        kinds = _BREAKS.get(outcome.kind, ())
+        lines = {(real(origin.file), origin.line) for origin in self.origins(step)}
+        fitting = [
+            each
+            for each in self._findings
+            if each.kind in kinds
+            and any((real(each.file), line) in lines for line in range(each.range.start.line, each.range.end.line + 1))
+        ]
+        exact = [each for each in fitting if each.code and each.code in outcome.text.split()]
+        return next(iter(exact or fitting), None)

@@ -1,0 +1,92 @@
+"""Requests of our own that look at numbers, and the arguments of ``launch`` that make a value session."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from typing import ClassVar
+
+from irscope.protocol import ValuesRequest
+from irscope.values.reproducer import proven, write_reproducer
+from irscope.values.valuefile import folder_of
+
+from irscope_server.dap.recording import Place
+from irscope_server.dap.session import Session, State
+from irscope_server.dap.wire import Arguments, Body, RequestFailed, WrongMessage
+
+_STOPPED = frozenset({State.STOPPED})
+
+
+def values_of(arguments: Arguments) -> ValuesRequest | None:
+    """What ``values``, ``divergence`` and ``inputs`` of ``launch`` ask for; nothing: no value session.
+
+    Raises WrongMessage for what is none of them.
+    """
+    wanted, divergence = arguments.raw("values"), arguments.flag("divergence")
+    inputs = arguments.text("inputs", "")
+    if inputs:
+        inputs = os.path.abspath(os.path.join(arguments.text("cwd", "") or os.getcwd(), os.path.expanduser(inputs)))
+    if wanted is None or isinstance(wanted, bool):
+        if not wanted and not divergence and not inputs:
+            return None
+        return ValuesRequest(stage="all", divergence=divergence, inputs=inputs)
+    if not isinstance(wanted, dict):
+        raise WrongMessage("'values' must be true, false or an object with compile, stage, call.")
+    named = arguments.object("values")
+    return ValuesRequest(
+        compile=named.text("compile", ""),
+        stage=named.text("stage", "all"),
+        call=named.integer("call", 1, least=1),
+        divergence=divergence,
+        inputs=inputs,
+    )
+
+
+class ValueRequests:
+    """``irscopeValues``: a node's value with its picture as numbers; ``irscopeReproducer``: writes a reproducer."""
+
+    allowed: ClassVar[Mapping[str, frozenset[State]]] = {"irscopeValues": _STOPPED, "irscopeReproducer": _STOPPED}
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def irscopeValues_request(self, arguments: Arguments) -> Body:
+        place = self._place(arguments)
+        found = self._session.here().values.at(place)
+        if found is None:
+            raise RequestFailed('No value was kept of what stands here. Start a value session: "values": true.')
+        return {"node": found.node, "stage": found.values.stage, "value": found.value}
+
+    def irscopeReproducer_request(self, arguments: Arguments) -> Body:
+        here = self._session.here()
+        path = os.path.abspath(os.path.expanduser(arguments.text("path")))
+        data = here.values.reproducer(self._place(arguments))
+        if data is None:
+            raise RequestFailed(
+                "There is no reproducer: nothing differs here, or no part of it differs by itself.", show=True
+            )
+        report = here.recording.report
+        try:
+            write_reproducer(path, data["reproducer"], folder_of(here.recording.store.path, report.run))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise RequestFailed(f"The reproducer could not be written: {error}", show=True) from None
+        python = here.values.python
+        threading.Thread(target=self._prove, args=(path, python), name="irscope-reproducer", daemon=True).start()
+        return {"path": path}
+
+    def _prove(self, path: str, python: str) -> None:
+        proof = proven(path, python, os.environ)
+        said = (
+            "fails on its own"
+            if proof.failed
+            else f"was written, but does not fail on its own:\n{proof.output[-2000:]}"
+        )
+        self._session.post(lambda: self._session.output(f"{path} {said}\n", "console"))
+
+    def _place(self, arguments: Arguments) -> Place:
+        session, here = self._session, self._session.here()
+        if "frameId" in arguments:
+            compile, level = session.frame(arguments.integer("frameId"))
+            return level.place or here.walker.place(compile)
+        return here.walker.place(next(reversed(session.last_stops), 0))

@@ -1,0 +1,96 @@
+"""What is known of the lines of an open file, placed in its text as it is now: for inlay hints, regions and hovers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from irscope.protocol import Kernel
+
+from irscope_server.functions import Function, Outline, outline_of
+from irscope_server.line_facts import LineFacts, Op
+from irscope_server.line_map import LineMap
+from irscope_server.results import Ended
+from irscope_server.texts import file_key
+
+if TYPE_CHECKING:
+    from irscope_server.server import IrscopeServer
+
+
+@dataclass(frozen=True)
+class LineView:
+    """A file in the newest run that tells of its lines.
+
+    Parameters
+    ----------
+    lines
+        The file's lines as they ran.
+    line_map
+        From these to the text as it is now.
+    stale
+        A file of the run was edited since.
+    """
+
+    key: str
+    ended: Ended
+    facts: LineFacts
+    lines: Sequence[str]
+    line_map: LineMap
+    stale: bool
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+    @property
+    def outline(self) -> Outline | None:
+        """The functions of the text as it ran."""
+        return outline_of(self.text)
+
+    def ops_at(self, lines: range) -> list[Op]:
+        """The operations from lines of the text as it ran (0-based), in the order of their graphs."""
+        of_file = self.facts.ops.get(self.key, {})
+        return [op for line in lines for op in of_file.get(line + 1, ())]
+
+    def is_intact(self, function: Function) -> bool:
+        """Whether a function stands in the text now as it ran, wherever it stands."""
+        places = [self.line_map.exact(line) for line in range(function.first_line - 1, function.end_line)]
+        first = places[0]
+        return first is not None and places == list(range(first, first + len(places)))
+
+
+async def line_view(server: IrscopeServer, path: str) -> LineView | None:
+    """The newest run that tells of a file's lines: of what runs the file, else of another entry."""
+    key, results = file_key(path), server.results
+    own = results.newest(server.key_of(path))
+    seen: set[str] = set()
+    for ended in [*([own] if own else []), *results.runs_touching(path), *results.deep_runs_touching(path)]:
+        if ended.run in seen:
+            continue
+        seen.add(ended.run)
+        facts = await server.line_facts.of(ended)
+        if key in facts.ops or any(file_key(compile.file) == key for compile in ended.report.compiles):
+            now = server.texts.lines(path)
+            ran = ended.texts.get(key) or now
+            line_map = server.views.line_map(ran, now)
+            return LineView(key, ended, facts, ran, line_map, server.views.is_stale(ended.texts))
+    return None
+
+
+def kernels_by_line(server: IrscopeServer, path: str) -> dict[int, tuple[Kernel, ...]]:
+    """The kernels of each line (0-based, as the text is now) in the newest deep run that tells of a file.
+
+    A line that was edited has none; a kernel that is called twice is there once.
+    """
+    key = file_key(path)
+    for deep in server.results.deep_runs_touching(path):
+        found: dict[int, dict[tuple[str, str], Kernel]] = {}
+        line_map = server.views.line_map(deep.texts.get(key), server.texts.lines(path))
+        for kernel in deep.report.kernels:
+            for origin in kernel.origins:
+                if file_key(origin.file) == key and (line := line_map.exact(origin.line - 1)) is not None:
+                    found.setdefault(line, {})[kernel.stage, kernel.name] = kernel
+        if found:
+            return {line: tuple(kernels.values()) for line, kernels in found.items()}
+    return {}

@@ -1,0 +1,238 @@
+/**
+ * What stands in the source itself: regions, the mark of a kernel in the gutter, inlay hints, hovers; with the packed
+ * extension, the real server and real torch. Each step leaves a picture in .screenshots/ for somebody to look at.
+ */
+
+import assert from "node:assert/strict";
+import * as fs from "node:fs";
+import * as path from "node:path";
+import { startEditor } from "../../../scripts/lib/codeServer.mjs";
+import { OUT, SCREENSHOTS, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
+import { VSIX } from "../../../scripts/package.mjs";
+import { ensureCodeServer } from "../../../scripts/setup.mjs";
+import { launchBrowser } from "../browser.mjs";
+import { Workbench } from "../workbench.mjs";
+
+const RUN_MS = 170_000;
+const SCRIPT = `\
+import torch
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.up = nn.Linear(width, 4 * width)
+        self.down = nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        hidden = torch.nn.functional.gelu(self.up(x))
+        return x + self.down(hidden)
+
+
+@torch.compile(dynamic=True)
+def step(block, x):
+    y = block(x)
+    print("half way")
+    scores = torch.softmax(y * 0.5, dim=-1)
+    return scores.sum(dim=0)
+
+
+block = Block(16)
+with torch.no_grad():
+    step(block, torch.randn(8, 16))
+`;
+
+const CELLS = [
+  "%matplotlib inline\nimport torch",
+  "@torch.compile\ndef step(x):\n    y = torch.relu(x) * 2\n    print('half way')\n    return y.softmax(-1)",
+  "with torch.no_grad():\n    step(torch.randn(8, 16))",
+];
+
+/** A notebook as Jupyter writes it, without outputs. @param {string[]} sources */
+function notebookOf(sources) {
+  const code = sources.map((source, index) => ({
+    cell_type: "code",
+    id: `code-${index}`,
+    metadata: {},
+    execution_count: null,
+    outputs: [],
+    source,
+  }));
+  const words = { cell_type: "markdown", id: "words", metadata: {}, source: "# A step, compiled" };
+  const kernelspec = { display_name: "Python 3", language: "python", name: "python3" };
+  return {
+    cells: [words, ...code],
+    metadata: { kernelspec, language_info: { name: "python" } },
+    nbformat: 4,
+    nbformat_minor: 5,
+  };
+}
+
+describe("around the code", function () {
+  this.timeout(RUN_MS + 60_000);
+  /** @type {import("../../../scripts/lib/codeServer.mjs").Editor} */
+  let editor;
+  /** @type {import("playwright-core").Browser} */
+  let browser;
+  /** @type {Workbench} */
+  let workbench;
+  /** @type {string} */
+  let home;
+  /** @type {string} */
+  let source;
+
+  before(async () => {
+    fs.mkdirSync(SCREENSHOTS, { recursive: true });
+    fs.mkdirSync(OUT, { recursive: true });
+    home = fs.mkdtempSync(path.join(OUT, "source-"));
+    const folder = path.join(home, "work");
+    fs.mkdirSync(folder);
+    source = path.join(folder, "block.py");
+    fs.writeFileSync(source, SCRIPT);
+    fs.writeFileSync(path.join(folder, "steps.ipynb"), JSON.stringify(notebookOf(CELLS)));
+    editor = await startEditor({
+      codeServer: await ensureCodeServer(),
+      vsix: VSIX,
+      home,
+      settings: {
+        "irscope.python": VENV_PYTHON,
+        "irscope.run.budgetSeconds": 150,
+        "irscope.run.onSave": "deep",
+        "workbench.colorTheme": "Default Dark Modern",
+        "editor.minimap.enabled": false,
+        "files.autoSave": "off",
+      },
+    });
+    browser = await launchBrowser();
+    const page = await browser.newPage({ viewport: { width: 1200, height: 760 } });
+    workbench = new Workbench(page, SCREENSHOTS);
+    await page.goto(editor.address(folder));
+    await workbench.ready();
+  });
+
+  after(async () => {
+    await browser?.close();
+    await editor?.stop();
+    if (home !== undefined) {
+      fs.rmSync(home, { recursive: true, force: true });
+    }
+  });
+
+  afterEach(async function () {
+    if (this.currentTest?.state === "failed") {
+      await workbench.screenshot(`failed-${this.currentTest.title.replace(/\W+/g, "-")}`);
+    }
+  });
+
+  /** Whole-line decorations with a bar of a style. @param {string} style */
+  const bars = (style) =>
+    workbench.page.evaluate(
+      (wanted) =>
+        [...document.querySelectorAll(".view-overlays .cdr")].filter((each) => {
+          const { borderLeftStyle, borderLeftWidth } = getComputedStyle(each);
+          return borderLeftStyle === wanted && borderLeftWidth === "2px";
+        }).length,
+      style,
+    );
+  const kernelMarks = () =>
+    workbench.page.evaluate(
+      () =>
+        [...document.querySelectorAll(".glyph-margin-widgets .cgmr")].filter((each) =>
+          getComputedStyle(each).backgroundImage.includes("kernel-"),
+        ).length,
+    );
+
+  it("compiled lines have a bar, lines in a kernel a mark in the gutter", async () => {
+    await workbench.open("block.py");
+    await workbench.page
+      .locator(".codelens-decoration a", { hasText: /kernel/ })
+      .first()
+      .waitFor({ timeout: RUN_MS });
+    await workbench.page.waitForTimeout(1_500);
+    // 3 lines of Block.forward, 6 of step with its decorator, and the bar of the break over one of these.
+    assert.equal(await bars("solid"), 10);
+    assert.ok((await kernelMarks()) >= 3, "the marks of kernels");
+    await workbench.screenshot("source-dark");
+  });
+
+  it("inlay hints are off, and one command turns them on", async () => {
+    const hints = () => workbench.page.locator(".view-line", { hasText: "f32[" }).count();
+    assert.equal(await hints(), 0);
+    await workbench.command("IRScope: Toggle Inlay Hints");
+    await workbench.page.locator(".view-line", { hasText: "f32[" }).first().waitFor({ timeout: 20_000 });
+    await workbench.page.waitForTimeout(1_000);
+    const line = workbench.page.locator(".view-line", { hasText: "hidden" }).first();
+    assert.match((await line.innerText()).replace(/\s/g, " "), /self\.up\(x\)\) *f32\[s\d+, 64\]$/);
+    await workbench.screenshot("source-hints-dark");
+  });
+
+  it("a compiled line tells its operations and kernels", async () => {
+    await workbench.goToText(source, "scores = ");
+    await workbench.command("Show or Focus Hover");
+    const hover = workbench.page.locator(".monaco-hover:not(.hidden)", { hasText: /softmax/ });
+    await hover.first().waitFor();
+    assert.match(await hover.first().innerText(), /mul → softmax · gives f32\[s\d+, s\d+\]\s+In 1 kernel: cpp_fused/);
+    await workbench.screenshot("source-hover");
+    await workbench.page.keyboard.press("Escape");
+  });
+
+  it("an edit moves the marks, and takes the hints of the edited function away", async () => {
+    await workbench.goToText(source, "import torch");
+    await workbench.page.keyboard.press("Home");
+    await workbench.page.keyboard.type("# one more line");
+    await workbench.page.keyboard.press("Enter");
+    await workbench.page.waitForTimeout(2_000);
+    assert.equal(await bars("solid"), 10);
+    await workbench.page.locator(".view-line", { hasText: "hidden" }).filter({ hasText: "f32[" }).first().waitFor();
+    await workbench.open("block.py:13");
+    await workbench.page.keyboard.press("End");
+    await workbench.page.keyboard.type(" * 2");
+    await workbench.page.waitForTimeout(2_000);
+    const line = workbench.page.locator(".view-line", { hasText: "hidden" }).filter({ hasText: "f32[" });
+    assert.equal(await line.count(), 0, "its hints are gone");
+    await workbench.page.locator(".view-line", { hasText: "scores =" }).filter({ hasText: "f32[" }).first().waitFor();
+    for (let undo = 0; undo < 4; undo += 1) {
+      await workbench.page.keyboard.press("Control+Z");
+    }
+    await workbench.command("File: Revert File");
+  });
+
+  it("marks and hints in a light and in a high-contrast theme", async () => {
+    for (const [theme, name] of /** @type {const} */ ([
+      ["Light Modern", "light"],
+      ["Dark High Contrast", "high-contrast"],
+    ])) {
+      await workbench.setTheme(theme);
+      await workbench.page.locator(".view-line", { hasText: "f32[" }).first().waitFor({ timeout: 20_000 });
+      await workbench.page.waitForTimeout(1_500);
+      assert.equal(await bars("solid"), 10);
+      await workbench.screenshot(`source-hints-${name}`);
+    }
+  });
+
+  it("a cell of a notebook has its findings, marks and kernels", async () => {
+    const { page } = workbench;
+    await workbench.command("View: Close All Editors");
+    await workbench.setTheme("Dark Modern");
+    await workbench.open("steps.ipynb");
+    await page.locator(".notebookOverlay .squiggly-warning").first().waitFor({ timeout: RUN_MS });
+    await page
+      .locator(".notebookOverlay .codelens-decoration a", { hasText: /1 break · .*kernel/ })
+      .first()
+      .waitFor({ timeout: RUN_MS });
+    const cell = page.locator(".notebookOverlay .cell .monaco-editor", { hasText: "half way" });
+    await cell.locator(".view-line", { hasText: "f32[8, 16]" }).first().waitFor({ timeout: 20_000 });
+    await page.waitForTimeout(1_500);
+    assert.ok((await bars("solid")) >= 5, "the compiled lines of the cell");
+    await workbench.screenshot("notebook-dark");
+    await workbench.setTheme("Light Modern");
+    await page.waitForTimeout(1_500);
+    await workbench.screenshot("notebook-light");
+    await cell.locator(".view-line", { hasText: "softmax" }).first().click();
+    await workbench.command("IRScope: Show Generated Kernel");
+    await page.locator(".tab", { hasText: /\.cpp/ }).first().waitFor({ timeout: RUN_MS });
+    await page.waitForTimeout(1_000);
+    await workbench.screenshot("notebook-kernel");
+  });
+});

@@ -1,0 +1,226 @@
+"""Value runs: what nodes compute, and where compiled code computes something else."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from irscope.protocol import ValuesRequest
+from irscope.store import Store
+from irscope.values.client import ValueProcess, ValueProcessError
+from irscope.values.reading import StoredValues, divergences, stored_values
+from support import Ran, run_captured, run_cli, run_plain, write
+
+MODELS = Path(__file__).parent / "values" / "models.py"
+WRONG = {"mlp": "erf", "conv": "relu", "bert": "rsqrt", "gpt2": "tanh", "llama": "rsqrt"}
+HEALTHY = ["mlp", "dropout", "conv", "bert", "gpt2", "llama", "mlp:bfloat16"]
+
+SCRIPT = """\
+import torch
+
+torch.manual_seed(0)
+weight = torch.randn(8, 4, requires_grad=True)
+
+@torch.compile
+def f(x):
+    y = x @ weight
+    y = torch.nn.functional.dropout(y.erf())  # @wrong
+    return torch.softmax(y, -1)
+
+for _ in range(2):
+    out = f(torch.randn(3, 8))
+    out.square().sum().backward()
+print(out, weight.grad, torch.rand(2))
+"""
+# Imported at the start of every Python process, as what is wrong in torch itself would be.
+WRONG_ERF = """\
+import importlib.abc, importlib.util, sys
+
+class Wrong(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name != "torch._inductor.lowering":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        execute = spec.loader.exec_module
+        def exec_module(module):
+            execute(module)
+            import torch
+            erf = torch.ops.aten.erf.default
+            right = module.lowerings[erf]
+            module.lowerings[erf] = lambda x: module.mul(right(x), 1.01)
+        spec.loader.exec_module = exec_module
+        return spec
+
+sys.meta_path.insert(0, Wrong())
+"""
+WRONG_PASS = """\
+import torch._inductor.config
+
+def scale_erf(graph):
+    for node in graph.find_nodes(op="call_function", target=torch.ops.aten.erf.default):
+        with graph.inserting_after(node):
+            scaled = graph.call_function(torch.ops.aten.mul.Tensor, (node, 1.001))
+        scaled.meta.update(node.meta)
+        node.replace_all_uses_with(scaled, delete_user_cb=lambda user: user is not scaled)
+
+torch._inductor.config.post_grad_custom_post_pass = scale_erf
+"""
+
+
+def compared(ran: Ran) -> list[dict[str, Any]]:
+    with Store(ran.store) as store:
+        return [data for _, data in divergences(store, ran.report)]
+
+
+def kept(ran: Ran) -> list[StoredValues]:
+    with Store(ran.store) as store:
+        return stored_values(store, ran.report)
+
+
+@pytest.fixture(scope="module")
+def seeded(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    folder = tmp_path_factory.mktemp("seeded")
+    words = [f"{model}={lowering}" for model, lowering in WRONG.items()]
+    return run_captured(
+        MODELS, folder / "runs.db", "deep", words, values=ValuesRequest(statistics=False, divergence=True)
+    )
+
+
+@pytest.mark.parametrize("model", list(WRONG))
+def test_a_wrong_lowering_is_found_at_its_node(seeded: Ran, model: str) -> None:
+    data = compared(seeded)[list(WRONG).index(model)]
+    found = data["found"]
+    assert found is not None, data["notes"]
+    assert (found["how"], found["target"], found["alone"]) == ("lowering", f"aten.{WRONG[model]}.default", True)
+    assert found["node"].startswith(WRONG[model])
+    assert found["kernel"].startswith("cpp_fused_")
+    assert found["local"]["ratio"] > 1
+    assert found["file"] == str(MODELS)
+    assert data["reproducer"] is not None
+
+
+def test_a_divergence_is_a_finding_at_the_users_line(seeded: Ran) -> None:
+    assert seeded.report.outcome.exit_code == 0
+    assert seeded.report.capture_gaps == ()
+    findings = seeded.findings("divergence")
+    assert {finding.code for finding in findings} == {"divergence-lowering"}
+    assert {finding.file for finding in findings} == {str(MODELS)}
+
+
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    folder = tmp_path_factory.mktemp("healthy")
+    return run_captured(MODELS, folder / "runs.db", "deep", HEALTHY, values=ValuesRequest(divergence=True))
+
+
+def test_healthy_models_do_not_diverge(healthy: Ran) -> None:
+    data = compared(healthy)
+    assert len(data) == len(HEALTHY) + 1  # dropout has a backward
+    assert [each["found"] for each in data] == [None] * len(data)
+    assert all(each["nodes"] and each["notes"] == [] for each in data)
+    ratios = [node["local"]["ratio"] for each in data for node in each["nodes"]]
+    assert 0 < max(ratios) < 0.5
+    assert healthy.report.capture_gaps == ()
+
+
+def test_a_value_run_computes_and_prints_what_the_script_does(healthy: Ran) -> None:
+    assert healthy.stdout == run_plain(MODELS, HEALTHY).stdout
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    folder = tmp_path_factory.mktemp("training")
+    script = write(folder, SCRIPT)
+    return run_captured(script, folder / "runs.db", "deep", values=ValuesRequest(call=2, divergence=True))
+
+
+def test_each_node_has_its_statistics_and_its_elements(training: Ran) -> None:
+    forward, backward = kept(training)
+    assert (forward.stage, backward.stage) == ("0/0/forward-graph", "0/0/backward-graph")
+    assert forward.data["call"] == 2
+    softmax = forward.value("div")
+    assert softmax is not None
+    assert (softmax["dtype"], softmax["shape"], softmax["nan"]) == ("float32", [3, 4], 0)
+    assert abs(softmax["mean"] - 0.25) < 1e-6
+    elements = forward.elements(softmax, 0, 12)
+    assert abs(sum(elements) - 3) < 1e-5
+    assert max(elements) == softmax["max"]
+    printed = training.stdout.partition("grad_fn")[0]  # the result of the last call, which was looked at
+    assert f"{elements[0]:.4f}" in printed
+    assert backward.value("tangents_1") is not None
+
+
+def test_random_numbers_are_those_of_the_compiled_code(training: Ran) -> None:
+    """The backward gets the mask that the forward's kernel drew; the forward's graph, run by itself, has the same."""
+    forward, backward = kept(training)
+    name = next(name for name in backward.names() if name.startswith("gt"))
+    masks = [each.elements(each.value(name) or {}, 0, 12) for each in (forward, backward)]
+    assert masks[0] == masks[1]
+    assert 0 < sum(masks[0]) < 12
+
+
+def test_a_wrong_pass_is_named(tmp_path: Path) -> None:
+    script = write(tmp_path, WRONG_PASS + SCRIPT)
+    ran = run_captured(script, tmp_path / "runs.db", "deep", values=ValuesRequest(statistics=False, divergence=True))
+    found = compared(ran)[0]["found"]
+    assert (found["how"], found["pass"]) == ("pass", "post_grad_custom_post_pass(scale_erf)")
+    assert found["target"] == "aten.mul.Tensor"
+    assert found["line"] == next(n for n, line in enumerate(script.read_text().split("\n"), 1) if "@wrong" in line)
+    assert [finding.code for finding in ran.findings("divergence")] == ["divergence-pass"]
+
+
+def test_the_reproducer_fails_on_its_own(tmp_path: Path) -> None:
+    write(tmp_path, WRONG_ERF, "site/sitecustomize.py")
+    script, reproducer = write(tmp_path, SCRIPT), tmp_path / "reproducer.py"
+    wrong = {"PYTHONPATH": str(tmp_path / "site")}
+    done = run_cli("diverge", script, "--json", "--reproducer", reproducer, env=wrong)
+    assert done.returncode == 1, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["reproducer"]["proven"] is True
+    assert answer["compared"][0]["found"]["node"] == "erf"
+    text = reproducer.read_text()
+    assert "torch.ops.aten.erf.default" in text
+    assert text.count("torch.ops.") == 1
+    right = subprocess.run(
+        [sys.executable, reproducer], capture_output=True, text=True, timeout=300, env=dict(os.environ), check=False
+    )
+    assert (right.returncode, right.stdout) == (0, "Compiled code and eager mode agree.\n")
+
+
+@pytest.fixture(scope="module")
+def value_process() -> Iterator[ValueProcess]:
+    process = ValueProcess(sys.executable)
+    yield process
+    process.close()
+
+
+def test_expressions_are_evaluated_over_values(training: Ran, value_process: ValueProcess) -> None:
+    forward = kept(training)[0]
+    value, text = value_process.evaluate("div.sum(-1)", forward)
+    assert value["shape"] == [3]
+    assert all(abs(each - 1) < 1e-5 for each in value["elements"])
+    assert text.startswith("tensor([1.0000")
+    assert value_process.evaluate("(value[0, :2] > 0).sum()", forward, here="div")[1] == "2"
+    assert value_process.evaluate("torch.cat([div, div]).shape[0] + len(div)", forward)[1] == "9"
+    assert value_process.evaluate("div.max(-1).values.dtype == torch.float32", forward)[1] == "True"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os').system('true')", "div.__class__", "div.numpy()", "div.add_(1)", "div.apply_(len)", "nothing + 1",
+        "torch.load('x')", "torch.save(div, 'x')", "div.sum(out=div)", "[each for each in div]", "div[5, 5]", "1 +", "()" * 600,
+        "lambda: 1", "div.data_ptr()", "torch.ops.aten", "'a' * 10**12",
+    ],
+)  # fmt: skip
+def test_nothing_else_is_evaluated(training: Ran, text: str, value_process: ValueProcess) -> None:
+    with pytest.raises(ValueProcessError):
+        value_process.evaluate(text, kept(training)[0])
+    assert value_process.evaluate("div.dim()", kept(training)[0])[1] == "2"

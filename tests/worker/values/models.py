@@ -1,0 +1,99 @@
+"""Small models with random weights, each compiled and called: ``models.py NAME [NAME=LOWERING …]``.
+
+``NAME=erf`` runs the model while Inductor's lowering of that operation is wrong by one per cent, which no user could see in
+the results.
+"""
+
+import sys
+
+import torch
+import torch._inductor.lowering as lowering
+
+
+def mlp():
+    torch.nn.GELU()
+    return torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.GELU(), torch.nn.Linear(32, 8)), (torch.randn(4, 16),)
+
+
+def dropout():
+    layers = (
+        torch.nn.Linear(16, 32),
+        torch.nn.Dropout(0.3),
+        torch.nn.Tanh(),
+        torch.nn.Linear(32, 8),
+        torch.nn.Softmax(-1),
+    )
+    return torch.nn.Sequential(*layers).train(), (torch.randn(4, 16),)
+
+
+def conv():
+    net = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.ReLU(), torch.nn.MaxPool2d(2),
+        torch.nn.Conv2d(8, 4, 3), torch.nn.Sigmoid(), torch.nn.Flatten(), torch.nn.Linear(36, 5),
+    )  # fmt: skip
+    return net.eval(), (torch.randn(2, 3, 10, 10),)
+
+
+def bert():
+    from transformers import BertConfig, BertModel
+
+    config = BertConfig(
+        vocab_size=64, hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=48,
+        max_position_embeddings=32,
+    )  # fmt: skip
+    return BertModel(config).eval(), (torch.randint(0, 64, (2, 8)),)
+
+
+def gpt2():
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config(vocab_size=64, n_embd=32, n_layer=1, n_head=2, n_positions=32, use_cache=False)
+    return GPT2LMHeadModel(config).eval(), (torch.randint(0, 64, (2, 8)),)
+
+
+def llama():
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    config = LlamaConfig(
+        vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=1, num_attention_heads=2,
+        num_key_value_heads=1, use_cache=False, max_position_embeddings=32,
+    )  # fmt: skip
+    return LlamaForCausalLM(config).eval(), (torch.randint(0, 64, (2, 8)),)
+
+
+def wrong(name):
+    """Makes a lowering wrong; returns what makes it right again."""
+    changed = {}
+    for overload in lowering.lowerings:
+        if isinstance(overload, torch._ops.OpOverload) and overload.name().partition(".")[0] == f"aten::{name}":
+            original = changed[overload] = lowering.lowerings[overload]
+
+            def off_by_one_per_cent(*args, original=original, **kwargs):
+                return lowering.mul(original(*args, **kwargs), 1.01)
+
+            lowering.lowerings[overload] = off_by_one_per_cent
+    assert changed, name
+    return lambda: lowering.lowerings.update(changed)
+
+
+def main():
+    for word in sys.argv[1:]:
+        name, _, broken = word.partition("=")
+        name, _, dtype = name.partition(":")
+        torch.manual_seed(0)
+        model, inputs = globals()[name]()
+        if dtype:
+            model = model.to(getattr(torch, dtype))
+            inputs = tuple(each.to(getattr(torch, dtype)) if each.is_floating_point() else each for each in inputs)
+        restore = wrong(broken) if broken else lambda: None
+        torch._dynamo.reset()
+        compiled = torch.compile(model)
+        result = compiled(*inputs) if name == "dropout" else torch.no_grad()(compiled)(*inputs)
+        result = result[0] if not isinstance(result, torch.Tensor) else result
+        if name == "dropout":
+            result.square().sum().backward()
+        restore()
+        print(word, f"{result.float().sum().item():.6f}", f"{torch.rand(1).item():.6f}")
+
+
+main()
