@@ -137,7 +137,7 @@ export function createStrip(surroundings: Surroundings): View {
     const made = h(
       "div",
       {
-        class: `card ${kind}${stage.column === 0 ? " first" : ""}`,
+        class: `card of-${kind}${stage.column === 0 ? " first" : ""}`,
         tabIndex: -1,
         title: `${stage.title}\n${facts.join(", ")}, ${bytes(stage.bytes)}`,
         attributes: {
