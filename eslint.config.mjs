@@ -11,6 +11,7 @@ export default tseslint.config(
           "extension/src/tsconfig.json",
           "extension/src/graph/tsconfig.json",
           "extension/src/panels/tsconfig.json",
+          "extension/src/view/tsconfig.json",
           "tests/editor/tsconfig.json",
         ],
         tsconfigRootDir: import.meta.dirname,

@@ -64,7 +64,7 @@ export async function bundle({ watch = false } = {}) {
   };
   /** @type {import("esbuild").BuildOptions} */
   const browser = { ...common, platform: "browser", format: "iife", target: "es2022" };
-  /** Makes the bundled layout worker a string, so that the panel can start it from a blob. */
+  /** Makes ELK's worker a string, so that the panel can start it from a blob. */
   const workerSource = {
     name: "graph-worker-source",
     /** @param {import("esbuild").PluginBuild} build */
@@ -73,18 +73,10 @@ export async function bundle({ watch = false } = {}) {
         path: name,
         namespace: "worker-source",
       }));
-      build.onLoad({ filter: /.*/, namespace: "worker-source" }, async () => {
-        const worker = await esbuild.build({
-          ...browser,
-          entryPoints: [path.join(SOURCES, "graph", "layoutWorker.ts")],
-          write: false,
-        });
-        return {
-          contents: worker.outputFiles[0]?.text ?? "",
-          loader: "text",
-          watchDirs: [path.join(SOURCES, "graph")],
-        };
-      });
+      build.onLoad({ filter: /.*/, namespace: "worker-source" }, () => ({
+        contents: fs.readFileSync(path.join(ROOT, "node_modules", "elkjs", "lib", "elk-worker.min.js"), "utf8"),
+        loader: "text",
+      }));
     },
   };
   /** @type {import("esbuild").BuildOptions[]} */
@@ -105,6 +97,12 @@ export async function bundle({ watch = false } = {}) {
       outfile: path.join(DIST, "graph.js"),
     },
     { ...browser, entryPoints: [path.join(SOURCES, "graph", "graph.css")], outfile: path.join(DIST, "graph.css") },
+    { ...browser, entryPoints: [path.join(SOURCES, "view", "main.ts")], outfile: path.join(DIST, "view.js") },
+    ...["view", "theme"].map((name) => ({
+      ...browser,
+      entryPoints: [path.join(SOURCES, "view", `${name}.css`)],
+      outfile: path.join(DIST, `${name}.css`),
+    })),
   ];
   for (const name of ["dock", "strip", "findings", "time", "memory", "changes"]) {
     builds.push({

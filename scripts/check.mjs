@@ -19,6 +19,7 @@ const CHECKS = [
   ["tsc: extension", node("tsc"), ["-p", "extension/src"]],
   ["tsc: graph panel", node("tsc"), ["-p", "extension/src/graph"]],
   ["tsc: panels", node("tsc"), ["-p", "extension/src/panels"]],
+  ["tsc: page of irscope view", node("tsc"), ["-p", "extension/src/view"]],
   ["tsc: tests", node("tsc"), ["-p", "tests/editor"]],
   ["tsc: scripts", node("tsc"), ["-p", "scripts"]],
   ["eslint", node("eslint"), ["."]],

@@ -20,6 +20,7 @@ export async function ensureVsix() {
     "extension/requirements.txt",
     "compiler",
     "server",
+    "examples",
     "package.json",
     "package-lock.json",
     ".vscodeignore",
@@ -62,6 +63,8 @@ function copyPackages() {
       filter: (source) => !source.endsWith("__pycache__") && !source.endsWith(".pyc"),
     });
   }
+  fs.rmSync(path.join(BUNDLED, "examples"), { recursive: true, force: true });
+  fs.cpSync(path.join(ROOT, "examples", "gpt_training.py"), path.join(BUNDLED, "examples", "gpt_training.py"));
   // vsce packs what .vscodeignore names with `!`, whatever else it says: caches are removed here.
   for (const name of /** @type {string[]} */ (fs.readdirSync(BUNDLED, { recursive: true }))) {
     if (path.basename(name) === "__pycache__") {

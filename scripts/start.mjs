@@ -15,6 +15,8 @@ const EXAMPLES = path.join(ROOT, "examples");
 const HOME = path.join(CACHE, "start", hashOf(ROOT));
 /** One store for the terminal and the editor, so that the runs of the one are seen in the other. */
 const STORE = path.join(HOME, "runs.db");
+/** The extension then shows a graph and the pipeline of the example at once. */
+const DEMO = { IRSCOPE_DEMO: "1" };
 const SETTINGS = { "irscope.python": VENV_PYTHON, "irscope.storePath": STORE };
 const IRSCOPE = path.join(VENV, "bin", "irscope");
 
@@ -84,7 +86,7 @@ async function openDesktopEditor() {
   fs.mkdirSync(path.dirname(workspace), { recursive: true });
   fs.writeFileSync(workspace, JSON.stringify({ folders: [{ path: EXAMPLES }], settings: SETTINGS }, null, 2));
   const args = ["--new-window", `--extensionDevelopmentPath=${ROOT}`, workspace, firstExample()];
-  if ((await passThrough(code, args)) !== 0) {
+  if ((await passThrough(code, args, { env: { ...process.env, ...DEMO } })) !== 0) {
     console.error("The desktop VS Code did not open; a browser will do.");
     return undefined;
   }
@@ -97,7 +99,7 @@ async function openBrowserEditor() {
   const vsix = await ensureVsix();
   const codeServer = await ensureCodeServer();
   const editor = await step("Starting VS Code for the browser", () =>
-    startEditor({ codeServer, vsix, home: HOME, settings: SETTINGS }),
+    startEditor({ codeServer, vsix, home: HOME, settings: SETTINGS, env: DEMO }),
   );
   const stopped = new Promise((resolve) => {
     for (const signal of /** @type {const} */ (["SIGINT", "SIGTERM", "SIGHUP"])) {

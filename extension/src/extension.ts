@@ -1,14 +1,16 @@
 /** Activation: makes the parts, tells them of each other, and starts the server. */
 
-import type * as vscode from "vscode";
+import * as vscode from "vscode";
 import { createChannels } from "./channels";
 import { registerCommands } from "./commands";
 import { registerDebugging } from "./debug";
 import { Dock } from "./dock";
 import { Documents } from "./documents";
-import { GraphPanels } from "./graphPanel";
+import { FirstMinutes } from "./firstMinutes";
 import { Regions } from "./regions";
 import { LinkedEditors } from "./linked/linkedEditors";
+import { Panels, type PanelKind } from "./panelHost";
+import type { PanelName } from "./panels/messages";
 import { RunsTree } from "./runsTree";
 import { Server } from "./server";
 import { StatusItem } from "./statusItem";
@@ -18,11 +20,19 @@ import { setContext, TorchFiles } from "./torchFiles";
 export interface Internals {
   server: Server;
   tree: RunsTree;
-  graphs: GraphPanels;
+  graphs: Panels;
   regions: Regions;
   linked: LinkedEditors;
   dock: Dock;
 }
+
+const GRAPH: PanelKind = {
+  name: "graph",
+  icon: "graph",
+  column: vscode.ViewColumn.Beside,
+  policy: ["worker-src blob:"],
+  requests: ["irscope/graph", "irscope/graphKernels"],
+};
 
 let server: Server | undefined;
 
@@ -33,16 +43,27 @@ export async function activate(context: vscode.ExtensionContext): Promise<Intern
   server = new Server(context, channels);
   const files = new TorchFiles();
   const documents = new Documents(server);
-  const graphs = new GraphPanels(context, server, documents);
-  const dock = new Dock(context.extensionUri, server, documents, (_, { run, stage, title }) => {
-    void graphs.show({ run, stage: stage ?? "", title });
-  });
+  const panels = new Map<PanelName, Panels>();
+  const graphs = new Panels(GRAPH, context.extensionUri, server, documents, (panel) => panels.get(panel));
+  panels.set("graph", graphs);
+  const dock = new Dock(context.extensionUri, server, documents, (_, subject) => graphs.show(subject));
   const tree = new RunsTree(server);
   const regions = new Regions(context, server);
   const linked = new LinkedEditors(server, context.globalState);
   const status = new StatusItem(server, files);
-  const commands = registerCommands({ server, documents, graphs, linked, dock, tree, status, channels });
-  context.subscriptions.push(registerDebugging(context, server));
+  const firstMinutes = new FirstMinutes(context, files, server);
+  const commands = registerCommands({
+    server,
+    documents,
+    graphs,
+    linked,
+    dock,
+    tree,
+    status,
+    channels,
+    firstMinutes,
+  });
+  context.subscriptions.push(registerDebugging(context, server), firstMinutes);
   const runs = server.onDidChangeRuns(() => files.activate());
   context.subscriptions.push(
     commands,

@@ -82,22 +82,65 @@ export interface KernelItem {
   origins: Place[];
 }
 
-export interface GraphNode {
-  /** The `id` attribute of the node's group in the SVG. */
-  id: string;
-  name: string;
-  op: string;
-  /** Shape, dtype, stride and device as printed. */
-  detail: string;
-  origin: Place | null;
-  stageUri: string;
-  stageLine: number;
-}
-
+/** A graph as columns: entry `i` of each list is node `i`; numbers lead into the tables below, `-1` is *nothing*. */
 export interface Graph {
   title: string;
-  dot: string;
-  nodes: GraphNode[];
+  stageUri: string;
+  /** The stage that it is compared with, where it is: then the nodes that are gone are among the nodes. */
+  compareWith: string | null;
+  beforeUri: string | null;
+  versions: GraphVersion[];
+  nodes: {
+    name: string[];
+    /** 0 placeholder, 1 get_attr, 2 call, 3 output. */
+    kind: number[];
+    op: number[];
+    detail: number[];
+    dtype: number[];
+    device: number[];
+    /** Of what it gives; null: unknown. */
+    bytes: (number | null)[];
+    /** Bytes that it reads and writes. */
+    moved: (number | null)[];
+    flops: (number | null)[];
+    /** The least time on `timeOf`, in microseconds, by the roofline model. */
+    micros: (number | null)[];
+    /** -2: a pass or autograd made it, and nothing says for which module. */
+    module: number[];
+    /** 1: belongs to the backward of a joint graph. */
+    backward: number[];
+    /** In `stageUri`, or for a node that is gone in `beforeUri`. */
+    line: number[];
+    file: number[];
+    originLine: number[];
+    /** Only where it is compared: 0 as before, 1 added, 2 gone, 3 changed. */
+    state?: number[];
+  };
+  /** From, to, from, to, … */
+  edges: number[];
+  ops: string[];
+  details: string[];
+  dtypes: string[];
+  devices: string[];
+  modules: { path: string[]; type: string }[];
+  files: string[];
+  timeOf: string;
+}
+
+/** A graph along the pipeline, or after a pass that changed it; `before` is the one to compare it with, if any. */
+export interface GraphVersion {
+  stage: string;
+  title: string;
+  pass: string;
+  before: string;
+  backward: boolean;
+}
+
+export interface GraphKernels {
+  /** In the order in which they run; `call` counts the calls of one kernel. */
+  calls: { name: string; call: number; place: Place | null }[];
+  /** For each node of the stage the numbers of the calls that it is a part of. */
+  nodes: number[][];
 }
 
 export interface WorkerState {

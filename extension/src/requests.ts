@@ -6,7 +6,6 @@ import type {
   Counterparts,
   Entries,
   FileState,
-  Graph,
   KernelsAt,
   Lane,
   LinkedLines,
@@ -30,7 +29,6 @@ export const KernelsAtRequest = new RequestType<{ uri: string; line: number; run
 );
 export const StagesOfRequest = new RequestType<{ uri: string; run?: boolean }, StagesOf, void>("irscope/stagesOf");
 export const RegionsRequest = new RequestType<{ uri: string }, RegionsOf, void>("irscope/regions");
-export const GraphRequest = new RequestType<{ run: string; stage: string }, Graph, void>("irscope/graph");
 export const DocumentRequest = new RequestType<{ uri: string }, { text: string; languageId: string }, void>(
   "irscope/document",
 );

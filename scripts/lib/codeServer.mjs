@@ -119,6 +119,7 @@ const QUIET = {
   "chat.disableAIFeatures": true,
   "workbench.secondarySideBar.defaultVisibility": "hidden",
   "workbench.tips.enabled": false,
+  "workbench.welcomePage.walkthroughs.openOnInstall": false,
   "telemetry.telemetryLevel": "off",
   "extensions.ignoreRecommendations": true,
   "update.mode": "none",

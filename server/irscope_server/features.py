@@ -9,13 +9,14 @@ from typing import Any
 from irscope.store import StoreError
 from lsprotocol import types
 
-from irscope_server import linked, requests, stage_features, wire
+from irscope_server import graph_requests, linked, requests, stage_features, wire
 from irscope_server.archive import Archive
 from irscope_server.fixes import actions_at
 from irscope_server.hovers import hover_at
 from irscope_server.inlay_hints import inlay_hints_of
 from irscope_server.lenses import lenses_of
 from irscope_server.messages import Encoded, RequestFailed, registers_stage_features
+from irscope_server.panels.answers import Reader
 from irscope_server.panels.changes import changes
 from irscope_server.panels.findings import findings
 from irscope_server.panels.memory import memory
@@ -178,6 +179,14 @@ def _request(work: Callable[[IrscopeServer, Any], Any]) -> Callable[[IrscopeServ
     return handle
 
 
+async def read(reader: Reader, method: str, params: Any) -> Any:
+    """The result of one of irscope's own requests that only read, as it goes over the wire.
+
+    Raises KeyError for what is no request, BadParams and RequestFailed.
+    """
+    return await _FEATURES[method](reader, wire.from_wire(wire.PARAMS[method], params))
+
+
 def _stage_feature(work: Callable[[IrscopeServer, Any], Awaitable[Any]]) -> Callable[[IrscopeServer, Any], Any]:
     """pygls tells a handler that wants the server by the name of its first parameter."""
 
@@ -232,7 +241,8 @@ _FEATURES: dict[str, Any] = {
     "irscope/entries": _request(requests.entries),
     "irscope/kernelsAt": _request(requests.kernels_at),
     "irscope/stagesOf": _request(requests.stages),
-    "irscope/graph": _request(requests.graph),
+    "irscope/graph": _request(graph_requests.graph),
+    "irscope/graphKernels": _request(graph_requests.graph_kernels),
     "irscope/document": _request(requests.text_of_document),
     "irscope/regions": _request(regions),
     "irscope/linkedLines": _request(linked.linked_lines),

@@ -1,40 +1,35 @@
-"""irscope's own requests: runs, kernels at a line, stages, graphs, documents."""
+"""irscope's own requests: runs, kernels at a line, stages, documents."""
 
 from __future__ import annotations
 
 import ast
 import asyncio
 import contextlib
-import json
 import os
 import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from irscope.graphs import parse_graph
 from irscope.notebooks import notebook_of
 from irscope.protocol import Kernel, Lane, Report
 from irscope.provenance.kernels import output_code_of
 from irscope.source import digest_of
 from irscope.store import Store
 
-from irscope_server import words
 from irscope_server.candidates import candidates_for
 from irscope_server.documents import SCHEME, document, parts_of
-from irscope_server.graph_dot import graph_result
 from irscope_server.linked import RunReader
-from irscope_server.messages import Encoded
+from irscope_server.panels.answers import Reader
 from irscope_server.plans import Plan
 from irscope_server.results import Ended
 from irscope_server.runs import Run
 from irscope_server.texts import file_key
-from irscope_server.tree import kernel_items, run_item, run_tree, stage_named, stages_of
+from irscope_server.tree import kernel_items, run_item, run_tree, stages_of
 from irscope_server.wire import (
     CancelResult,
     DocumentResult,
     EntriesResult,
     EntryCandidate,
-    GraphParams,
     KernelItem,
     KernelsAtParams,
     KernelsResult,
@@ -47,7 +42,6 @@ from irscope_server.wire import (
     StagesOfParams,
     StagesResult,
     UriParams,
-    to_wire,
 )
 
 if TYPE_CHECKING:
@@ -58,7 +52,7 @@ _NOT_TRUSTED = "The workspace is not trusted, so nothing is run. Trust it first 
 _OUTDATED = "This is from a run of an earlier version of the text: run the file again to see what is true now."
 
 
-async def runs(server: IrscopeServer, params: RunsParams) -> RunsResult:
+async def runs(server: Reader, params: RunsParams) -> RunsResult:
     path = server.path_of(params.uri) if params.uri else None
     if params.uri and path is None:
         return RunsResult(())
@@ -66,7 +60,7 @@ async def runs(server: IrscopeServer, params: RunsParams) -> RunsResult:
     return RunsResult(tuple(run_item(summary, server.uri_of) for summary in summaries))
 
 
-async def report(server: IrscopeServer, params: ReportParams) -> RunTree:
+async def report(server: Reader, params: ReportParams) -> RunTree:
     """Raises LookupError where there is no such run."""
 
     def read(store: Store) -> RunTree:
@@ -187,20 +181,6 @@ async def stages(server: IrscopeServer, params: StagesOfParams) -> StagesResult:
     if not found and not reason:
         reason = f"The run has no stages. {deep.report.outcome.message}".strip()
     return StagesResult(deep.run or None, found, reason)
-
-
-async def graph(server: IrscopeServer, params: GraphParams) -> Encoded:
-    """Raises LookupError for an unknown run or stage, ValueError for a stage that is no graph."""
-    report = await server.archive.report(params.run)
-    compile, stage = stage_named(report, params.stage)
-    text = await server.archive.ask(lambda store: store.stage_text(params.run, stage.id))
-    title = f"{words.stage_title(stage)} of {compile.function} ({compile.id})"
-
-    def draw() -> Encoded:
-        picture = graph_result(title, parse_graph(text), params.run, stage.id, stage.language, server.uri_of)
-        return Encoded(json.dumps(to_wire(picture)))
-
-    return await asyncio.to_thread(draw)
 
 
 async def text_of_document(server: IrscopeServer, params: UriParams) -> DocumentResult:

@@ -22,6 +22,7 @@ from irscope_server.controls import Controls
 from irscope_server.diagnostics import Publisher
 from irscope_server.entries import BadEntry, parse_entry
 from irscope_server.file_states import FileStates
+from irscope_server.graph_requests import GraphCache
 from irscope_server.idle import DeepWhenIdle
 from irscope_server.line_facts import LineFactsOfRuns
 from irscope_server.linked import StageReader
@@ -88,6 +89,7 @@ class IrscopeServer(LanguageServer):
         self.runs = Runs(self.activity, execute, self.workers)
         self.has_workers = execute is None
         self.archive = Archive(self.settings.store)
+        self.graphs = GraphCache()
         self.on_demand = OnDemand(self)
         self.stages = StageReader(lambda: self.archive.path)
         self.stage_texts = StageTexts()

@@ -62,6 +62,13 @@ class StagesOfParams:
 class GraphParams:
     run: str
     stage: str
+    compare_with: str = ""
+
+
+@dataclass(frozen=True)
+class StageParams:
+    run: str
+    stage: str
 
 
 @dataclass(frozen=True)
@@ -137,6 +144,7 @@ PARAMS: dict[str, type[Any]] = {
     "irscope/kernelsAt": KernelsAtParams,
     "irscope/stagesOf": StagesOfParams,
     "irscope/graph": GraphParams,
+    "irscope/graphKernels": StageParams,
     "irscope/document": UriParams,
     "irscope/regions": UriParams,
     "irscope/linkedLines": LinkedLinesParams,
@@ -283,24 +291,6 @@ class StagesResult:
 
 
 @dataclass(frozen=True)
-class GraphNodeItem:
-    id: str
-    name: str
-    op: str
-    detail: str
-    origin: Place | None
-    stage_uri: str
-    stage_line: int
-
-
-@dataclass(frozen=True)
-class GraphResult:
-    title: str
-    dot: str
-    nodes: tuple[GraphNodeItem, ...]
-
-
-@dataclass(frozen=True)
 class Region:
     kind: str
     """``compiled``, ``broken``, ``skipped`` or ``kernel``."""
@@ -418,10 +408,11 @@ def from_wire(cls: type[Any], data: Any) -> Any:
     hints = _hints(typing.cast(Any, cls))
     values = {}
     for field in dataclasses.fields(cls):
-        if field.name in data and not (data[field.name] is None and field.default is not dataclasses.MISSING):
-            values[field.name] = _checked(field.name, hints[field.name], data[field.name])
+        name = _camel(field.name)
+        if name in data and not (data[name] is None and field.default is not dataclasses.MISSING):
+            values[field.name] = _checked(name, hints[field.name], data[name])
         elif field.default is dataclasses.MISSING:
-            raise BadParams(f"{field.name!r} is missing")
+            raise BadParams(f"{name!r} is missing")
     return cls(**values)
 
 

@@ -472,8 +472,10 @@ async def test_stages_tree_and_graph(start_editor: StartEditor, play: Play, scri
     assert [s.name for s in compile.stages] == ["dynamo-graph", "output-code"]
     assert [(k.name, k.line) for k in compile.kernels] == [("k0", 0), ("extern_kernels.mm", 3)]
     graph = await editor.request("irscope/graph", run=stages.run, stage="0/0/dynamo-graph")
-    assert graph.title == "Dynamo graph of f (0/0)" and graph.dot.startswith("digraph")
-    assert graph.nodes[1].origin.line == 4 and graph.nodes[1].origin.uri == uri
+    assert graph.title == "Dynamo graph of f (0/0)" and graph.stageUri == stages.stages[0].uri
+    assert graph.nodes.name[1] == "y" and graph.nodes.originLine[1] == 4 and graph.files == [uri]
+    kernels = await editor.request("irscope/graphKernels", run=stages.run, stage="0/0/dynamo-graph")
+    assert len(kernels.nodes) == len(graph.nodes.name)
 
 
 async def test_a_stage_that_cannot_be_made_says_why(start_editor: StartEditor, play: Play, script: Path) -> None:

@@ -15,22 +15,19 @@ PROTOCOL = (Path(__file__).parents[2] / "docs" / "PROTOCOL.md").read_text()
 
 
 def test_names_are_in_camel_case() -> None:
-    item = wire.GraphNodeItem("n0", "x", "call", "", wire.Place("file:///a.py", 3), "irscope:/r/s.py", 4)
-    assert wire.to_wire(item) == {
-        "id": "n0",
-        "name": "x",
-        "op": "call",
-        "detail": "",
-        "origin": {"uri": "file:///a.py", "line": 3},
-        "stageUri": "irscope:/r/s.py",
-        "stageLine": 4,
-    }
+    entries = wire.EntriesResult("a.py", None, (wire.EntryCandidate("b.py", "imports it"),))
+    assert wire.to_wire([wire.DocumentResult("x", "python"), entries]) == [
+        {"text": "x", "languageId": "python"},
+        {"file": "a.py", "entry": None, "candidates": [{"entry": "b.py", "detail": "imports it"}]},
+    ]
 
 
 def test_parameters() -> None:
     assert wire.from_wire(wire.RunParams, {"uri": "u", "lane": "fast", "more": 1}) == wire.RunParams("u", Lane.FAST)
     assert wire.from_wire(wire.RunsParams, None) == wire.RunsParams(None, 20)
     assert wire.from_wire(wire.RunsParams, {"uri": None}) == wire.RunsParams(None, 20)
+    compared = {"run": "r", "stage": "s", "compareWith": "t"}
+    assert wire.from_wire(wire.GraphParams, compared) == wire.GraphParams("r", "s", "t")
 
 
 @pytest.mark.parametrize(

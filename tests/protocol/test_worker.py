@@ -70,15 +70,20 @@ async def test_down_to_the_kernel_of_a_line(start_editor: StartEditor, tmp_path:
     stages = (await editor.request("irscope/stagesOf", uri=uri)).stages
     names = [stage.name for stage in stages if stage.compile == "0/0"]
     assert {"bytecode", "dynamo-graph", "inference-graph", "post-grad-graph", "output-code", "kernel"} <= set(names)
+    told: set[str] = set()
     for stage in stages:
         content = await editor.client.workspace_text_document_content_async(types.TextDocumentContentParams(stage.uri))
         assert content.text.strip(), stage.uri
         if stage.isGraph:
             graph = await editor.request("irscope/graph", run=stage.run, stage=stage.stage)
             lines = content.text.split("\n")
-            calls = [node for node in graph.nodes if node.op not in ("placeholder", "output")]
-            assert calls and all(node.name in lines[node.stageLine] for node in calls)
-            assert any(node.origin and node.origin.uri == uri for node in calls)
+            calls = [number for number, kind in enumerate(graph.nodes.kind) if kind == 2]
+            assert calls and all(graph.nodes.name[call] in lines[graph.nodes.line[call]] for call in calls)
+            assert any(graph.files[graph.nodes.file[call]] == uri for call in calls if graph.nodes.file[call] >= 0)
+            linked = await editor.request("irscope/graphKernels", run=stage.run, stage=stage.stage)
+            told |= {linked.calls[one].name for call in calls for one in linked.nodes[call]}
+            assert all(one.place.uri.startswith("irscope:") for one in linked.calls)
+    assert {kernel.name for kernel in found.kernels} <= told, "nodes lead to the kernels that they became"
     offered = [stage for stage in stages if not stage.made]
     assert offered and {stage.name for stage in offered} == {"assembly"}
     made = (await editor.request("irscope/stagesOf", uri=uri)).stages

@@ -4,10 +4,11 @@ import * as vscode from "vscode";
 import type { Channels } from "../channels";
 import type { Dock } from "../dock";
 import { partsOf, type Documents } from "../documents";
-import type { GraphPanels } from "../graphPanel";
+import type { FirstMinutes } from "../firstMinutes";
 import type { LinkedEditors } from "../linked/linkedEditors";
 import { activeCellEditor } from "../notebooks";
 import { showWithLog } from "../problems";
+import type { Panels } from "../panelHost";
 import { CancelRequest } from "../requests";
 import type { RunsTree } from "../runsTree";
 import { messageOf, ServerUnavailable, type Server } from "../server";
@@ -16,12 +17,13 @@ import type { StatusItem } from "../statusItem";
 export interface Services {
   server: Server;
   documents: Documents;
-  graphs: GraphPanels;
+  graphs: Panels;
   linked: LinkedEditors;
   dock: Dock;
   tree: RunsTree;
   status: StatusItem;
   channels: Channels;
+  firstMinutes: FirstMinutes;
 }
 
 /** Runs a command and turns what goes wrong into one message with a next step. */

@@ -18,6 +18,7 @@ export function registerCommands(services: Services): vscode.Disposable {
   const { server, documents, graphs, linked, tree, channels } = services;
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the editor gives each command its own arguments
   const commands: Record<string, (...args: any[]) => Promise<void>> = {
+    ...services.firstMinutes.commands,
     "irscope.run": () => runActiveFile(services),
     "irscope.runNotebook": () => runActiveFile(services),
     "irscope.cancel": () => cancelRun(services),
@@ -57,7 +58,8 @@ export function registerCommands(services: Services): vscode.Disposable {
     },
     "irscope.showStageGraph": async (element: Element | undefined) => {
       if (element?.kind === "stage") {
-        await graphs.show(element.item);
+        const { run, stage, title } = element.item;
+        graphs.show({ run, stage, title });
       }
     },
     "irscope.runAgain": async (element: Element | undefined) => {

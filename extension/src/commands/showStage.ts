@@ -30,7 +30,7 @@ export async function showGraph(services: Services): Promise<void> {
   const shown = graphs.find((stage) => sameUri(stage.uri, open));
   const stage = shown ?? (graphs.length === 1 ? graphs[0] : await pickStage(graphs, "Show FX Graph", "Which graph?"));
   if (stage !== undefined) {
-    await services.graphs.show(stage);
+    services.graphs.show({ run: stage.run, stage: stage.stage, title: stage.title });
   } else if (graphs.length === 0) {
     void showWithLog("information", "No graph was captured in this run: nothing of the script was compiled.");
   }

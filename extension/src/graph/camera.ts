@@ -1,72 +1,112 @@
-/** Pan and zoom: which part of the graph the canvas shows. */
+/** Pan and zoom: which part of the picture the canvas shows. */
 
-export interface View {
-  /** Left top corner in the graph's units. */
-  x: number;
-  y: number;
-  /** Pixels for one unit. */
-  scale: number;
-}
+import type { View } from "./painter";
 
-interface Box {
+export interface Place {
   x: number;
   y: number;
   width: number;
   height: number;
 }
 
-const SMALLEST_SCALE = 0.02;
-const LARGEST_SCALE = 6;
+const SMALLEST_SCALE = 0.01;
+const LARGEST_SCALE = 5;
 /** At the start, text is never smaller than it can be read; a graph that does not fit begins at its top. */
-const READABLE_SCALE = 1;
+const READABLE_SCALE = 0.8;
+const MOVE_MS = 220;
+
+export const isCalm = (): boolean => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 export class Camera {
   private current: View = { x: 0, y: 0, scale: 1 };
+  private moving = 0;
 
   constructor(
     private readonly canvas: HTMLElement,
-    private readonly svg: SVGSVGElement,
-    private readonly box: Box,
+    private readonly picture: () => { width: number; height: number },
     private readonly onChange: (view: View) => void,
   ) {
     this.listen();
-    new ResizeObserver(() => this.apply()).observe(canvas);
   }
 
   get view(): View {
     return this.current;
   }
 
+  get width(): number {
+    return this.canvas.clientWidth;
+  }
+
+  get height(): number {
+    return this.canvas.clientHeight;
+  }
+
+  /** What is in view, in the graph's units. */
+  get seen(): Place {
+    const { x, y, scale } = this.current;
+    return { x, y, width: this.width / scale, height: this.height / scale };
+  }
+
   set(view: View): void {
+    cancelAnimationFrame(this.moving);
+    this.apply(view);
+  }
+
+  private apply(view: View): void {
     this.current = { ...view, scale: Math.min(Math.max(view.scale, SMALLEST_SCALE), LARGEST_SCALE) };
-    this.apply();
     this.onChange(this.current);
   }
 
-  /** The whole graph. */
-  fit(): void {
-    const scale = Math.min(this.fitting(), 1.5);
-    this.set({
-      scale,
-      x: this.box.x - (this.canvas.clientWidth / scale - this.box.width) / 2,
-      y: this.box.y - (this.canvas.clientHeight / scale - this.box.height) / 2,
-    });
+  /** Goes there in a moment, so that the eye can follow. */
+  glide(to: View): void {
+    cancelAnimationFrame(this.moving);
+    if (isCalm()) {
+      this.apply(to);
+      return;
+    }
+    const from = this.current;
+    const begun = performance.now();
+    const step = (now: number): void => {
+      const t = ease(Math.min(Math.max((now - begun) / MOVE_MS, 0), 1));
+      const scale = from.scale * (to.scale / from.scale) ** t;
+      // The middle of the view goes along a straight line.
+      const [w, h] = [this.width / 2, this.height / 2];
+      const x = mix(from.x + w / from.scale, to.x + w / to.scale, t) - w / scale;
+      const y = mix(from.y + h / from.scale, to.y + h / to.scale, t) - h / scale;
+      this.apply(t === 1 ? to : { x, y, scale });
+      if (t < 1) {
+        this.moving = requestAnimationFrame(step);
+      }
+    };
+    this.moving = requestAnimationFrame(step);
   }
 
-  /** The whole graph where its text can be read then, else its top, around `around`. */
-  start(around: { x: number; y: number } | undefined): void {
-    this.fit();
-    if (this.current.scale < READABLE_SCALE) {
-      const x = (around?.x ?? this.box.x + this.box.width / 2) - this.canvas.clientWidth / READABLE_SCALE / 2;
-      const y = (around?.y ?? this.box.y) - 40;
-      this.set({ x, y: Math.max(y, this.box.y - 20), scale: READABLE_SCALE });
+  /** The whole picture. */
+  fitting(): View {
+    const { width, height } = this.picture();
+    const scale = Math.min(this.width / (width + 40), this.height / (height + 40), 1.25);
+    return {
+      scale,
+      x: width / 2 - this.width / scale / 2,
+      y: height / 2 - this.height / scale / 2,
+    };
+  }
+
+  /** The whole picture where its text can be read then, else its top. */
+  start(): void {
+    const view = this.fitting();
+    if (view.scale >= READABLE_SCALE) {
+      this.set(view);
+      return;
     }
+    const x = this.picture().width / 2 - this.width / READABLE_SCALE / 2;
+    this.set({ x, y: -16, scale: READABLE_SCALE });
   }
 
   /** Zooms about a point of the canvas in pixels; its middle when none is given. */
   zoom(factor: number, at?: { x: number; y: number }): void {
     const { x, y, scale } = this.current;
-    const point = at ?? { x: this.canvas.clientWidth / 2, y: this.canvas.clientHeight / 2 };
+    const point = at ?? { x: this.width / 2, y: this.height / 2 };
     const next = Math.min(Math.max(scale * factor, SMALLEST_SCALE), LARGEST_SCALE);
     this.set({ x: x + point.x / scale - point.x / next, y: y + point.y / scale - point.y / next, scale: next });
   }
@@ -76,35 +116,27 @@ export class Camera {
     this.set({ x: x + pixelsX / scale, y: y + pixelsY / scale, scale });
   }
 
-  /** Moves no more than needed to have the place in view. */
-  reveal(place: Box): void {
-    let { x, y, scale } = this.current;
-    if (scale < READABLE_SCALE / 2) {
-      scale = READABLE_SCALE;
-    }
-    const [width, height] = [this.canvas.clientWidth / scale, this.canvas.clientHeight / scale];
-    const [left, top] = [place.x - place.width / 2, place.y - place.height / 2];
-    const margin = 30 / scale;
-    const visible =
-      scale === this.current.scale &&
-      left >= x + margin &&
-      top >= y + margin &&
-      left + place.width <= x + width - margin &&
-      top + place.height <= y + height - margin;
-    if (!visible) {
-      [x, y] = [place.x - width / 2, place.y - height / 2];
-      this.set({ x, y, scale });
-    }
+  shows(place: Place): boolean {
+    const { x, y, width, height } = this.seen;
+    const margin = 24 / this.current.scale;
+    return (
+      place.x >= x + margin &&
+      place.y >= y + margin &&
+      Math.min(place.x + place.width, place.x + width / 2) <= x + width - margin &&
+      Math.min(place.y + place.height, place.y + height / 2) <= y + height - margin
+    );
   }
 
-  private fitting(): number {
-    return Math.min(this.canvas.clientWidth / (this.box.width + 20), this.canvas.clientHeight / (this.box.height + 20));
-  }
-
-  private apply(): void {
-    const { x, y, scale } = this.current;
-    const [width, height] = [this.canvas.clientWidth, this.canvas.clientHeight];
-    this.svg.setAttribute("viewBox", `${x} ${y} ${width / scale} ${height / scale}`);
+  /** Moves no more than needed to have the place in view, large enough to be read. */
+  reveal(place: Place): void {
+    const scale = this.current.scale < READABLE_SCALE / 2 ? 1 : this.current.scale;
+    if (scale === this.current.scale && this.shows(place)) {
+      return;
+    }
+    const [width, height] = [this.width / scale, this.height / scale];
+    const x = place.width > width ? place.x - 20 / scale : place.x + place.width / 2 - width / 2;
+    const y = place.height > height ? place.y - 20 / scale : place.y + place.height / 2 - height / 2;
+    this.glide({ x, y, scale });
   }
 
   private listen(): void {
@@ -112,13 +144,14 @@ export class Camera {
       "wheel",
       (event) => {
         event.preventDefault();
+        const unit = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;
         if (event.shiftKey) {
-          this.pan(event.deltaY + event.deltaX, 0);
+          this.pan((event.deltaY + event.deltaX) * unit, 0);
           return;
         }
         const rect = this.canvas.getBoundingClientRect();
         const at = { x: event.clientX - rect.left, y: event.clientY - rect.top };
-        this.zoom(Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0015)), at);
+        this.zoom(Math.exp(-event.deltaY * unit * (event.ctrlKey ? 0.01 : 0.0015)), at);
       },
       { passive: false },
     );
@@ -134,14 +167,15 @@ export class Camera {
         if (!dragging && Math.hypot(dx, dy) > 4) {
           dragging = true;
           this.canvas.classList.add("dragging");
-          this.canvas.setPointerCapture(event.pointerId); // From here on it is not a click on a node.
+          this.canvas.setPointerCapture(event.pointerId);
         }
         if (dragging) {
           this.set({ ...before, x: before.x - dx / before.scale, y: before.y - dy / before.scale });
         }
       };
       const end = (): void => {
-        this.canvas.classList.remove("dragging");
+        // A click that ends a drag comes right after this, and is none.
+        setTimeout(() => this.canvas.classList.remove("dragging"));
         this.canvas.removeEventListener("pointermove", move);
         this.canvas.removeEventListener("pointerup", end);
         this.canvas.removeEventListener("pointercancel", end);
@@ -151,4 +185,12 @@ export class Camera {
       this.canvas.addEventListener("pointercancel", end);
     });
   }
+}
+
+export function ease(t: number): number {
+  return t < 0.5 ? 2 * t * t : 1 - (2 - 2 * t) ** 2 / 2;
+}
+
+export function mix(from: number, to: number, t: number): number {
+  return from + (to - from) * t;
 }

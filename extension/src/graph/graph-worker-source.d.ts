@@ -1,5 +1,5 @@
 declare module "graph-worker-source" {
-  /** The text of layoutWorker.ts, bundled. */
+  /** The text of ELK's worker. */
   const source: string;
   export default source;
 }

@@ -1,276 +1,292 @@
-/** The graph panel: gets a graph, has it laid out, draws it, and tells the extension which node was chosen. */
+/** The graph panel: asks the server for a graph, folds it into clusters, has what is open laid out, and draws it. */
 
-import type { Graph } from "../protocol";
-import { Camera, type View } from "./camera";
-import { LayoutCancelled, startLayout } from "./layout";
-import type { FromPanel, StageRef, ToPanel } from "./messages";
-import { neighbour, type Direction } from "./navigation";
-import { drawPicture, type DrawnNode, type Picture } from "./picture";
-import { Search } from "./search";
+import { on, post, ready, recall, remember, request } from "../panels/bridge";
+import type { Subject } from "../panels/messages";
+import type { Graph, GraphKernels, GraphVersion } from "../protocol";
+import type { Grouping } from "./clusters";
+import type { ColourMode } from "./colours";
+import { handleKey } from "./keys";
+import { Layouter } from "./layout";
+import { Model } from "./model";
+import { hideNotice, notice } from "./notice";
+import { buildPage, make, setText } from "./page";
+import { GraphPanel } from "./panel";
+import { Results } from "./results";
+import { boxAt, HEADER, type Box } from "./scene";
+import type { State } from "./state";
+import { onThemeChange } from "./theme";
 
-interface State {
-  stage?: StageRef;
-  view?: View;
-  selected?: string;
-  search?: string;
-}
+const page = buildPage();
+const layouter = new Layouter();
+const results = new Results(page, (index) => goToMatch(panel?.search.goTo(index)));
+let panel: GraphPanel | undefined;
+let subject: Subject | undefined;
+/** Counts what was asked for, so that an answer that is late, or was given up, is passed over. */
+let asked = 0;
 
-interface VsCode {
-  postMessage(message: FromPanel): void;
-  getState(): State | undefined;
-  setState(state: State): void;
-}
-
-declare function acquireVsCodeApi(): VsCode;
-
-const vscode = acquireVsCodeApi();
-let state: State = vscode.getState() ?? {};
-
-const canvas = element("canvas");
-const searchBox = element<HTMLInputElement>("search");
-
-let drawing: { picture: Picture; camera: Camera; search: Search } | undefined;
-let selected: DrawnNode | undefined;
-
-window.addEventListener("message", ({ data }: MessageEvent<ToPanel>) => {
-  switch (data.type) {
-    case "stage":
-      remember({ stage: data.stage });
-      notice("Loading the graph…");
-      break;
-    case "graph":
-      void draw(data.graph);
-      break;
-    case "failed":
-      notice("The graph could not be loaded.", data.message, {
-        text: "Try Again",
-        run: () => {
-          notice("Loading the graph…");
-          vscode.postMessage({ type: "retry" });
-        },
-      });
-  }
+layouter.start();
+listenToPage();
+on("subject", (message) => {
+  subject = message.subject;
+  remember<State>({ subject });
+  void load();
 });
-listenToToolbar();
-listenToCanvas();
-vscode.postMessage({ type: "ready" });
+on("cursor", ({ place }) => panel?.link(place.uri, place.line));
+ready();
 
-async function draw(what: Graph): Promise<void> {
-  const started = performance.now();
-  element("summary").textContent =
-    `${what.nodes.length.toLocaleString()} ${what.nodes.length === 1 ? "node" : "nodes"}`;
-  if (what.nodes.length === 0) {
-    notice(
-      "This graph has no nodes.",
-      "The compile kept nothing to draw at this stage. Another stage of it may have more.",
-    );
+// --- the graph -------------------------------------------------------------------------------------------------------
+
+async function load(): Promise<void> {
+  if (subject === undefined) {
     return;
   }
-  const layout = startLayout({ dot: what.dot, nodes: what.nodes.length });
-  const clock = setInterval(() => tell(), 500);
-  const tell = (): void => {
-    const passed = Math.round((performance.now() - started) / 1000);
-    const size = what.nodes.length > 1500 ? "This is a large graph; its layout can take minutes." : "";
-    notice(`Laying out ${what.nodes.length.toLocaleString()} nodes… ${passed > 0 ? `${passed} s` : ""}`, size, {
-      text: "Cancel",
-      run: layout.cancel,
-    });
-  };
-  tell();
+  asked += 1;
+  const mine = asked;
+  const begun = performance.now();
+  const { change } = recall<State>();
+  const { run } = subject;
+  const stage = change?.stage ?? subject.stage ?? "";
+  const again = { text: "Try Again", run: () => void load() };
+  notice(page, "Loading the graph…", "", {
+    text: "Cancel",
+    run: () => {
+      asked += 1;
+      notice(page, "Loading was cancelled.", "", again);
+    },
+  });
   try {
-    const picture = drawPicture(await layout.svg, what.nodes, canvas);
-    picture.svg.setAttribute("aria-label", what.title);
-    const camera = new Camera(canvas, picture.svg, picture.box, (view) => remember({ view }));
-    drawing = { picture, camera, search: new Search(picture.nodes) };
-    hideNotice();
-    restoreView(camera, picture);
-    vscode.postMessage({ type: "drawn", nodes: picture.nodes.size, milliseconds: performance.now() - started });
+    const params = { run, stage, ...(change === undefined ? {} : { compareWith: change.before }) };
+    const graph = await request<Graph>("irscope/graph", params);
+    if (mine === asked) {
+      await draw(graph, begun);
+    }
   } catch (error) {
-    const again = { text: "Lay Out Again", run: () => void draw(what) };
-    if (error instanceof LayoutCancelled) {
-      notice("The layout was cancelled.", "", again);
-    } else {
-      notice("Graphviz could not lay out this graph.", error instanceof Error ? error.message : String(error), again);
+    if (mine === asked) {
+      notice(page, "The graph could not be loaded.", error instanceof Error ? error.message : String(error), again);
     }
-  } finally {
-    clearInterval(clock);
+    return;
   }
-}
-
-function restoreView(camera: Camera, picture: Picture): void {
-  const { view, selected: id, search: text } = state;
-  const first = picture.nodes.values().next().value;
-  if (view === undefined) {
-    camera.start(first);
-  } else {
-    camera.set(view);
-  }
-  if (text !== undefined && text !== "") {
-    searchBox.value = text;
-    search(text);
-  }
-  const node = id === undefined ? undefined : picture.nodes.get(id);
-  if (node !== undefined) {
-    select(node);
-  }
-}
-
-function select(node: DrawnNode): void {
-  for (const each of [selected?.element, ...(selected?.edges ?? [])]) {
-    each?.classList.remove("selected");
-  }
-  selected = node;
-  for (const each of [node.element, ...node.edges]) {
-    each.classList.add("selected");
-  }
-  drawing?.camera.reveal(node);
-  remember({ selected: node.node.id });
-  element("details").hidden = false;
-  element("details-name").textContent = node.node.name;
-  element("details-op").textContent = node.node.op;
-  element("details-detail").textContent = node.node.detail;
-  element<HTMLButtonElement>("go-source").disabled = node.node.origin === null;
-}
-
-function openSource(node: DrawnNode): void {
-  vscode.postMessage({ type: "openSource", node: node.node.id });
-}
-
-function openStage(node: DrawnNode): void {
-  vscode.postMessage({ type: "openStage", node: node.node.id });
-}
-
-function search(text: string): void {
-  drawing?.search.start(text);
-  element("matches").textContent = drawing?.search.status ?? "";
-  remember({ search: text });
-}
-
-function stepSearch(by: 1 | -1): void {
-  search(searchBox.value);
-  const match = drawing?.search.step(by);
-  element("matches").textContent = drawing?.search.status ?? "";
-  if (match !== undefined) {
-    select(match);
-  }
-}
-
-function listenToToolbar(): void {
-  searchBox.addEventListener("input", () => search(searchBox.value));
-  searchBox.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") {
-      stepSearch(event.shiftKey ? -1 : 1);
-    } else if (event.key === "Escape") {
-      searchBox.value = "";
-      search("");
-      canvas.focus();
-    } else {
-      return;
+  try {
+    const kernels = await request<GraphKernels>("irscope/graphKernels", { run, stage });
+    if (mine === asked && panel !== undefined && panel.model.count > 0) {
+      panel.model.setKernels(kernels);
+      await panel.kernelsCame();
     }
-    event.preventDefault();
+  } catch {
+    // A run of the fast lane, or from elsewhere, has no kernels; the picture is complete without.
+  }
+}
+
+async function draw(graph: Graph, begun: number): Promise<void> {
+  post({ type: "title", title: graph.title });
+  offerChanges(graph.versions);
+  const model = new Model(graph);
+  if (model.count === 0) {
+    panel = undefined;
+    notice(page, "This graph has no nodes.", "The stage was captured, but nothing was left in it.");
+    post({ type: "drawn", what: "0 nodes", milliseconds: Math.round(performance.now() - begun) });
+    return;
+  }
+  hideNotice(page);
+  const before = panel;
+  panel = new GraphPanel(page, model, layouter, before?.view);
+  offerChoices();
+  await panel.begin();
+  panel.view.paint();
+  page.canvas.dataset["nodes"] = String(model.count);
+  post({ type: "drawn", what: `${model.count} nodes`, milliseconds: Math.round(performance.now() - begun) });
+  showMatches();
+}
+
+/** The list of what can be shown: the graph as it is, and what each pass of this compile changed. */
+function offerChanges(versions: readonly GraphVersion[]): void {
+  const { change } = recall<State>();
+  const comparable = versions.filter(({ before }) => before !== "");
+  const titleOf = (stage: string): string => versions.find((version) => version.stage === stage)?.title ?? stage;
+  const passes = comparable.filter((version) => version.pass !== "");
+  const stages = comparable.filter((version) => version.pass === "");
+  const option = ({ stage, before, title, pass, backward }: GraphVersion): HTMLElement => {
+    const name = pass === "between_passes" ? "between passes" : pass === "start" ? "before its passes" : pass;
+    const text = pass === "" ? `${titleOf(before)} → ${title}` : `${name}${backward ? " (backward)" : ""}`;
+    return make("option", { value: JSON.stringify({ stage, before }), title }, text);
+  };
+  page.compare.replaceChildren(make("option", { value: "" }, "this graph"));
+  if (passes.length > 0) {
+    page.compare.append(make("optgroup", { label: "What a pass changed" }, ...passes.map(option)));
+  }
+  if (stages.length > 0) {
+    page.compare.append(make("optgroup", { label: "What changed between stages" }, ...stages.map(option)));
+  }
+  page.compare.value = change === undefined ? "" : JSON.stringify({ stage: change.stage, before: change.before });
+  page.compareLabel.hidden = comparable.length === 0;
+}
+
+function offerChoices(): void {
+  const state = recall<State>();
+  page.grouping.value = state.grouping ?? "module";
+  const isCompared = panel?.model.compared === true;
+  for (const option of page.colour.options) {
+    option.hidden = option.value === "change" && !isCompared;
+  }
+  page.colour.value = state.colour ?? (isCompared ? "change" : "operation");
+  page.search.value = state.search ?? "";
+  page.only.setAttribute("aria-pressed", String(state.only === true));
+}
+
+// --- search ----------------------------------------------------------------------------------------------------------
+
+function showMatches(): void {
+  const search = panel?.search;
+  setText(page.matches, search?.status ?? "");
+  const none = (search?.matches.length ?? 0) === 0;
+  page.previous.disabled = none;
+  page.next.disabled = none;
+  page.only.disabled = none && page.only.getAttribute("aria-pressed") !== "true";
+}
+
+function goToMatch(node: number | undefined): void {
+  if (node !== undefined && panel !== undefined) {
+    const shown = panel;
+    void shown.find(node).then(() => {
+      shown.showSearch();
+      showMatches();
+    });
+  }
+}
+
+function listenToSearch(): void {
+  page.search.addEventListener("input", () => {
+    remember<State>({ search: page.search.value });
+    if (panel?.search.start(page.search.value) === true) {
+      const isCut = page.only.getAttribute("aria-pressed") === "true";
+      if (isCut) {
+        page.only.setAttribute("aria-pressed", String(panel.search.isOn));
+        void panel.onlyMatches(panel.search.isOn);
+      }
+      panel.showSearch();
+      showMatches();
+      results.show(panel);
+    }
   });
-  element("next").addEventListener("click", () => stepSearch(1));
-  element("previous").addEventListener("click", () => stepSearch(-1));
-  element("zoom-in").addEventListener("click", () => drawing?.camera.zoom(1.3));
-  element("zoom-out").addEventListener("click", () => drawing?.camera.zoom(1 / 1.3));
-  element("fit").addEventListener("click", () => drawing?.camera.fit());
-  element("go-source").addEventListener("click", () => selected && openSource(selected));
-  element("go-stage").addEventListener("click", () => selected && openStage(selected));
-  window.addEventListener("keydown", (event) => {
-    const inSearch = event.target === searchBox;
-    if ((event.key === "/" && !inSearch) || (event.key === "f" && (event.ctrlKey || event.metaKey))) {
+  page.search.addEventListener("keydown", (event) => {
+    const isArrow = event.key === "ArrowDown" || event.key === "ArrowUp";
+    if (panel !== undefined && (event.key === "Enter" || isArrow)) {
       event.preventDefault();
-      searchBox.focus();
-      searchBox.select();
+      goToMatch(panel.search.step(event.key === "ArrowUp" || event.shiftKey ? -1 : 1));
+      if (isArrow) {
+        results.show(panel);
+      } else {
+        results.hide();
+      }
+    } else if (event.key === "Escape" && results.isShown) {
+      event.preventDefault();
+      results.hide();
     }
+  });
+  page.previous.addEventListener("click", () => goToMatch(panel?.search.step(-1)));
+  page.next.addEventListener("click", () => goToMatch(panel?.search.step(1)));
+  page.only.addEventListener("click", () => {
+    const only = page.only.getAttribute("aria-pressed") !== "true";
+    page.only.setAttribute("aria-pressed", String(only));
+    void panel?.onlyMatches(only).then(showMatches);
   });
 }
 
-const ARROWS: Record<string, Direction> = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right" };
-const PAN_STEP_PIXELS = 80;
+// --- the page --------------------------------------------------------------------------------------------------------
 
-function listenToCanvas(): void {
-  canvas.addEventListener("click", (event) => {
-    const group = event.target instanceof Element ? event.target.closest("g.node") : null;
-    const node = group === null ? undefined : drawing?.picture.nodes.get(group.id);
-    if (node === undefined) {
+function listenToPage(): void {
+  listenToSearch();
+  const { buttons } = page;
+  page.grouping.addEventListener("change", () => void panel?.setGrouping(page.grouping.value as Grouping));
+  page.colour.addEventListener("change", () => panel?.setColour(page.colour.value as ColourMode));
+  page.compare.addEventListener("change", () => {
+    const change = page.compare.value === "" ? undefined : (JSON.parse(page.compare.value) as State["change"]);
+    remember<State>({ change, open: [], view: undefined, selected: "", colour: undefined });
+    void load();
+  });
+  buttons.expand.addEventListener("click", () => void panel?.expandAll());
+  buttons.collapse.addEventListener("click", () => void panel?.collapseAll());
+  buttons.zoomIn.addEventListener("click", () => panel?.view.camera.zoom(1.3));
+  buttons.zoomOut.addEventListener("click", () => panel?.view.camera.zoom(1 / 1.3));
+  buttons.fit.addEventListener("click", () => panel?.view.camera.glide(panel.view.camera.fitting()));
+  buttons.svg.addEventListener("click", () => panel?.saveSvg());
+  buttons.dotShown.addEventListener("click", () => panel?.saveDot("shown"));
+  buttons.dotWhole.addEventListener("click", () => panel?.saveDot("whole"));
+  onThemeChange(() => panel?.themeChanged());
+  page.tree.addEventListener("keydown", (event) => {
+    if (panel !== undefined && handleKey(panel, event)) {
+      event.preventDefault();
+    }
+  });
+  document.addEventListener("keydown", (event) => {
+    const isTyping = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+    if ((event.key === "/" && !isTyping) || (event.key === "f" && (event.ctrlKey || event.metaKey))) {
+      event.preventDefault();
+      page.search.focus();
+      page.search.select();
+    }
+  });
+  listenToMouse();
+}
+
+function boxUnder(event: MouseEvent): Box | undefined {
+  const view = panel?.view;
+  if (view?.scene === undefined) {
+    return undefined;
+  }
+  const rect = page.canvas.getBoundingClientRect();
+  const { x, y, scale } = view.camera.view;
+  return boxAt(view.scene, x + (event.clientX - rect.left) / scale, y + (event.clientY - rect.top) / scale);
+}
+
+function isOnChevron(event: MouseEvent, box: Box): boolean {
+  const rect = page.canvas.getBoundingClientRect();
+  const { x, y, scale } = panel?.view.camera.view ?? { x: 0, y: 0, scale: 1 };
+  const [left, top] = [x + (event.clientX - rect.left) / scale - box.x, y + (event.clientY - rect.top) / scale - box.y];
+  return left <= 24 && top <= HEADER;
+}
+
+function listenToMouse(): void {
+  page.canvas.addEventListener("click", (event) => {
+    const target = event.target as HTMLElement;
+    if (
+      panel === undefined ||
+      page.canvas.classList.contains("dragging") ||
+      target.closest("#minimap, #legend") !== null
+    ) {
       return;
     }
-    select(node);
-    node.element.focus({ preventScroll: true });
-    if (event.altKey || event.ctrlKey || event.metaKey) {
-      openStage(node);
-    } else {
-      openSource(node);
-    }
-  });
-  canvas.addEventListener("keydown", (event) => {
-    if (drawing === undefined || !handleKey(event, drawing)) {
+    const box = boxUnder(event);
+    page.tree.focus({ preventScroll: true });
+    if (box?.cluster !== undefined && isOnChevron(event, box)) {
+      void panel.toggle(box.item);
       return;
     }
-    event.preventDefault();
-    event.stopPropagation();
+    panel.select(box?.item, { reveals: false });
+    if (box !== undefined && box.cluster === undefined) {
+      panel.ways.goToSource(box.item);
+    }
+  });
+  page.canvas.addEventListener("dblclick", (event) => {
+    const box = boxUnder(event);
+    if (box?.cluster !== undefined && !isOnChevron(event, box)) {
+      void panel?.toggle(box.item);
+    }
+  });
+  let hovered: Box | undefined;
+  page.canvas.addEventListener("pointermove", (event) => {
+    const box = event.buttons === 0 ? boxUnder(event) : undefined;
+    if (box !== hovered) {
+      hovered = box;
+      page.canvas.classList.toggle("over", box !== undefined && (box.cluster === undefined || !box.isOpen));
+      page.canvas.title = box === undefined || panel === undefined ? "" : tip(panel.model, box);
+    }
   });
 }
 
-/** True when the key meant something here. */
-function handleKey(event: KeyboardEvent, { camera, picture }: NonNullable<typeof drawing>): boolean {
-  const direction = ARROWS[event.key];
-  if (direction !== undefined && event.shiftKey) {
-    const [x, y] = { up: [0, -1], down: [0, 1], left: [-1, 0], right: [1, 0] }[direction] as [number, number];
-    camera.pan(x * PAN_STEP_PIXELS, y * PAN_STEP_PIXELS);
-  } else if (direction !== undefined) {
-    const next =
-      selected === undefined ? picture.nodes.values().next().value : neighbour(selected, direction, picture.nodes);
-    if (next !== undefined) {
-      select(next);
-      next.element.focus({ preventScroll: true });
-    }
-  } else if (event.key === "Enter" && selected !== undefined) {
-    if (event.altKey) {
-      openStage(selected);
-    } else {
-      openSource(selected);
-    }
-  } else if (event.key === "+" || event.key === "=") {
-    camera.zoom(1.3);
-  } else if (event.key === "-") {
-    camera.zoom(1 / 1.3);
-  } else if (event.key === "0") {
-    camera.fit();
-  } else {
-    return false;
+function tip(model: Model, box: Box): string {
+  if (box.cluster !== undefined) {
+    return box.isOpen ? "" : `${box.cluster.name}\n${box.cluster.type}\nDouble-click to open`;
   }
-  return true;
-}
-
-function notice(text: string, detail = "", action?: { text: string; run: () => void }): void {
-  element("notice").hidden = false;
-  setText("notice-text", text);
-  setText("notice-detail", detail);
-  const button = element<HTMLButtonElement>("notice-action");
-  button.hidden = action === undefined;
-  setText("notice-action", action?.text ?? "");
-  button.onclick = action?.run ?? null;
-}
-
-function hideNotice(): void {
-  element("notice").hidden = true;
-}
-
-/** Leaves an unchanged text alone, so that a screen reader does not say it again. */
-function setText(id: string, text: string): void {
-  const target = element(id);
-  if (target.textContent !== text) {
-    target.textContent = text;
-  }
-}
-
-function remember(change: State): void {
-  state = { ...state, ...change };
-  vscode.setState(state);
-}
-
-function element<Kind extends HTMLElement = HTMLElement>(id: string): Kind {
-  return document.getElementById(id) as Kind;
+  return [model.name(box.item), model.op(box.item), model.detail(box.item)].filter((part) => part !== "").join("\n");
 }

@@ -1,25 +1,57 @@
 /** The nodes that a search finds, and the one it stands at. */
 
-import type { DrawnNode } from "./picture";
+import type { Forest } from "./clusters";
+import type { Model } from "./model";
+
+/** `op:`, `dtype:`, `device:`, `module:`, `kernel:`, `name:`, `change:` look at one fact; words without look at all. */
+const FIELDS: Record<string, (model: Model, node: number) => string> = {
+  op: (model, node) => model.op(node),
+  name: (model, node) => model.name(node),
+  dtype: (model, node) => model.dtype(node),
+  device: (model, node) => model.device(node),
+  shape: (model, node) => model.shape(node),
+  module: (model, node) => `${model.module(node)?.path.join(".") ?? ""}\n${model.module(node)?.type ?? ""}`,
+  kernel: (model, node) =>
+    model
+      .kernels(node)
+      .map((call) => model.kernelCalls?.[call]?.name ?? "")
+      .join("\n"),
+  change: (model, node) => ["same", "added", "removed", "changed"][model.state(node)] ?? "",
+};
 
 export class Search {
-  private found: DrawnNode[] = [];
+  private found: number[] = [];
+  private isFound: Uint8Array;
+  private before: Uint32Array | undefined;
   private index = -1;
   private text = "";
 
-  constructor(private readonly nodes: Map<string, DrawnNode>) {}
+  constructor(
+    private readonly model: Model,
+    private forest: Forest,
+  ) {
+    this.isFound = new Uint8Array(model.count);
+  }
 
-  get matches(): readonly DrawnNode[] {
+  get isOn(): boolean {
+    return this.text !== "";
+  }
+
+  get matches(): readonly number[] {
     return this.found;
   }
 
-  get current(): DrawnNode | undefined {
+  get current(): number | undefined {
     return this.found[this.index];
+  }
+
+  get at(): number {
+    return this.index;
   }
 
   /** `3 of 12`, `no match`, or nothing when nothing is sought. */
   get status(): string {
-    if (this.text === "") {
+    if (!this.isOn) {
       return "";
     }
     return this.found.length === 0
@@ -27,43 +59,71 @@ export class Search {
       : `${this.index < 0 ? "" : `${this.index + 1} of `}${this.found.length}`;
   }
 
-  /** Every word must occur in the node's name, operation or detail, in any case. */
-  start(text: string): void {
-    if (text === this.text) {
-      return;
+  /** Every word must fit, in any case. Says whether anything is new. */
+  start(text: string): boolean {
+    const trimmed = text.trim();
+    if (trimmed === this.text) {
+      return false;
     }
-    this.text = text;
+    this.text = trimmed;
     this.index = -1;
-    const words = text
+    this.before = undefined;
+    const tests = trimmed
       .toLowerCase()
       .split(/\s+/)
-      .filter((word) => word !== "");
-    this.found = words.length === 0 ? [] : [...this.nodes.values()].filter((each) => matches(each, words));
-    const found = new Set(this.found);
-    for (const each of this.nodes.values()) {
-      each.element.classList.toggle("match", found.has(each));
+      .filter((word) => word !== "")
+      .map((word) => testOf(this.model, word));
+    this.found = [];
+    this.isFound = new Uint8Array(this.model.count);
+    for (let node = 0; tests.length > 0 && node < this.model.count; node += 1) {
+      if (tests.every((test) => test(node))) {
+        this.found.push(node);
+        this.isFound[node] = 1;
+      }
     }
-    this.mark();
+    return true;
   }
 
-  step(by: 1 | -1): DrawnNode | undefined {
+  has(node: number): boolean {
+    return this.isFound[node] === 1;
+  }
+
+  /** How many matches there are among `order[first]` to `order[last - 1]`. */
+  countIn(first: number, last: number): number {
+    if (this.before === undefined) {
+      this.before = new Uint32Array(this.forest.order.length + 1);
+      for (let at = 0; at < this.forest.order.length; at += 1) {
+        this.before[at + 1] = (this.before[at] ?? 0) + (this.isFound[this.forest.order[at] ?? 0] ?? 0);
+      }
+    }
+    return (this.before[last] ?? 0) - (this.before[first] ?? 0);
+  }
+
+  /** The graph was folded in another way. */
+  refold(forest: Forest): void {
+    this.forest = forest;
+    this.before = undefined;
+  }
+
+  step(by: 1 | -1): number | undefined {
     if (this.found.length > 0) {
       const next = this.index < 0 && by < 0 ? this.found.length - 1 : this.index + by;
       this.index = (next + this.found.length) % this.found.length;
     }
-    this.mark();
     return this.current;
   }
 
-  private mark(): void {
-    for (const { element } of this.nodes.values()) {
-      element.classList.remove("current-match");
-    }
-    this.current?.element.classList.add("current-match");
+  goTo(index: number): number | undefined {
+    this.index = index;
+    return this.current;
   }
 }
 
-function matches({ node }: DrawnNode, words: string[]): boolean {
-  const text = `${node.name} ${node.op} ${node.detail}`.toLowerCase();
-  return words.every((word) => text.includes(word));
+function testOf(model: Model, word: string): (node: number) => boolean {
+  const [, field = "", value = ""] = /^([a-z]+):(.+)$/.exec(word) ?? [];
+  const fact = FIELDS[field];
+  if (fact !== undefined) {
+    return (node) => fact(model, node).toLowerCase().includes(value);
+  }
+  return (node) => model.text(node).includes(word);
 }

@@ -75,9 +75,9 @@ describe("commands", () => {
     await openScript();
     const uri = vscode.Uri.parse("irscope:/20261120-101500-fake/0/0/dynamo-graph.py");
     await vscode.window.showTextDocument(await vscode.workspace.openTextDocument(uri));
-    const drawn = new Promise<number>((resolve) => graphs.onDidDraw(({ nodes }) => resolve(nodes)));
+    const drawn = new Promise<string>((resolve) => graphs.onDidDraw(({ what }) => resolve(what)));
     await vscode.commands.executeCommand("irscope.showGraph");
-    assert.equal(await drawn, 3);
+    assert.equal(await drawn, "3 nodes");
   });
 
   it("Run on This File fills the tree", async () => {

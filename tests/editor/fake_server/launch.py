@@ -120,6 +120,7 @@ class Server:
             "irscope/kernelsAt": self.kernels_at,
             "irscope/stagesOf": self.stages_of,
             "irscope/graph": self.graph,
+            "irscope/graphKernels": self.graph_kernels,
             "irscope/document": self.document,
             "irscope/linkedLines": self.linked_lines,
             "irscope/counterparts": self.counterparts,
@@ -294,23 +295,38 @@ class Server:
         stage = params["stage"]
         if stage == "0/9/broken-graph":
             raise ValueError("The stage is <b>damaged</b>.")
-        count = 0 if stage == "0/1/forward-graph" else 1500 if stage == "0/9/large-graph" else 3
+        count = 0 if stage == "0/1/forward-graph" else 50_000 if stage == "0/9/large-graph" else 3
+        compared = bool(params.get("compareWith"))
         names = ["x", "relu", "mul"] if count == 3 else [f"add_{number}" for number in range(count)]
-        nodes = [
-            {
-                "id": f"n{number}", "name": name, "op": "placeholder" if number == 0 else "aten.op", "detail": "f32[8] <script>alert(1)</script>",
-                "origin": {"uri": self.uri, "line": LINES["kernel"]} if number else None,
-                "stageUri": f"irscope:/{RUN}/0/0/dynamo-graph.py", "stageLine": number,
-            }
-            for number, name in enumerate(names)
-        ]  # fmt: skip
-        kinds = ["placeholder" if number == 0 else "call" for number in range(count)]
-        dot = [
-            f'  n{n} [id="n{n}", class="{kinds[n]}", label="{name}\\nf32[8]", tooltip="<script>"]'
-            for n, name in enumerate(names)
-        ]
-        dot += [f"  n{max(0, n - 1 - n % 7)} -> n{n}" for n in range(1, count)]
-        return {"title": "Dynamo graph of loss_of", "dot": "digraph {\n" + "\n".join(dot) + "\n}", "nodes": nodes}
+        inner = [-1 if number == 0 else number * 100 // max(count, 1) for number in range(count)]
+        nodes = {
+            "name": names, "kind": [0 if number == 0 else 2 for number in range(count)], "op": [min(number, 2) for number in range(count)],
+            "detail": [0] * count, "dtype": [0] * count, "device": [0] * count, "bytes": [32] * count, "moved": [64] * count,
+            "flops": [None] * count, "micros": [0.5 + number for number in range(count)], "module": [-1] * count if count == 3 else inner,
+            "backward": [0] * count, "line": list(range(count)), "file": [-1 if number == 0 else 0 for number in range(count)],
+            "originLine": [-1 if number == 0 else LINES["kernel"] for number in range(count)],
+        }  # fmt: skip
+        if compared:
+            nodes["state"] = [0, 3, 1]
+        edges = [end for number in range(1, count) for end in (max(0, number - 1 - number % 7), number)]
+        here = f"irscope:/{RUN}/0/0/dynamo-graph.py"
+        return {
+            "title": "Dynamo graph of loss_of", "stageUri": here, "beforeUri": here if compared else None,
+            "compareWith": params.get("compareWith") or None, "nodes": nodes, "edges": edges,
+            "ops": ["placeholder", "aten.relu", "aten.<img src=x onerror=alert(1)>"], "details": ["f32[8]<script>alert(1)</script>"],
+            "dtypes": ["f32"], "devices": ["cpu"], "files": [self.uri], "timeOf": "a device",
+            "modules": [{"path": ["model", "layers", str(number)], "type": "Layer<b>"} for number in range(100)],
+            "versions": [
+                {"stage": stage, "title": "Dynamo graph", "pass": "", "before": "", "backward": False},
+                {"stage": stage, "title": "Dynamo graph after fold", "pass": "fold", "before": stage, "backward": False},
+            ],
+        }  # fmt: skip
+
+    def graph_kernels(self, params: Any) -> Any:
+        graph = self.graph(params)
+        place = {"uri": f"irscope:/{RUN}/0/0/kernel/cpp_fused_mul_relu_0.cpp", "line": 2}
+        nodes = [[0] if op else [] for op in graph["nodes"]["op"]]
+        return {"calls": [{"name": "cpp_fused_mul_relu_0", "call": 1, "place": place}], "nodes": nodes}
 
     def document(self, params: Any) -> Any:
         path = params["uri"].removeprefix(f"irscope:/{RUN}/")

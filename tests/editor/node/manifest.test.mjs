@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { ROOT } from "../../../scripts/lib/paths.mjs";
+import { PAGE, settings, settingsPage } from "../../../scripts/settings.mjs";
 
 const read = (/** @type {string} */ name) => fs.readFileSync(path.join(ROOT, name), "utf8");
 const manifest = JSON.parse(read("package.json"));
@@ -38,6 +39,46 @@ describe("the manifest", () => {
       "run.env",
     ]) {
       assert.ok(untrustedWorkspaces.restrictedConfigurations.includes(`irscope.${key}`), key);
+    }
+  });
+
+  it("describes each setting, and docs/settings.md says the same", () => {
+    for (const [name, setting] of settings()) {
+      assert.ok((setting.markdownDescription ?? "").length > 20, `${name} has a markdownDescription`);
+      assert.equal(typeof setting.order, "number", `${name} has an order`);
+      assert.equal(setting.markdownEnumDescriptions?.length, setting.enum?.length, `${name} describes its values`);
+      assert.notEqual(setting.default, undefined, `${name} has a default`);
+    }
+    assert.equal(fs.readFileSync(PAGE, "utf8"), settingsPage(), "run `node scripts/settings.mjs`");
+  });
+
+  it("shows what it adds to menus and views only where torch is used", () => {
+    const { menus, views, keybindings = [] } = manifest.contributes;
+    const entries = [...Object.values(menus), ...Object.values(views), keybindings].flat();
+    assert.ok(entries.length > 20);
+    for (const { command, id, when = "" } of entries) {
+      assert.match(when, /irscope|false|editorLangId == python|resourceScheme|isWorkspaceTrusted/, command ?? id);
+    }
+    const everywhere = menus["editor/context"].filter((/** @type {{when: string}} */ { when }) => !/irscope/.test(when));
+    assert.deepEqual(everywhere, [], "no entry in the context menu of other files");
+  });
+
+  it("has a walkthrough whose commands and pictures exist", () => {
+    const declared = new Set(manifest.contributes.commands.map((/** @type {{command: string}} */ each) => each.command));
+    const [walkthrough] = manifest.contributes.walkthroughs;
+    assert.ok(walkthrough.steps.length >= 4);
+    for (const { id, description, media, completionEvents } of walkthrough.steps) {
+      const used = [...description.matchAll(/command:(irscope\.\w+)/g), ...completionEvents.join().matchAll(/onCommand:(irscope\.\w+)/g)];
+      for (const [, command = ""] of used) {
+        assert.ok(declared.has(command), `${id}: ${command}`);
+      }
+      const files = [media.svg, media.markdown, ...(typeof media.image === "object" ? Object.values(media.image) : [media.image])];
+      const named = files.filter((file) => file !== undefined);
+      assert.ok(named.length > 0, id);
+      assert.ok((media.altText ?? media.markdown ?? "").length > 10, `${id} has a text for those who do not see the picture`);
+      for (const file of named) {
+        assert.ok(fs.statSync(path.join(ROOT, file)).size < 200_000, file);
+      }
     }
   });
 

@@ -131,22 +131,27 @@ describe("on the screen", function () {
     await workbench.command("IRScope: Show FX Graph");
     await workbench.pickFirst("Show FX Graph", RUN_MS, "graph-choice");
     const panel = workbench.webview();
-    await panel.locator("#canvas svg .node").first().waitFor({ timeout: 60_000 });
+    await panel.locator("#tree [role=treeitem]").first().waitFor({ state: "attached", timeout: 60_000 });
     await workbench.page.waitForTimeout(800);
     await workbench.screenshot("graph-dark");
-    assert.ok((await panel.locator("#canvas svg .node").count()) > 10);
+    assert.ok(Number(await panel.locator("#canvas").getAttribute("data-boxes")) > 10);
 
-    await panel.locator("#search").fill("softmax");
+    await panel.locator("#search").fill("op:softmax");
+    await panel.locator("#results [role=option]", { hasText: "softmax" }).first().waitFor();
+    await workbench.screenshot("graph-results");
     await panel.locator("#search").press("Enter");
-    assert.match(await panel.locator("#matches").innerText(), /^1 of \d+$/);
-    assert.equal(await panel.locator("svg .node.current-match").count(), 1);
+    await panel.locator("#matches", { hasText: /^1 of \d+$/ }).waitFor();
+    const found = panel.locator("#tree [aria-selected=true]");
+    await found.waitFor({ state: "attached" });
+    await workbench.page.waitForTimeout(600); // It glides there.
     await workbench.screenshot("graph-search");
 
-    await panel.locator("#canvas").focus();
-    await panel.locator("svg .node.selected").press("ArrowDown");
-    const name = await panel.locator("#details-name").innerText();
-    assert.notEqual(name, "");
-    await panel.locator("svg .node.current-match").click();
+    await panel.locator("#tree").focus();
+    await panel.locator("#tree").press("ArrowDown");
+    assert.doesNotMatch(await panel.locator("#details-name").innerText(), /softmax/);
+    await panel.locator("#tree").press("ArrowUp");
+    await panel.locator("#details-name", { hasText: /softmax/ }).waitFor();
+    await found.click({ force: true });
     await workbench.page.locator(".editor-group-container", { hasText: "weights" }).first().waitFor();
     const line = await workbench.cursorLine();
     const text = fs.readFileSync(SOURCE, "utf8").split("\n")[line - 1];
@@ -154,23 +159,34 @@ describe("on the screen", function () {
     await workbench.screenshot("graph-to-source");
   });
 
-  it("the graph takes its colours from a light theme too", async () => {
-    await workbench.setTheme("Light Modern");
-    await workbench.page.waitForTimeout(1500);
-    await workbench.screenshot("graph-light");
+  it("the graph takes its colours from light and high-contrast themes too", async () => {
     const panel = workbench.webview();
-    const background = await panel.locator("body").evaluate((body) => getComputedStyle(body).backgroundColor);
-    const fill = await panel
-      .locator("svg .node path, svg .node polygon")
-      .first()
-      .evaluate((shape) => getComputedStyle(shape).fill);
-    const ink = await panel
-      .locator("svg .node text")
-      .first()
-      .evaluate((text) => getComputedStyle(text).fill);
-    assert.ok(brightness(background) > 200, `background ${background}`);
-    assert.ok(brightness(fill) > 180, `node ${fill}`);
-    assert.ok(brightness(ink) < 120, `text ${ink}`);
+    await panel.locator("#search").fill("");
+    const drawn = () =>
+      panel.locator("#picture").evaluate((/** @type {any} */ canvas) => {
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        /** @type {Record<string, number>} */
+        const shades = {};
+        for (let at = 0; at < data.length; at += 4) {
+          const shade = Math.round((data[at] + data[at + 1] + data[at + 2]) / 3 / 16);
+          shades[shade] = (shades[shade] ?? 0) + 1;
+        }
+        const [most] = Object.entries(shades).sort((left, right) => right[1] - left[1])[0] ?? ["0"];
+        const all = Object.keys(shades).map(Number);
+        return { most: Number(most) * 16, darkest: Math.min(...all) * 16, lightest: Math.max(...all) * 16 };
+      });
+    for (const [theme, name, isLight] of /** @type {[string, string, boolean][]} */ ([
+      ["Light Modern", "graph-light", true],
+      ["Dark High Contrast", "graph-contrast", false],
+    ])) {
+      await workbench.setTheme(theme);
+      await workbench.page.waitForTimeout(1500);
+      await workbench.screenshot(name);
+      const background = await panel.locator("body").evaluate((body) => getComputedStyle(body).backgroundColor);
+      const { most, darkest, lightest } = await drawn();
+      assert.ok(Math.abs(most - brightness(background)) <= 32, `${name}: mostly ${most} on ${background}`);
+      assert.ok(isLight ? darkest < 120 : lightest > 200, `${name}: ink from ${darkest} to ${lightest}`);
+    }
     await workbench.setTheme("Dark Modern");
   });
 });

@@ -1,0 +1,21 @@
+/** What is kept of the panel while it is hidden, and when the window is reloaded. */
+
+import type { Subject } from "../panels/messages";
+import type { Grouping } from "./clusters";
+import type { ColourMode } from "./colours";
+import type { View } from "./painter";
+
+export interface State {
+  subject: Subject;
+  view: View | undefined;
+  /** Name of a node, or key of a cluster. */
+  selected: string;
+  search: string;
+  only: boolean;
+  grouping: Grouping;
+  colour: ColourMode | undefined;
+  /** Keys of the open clusters. */
+  open: string[];
+  /** The stage that is shown in place of the subject's, with the one before it: what a pass did. */
+  change: { stage: string; before: string } | undefined;
+}

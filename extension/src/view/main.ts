@@ -1,0 +1,227 @@
+/** The page of `irscope view`: the tree of runs, texts side by side, and the panels that VS Code has. */
+
+import type { PanelName } from "../panels/messages";
+import { format, parse, takeToken } from "./address";
+import { button, el, iconOf, toast } from "./dom";
+import { Opened } from "./opened";
+import { forgetReport, listen, NoSession, runs, startSession, type News } from "./server";
+import { rowOfRun } from "./runs";
+import { tellAll } from "./panelFrame";
+import * as theme from "./theme";
+import { Tree } from "./tree";
+
+const REFRESH_DELAY_MS = 300;
+
+theme.apply();
+const token = takeToken();
+const live = el("div", { id: "live", class: "unseen", "aria-live": "polite" });
+const toasts = el("div", { id: "toasts" });
+document.body.append(live, toasts);
+void start();
+
+async function start(): Promise<void> {
+  try {
+    if (token !== undefined) {
+      await startSession(token);
+    }
+    await page();
+  } catch (error) {
+    document.body.replaceChildren(live, toasts, error instanceof NoSession ? tokenForm() : failure(error));
+  }
+}
+
+async function page(): Promise<void> {
+  const known = await runs();
+  const panels = new Set((document.documentElement.dataset["panels"] ?? "").split(" ") as PanelName[]);
+  const tree = new Tree("Runs");
+  const state = el("span", { class: "state", role: "status" });
+  const empty = el("div", { class: "empty" });
+  const opened = new Opened(panels, empty);
+  const side = el(
+    "nav",
+    { class: "side", "aria-label": "Runs" },
+    el("h2", {}, "Runs"),
+    tree.element,
+    el("p", { class: "hint none" }),
+  );
+  document.body.append(
+    el(
+      "header",
+      { class: "bar" },
+      iconOf("compile"),
+      el("h1", {}, "irscope"),
+      state,
+      el("span", { class: "spacer" }),
+      themeChooser(),
+    ),
+    el("div", { class: "work" }, side, el("main", { "aria-label": "Texts and panels" }, opened.panes.element)),
+  );
+  opened.onSubject = (subject) => {
+    window.history.replaceState(null, "", `/${format(subject)}`);
+    void tree.reveal(...opened.pathInTree(subject));
+  };
+
+  const show = async (list: typeof known): Promise<void> => {
+    await tree.show(list.map((item) => rowOfRun(item, opened, panels)));
+    empty.replaceChildren(...(list.length === 0 ? noRuns() : hints()));
+    tree.element.hidden = list.length === 0;
+    side.querySelector(".none")?.replaceChildren(list.length === 0 ? "No run yet." : "");
+  };
+  await show(known);
+
+  let timer: number | undefined;
+  const refreshSoon = (): void => {
+    timer ??= window.setTimeout(() => {
+      timer = undefined;
+      runs().then(show, (error: Error) => toast(error.message, "error"));
+    }, REFRESH_DELAY_MS);
+  };
+  const hear = (news: News): void => {
+    if (news.type === "open") {
+      void opened.subject(news.subject).catch((error: Error) => toast(error.message, "error"));
+      return;
+    }
+    forgetReport(news.run);
+    refreshSoon();
+    tellAll({ type: "changed", run: news.run, running: news.running });
+  };
+  let wasThere = true;
+  listen(hear, (connected) => {
+    if (connected && !wasThere) {
+      refreshSoon();
+    }
+    wasThere = connected;
+    state.textContent = connected ? "" : "The server is gone. Start `irscope view` again.";
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "F6") {
+      event.preventDefault();
+      cycle(event.shiftKey ? -1 : 1, side);
+    }
+  });
+  window.addEventListener("hashchange", () => {
+    void opened.subject(parse(takenHash())).catch((error: Error) => toast(error.message, "error"));
+  });
+
+  const subject = parse(window.location.hash);
+  const first = known[0];
+  try {
+    if (Object.keys(subject).length > 0) {
+      await opened.subject(subject);
+    } else if (first !== undefined) {
+      await opened.overview(first);
+      tree.focus();
+    }
+  } catch (error) {
+    toast(error instanceof Error ? error.message : String(error), "error");
+    const named = known.find(({ run }) => run === subject.run) ?? first;
+    if (named !== undefined) {
+      await opened.overview(named);
+    }
+  }
+  document.body.dataset["ready"] = "true";
+}
+
+/** An address with a token that was pasted over this one. */
+function takenHash(): string {
+  const given = takeToken();
+  if (given !== undefined) {
+    void startSession(given).catch(() => undefined);
+  }
+  return window.location.hash;
+}
+
+/** To the next region of the page. */
+function cycle(step: number, side: HTMLElement): void {
+  const regions = [side, ...document.querySelectorAll<HTMLElement>(".column")];
+  const at = regions.findIndex((region) => region.contains(document.activeElement));
+  const next = regions[(at + step + regions.length) % regions.length];
+  const target = next?.querySelector<HTMLElement>(
+    ".row[tabindex='0'], .tabpanel:not([hidden]) .cm-content, .tab[tabindex='0']",
+  );
+  target?.focus();
+}
+
+function themeChooser(): HTMLElement {
+  const names: [theme.Choice, string][] = [
+    ["auto", "As the system"],
+    ["dark", "Dark"],
+    ["light", "Light"],
+    ["hc-dark", "High contrast dark"],
+    ["hc-light", "High contrast light"],
+  ];
+  const select = el(
+    "select",
+    { "aria-label": "Colours" },
+    ...names.map(([value, name]) => el("option", { value }, name)),
+  );
+  select.value = theme.choice();
+  select.addEventListener("change", () => theme.choose(select.value as theme.Choice));
+  return el("label", { class: "theme" }, iconOf("theme"), select);
+}
+
+function noRuns(): Node[] {
+  return [
+    el("h2", {}, "No run yet"),
+    el("p", {}, "Run a script under irscope; it appears here while it runs."),
+    el("pre", {}, "irscope run train.py"),
+    el("p", {}, "Another store is shown by ", el("code", {}, "irscope view --store FILE"), "."),
+  ];
+}
+
+function hints(): Node[] {
+  const keys: [string, string][] = [
+    ["↑ ↓ ← →", "walk through the tree; letters jump to a name"],
+    ["Enter", "open; with Alt or Ctrl in a column of its own"],
+    ["F6", "to the next region"],
+    ["Ctrl+F", "search in a text"],
+    ["Delete", "close a tab"],
+  ];
+  return [
+    el("h2", {}, "Choose a run, a stage or a panel"),
+    el("p", {}, "Lines that came from the same line of your code have the same colour in all texts side by side."),
+    el("dl", {}, ...keys.flatMap(([key, what]) => [el("dt", {}, el("kbd", {}, key)), el("dd", {}, what)])),
+  ];
+}
+
+function tokenForm(): HTMLElement {
+  const input = el("input", { type: "password", autocomplete: "off", "aria-label": "Token", placeholder: "Token" });
+  const form = el(
+    "main",
+    { class: "token" },
+    el("h1", {}, "irscope"),
+    el(
+      "p",
+      {},
+      "This page needs the address with its token. ",
+      el("code", {}, "irscope view"),
+      " prints it; what stands behind ",
+      el("code", {}, "token="),
+      " can be given here, too.",
+    ),
+    el("form", {}, input, el("button", { type: "submit", class: "primary" }, "Open")),
+  );
+  form.querySelector("form")?.addEventListener("submit", (event) => {
+    event.preventDefault();
+    startSession(
+      input.value
+        .trim()
+        .replace(/^.*token=/, "")
+        .replace(/&.*$/, ""),
+    ).then(
+      () => window.location.reload(),
+      (error: Error) => toast(error.message, "error"),
+    );
+  });
+  return form;
+}
+
+function failure(error: unknown): HTMLElement {
+  return el(
+    "main",
+    { class: "token" },
+    el("h1", {}, "irscope"),
+    el("p", { role: "alert" }, error instanceof Error ? error.message : String(error)),
+    button("Try again", () => window.location.reload(), { class: "primary" }),
+  );
+}

@@ -1,0 +1,407 @@
+/** What is open: texts, comparisons and panels, and how they hear of each other. */
+
+import type { PanelName, Subject as PanelSubject } from "../panels/messages";
+import type { Place, RunItem, StageItem } from "../protocol";
+import { fileUri, nameOf, normal, pathOf, sameUri, format, type Subject } from "./address";
+import { diffView } from "./diffView";
+import { announce, button, el, toast } from "./dom";
+import { counterparts, linkedLines } from "./links";
+import { copy, PanelFrame, tellAll, type Host } from "./panelFrame";
+import { Panes, toolbar, type Column, type Tab } from "./panes";
+import { baseName, PANEL_TITLES, type Opener } from "./runs";
+import { report, request, runs } from "./server";
+import { TextView } from "./textView";
+
+interface Text {
+  text: string;
+  languageId: string;
+  /** Of a source file: whether it is as it was in the run. */
+  current?: boolean;
+}
+
+interface TextTab extends Tab {
+  run: string;
+  uri: string;
+  text: TextView;
+}
+
+const CURSOR_DELAY_MS = 60;
+
+export class Opened implements Opener, Host {
+  readonly panes: Panes;
+  onSubject: (subject: Subject) => void = () => undefined;
+  private readonly frames = new Map<PanelFrame, Tab>();
+  private cursorTimer: number | undefined;
+
+  constructor(
+    private readonly panels: ReadonlySet<PanelName>,
+    empty: HTMLElement,
+  ) {
+    this.panes = new Panes(() => {
+      const front = this.panes.front;
+      if (front !== undefined) {
+        this.onSubject(front.subject());
+      }
+    }, empty);
+  }
+
+  // --- what the address, another terminal or the tree asks for -------------------------------------------------------
+
+  /** Shows what an address names. */
+  async subject({ run, stage, file, line, panel, compile }: Subject): Promise<void> {
+    const uri = file === undefined ? undefined : fileUri(file);
+    const known = run ?? (uri === undefined ? (await runs())[0]?.run : await newestOf(uri));
+    if (known === undefined) {
+      throw new Error(
+        uri === undefined ? "There is no run yet." : `No run has anything in ${baseName(file ?? "")} yet.`,
+      );
+    }
+    const at = Math.max(0, Number(line ?? "1") - 1) || 0;
+    if (panel !== undefined && this.panels.has(panel)) {
+      const title = `${PANEL_TITLES[panel]} · ${compile ?? stage ?? baseName((await report(known)).item.script)}`;
+      this.panel(panel, { run: known, title, ...(compile && { compile }), ...(stage && { stage }) });
+    } else if (stage !== undefined) {
+      const found = await stageOf(known, stage);
+      await this.show(known, found.uri, at, { title: titleOf(found) });
+    } else if (uri !== undefined) {
+      await this.show(known, uri, at, {});
+    } else {
+      await this.overview((await report(known)).item);
+    }
+  }
+
+  /** The user's script, and beside it what tells most of the run. */
+  async overview(item: RunItem): Promise<void> {
+    const tree = await report(item.run);
+    const first = tree.compiles.find(({ kernels }) => kernels.length > 0) ?? tree.compiles[0];
+    const named = (wanted: string): StageItem | undefined => first?.stages.find(({ name }) => name === wanted);
+    const code = named("output-code") ?? named("dynamo-graph") ?? first?.stages[0];
+    try {
+      await this.show(item.run, item.scriptUri, first?.uri === item.scriptUri ? first.line : 0, { focus: false });
+    } catch {
+      // A script that is gone; its stages are there.
+    }
+    if (item.lane === "fast" && this.panels.has("findings")) {
+      this.panel("findings", { run: item.run, title: `${PANEL_TITLES.findings} · ${baseName(item.script)}` });
+    } else if (code !== undefined) {
+      await this.show(item.run, code.uri, 0, { title: titleOf(code), preview: true, focus: false });
+    }
+  }
+
+  run(item: RunItem): void {
+    void this.overview(item).catch(complain);
+  }
+
+  text(run: string, uri: string, line: number, title: string, beside: boolean): void {
+    void this.show(run, uri, line, { title, preview: !beside, beside }).catch(complain);
+  }
+
+  panel(panel: PanelName, subject: PanelSubject, column?: Column): void {
+    const key = JSON.stringify([panel, subject.run, subject.compile, subject.stage]);
+    const known = this.panes.find(key);
+    if (known !== undefined) {
+      this.panes.bring(known);
+      return;
+    }
+    const frame = new PanelFrame(panel, subject, this);
+    const { run, compile, stage } = subject;
+    const tab: Tab = {
+      key,
+      title: subject.title,
+      icon: panel,
+      tooltip: subject.title,
+      element: frame.element,
+      subject: () => ({ run, panel, ...(compile && { compile }), ...(stage && { stage }) }),
+      focus: () => frame.focus(),
+      dispose: () => {
+        this.frames.delete(frame);
+        frame.dispose();
+      },
+    };
+    this.frames.set(frame, tab);
+    this.panes.open(tab, column ?? this.columnForStages());
+  }
+
+  /** Ids of the rows of the tree that lead to what is shown. */
+  pathInTree({ run, stage, panel, compile, file }: Subject): string[] {
+    if (run === undefined) {
+      return [];
+    }
+    if (panel !== undefined && panel !== "graph") {
+      return compile === undefined
+        ? [run, `${run}#${panel}`]
+        : [run, `${run}/${compile}`, `${run}/${compile}#${panel}`];
+    }
+    const [frame, again] = (stage ?? "").split("/");
+    if (stage !== undefined && again !== undefined) {
+      return [run, `${run}/${frame}/${again}`, `${run}/${stage}`];
+    }
+    return file === undefined ? [run] : [run, `${run}#script`];
+  }
+
+  // --- what panels ask for --------------------------------------------------------------------------------------------
+
+  open({ uri, line }: Place, from: PanelFrame, preserveFocus: boolean): void {
+    const tab = this.frames.get(from);
+    const column = tab && this.panes.columnOf(tab);
+    const other = this.panes.columns.find((each) => each !== column) ?? this.panes.beside(column);
+    const run = runOf(uri) ?? from.subject.run;
+    void this.show(run, uri, line, { column: other, preview: true, focus: !preserveFocus }).catch(complain);
+  }
+
+  compare(left: string, right: string, title: string, from?: PanelFrame): void {
+    const tab = from && this.frames.get(from);
+    void this.diff(left, right, title, from?.subject.run ?? runOf(right) ?? "", tab && this.panes.columnOf(tab)).catch(
+      complain,
+    );
+  }
+
+  showPanel(panel: PanelName, subject: PanelSubject, from: PanelFrame): void {
+    if (!this.panels.has(panel)) {
+      toast("This panel is not built.", "error");
+      return;
+    }
+    const tab = this.frames.get(from);
+    this.panel(panel, subject, tab && this.panes.columnOf(tab));
+  }
+
+  title(title: string, from: PanelFrame): void {
+    const tab = this.frames.get(from);
+    if (tab !== undefined) {
+      this.panes.rename(tab, title);
+    }
+  }
+
+  // --- texts ----------------------------------------------------------------------------------------------------------
+
+  private async show(
+    run: string,
+    uri: string,
+    line: number,
+    options: { title?: string; preview?: boolean; beside?: boolean; column?: Column; focus?: boolean },
+  ): Promise<void> {
+    const key = JSON.stringify(["text", run, normal(uri)]);
+    const known = this.panes.find(key) as TextTab | undefined;
+    if (known !== undefined) {
+      this.panes.bring(known, options.focus ?? true);
+      known.text.goTo(line, { focus: options.focus ?? true });
+      return;
+    }
+    const isSource = runOf(uri) === undefined;
+    const text = await textOf(run, uri);
+    const stage = isSource ? undefined : await stageOfUri(run, uri);
+    const title = options.title ?? (stage === undefined ? nameOf(uri) : titleOf(stage));
+    const column =
+      options.column ??
+      (isSource ? this.panes.first() : options.beside ? this.panes.beside(this.panes.active) : this.columnForStages());
+    const tab = this.textTab(key, run, uri, title, text, stage);
+    this.panes.open(tab, column, { preview: options.preview ?? false, focus: options.focus ?? true });
+    tab.text.goTo(line, { focus: options.focus ?? true, quietly: line === 0 });
+    announce(`${title}, ${tab.text.lines} lines`);
+    // A text without links, for example of a run that goes on, is shown all the same.
+    tab.text.link(await linkedLines(run, uri).catch(() => []));
+  }
+
+  private textTab(key: string, run: string, uri: string, title: string, text: Text, stage?: StageItem): TextTab {
+    const body = el("div", { class: "text" });
+    const view = new TextView(body, {
+      text: text.text,
+      language: text.languageId,
+      label: title,
+      onCursor: (line) => this.cursor(tab, line),
+    });
+    const subject = (): Subject => ({
+      run,
+      ...(stage === undefined ? { file: pathOf(uri) } : { stage: stage.stage }),
+      ...(view.line > 0 && { line: String(view.line + 1) }),
+    });
+    const element = el(
+      "div",
+      { class: "document" },
+      toolbar(
+        `Of ${title}`,
+        el("span", { class: "what" }, stage === undefined ? pathOf(uri) : stage.stage),
+        text.current === false ? el("span", { class: "stale" }, "as it is now, not as it ran") : undefined,
+        el("span", { class: "spacer" }),
+        stage?.isGraph && this.panels.has("graph")
+          ? button(
+              "Show as graph",
+              () => this.panel("graph", { run, stage: stage.stage, title: `Graph · ${title}` }),
+              {},
+              "graph",
+            )
+          : undefined,
+        stage === undefined
+          ? undefined
+          : button(
+              "Compare with the stage before",
+              () => void this.comparePrevious(run, stage).catch(complain),
+              {},
+              "compare",
+            ),
+        button(
+          "Copy a link to this line",
+          () => void copy(`${window.location.origin}/${format(subject())}`),
+          {},
+          "link",
+        ),
+      ),
+      body,
+    );
+    const tab: TextTab = {
+      key,
+      run,
+      uri,
+      text: view,
+      title,
+      icon: stage === undefined ? "file" : stage.isGraph ? "graph" : stage.name === "kernel" ? "kernel" : "file",
+      tooltip: stage === undefined ? pathOf(uri) : `${title}\n${stage.stage} of run ${run}`,
+      element,
+      subject,
+      focus: () => view.view.focus(),
+      shown: () => view.view.requestMeasure(),
+      dispose: () => view.destroy(),
+    };
+    return tab;
+  }
+
+  private async comparePrevious(run: string, stage: StageItem): Promise<void> {
+    const compile = (await report(run)).compiles.find(({ stages }) =>
+      stages.some((each) => each.stage === stage.stage),
+    );
+    const like =
+      compile?.stages.filter((each) => each.language === stage.language && each.isGraph === stage.isGraph) ?? [];
+    const before = like[like.findIndex((each) => each.stage === stage.stage) - 1];
+    if (before === undefined) {
+      toast(`No stage of this kind comes before ${stage.title}.`);
+      return;
+    }
+    await this.diff(before.uri, stage.uri, `${before.title} ↔ ${stage.title}`, run);
+  }
+
+  private async diff(left: string, right: string, title: string, run: string, column?: Column): Promise<void> {
+    const key = JSON.stringify(["diff", normal(left), normal(right)]);
+    const known = this.panes.find(key);
+    if (known !== undefined) {
+      this.panes.bring(known);
+      return;
+    }
+    const [before, after] = await Promise.all([left, right].map((uri) => textOf(runOf(uri) ?? run, uri)));
+    if (before === undefined || after === undefined) {
+      return;
+    }
+    const body = el("div", { class: "diff" });
+    const view = diffView(
+      body,
+      { text: before.text, language: before.languageId, label: `Before: ${nameOf(left)}` },
+      { text: after.text, language: after.languageId, label: `After: ${nameOf(right)}` },
+    );
+    const tab: Tab = {
+      key,
+      title,
+      icon: "compare",
+      tooltip: title,
+      element: el(
+        "div",
+        { class: "document" },
+        toolbar(`Of ${title}`, el("span", { class: "what" }, `${nameOf(left)} ↔ ${nameOf(right)}`)),
+        body,
+      ),
+      subject: () => ({ run }),
+      focus: () => view.b.focus(),
+      shown: () => [view.a, view.b].forEach((each) => each.requestMeasure()),
+      dispose: () => view.destroy(),
+    };
+    this.panes.open(tab, column ?? this.columnForStages());
+  }
+
+  /** Stages and panels go beside the source, so that both are seen. */
+  private columnForStages(): Column {
+    const first = this.panes.first();
+    const active = this.panes.active;
+    return active !== undefined && active !== first && this.panes.columns.includes(active)
+      ? active
+      : first.tabs.length === 0
+        ? first
+        : this.panes.beside(first);
+  }
+
+  /** The cursor of a text came to a line: its counterparts are marked in the others, and panels hear of it. */
+  private cursor(tab: TextTab, line: number): void {
+    window.clearTimeout(this.cursorTimer);
+    this.cursorTimer = window.setTimeout(() => {
+      if (this.panes.front === tab) {
+        this.onSubject(tab.subject());
+      }
+      tellAll({ type: "cursor", place: { uri: tab.uri, line } });
+      void this.mark(tab, line);
+    }, CURSOR_DELAY_MS);
+  }
+
+  private async mark(tab: TextTab, line: number): Promise<void> {
+    const others = this.panes.all.filter(
+      (each): each is TextTab => "text" in each && each !== tab && (each as TextTab).run === tab.run,
+    );
+    tab.text.mark([]);
+    if (others.length === 0) {
+      return;
+    }
+    const among = others.map(({ uri }) => uri);
+    const places = await counterparts(tab.run, tab.uri, line, among).catch(() => []);
+    for (const other of others) {
+      other.text.mark(places.filter(({ uri }) => sameUri(uri, other.uri)).flatMap(({ lines }) => lines));
+    }
+  }
+}
+
+function complain(error: unknown): void {
+  toast(error instanceof Error ? error.message : String(error), "error");
+}
+
+/** The run of a stage's document; nothing for a file. */
+export function runOf(uri: string): string | undefined {
+  return /^irscope:\/*([^/]+)\//.exec(uri)?.[1];
+}
+
+function titleOf(stage: StageItem): string {
+  const [frame, again] = stage.stage.split("/");
+  const title = stage.title || stage.name;
+  return frame !== undefined && again !== undefined ? `${title} · ${frame}/${again}` : title;
+}
+
+async function textOf(run: string, uri: string): Promise<Text> {
+  return runOf(uri) === undefined
+    ? request<Text>("view/source", { run, uri })
+    : request<Text>("irscope/document", { uri });
+}
+
+async function stageOf(run: string, id: string): Promise<StageItem> {
+  const { compiles } = await report(run);
+  const stages = compiles.flatMap((compile) => compile.stages);
+  const exact = stages.find(({ stage }) => stage === id) ?? stages.find(({ name }) => name === id);
+  if (exact !== undefined) {
+    return exact;
+  }
+  const kernel = compiles.flatMap(({ kernels }) => kernels).find(({ stage, name }) => stage === id || name === id);
+  if (kernel === undefined) {
+    throw new Error(`The run has no stage ${id}.`);
+  }
+  return stageOfKernel(run, kernel.stage, kernel.uri, kernel.language);
+}
+
+async function stageOfUri(run: string, uri: string): Promise<StageItem> {
+  const { compiles } = await report(run);
+  const found = compiles.flatMap(({ stages }) => stages).find((stage) => sameUri(stage.uri, uri));
+  const kernel = compiles.flatMap(({ kernels }) => kernels).find((each) => sameUri(each.uri, uri));
+  const name = decodeURIComponent(uri.replace(/^irscope:\/*[^/]+\//, "")).replace(/\.[A-Za-z]+(?:\.txt)?$/, "");
+  return found ?? stageOfKernel(run, kernel?.stage ?? name, uri, kernel?.language ?? "");
+}
+
+function stageOfKernel(run: string, stage: string, uri: string, language: string): StageItem {
+  const title = stage.slice(stage.lastIndexOf("/") + 1);
+  return { run, stage, name: "kernel", title, language, bytes: 0, uri, isGraph: false, nodes: 0, made: true };
+}
+
+async function newestOf(uri: string): Promise<string | undefined> {
+  return (await request<{ run: string | null }>("view/latest", { uri })).run ?? undefined;
+}

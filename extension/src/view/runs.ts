@@ -1,0 +1,196 @@
+/** The rows of the tree: run → panels, compiles → stages and kernels. */
+
+import { bytes, plural, seconds, time } from "../format";
+import type { PanelName } from "../panels/messages";
+import type { CompileItem, KernelItem, RunItem, RunTree, StageItem } from "../protocol";
+import type { IconName } from "./dom";
+import { report } from "./server";
+import type { Row } from "./tree";
+
+/** What a row can do. */
+export interface Opener {
+  /** The user's script, and what there is to see of the run first. */
+  run(item: RunItem): void;
+  text(run: string, uri: string, line: number, title: string, beside: boolean): void;
+  panel(panel: PanelName, subject: { run: string; compile?: string; stage?: string; title: string }): void;
+}
+
+type Tone = Row["tone"];
+
+const OUTCOMES: Record<string, [icon: IconName, tone?: Tone]> = {
+  completed: ["pass", "good"],
+  "script-error": ["error", "bad"],
+  crashed: ["error", "bad"],
+  "environment-error": ["error", "warning"],
+  budget: ["watch"],
+  cancelled: ["stopped"],
+};
+
+const COMPILES: Record<string, [icon: IconName, tone?: Tone]> = {
+  compiled: ["compile"],
+  "graph-break": ["break", "warning"],
+  skipped: ["skip"],
+  error: ["error", "bad"],
+};
+
+export const PANEL_TITLES: Record<PanelName, string> = {
+  graph: "Graph",
+  strip: "Pipeline",
+  findings: "Findings",
+  time: "Compile time",
+  memory: "Memory",
+  changes: "Changes",
+};
+
+export function baseName(path: string): string {
+  return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
+}
+
+export function rowOfRun(item: RunItem, opener: Opener, panels: ReadonlySet<PanelName>): Row {
+  const name = baseName(item.script);
+  const [icon, tone] = item.outcome === null ? (["running", "busy"] as const) : (OUTCOMES[item.outcome] ?? ["info"]);
+  const facts = [
+    item.lane,
+    plural(item.findings, "finding"),
+    ...(item.kernels > 0 ? [plural(item.kernels, "kernel")] : []),
+    item.outcome === null ? "not ended" : seconds(item.seconds),
+    time(item.started),
+  ];
+  return {
+    id: item.run,
+    label: name,
+    detail: facts.join(" · "),
+    icon,
+    tone,
+    tooltip: `${item.script}\n${item.outcome ?? "not ended"}${item.message === "" ? "" : `: ${item.message}`}\nrun ${item.run}`,
+    spoken: `${(item.outcome ?? "not ended").replace("-", " ")} run of`,
+    open: () => opener.run(item),
+    children: async () => rowsOfRun(await report(item.run), opener, panels),
+  };
+}
+
+function rowsOfRun(tree: RunTree, opener: Opener, panels: ReadonlySet<PanelName>): Row[] {
+  const { run } = tree.item;
+  const script = baseName(tree.item.script);
+  const panel = (name: PanelName, detail?: string): Row[] =>
+    panels.has(name)
+      ? [
+          {
+            id: `${run}#${name}`,
+            label: PANEL_TITLES[name],
+            icon: name,
+            ...(detail === undefined ? {} : { detail }),
+            open: () => opener.panel(name, { run, title: `${PANEL_TITLES[name]} · ${script}` }),
+          },
+        ]
+      : [];
+  const rows: Row[] = [
+    {
+      id: `${run}#script`,
+      label: script,
+      detail: "the script as it ran",
+      icon: "file",
+      open: (beside) => opener.text(run, tree.item.scriptUri, 0, script, beside),
+    },
+    ...panel("findings", plural(tree.item.findings, "finding")),
+    ...panel("time"),
+    ...panel("changes"),
+    ...tree.compiles.map((compile) => rowOfCompile(run, compile, opener, panels)),
+  ];
+  if (tree.compiles.length === 0) {
+    const label = tree.item.outcome === null ? "Nothing was compiled yet" : "Nothing was compiled";
+    rows.push({ id: `${run}#none`, label, detail: tree.item.message, icon: "info", tooltip: tree.item.message });
+  }
+  if (tree.gaps.length > 0) {
+    rows.push({
+      id: `${run}#gaps`,
+      label: "Not captured",
+      detail: plural(tree.gaps.length, "gap"),
+      icon: "error",
+      tone: "warning",
+      children: async () =>
+        tree.gaps.map(({ what, why }, index) => ({
+          id: `${run}#gap${index}`,
+          label: what,
+          detail: why,
+          tooltip: `${what}\n${why}`,
+          icon: "info",
+        })),
+    });
+  }
+  return rows;
+}
+
+function rowOfCompile(run: string, compile: CompileItem, opener: Opener, panels: ReadonlySet<PanelName>): Row {
+  const [icon, tone] = COMPILES[compile.outcome] ?? (["compile"] as const);
+  const facts = [
+    ...(compile.outcome === "compiled" ? [] : [compile.outcome.replace("-", " ")]),
+    plural(compile.graphOps, "op"),
+    ...(compile.restarts > 0 ? [plural(compile.restarts, "restart")] : []),
+    seconds(compile.seconds),
+  ];
+  const name = `${compile.function} (${compile.id})`;
+  const panel = (which: PanelName): Row[] =>
+    panels.has(which) && compile.stages.length > 0
+      ? [
+          {
+            id: `${run}/${compile.id}#${which}`,
+            label: PANEL_TITLES[which],
+            icon: which,
+            open: () => opener.panel(which, { run, compile: compile.id, title: `${PANEL_TITLES[which]} · ${name}` }),
+          },
+        ]
+      : [];
+  return {
+    id: `${run}/${compile.id}`,
+    label: `${compile.id} ${compile.function}`,
+    detail: facts.join(" · "),
+    tooltip: `Compile ${compile.id} of ${compile.function}: ${compile.outcome}\n${facts.join(", ")}`,
+    spoken: "compile",
+    icon,
+    tone,
+    children: async () => [
+      ...panel("strip"),
+      ...panel("memory"),
+      ...compile.stages.filter(({ name: stage }) => stage !== "kernel").map((stage) => rowOfStage(stage, name, opener)),
+      ...(compile.kernels.length > 0 ? [rowOfKernels(run, compile, opener)] : []),
+    ],
+  };
+}
+
+function rowOfStage(stage: StageItem, compile: string, opener: Opener): Row {
+  const title = stage.title || stage.name;
+  const size = stage.nodes === null ? bytes(stage.bytes) : plural(stage.nodes, "node");
+  return {
+    id: `${stage.run}/${stage.stage}`,
+    label: title,
+    detail: stage.made ? size : "made when asked for",
+    tooltip: `${title} of ${compile}: ${stage.language}, ${size}`,
+    icon: stage.isGraph ? "graph" : "file",
+    open: (beside) => opener.text(stage.run, stage.uri, 0, `${title} · ${compile}`, beside),
+  };
+}
+
+function rowOfKernels(run: string, compile: CompileItem, opener: Opener): Row {
+  return {
+    id: `${run}/${compile.id}#kernels`,
+    label: "Kernels",
+    detail: String(compile.kernels.length),
+    icon: "folder",
+    children: async () => compile.kernels.map((kernel, index) => rowOfKernel(kernel, index, opener)),
+  };
+}
+
+function rowOfKernel(kernel: KernelItem, index: number, opener: Opener): Row {
+  const lines = [...new Set(kernel.origins.map(({ line }) => line + 1))].sort((a, b) => a - b);
+  return {
+    id: `${kernel.run}/${kernel.stage}#${kernel.name}#${index}`,
+    label: kernel.name,
+    detail: [
+      kernel.language,
+      ...(lines.length > 0 ? [`line${lines.length > 1 ? "s" : ""} ${lines.join(", ")}`] : []),
+    ].join(" · "),
+    icon: "kernel",
+    open: (beside) => opener.text(kernel.run, kernel.uri, kernel.line, kernel.name, beside),
+  };
+}

@@ -1,0 +1,261 @@
+"""The requests of the graph panel: a graph with its versions, and the kernels that its nodes became."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from irscope.graphs import GRAPH_STAGES, parse_graph
+from irscope.nodes import NodeFacts, Source, facts_of
+from irscope.protocol import Compile, Report, StageRef
+from irscope.provenance import SOURCE, Element, Provenance, chain
+from irscope.store import Store
+
+from irscope_server import words
+from irscope_server.documents import uri_of_stage
+from irscope_server.graph_columns import columns, compared, edges_of
+from irscope_server.messages import Encoded
+from irscope_server.tree import kernel_items, stage_named
+from irscope_server.wire import GraphParams, StageParams
+
+if TYPE_CHECKING:
+    from irscope_server.server import IrscopeServer
+
+_KEPT = 4
+"""Answers that are kept, at a few megabytes each: a panel that is shown again, or goes between two passes."""
+
+
+class GraphCache:
+    """The last answers, by what was asked."""
+
+    def __init__(self) -> None:
+        self._answers: OrderedDict[object, Encoded] = OrderedDict()
+
+    def get(self, key: object) -> Encoded | None:
+        if key in self._answers:
+            self._answers.move_to_end(key)
+        return self._answers.get(key)
+
+    def put(self, key: object, answer: Encoded) -> Encoded:
+        self._answers[key] = answer
+        while len(self._answers) > _KEPT:
+            self._answers.popitem(last=False)
+        return answer
+
+
+async def graph(server: IrscopeServer, params: GraphParams) -> Encoded:
+    """Raises LookupError for an unknown run or stage, ValueError for a stage that is no graph."""
+    report = await server.archive.report(params.run)
+    compile, stage = stage_named(report, params.stage)
+    before = stage_named(report, params.compare_with)[1] if params.compare_with else None
+    key = ("graph", params, len(compile.stages))
+    if (known := server.graphs.get(key)) is not None:
+        return known
+
+    def read(store: Store) -> tuple[str, str, dict[str, NodeFacts]]:
+        text = store.stage_text(params.run, stage.id)
+        facts = facts_along(store, params.run, compile, before) if before else {}
+        facts.update(facts_along(store, params.run, compile, stage))
+        return text, store.stage_text(params.run, before.id) if before else "", facts
+
+    text, old, facts = await server.archive.ask(read)
+
+    def encode() -> Encoded:
+        if before is None:
+            graph = parse_graph(text)
+            body = columns(graph, edges_of(graph), facts, server.uri_of)
+        else:
+            both = compared(old, text)
+            body = columns(both.graph, both.edges, facts, server.uri_of, both.states)
+        head = {
+            "title": f"{stage_words(stage)} of {compile.function} ({compile.id})",
+            "compareWith": before.id if before else None,
+            "stageUri": uri_of_stage(params.run, stage.id, stage.language),
+            "beforeUri": uri_of_stage(params.run, before.id, before.language) if before else None,
+            "versions": versions_of(compile),
+        }
+        return Encoded(json.dumps({**head, **body}, separators=(",", ":")))
+
+    return server.graphs.put(key, await asyncio.to_thread(encode))
+
+
+async def graph_kernels(server: IrscopeServer, params: StageParams) -> Encoded:
+    """Which calls of kernels each node of a graph ended in; on its own, since it follows the nodes all the way down."""
+    report = await server.archive.report(params.run)
+    compile, stage = stage_named(report, params.stage)
+    key = ("kernels", params, len(compile.stages))
+    if (known := server.graphs.get(key)) is not None:
+        return known
+
+    def follow() -> Encoded:
+        with Store(server.archive.path) as store:  # seconds for a big graph, in which others may use the archive's
+            calls, nodes = kernel_calls(store, report, stage)
+            kernels = [kernel for kernel in report.kernels if kernel.compile == compile.id]
+            found = kernel_items(report, kernels, server.uri_of, lambda one: _text(store, params.run, one))
+        items = {item.name: item for item in found}
+        answer = {
+            "calls": [
+                {
+                    "name": kernel,
+                    "call": call,
+                    "place": {"uri": items[kernel].uri, "line": items[kernel].line} if kernel in items else None,
+                }
+                for kernel, call in calls
+            ],
+            "nodes": nodes,
+        }
+        return Encoded(json.dumps(answer, separators=(",", ":")))
+
+    return server.graphs.put(key, await asyncio.to_thread(follow))
+
+
+def stage_words(stage: StageRef) -> str:
+    """``Post-grad graph after remove_noop_ops``."""
+    if not stage.passed:
+        return words.stage_title(stage)
+    title = words.stage_title(_base(stage))
+    known = {"between_passes": "between passes", "start": "before its passes"}
+    return f"{title} {known.get(stage.passed, f'after {stage.passed}')}"
+
+
+def versions_of(compile: Compile) -> list[dict[str, Any]]:
+    """The graphs of a compile along the pipeline, and after each pass that changed one, each with the one before it.
+
+    ``before`` is empty where nothing comes before that could be compared: of the first graph of all.
+    """
+    found: list[dict[str, Any]] = []
+    for backward in (False, True):
+        last = ""
+        for stage in _in_order(compile, backward):
+            shared = chain.is_shared(stage)
+            if not (backward and shared):
+                found.append(
+                    {
+                        "stage": stage.id,
+                        "title": stage_words(stage),
+                        "pass": stage.passed,
+                        "before": last,
+                        "backward": chain.is_backward(stage),
+                    }
+                )
+            last = stage.id
+    return found
+
+
+def _in_order(compile: Compile, backward: bool) -> Iterator[StageRef]:
+    """The graphs of one way down; the versions of one that passes were run over stand around it as they came to be.
+
+    The joint graph is printed before its passes, the pre-grad and the post-grad graph after them.
+    """
+    graphs = [
+        stage
+        for stage in compile.stages
+        if stage.name in GRAPH_STAGES and (chain.is_shared(stage) or chain.is_backward(stage) == backward)
+    ]
+    names = sorted({stage.name for stage in graphs}, key=lambda name: chain.rank(StageRef(name, name, "", 0)) or 0)
+    for name in names:
+        bases = [stage for stage in graphs if stage.name == name and not stage.passed]
+        passes = [stage for stage in graphs if stage.name == name and stage.passed]
+        yield from [*bases, *passes] if name == "joint-graph" else [*passes, *bases]
+
+
+def _base(stage: StageRef) -> StageRef:
+    """The stage that a version belongs to: ``0/0/joint-graph`` of ``0/0/joint-graph/01-remove_noop_ops``."""
+    return StageRef(stage.id.rpartition("/")[0], stage.name, stage.language, 0) if stage.passed else stage
+
+
+def facts_along(store: Store, run: str, compile: Compile, stage: StageRef) -> dict[str, NodeFacts]:
+    """What is known of the nodes of a graph, by name.
+
+    A version that a pass made has only what is new in it; the rest is that of the graphs before it, and of the graph
+    that it belongs to.  A node that a pass made belongs to the module of what it came from.
+    """
+    before: dict[str, NodeFacts] = {}
+    modules: dict[tuple[int, str], tuple[str, str]] = {}
+    for one in _in_order(compile, chain.is_backward(stage)):
+        if one.id == stage.id:
+            break
+        number, facts = _facts(store, run, one.id, bool(one.passed))
+        before.update(facts)
+        modules.update({(number, name): fact.module for name, fact in facts.items() if fact.module is not None})
+    _, own = _facts(store, run, stage.id, bool(stage.passed))
+    if stage.passed:
+        own = {**_facts(store, run, _base(stage).id, False)[1], **before, **own}
+    for name, fact in own.items():
+        if fact.module is None and (module := _module_of(fact.sources, modules)):
+            own[name] = dataclasses.replace(fact, module=module)
+    return own
+
+
+def _module_of(sources: tuple[Source, ...], modules: dict[tuple[int, str], tuple[str, str]]) -> tuple[str, str] | None:
+    for source in sources:
+        module = modules.get((source.graph, source.name)) or _module_of(source.sources, modules)
+        if module is not None:
+            return module
+    return None
+
+
+def _facts(store: Store, run: str, stage: str, version: bool) -> tuple[int, dict[str, NodeFacts]]:
+    """The number of a stage's graph, and what is known of its nodes."""
+    try:
+        data = store.stage_data(run, stage)
+        data = (data or {}).get("new") if version else data
+        return int((data or {}).get("graph", -1)), {fact.name: fact for fact in facts_of(data)}
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return -1, {}  # none, or data of another version
+
+
+def kernel_calls(store: Store, report: Report, stage: StageRef) -> tuple[list[tuple[str, int]], list[list[int]]]:
+    """Calls of kernels as ``(kernel, which of its calls)`` in the order of the output code, and each node's among them.
+
+    The nodes are those of the stage's text, in its order.
+    """
+    thread = Provenance(store, report, versions=bool(stage.passed))
+    below = _memoized(thread.children)
+    found: dict[str, dict[Element, None]] = {}
+    for element in thread.elements(stage.id):
+        found[element.name] = below(element)
+    order = sorted({one for calls in found.values() for one in calls}, key=lambda one: (one.stage, one.line))
+    numbers = {one: number for number, one in enumerate(order)}
+    names = [node.name for node in parse_graph(store.stage_text(report.run, stage.id)).nodes]
+    split = [one.name.rpartition(":") for one in order]
+    return (
+        [(kernel, int(call)) for kernel, _, call in split],
+        [sorted(numbers[one] for one in found.get(name, ())) for name in names],
+    )
+
+
+def _memoized(children: Callable[[Element], tuple[Element, ...]]) -> Callable[[Element], dict[Element, None]]:
+    """The calls in output code below an element: each is followed down once, however many ways lead to it."""
+    known: dict[Element, dict[Element, None]] = {}
+
+    def below(element: Element) -> dict[Element, None]:
+        todo = [element]
+        while todo:  # by hand: a graph after many passes is deeper than Python's stack
+            one = todo[-1]
+            if one in known:
+                todo.pop()
+                continue
+            if "/output-code" in one.stage or one.stage == SOURCE:
+                known[one] = {one: None} if one.name.rpartition(":")[2].isdigit() else {}
+                continue
+            under = children(one)
+            missing = [child for child in under if child not in known]
+            if missing:
+                todo += missing
+            else:
+                known[one] = {call: None for child in under for call in known[child]}
+        return known[element]
+
+    return below
+
+
+def _text(store: Store, run: str, stage: str) -> str:
+    try:
+        return store.stage_text(run, stage)
+    except LookupError:
+        return ""

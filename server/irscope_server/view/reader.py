@@ -1,0 +1,215 @@
+"""Answers the reading requests of docs/PROTOCOL.md without a language client."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from irscope.protocol import Report
+from irscope.store import Store, StoreError
+from pygls.uris import from_fs_path, to_fs_path, uri_scheme
+
+from irscope_server import features, wire
+from irscope_server.archive import Archive
+from irscope_server.documents import document
+from irscope_server.entries import BadEntry, parse_entry
+from irscope_server.graph_requests import GraphCache
+from irscope_server.linked import StageReader
+from irscope_server.messages import Encoded, RequestFailed
+from irscope_server.panels.findings import findings
+from irscope_server.texts import Texts, file_key, text_on_disk
+
+T = TypeVar("T")
+
+READING = (
+    "irscope/runs",
+    "irscope/report",
+    "irscope/graph",
+    "irscope/graphKernels",
+    "irscope/document",
+    "irscope/pipeline",
+    "irscope/findings",
+    "irscope/phases",
+    "irscope/memory",
+    "irscope/changes",
+    "irscope/linkedLines",
+    "irscope/counterparts",
+    "irscope/subjectOf",
+    "irscope/step",
+)
+"""Requests that only read the store.  All others need an editor, or run something."""
+
+_ANSWER_SECONDS = 120.0
+_LANGUAGES = {".py": "python", ".pyw": "python", ".ipynb": "json"}
+
+
+class Refused(Exception):
+    """The request cannot be answered; the message is for the user."""
+
+
+@dataclass(frozen=True)
+class SourceParams:
+    run: str
+    uri: str
+
+
+@dataclass(frozen=True)
+class SourceText:
+    text: str
+    language_id: str
+    current: bool
+    """Whether the text is that of the run; else it is the file as it is now."""
+
+
+@dataclass(frozen=True)
+class LatestParams:
+    uri: str
+
+
+@dataclass(frozen=True)
+class Latest:
+    run: str | None
+
+
+class AsRan:
+    """A `Reader` to which the files of a run are as they ran."""
+
+    def __init__(self, reader: Reader, sources: Mapping[str, str]) -> None:
+        by_key = {file_key(file): text for file, text in sources.items()}
+        self.archive = reader.archive
+        self.stages = reader.stages
+        self.graphs = reader.graphs
+        self.texts = Texts(by_key.get)
+        self.path_of = reader.path_of
+        self.uri_of = reader.uri_of
+
+
+class Reader:
+    """The run store, read in an event loop of its own; its methods may be called in any thread.
+
+    Parameters
+    ----------
+    store
+        The store's file.
+    """
+
+    def __init__(self, store: str) -> None:
+        self.archive = Archive(store)
+        self.texts = Texts(lambda key: None)
+        self.stages = StageReader(lambda: store)
+        self.graphs = GraphCache()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="irscope-reader", daemon=True)
+        self._thread.start()
+
+    # --- what requests need of a server (`irscope_server.panels.answers.Reader`) --------------------------------------
+
+    def path_of(self, uri: str) -> str | None:
+        return to_fs_path(uri) if uri_scheme(uri) == "file" else None
+
+    def uri_of(self, path: str) -> str:
+        if not os.path.isabs(path):
+            with contextlib.suppress(BadEntry):
+                path = parse_entry(path, os.getcwd()).file
+        return from_fs_path(path) or path
+
+    # --- requests -----------------------------------------------------------------------------------------------------
+
+    def answer(self, method: str, params: Any) -> str:
+        """The result of a request as JSON.  Raises Refused."""
+        if method == "view/source":
+            return self._answer(self._source, SourceParams, params)
+        if method == "view/latest":
+            return self._answer(self._latest, LatestParams, params)
+        if method == "irscope/document":
+            return self._answer(self._document, wire.UriParams, params)
+        if method == "irscope/findings":  # without the settings of an editor, which would hide some
+            return self._answer(lambda checked: findings(self, checked), wire.FindingsParams, params)
+        if method not in READING or method not in wire.PARAMS:
+            raise Refused(f"{method} is no request that is answered here.")
+        return self._wait_for(lambda: self._read(method, params))
+
+    def _answer(self, work: Callable[[Any], Coroutine[Any, Any, Any]], kind: type[Any], params: Any) -> str:
+        return self._wait_for(lambda: work(wire.from_wire(kind, params)))
+
+    def _wait_for(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> str:
+        async def run() -> str:
+            result = await work()
+            return result.json if isinstance(result, Encoded) else json.dumps(wire.to_wire(result))
+
+        try:
+            return self.wait(run())
+        except RequestFailed as error:
+            raise Refused(error.message) from None
+        except (LookupError, ValueError, StoreError) as error:
+            raise Refused(str(error.args[0] if error.args else error)) from None
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of a coroutine of the reader's loop.  Raises what it raises."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(_ANSWER_SECONDS)
+
+    def close(self) -> None:
+        self.archive.close()
+        self.stages.close()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+
+    async def _read(self, method: str, params: Any) -> Any:
+        """As the language server would answer if its editor had the files open as they ran: so they are shown here."""
+        run = params.get("run") if isinstance(params, dict) else None
+        sources = await self.archive.ask(lambda store: store.sources(run)) if isinstance(run, str) else {}
+        return await features.read(AsRan(self, sources), method, params)
+
+    async def _document(self, params: wire.UriParams) -> wire.DocumentResult:
+        return await document(self.archive, params.uri, _not_made)
+
+    async def _source(self, params: SourceParams) -> SourceText:
+        """A file as it was in a run, or else as it is now; only files that the run tells of.  Raises LookupError."""
+        path = self.path_of(params.uri)
+        report = await self.archive.report(params.run)
+        if path is None:
+            raise LookupError(f"{params.uri} is no file.")
+        key = file_key(path)
+        language = _LANGUAGES.get(os.path.splitext(path)[1].lower())
+        sources = await self.archive.ask(lambda store: store.sources(params.run))
+        for file, text in sources.items():
+            if file_key(file) == key:
+                return SourceText(text, language or "plaintext", True)
+        told = {self.path_of(self.uri_of(report.script)) or "", *(compile.file for compile in report.compiles)}
+        told.update(finding.file for finding in report.findings)
+        told.update(related.file for finding in report.findings for related in finding.related)
+        told.update(origin.file for kernel in report.kernels for origin in kernel.origins)
+        if language is None or key not in {file_key(file) for file in told if file}:
+            raise LookupError(f"The run does not tell of {os.path.basename(path)}.")
+        if not os.path.isfile(path):
+            raise LookupError(f"{os.path.basename(path)} is not there any more, and the run kept no copy of it.")
+        return SourceText(await asyncio.to_thread(text_on_disk, path), language, False)
+
+    async def _latest(self, params: LatestParams) -> Latest:
+        """The newest run that has something in a file; deep ones first, since they tell more."""
+        path = self.path_of(params.uri)
+
+        def find(store: Store) -> str | None:
+            if path is None:
+                return None
+            touching = store.runs_touching(path) + [
+                (run.run, run.script) for run in store.runs(20, path)
+            ]  # a script that compiled nothing has runs, too
+            runs = sorted({run for run, _ in touching}, reverse=True)
+            deep = [run for run in runs if store.lane_of(run).value == "deep"]
+            return next(iter(deep or runs), None)
+
+        return Latest(await self.archive.ask(find))
+
+
+async def _not_made(report: Report, stage: str) -> str:
+    """In place of a stage that takes a compiler: this page starts none."""
+    return (
+        f"{stage} is made by the compilers of the interpreter that ran the script, when somebody asks.\n"
+        f"This page only reads. Make it once, and it is here:\n\n  irscope show {report.run} --stage {stage}\n"
+    )

@@ -1,0 +1,107 @@
+/** Typing goes on undisturbed while deep runs, with the real server and real torch, tell of one thing after the other. */
+
+import * as assert from "node:assert/strict";
+import { performance } from "node:perf_hooks";
+import * as vscode from "vscode";
+import { RequestType } from "vscode-languageclient/node";
+import { closeAll, internals, openScript, until } from "./help";
+
+const TYPING_MS = 60_000;
+const CONTROL_MS = 8_000;
+const KEY_MS = 60;
+const LOOK_MS = 10;
+const FRAME_MS = 100;
+
+interface Pause {
+  wall: number;
+  /** Milliseconds that this process was at work meanwhile, in all its threads. */
+  work: number;
+}
+
+/**
+ * Pauses of the extension host's event loop. A machine that is busy with a compile also leaves the process waiting for
+ * its turn, which is nobody's fault here: such a pause has little work in it.
+ */
+function watchPauses(): () => Pause[] {
+  const pauses: Pause[] = [];
+  let last = performance.now();
+  let used = process.cpuUsage();
+  const timer = setInterval(() => {
+    const wall = performance.now() - last - LOOK_MS;
+    const { user, system } = process.cpuUsage(used);
+    if (wall > FRAME_MS) {
+      pauses.push({ wall, work: (user + system) / 1000 });
+    }
+    last = performance.now();
+    used = process.cpuUsage();
+  }, LOOK_MS);
+  return () => {
+    clearInterval(timer);
+    return pauses.filter(({ work }) => work > FRAME_MS * 0.8);
+  };
+}
+
+/** Types into a comment at the end until the time is over; returns how often. */
+async function type(editor: vscode.TextEditor, milliseconds: number): Promise<number> {
+  const end = Date.now() + milliseconds;
+  let typed = 0;
+  for (; Date.now() < end; typed += 1) {
+    const { document } = editor;
+    const last = document.lineAt(document.lineCount - 1).range.end;
+    const text = typed % 40 === 0 ? "\n# " : "typing "[typed % 7];
+    assert.ok(await editor.edit((edit) => edit.insert(last, text ?? "")), "the editor took it");
+    await new Promise((resolve) => setTimeout(resolve, KEY_MS));
+  }
+  return typed;
+}
+
+describe("typing", function () {
+  this.timeout(TYPING_MS + CONTROL_MS + 120_000);
+  const launcher = process.env["IRSCOPE_LAUNCHER"];
+
+  before(closeAll);
+
+  after(async () => {
+    if (launcher !== undefined) {
+      process.env["IRSCOPE_LAUNCHER"] = launcher;
+    }
+    await vscode.commands.executeCommand("workbench.action.files.revert");
+    await closeAll();
+    await vscode.commands.executeCommand("irscope.restartServer");
+  });
+
+  it("drops no frame in the extension host while deep runs go on", async () => {
+    const { server } = await internals();
+    delete process.env["IRSCOPE_LAUNCHER"];
+    await vscode.commands.executeCommand("irscope.restartServer");
+    await until("the real server", () => server.status().state === "ready", 60_000);
+    const editor = await openScript();
+    const uri = editor.document.uri.toString();
+    const run = new RequestType<object, { run: string | null; outcome: string; message: string }, void>("irscope/run");
+
+    const control = watchPauses();
+    await type(editor, CONTROL_MS);
+    const before = control();
+
+    let typing = true;
+    const outcomes: string[] = [];
+    const runs = (async () => {
+      while (typing) {
+        const { outcome, message } = await server.request(run, { uri, lane: "deep" });
+        outcomes.push(outcome);
+        assert.ok(outcome === "completed" || !typing, `${outcome}: ${message}`);
+      }
+    })();
+    const watched = watchPauses();
+    const typed = await type(editor, TYPING_MS);
+    const pauses = watched();
+    typing = false;
+    await server.request(new RequestType<object, object, void>("irscope/cancel"), { uri });
+    await runs;
+
+    assert.ok(typed > 100, `${typed} keys in a minute`);
+    assert.ok(outcomes.includes("completed"), `deep runs meanwhile: ${outcomes.join(", ")}`);
+    const told = pauses.map(({ wall, work }) => `${Math.round(wall)} ms with ${Math.round(work)} ms of work`);
+    assert.ok(pauses.length <= before.length, `dropped frames: ${told.join("; ")} (${before.length} without a run)`);
+  });
+});
