@@ -20,7 +20,7 @@ from test_hooks import MISFIT
 
 MODELS = Path(__file__).parent / "values" / "models.py"
 WRONG = {"mlp": "erf", "conv": "relu", "bert": "rsqrt", "gpt2": "tanh", "llama": "rsqrt"}
-HEALTHY = ["mlp", "dropout", "conv", "bert", "gpt2", "llama", "mlp:bfloat16"]
+HEALTHY = ["mlp", "dropout", "inplace", "conv", "bert", "gpt2", "llama", "mlp:bfloat16"]
 
 SCRIPT = """\
 import torch
