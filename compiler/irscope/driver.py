@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 from irscope import processes
 from irscope.budgets import Limits
+from irscope.debuggers import without_debugger
 from irscope.launch import CannotStartError, Launch
 from irscope.notebooks import cell_name, joined, python_of_cell, read_cells
 from irscope.protocol import (
@@ -55,7 +56,7 @@ class RunSpec:
     cwd
         The script's working folder; nothing: the caller's, as with ``python script.py``.
     env
-        Variables on top of this process's environment.
+        Variables on top of this process's environment, which is taken without those of a Python debugger.
     budget
         Limits at which it is stopped.  That of output counts what passes through `execute`'s ``on_output``.
     overlays
@@ -149,7 +150,8 @@ def execute(
         outcome = Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, reason or "", 0.0)
     else:
         request = _request(run, spec, store.path)
-        environment, cwd = {**os.environ, **(spec.env or {})}, spec.cwd or _default_cwd(spec)
+        environment = {**without_debugger(os.environ), **(spec.env or {})}
+        cwd = spec.cwd or _default_cwd(spec)
         launch = Launch(python, request, environment, cwd, piped=on_output is not None, stdout=stdout)
         # A script is known to a worker by its text; what stands behind a name is not known before it runs.
         known_as = digest_of(source or path)

@@ -91,6 +91,8 @@ _DECLARED = re.compile(r"^        ([A-Za-z_]\w*): ")
 _STATEMENT = re.compile(r'^        (?P<name>[A-Za-z_]\w*)(?:: "(?P<detail>[^"\\]*)")? = (?P<value>[^"\'#]+)$')
 _FREED = re.compile(r";  (?:[A-Za-z_]\w* = )+None$")
 _CALL = re.compile(r"(?P<target>torch(?:\.[A-Za-z_]\w*)+)\((?P<arguments>[^()]*(?:\([^()]*\)[^()]*)*)\)$")
+_METHOD = re.compile(r"(?P<of>[A-Za-z_]\w*)\.(?P<target>[A-Za-z_]\w*)\((?P<arguments>[^()]*(?:\([^()]*\)[^()]*)*)\)$")
+_ITEM = re.compile(r"(?P<of>[A-Za-z_]\w*)\[\d+\]$")
 _USED = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?!\w|\s*=(?!=))")
 
 
@@ -119,13 +121,10 @@ def _read_by_lines(text: str) -> tuple[GraphNode, ...] | None:
                 reader.read_one("\n".join(lines[at:]), at)
                 break
             match = _STATEMENT.match(line)
-            call = _CALL.match(_FREED.sub("", match["value"])) if match is not None else None
-            if match is None or call is None:
+            if match is None or not reader.read_plain(
+                match["name"], _FREED.sub("", match["value"]), match["detail"] or "", at + 1
+            ):
                 reader.read_one(line, at)
-            else:
-                reader.call(
-                    match["name"], call["target"], match["detail"] or "", _USED.findall(call["arguments"]), at + 1
-                )
     except (SyntaxError, ValueError, RecursionError, IndexError, AttributeError):
         return None
     return reader.nodes()
@@ -166,6 +165,25 @@ class _Reader:
         for statement in ast.parse(textwrap.dedent(text) if "\n" in text else text.lstrip()).body:
             statement.lineno += before
             self._statement(statement)
+
+    def read_plain(self, name: str, value: str, detail: str, line: int) -> bool:
+        """A statement that calls a function or a method, takes an item or renames; false where it is none of these."""
+        if call := _CALL.match(value):
+            self.call(name, call["target"], detail, _USED.findall(call["arguments"]), line)
+        elif not detail and self._aliases.get(value, value) in self._nodes:
+            return self._rename(name, value)
+        elif (call := _METHOD.match(value)) and call["of"] not in _NAMESPACES:
+            self.call(name, call["target"], detail, [call["of"], *_USED.findall(call["arguments"])], line)
+        elif item := _ITEM.match(value):
+            self.call(name, "operator.getitem", detail, [item["of"]], line)
+        else:
+            return False
+        return True
+
+    def _rename(self, name: str, value: str) -> bool:
+        if value in self._nodes:
+            self._aliases[name] = value
+        return value in self._nodes
 
     def call(self, name: str, target: str, detail: str, words: list[str], line: int) -> None:
         """A statement that calls something; ``words`` are the names among its arguments."""

@@ -78,6 +78,7 @@ def guards_of(compile: Compile, text: str, compiles: Sequence[Compile], costs: A
         if reason.startswith(f"{compile.id.partition('#')[0]}: ") and _same_round(other.id, compile.id)
     ]
     guards = []
+    paths: dict[str, str] = {}  # printed → whole
     for line in text.split("\n"):
         if (match := _GUARD.match(line)) is None:
             continue
@@ -85,7 +86,9 @@ def guards_of(compile: Compile, text: str, compiles: Sequence[Compile], costs: A
         check = match["rest"][: site.start()] if site else match["rest"]
         access = _ACCESS.search(check)
         source = readable(access[0]) if access else ""
-        origin = Origin(_full_path(site["file"], files), int(site["line"])) if site else None
+        if site and site["file"] not in paths:
+            paths[site["file"]] = _full_path(site["file"], files)
+        origin = Origin(paths[site["file"]], int(site["line"])) if site else None
         failed = sum(_is(failure.text, failure.source, match["kind"], check, source) for failure in failures)
         guards.append(Guard(match["kind"], check.strip(), source, origin, (site["code"] or "") if site else "", failed))
     return GuardList(compile.id, latency_microseconds(text), tuple(_with_costs(guards, costs)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irscope.graphs import GRAPH_STAGES, GraphNode, parse_graph
+from irscope.graphs import GRAPH_STAGES, GraphNode
 from irscope.protocol import Kernel, Origin, Report
 from irscope.provenance import Provenance
 from irscope.provenance.kernels import output_code_of
@@ -49,8 +49,7 @@ def trail_of(store: Store, report: Report, file: str, line: int) -> LineTrail:
             continue  # the instructions of a line are plain, and of a kernel it is the whole text
         nodes: tuple[GraphNode, ...] = ()
         if names[stage] in GRAPH_STAGES:
-            mine = {element.name for element in elements}
-            nodes = tuple(node for node in parse_graph(store.stage_text(report.run, stage)).nodes if node.name in mine)
+            nodes = tuple(node for element in elements if (node := thread.graph_node(element)) is not None)
         steps.append(LineStep(stage, nodes, tuple(Place(one.name, one.line, one.end_line) for one in elements)))
     origin = Origin(file, line)
     kernels = tuple(

@@ -12,6 +12,7 @@ import type { Element } from "./runsTree";
 import type { Server } from "./server";
 
 export const DEBUG_TYPE = "irscope";
+const PYTHON_DEBUGGER = "ms-python.debugpy";
 
 /** Registers the debug type and its command; `server` knows where runs are kept. */
 export function registerDebugging(context: vscode.ExtensionContext, server: Server): vscode.Disposable {
@@ -19,6 +20,7 @@ export function registerDebugging(context: vscode.ExtensionContext, server: Serv
     vscode.debug.registerDebugAdapterDescriptorFactory(DEBUG_TYPE, new AdapterFactory(context, server)),
     vscode.debug.registerDebugConfigurationProvider(DEBUG_TYPE, new Configurations(server)),
     vscode.commands.registerCommand("irscope.debug", () => debugActiveFile()),
+    vscode.commands.registerCommand("irscope.debugSideBySide", () => debugSideBySide()),
     vscode.commands.registerCommand("irscope.debugRun", (element?: Element) => debugRun(element)),
   );
 }
@@ -81,17 +83,50 @@ function launchOf(program: string): vscode.DebugConfiguration {
   return { type: DEBUG_TYPE, request: "launch", name: "Debug Compilation", program };
 }
 
-/** Saves the active Python file, runs it and debugs what was compiled. */
-async function debugActiveFile(): Promise<void> {
+/** The script that is to be debugged: the active Python file, saved. */
+async function savedScript(): Promise<vscode.Uri | undefined> {
   const document = vscode.window.activeTextEditor?.document;
   if (document?.languageId !== "python" || document.uri.scheme !== "file") {
     void vscode.window.showInformationMessage("IRScope: open the Python script first, and save it to a file.");
+    return undefined;
+  }
+  return document.isDirty && !(await document.save()) ? undefined : document.uri;
+}
+
+/** Runs the active file and debugs what was compiled. */
+async function debugActiveFile(): Promise<void> {
+  const script = await savedScript();
+  if (script !== undefined) {
+    await vscode.debug.startDebugging(vscode.workspace.getWorkspaceFolder(script), launchOf(script.fsPath));
+  }
+}
+
+/**
+ * Two sessions at once: debugpy in the script, ours in its compilation. The two run it in processes of their own, so
+ * neither can disturb the other.
+ */
+async function debugSideBySide(): Promise<void> {
+  const script = await savedScript();
+  if (script === undefined) {
     return;
   }
-  if (document.isDirty && !(await document.save())) {
+  if (vscode.extensions.getExtension(PYTHON_DEBUGGER) === undefined) {
+    const install = "Show Extension";
+    const answer = await vscode.window.showInformationMessage(
+      "IRScope: debugging the script itself needs the extension Python Debugger.",
+      install,
+    );
+    if (answer === install) {
+      await vscode.commands.executeCommand("workbench.extensions.search", `@id:${PYTHON_DEBUGGER}`);
+    }
     return;
   }
-  await vscode.debug.startDebugging(vscode.workspace.getWorkspaceFolder(document.uri), launchOf(document.uri.fsPath));
+  const folder = vscode.workspace.getWorkspaceFolder(script);
+  const python = { type: "debugpy", request: "launch", name: "Debug Script", program: script.fsPath };
+  await Promise.all([
+    vscode.debug.startDebugging(folder, python),
+    vscode.debug.startDebugging(folder, launchOf(script.fsPath)),
+  ]);
 }
 
 /** Debugs a stored run: the one of a row of the runs' tree, else the newest. */

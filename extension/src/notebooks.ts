@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 
-const CELL_SCHEME = "vscode-notebook-cell";
+export const CELL_SCHEME = "vscode-notebook-cell";
 
 /** The notebook that a document is a cell of. */
 export function notebookOf(document: vscode.TextDocument): vscode.NotebookDocument | undefined {
@@ -10,6 +10,14 @@ export function notebookOf(document: vscode.TextDocument): vscode.NotebookDocume
     ? vscode.workspace.notebookDocuments.find((notebook) =>
         notebook.getCells().some((cell) => cell.document === document),
       )
+    : undefined;
+}
+
+/** The notebook that the user is in; nothing where that is a text editor. */
+export function activeNotebook(): vscode.NotebookDocument | undefined {
+  const text = vscode.window.activeTextEditor?.document;
+  return text === undefined || text.uri.scheme === CELL_SCHEME
+    ? vscode.window.activeNotebookEditor?.notebook
     : undefined;
 }
 

@@ -1,6 +1,7 @@
 /** One status item with the worker's state; a click shows what can be done about it. */
 
 import * as vscode from "vscode";
+import { activeNotebook } from "./notebooks";
 import type { FileState, WorkerState } from "./protocol";
 import type { Server } from "./server";
 import { setContext, type TorchFiles } from "./torchFiles";
@@ -49,6 +50,7 @@ export class StatusItem implements vscode.Disposable {
       }),
       files.onDidChange(() => this.update()),
       vscode.window.onDidChangeActiveTextEditor(() => this.update()),
+      vscode.window.onDidChangeActiveNotebookEditor(() => this.update()),
       vscode.workspace.onDidGrantWorkspaceTrust(() => this.update()),
     ];
     this.update();
@@ -61,7 +63,7 @@ export class StatusItem implements vscode.Disposable {
 
   /** What is known of the file in the active editor. */
   activeFile(): FileState | undefined {
-    const uri = vscode.window.activeTextEditor?.document.uri ?? vscode.window.activeNotebookEditor?.notebook.uri;
+    const uri = vscode.window.activeTextEditor?.document.uri ?? activeNotebook()?.uri;
     return uri === undefined ? undefined : this.fileStates.get(uri.toString());
   }
 

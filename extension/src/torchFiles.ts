@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 import { SCHEME } from "./documents";
-import { notebookOf } from "./notebooks";
+import { activeNotebook, notebookOf } from "./notebooks";
 
 const TORCH_IMPORT = /^[ \t]*(?:import|from)[ \t]+torch\b/m;
 
@@ -55,8 +55,12 @@ export class TorchFiles implements vscode.Disposable {
     const document = vscode.window.activeTextEditor?.document;
     const before = this.current;
     // With the focus in a panel there is no active editor; the files that can be seen still count.
-    const shown =
-      document === undefined ? vscode.window.visibleTextEditors.map((editor) => editor.document) : [document];
+    const cells = activeNotebook()
+      ?.getCells()
+      .map((cell) => cell.document);
+    const python = cells?.find((each) => each.languageId === "python");
+    const visible = python === undefined ? vscode.window.visibleTextEditors.map((each) => each.document) : [python];
+    const shown = document === undefined || python !== undefined ? visible : [document];
     this.current = shown.some(usesTorch);
     setContext("irscope.usesTorch", this.current);
     setContext("irscope.documentIsGraph", document?.uri.scheme === SCHEME && /-graph\.py$/.test(document.uri.path));

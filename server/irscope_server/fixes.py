@@ -75,18 +75,14 @@ def _ignore(server: IrscopeServer, uri: str, placed: PlacedFinding, lines: Seque
 
 
 def _has_kernels(server: IrscopeServer, path: str, placed: PlacedFinding) -> bool:
-    """Whether the newest deep run of the file made kernels of the code that a finding is about."""
-    deep = server.results.deep(server.key_of(path))
-    if deep is None:
-        return False
-    key = file_key(path)
-    line_map = server.views.line_map(deep.texts.get(key), server.texts.lines(path))
-    return any(
-        (line := line_map.exact(origin.line - 1)) is not None and placed.line <= line <= placed.end_line
-        for kernel in deep.report.kernels
-        for origin in kernel.origins
-        if file_key(origin.file) == key
-    )
+    """Whether the newest deep run that tells of the file made kernels of the code that a finding is about."""
+    key, lines = file_key(path), server.texts.lines(path)
+    for deep in server.results.deep_runs_touching(path)[:1]:
+        line_map = server.views.line_map(deep.texts.get(key), lines)
+        origins = (origin for kernel in deep.report.kernels for origin in kernel.origins)
+        here = (line_map.exact(origin.line - 1) for origin in origins if file_key(origin.file) == key)
+        return any(line is not None and placed.line <= line <= placed.end_line for line in here)
+    return False
 
 
 def _show_kernel(server: IrscopeServer, uri: str, placed: PlacedFinding, lines: Sequence[str]) -> types.CodeAction:

@@ -127,6 +127,7 @@ def columns(
         )
     }  # fmt: skip
     parsed: dict[str, tuple[str, str, int | None]] = {}
+    numbers: dict[tuple[str, str] | None, int] = {}
     for node in graph.nodes:
         known = facts.get(node.name)
         if node.detail not in parsed:
@@ -144,7 +145,10 @@ def columns(
         nodes["moved"].append(_moved(known))
         nodes["flops"].append(None if known is None else known.flops)
         nodes["micros"].append(_micros(known))
-        module = modules(_module(known))
+        place = None if known is None else known.module
+        if place not in numbers:
+            numbers[place] = modules(None if place is None else _split(*place))
+        module = numbers[place]
         nodes["module"].append(_UNTOLD if module < 0 and _is_untold(known) else module)
         nodes["backward"].append(int(known is not None and known.is_backward))
         nodes["line"].append(max(0, node.line - 1))
@@ -201,11 +205,8 @@ def _is_untold(known: NodeFacts | None) -> bool:
     return known is not None and known.op.startswith("call_") and (not known.stack or known.is_backward)
 
 
-def _module(known: NodeFacts | None) -> tuple[tuple[str, ...], str] | None:
+def _split(path: str, kind: str) -> tuple[tuple[str, ...], str]:
     """``G['model'].encoder.layer.0`` → (model, encoder, layer, 0), with the module's class."""
-    if known is None or known.module is None:
-        return None
-    path, kind = known.module
     head, *rest = [match[1] or match[2] for match in _SEGMENT.finditer(path)] or [path]
     if rest and head in ("L", "G"):
         head, *rest = rest

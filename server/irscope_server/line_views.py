@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from irscope_server.server import IrscopeServer
 
 
+_MOST_OTHERS = 4
+"""Runs of other entries whose graphs are looked through for a file."""
+
+
 @dataclass(frozen=True)
 class LineView:
     """A file in the newest run that tells of its lines.
@@ -65,7 +69,9 @@ async def line_view(server: IrscopeServer, path: str) -> LineView | None:
     key, results = file_key(path), server.results
     own = results.newest(server.key_of(path))
     seen: set[str] = set()
-    for ended in [*([own] if own else []), *results.runs_touching(path), *results.deep_runs_touching(path)]:
+    touching = [*results.runs_touching(path), *results.deep_runs_touching(path)]
+    # What is only called by compiled functions is in no list of compiles: a layer of a model in a file of its own.
+    for ended in [*([own] if own else []), *touching, *results.newest_of_all()[:_MOST_OTHERS]]:
         if ended.run in seen:
             continue
         seen.add(ended.run)

@@ -214,6 +214,11 @@ class Results:
         script = self._scripts.get(key)
         return script.deep if script else None
 
+    def newest_of_all(self) -> list[Ended]:
+        """The newest run of each entry, newest first."""
+        newest = [script.newest for script in self._scripts.values() if script.newest]
+        return sorted(newest, key=lambda ended: ended.run, reverse=True)
+
     def runs_touching(self, path: str) -> list[Ended]:
         """The newest runs that compiled something in a file: the file's own first, then other scripts', newest first."""
         key = file_key(path)

@@ -227,7 +227,7 @@ def _kernel_of(run: RunReader, text: StageText, one: Occurrence) -> str | None:
     """The stage of the kernel that a name in output code calls or defines."""
     if text.stage.name != "output-code":
         return None
-    return run.linked.kernel_named(text.stage.id, one.name)
+    return run.linked.kernels.named(text.stage.id, one.name)
 
 
 def _location_word(run: RunReader, text: StageText, line: int, row: str, column: int) -> tuple[str, int] | None:

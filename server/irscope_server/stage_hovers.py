@@ -105,12 +105,12 @@ def _table(*rows: Iterable[tuple[str, str]]) -> str:
 
 
 def _output_code(run: RunReader, stage: StageRef, line: int, name: str, uri_of: UriOf) -> Iterator[str]:
-    kernel = run.linked.kernel_named(stage.id, name)
+    kernel = run.linked.kernels.named(stage.id, name)
     if kernel is not None:
         known = next((one for one in run.report.kernels if one.stage == kernel), None)
         title = {"cpp": "C++ kernel", "triton": "Triton kernel"}.get(known.language if known else "", "kernel")
         yield f"**{words.code_span(name)}** {title}, [open]({document_uri(run, kernel)})"
-    nodes = run.linked.nodes_of_buffer(stage.id, name)
+    nodes = run.linked.kernels.of_buffer(stage.id, name)
     for item in nodes[:1]:
         yield f"**{words.code_span(name)}** holds {words.code_span(item.element.name)}"
         if item.facts is not None:

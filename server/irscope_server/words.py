@@ -40,6 +40,8 @@ _TITLES = {
     "symbols": "Symbols",
     "phases": "Compile time by phase",
     "cache-key": "Key in the FX graph cache",
+    "values": "Values",
+    "divergence": "Divergence",
 }
 
 _MARKUP = re.compile(r"[\\`*\[\]<>&|~$]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|^[#+\-=]")

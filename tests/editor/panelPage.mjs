@@ -19,10 +19,14 @@ function host() {
     if (message.type === "ready") {
       frame.postMessage({ type: "subject", subject: page.subject }, "*");
     } else if (message.type === "request") {
-      const response = await page.fetch(`/answer?${new URLSearchParams({ method: message.method, params: JSON.stringify(message.params) })}`);
+      const response = await page.fetch(
+        `/answer?${new URLSearchParams({ method: message.method, params: JSON.stringify(message.params) })}`,
+      );
       const answer = await response.json();
       frame.postMessage(
-        response.ok ? { type: "answer", id: message.id, result: answer } : { type: "failed", id: message.id, message: answer.message },
+        response.ok
+          ? { type: "answer", id: message.id, result: answer }
+          : { type: "failed", id: message.id, message: answer.message },
         "*",
       );
     }
@@ -38,11 +42,22 @@ export async function servePanel(panel, subject, answer, styles = "", theme = "v
   const script = `globalThis.subject = ${JSON.stringify(subject)};\n(${host})();`;
   /** @type {Record<string, [type: string, body: () => string | Buffer]>} */
   const files = {
-    "/": ["text/html", () => `<!DOCTYPE html><html lang="en"><title>Host</title><link rel="stylesheet" href="/host.css"><script src="/host.js"></script><iframe src="/panel" title="panel"></iframe></html>`],
+    "/": [
+      "text/html",
+      () =>
+        `<!DOCTYPE html><html lang="en"><title>Host</title><link rel="stylesheet" href="/host.css"><script src="/host.js"></script><iframe src="/panel" title="panel"></iframe></html>`,
+    ],
     "/host.js": ["text/javascript", () => script],
-    "/host.css": ["text/css", () => "body { margin: 0 } iframe { width: 100vw; height: 100vh; border: 0; display: block }"],
+    "/host.css": [
+      "text/css",
+      () => "body { margin: 0 } iframe { width: 100vw; height: 100vh; border: 0; display: block }",
+    ],
     "/theme.css": ["text/css", () => styles],
-    "/panel": ["text/html", () => `<!DOCTYPE html><html lang="en"><head><meta charset="UTF-8"><title>Panel</title><link rel="stylesheet" href="/theme.css"><link rel="stylesheet" href="/${panel}.css"></head><body class="${theme}"><script src="/${panel}.js"></script></body></html>`],
+    "/panel": [
+      "text/html",
+      () =>
+        `<!DOCTYPE html><html lang="en"><head><meta charset="UTF-8"><title>Panel</title><link rel="stylesheet" href="/theme.css"><link rel="stylesheet" href="/${panel}.css"></head><body class="${theme}"><script src="/${panel}.js"></script></body></html>`,
+    ],
     [`/${panel}.js`]: ["text/javascript", () => fs.readFileSync(path.join(DIST, `${panel}.js`))],
     [`/${panel}.css`]: ["text/css", () => fs.readFileSync(path.join(DIST, `${panel}.css`))],
   };
@@ -63,10 +78,15 @@ export async function servePanel(panel, subject, answer, styles = "", theme = "v
       response.writeHead(404).end();
       return;
     }
-    const headers = { "content-type": file[0], ...(url.pathname === "/panel" ? { "content-security-policy": POLICY } : {}) };
+    const headers = {
+      "content-type": file[0],
+      ...(url.pathname === "/panel" ? { "content-security-policy": POLICY } : {}),
+    };
     response.writeHead(200, headers).end(file[1]());
   });
-  await new Promise((/** @type {(value?: unknown) => void} */ resolve) => server.listen(0, "127.0.0.1", () => resolve()));
+  await new Promise((/** @type {(value?: unknown) => void} */ resolve) =>
+    server.listen(0, "127.0.0.1", () => resolve()),
+  );
   const address = /** @type {import("node:net").AddressInfo} */ (server.address());
   return {
     url: `http://127.0.0.1:${address.port}/`,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import types
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from irscope.capture.recording import Recording
 from irscope.capture.symbolic import Recorder
 from irscope.capture.trackers import describe, stamp, text_of
 from irscope.symbolic import Walk
+from irscope.symboliclines import Lines
+from irscope.symbolicvariables import SymbolicVariable, variable_of
 
 STRINGS = ["a.py", "f", "g", "LOAD_FAST", "x", "CALL", "1", "ConstantVariable 1", "relu", "guard", "y", "RETURN_VALUE"]
 
@@ -98,6 +101,79 @@ def test_data_that_does_not_hang_together(change: Any) -> None:
     change(data)
     with pytest.raises(ValueError):
         Walk(data)
+
+
+def test_numbers_that_point_at_nothing() -> None:
+    """What is read only at its step is looked at when the trace is: a trace may come from elsewhere."""
+    changes: list[Callable[[dict[str, Any]], Any]] = [
+        lambda data: data["instructions"][1].__setitem__(2, 10**6),
+        lambda data: data["instructions"][1].pop(),
+        lambda data: data["instructions"][1].__setitem__(4, "7"),
+        lambda data: data["steps"]["pushed"].__setitem__(5, -1),
+        lambda data: data["steps"]["frame"].__setitem__(5, 10**6),
+        lambda data: data["steps"]["kept"].__setitem__(5, None),
+        lambda data: data["strings"].__setitem__(0, 5),
+        lambda data: data["locals"].append([3, 1]),
+        lambda data: data.update(listings=[[10**6]]),
+        lambda data: data["guards"].append(["x", 1, 1]),
+    ]
+    for change in changes:
+        data = walk_of()
+        change(data)
+        with pytest.raises(ValueError):
+            Walk(data)
+
+
+def test_listings() -> None:
+    """A trace that has none lists what was walked over; else all instructions stand there in order."""
+    data = walk_of()
+    assert [each.operation for each in Walk(data).listing(0)] == ["LOAD_FAST", "CALL"]
+    data["instructions"].append([0, 4, 11, 6, 3, 3, 0, 8])
+    data["listings"] = [[0, 1, 3], [2]]
+    walk = Walk(data)
+    assert [(each.offset, each.operation) for each in walk.listing(0)] == [
+        (0, "LOAD_FAST"), (2, "CALL"), (4, "RETURN_VALUE"),
+    ]  # fmt: skip
+    assert walk.codes() == [("a.py", "f", 1), ("a.py", "g", 10)]
+    assert (walk.code_of(9), walk.code_of(10)) == (0, 1)
+    assert walk.lines_walked() == {("a.py", 2), ("a.py", 3), ("a.py", 11)}
+
+
+def test_steps_by_line() -> None:
+    """Line 2 is walked over nine times (the jump back is a new visit), then line 3 calls ``g``, whose one line repeats."""
+    lines = Lines(Walk(walk_of()))
+    assert (lines.first(9), lines.line(9), lines.line(10)) == (9, 3, 11)
+    assert (lines.over(9), lines.back(12), lines.back(10)) == (12, 9, 9)
+    assert (lines.calls(9), lines.calls(8), lines.rest(9)) == ([10], [], [9])
+    data = walk_of(10)
+    data["instructions"][0][1] = 0
+    data["instructions"].append([0, 1, 3, 4, 2, 2, 4, 5])  # another instruction of line 2, behind the first
+    for step in (1, 3):
+        data["steps"]["instruction"][step] = 3
+    lines = Lines(Walk(data))
+    assert lines.starts()[:3] == [0, 2, 4]  # line 2 again, as a loop in one line comes to it
+    assert (lines.over(0), lines.over(1), lines.back(3), lines.back(2), lines.back(0)) == (2, 2, 2, 0, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "variable"),
+    [
+        (
+            "TensorVariable f32[s77, 8]cuda:0 = l_x_ from L['x']",
+            SymbolicVariable("TensorVariable", "f32[s77, 8]cuda:0", "l_x_", "L['x']", "f32", ("s77", "8"), "cuda:0"),
+        ),
+        ("TensorVariable f32[]cpu = y", SymbolicVariable("TensorVariable", "f32[]cpu", "y", "", "f32", (), "cpu")),
+        ("SymNodeVariable s77 = x", SymbolicVariable("SymNodeVariable", "s77", "x")),
+        ("ConstantVariable 'a = b'", SymbolicVariable("ConstantVariable", "'a = b'")),
+        ("ConstantVariable 'far from here'", SymbolicVariable("ConstantVariable", "'far from here'")),
+        ("ConstantVariable 4 from L['n']", SymbolicVariable("ConstantVariable", "4", source="L['n']")),
+        ("NullVariable", SymbolicVariable("NullVariable", "")),
+        ("ListVariable of 3 from …h[0].items", SymbolicVariable("ListVariable", "of 3", source="…h[0].items")),
+        ("not looked at yet: Tensor from L['x']", SymbolicVariable("", "Tensor", source="L['x']")),
+    ],
+)
+def test_what_a_text_tells_of_a_variable(text: str, variable: SymbolicVariable) -> None:
+    assert variable_of(text) == variable
 
 
 def test_no_data() -> None:

@@ -339,7 +339,15 @@ def test_stopping_at_each_stage(client: Client, store: str) -> None:
             stop = client.move("continue", thread=stop["threadId"])
     kernel = "Kernel cpp_fused_add_mul_relu_0"
     graphs = ["Dynamo graph", "Guards", "Forward graph", "Post-grad graph"]
-    assert names == ["Bytecode", *graphs, "Output code", kernel, "Assembly", "Source", "Bytecode"]
+    assert names == [
+        "Bytecode",
+        *graphs,
+        "Output code",
+        kernel,
+        f"Assembly of {kernel.split()[1]}",
+        "Source",
+        "Bytecode",
+    ]
     client.ask("continue", threadId=2)  # this is the last place of the run
     client.event("terminated")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import sqlite3
@@ -13,6 +14,8 @@ from typing import Any
 import pytest
 from dap_client import Client
 from dap_runs import MODEL, long_trace, traced_run
+from irscope.protocol import Position, Range
+from irscope.store import Store
 
 Where = tuple[str, int, int]
 
@@ -209,13 +212,27 @@ def test_a_graph_break_stops_at_the_instruction_that_broke(client: Client, store
     assert (top["endLine"], top["endColumn"]) == (16, 19)
     info = client.ask("exceptionInfo", threadId=1)
     assert (info["exceptionId"], info["details"]["typeName"]) == ("GB0059", "graph-break")
-    assert re.search(r"at step \(.*model\.py:16:4\): CALL 1", info["details"]["stackTrace"])
+    assert re.search(r"at step \(.*model\.py:16:5\): CALL 1", info["details"]["stackTrace"])
     assert (
         "symbolic stack: NullVariable | BuiltinVariable print | ConstantVariable 'broke'"
         in (info["details"]["stackTrace"])
     )
     assert client.move("continue")["reason"] == "end"  # not again at the line, nor in the second attempt
     assert client.move("reverseContinue", thread=2)["reason"] == "exception"
+
+
+def test_a_graph_break_of_a_library_stops_at_its_instruction_too(client: Client, tmp_path: Path) -> None:
+    """Its finding lies at the user's call of the compiled function, where Dynamo never was."""
+    traced_run(tmp_path / "runs.db", tmp_path)
+    with Store(str(tmp_path / "runs.db")) as store:
+        [finding] = store.report(store.find_run()).findings
+    with sqlite3.connect(tmp_path / "runs.db") as db:
+        db.execute("DELETE FROM findings")
+    with Store(str(tmp_path / "runs.db")) as store:
+        moved = dataclasses.replace(finding, range=Range(Position(20, 0), Position(20, 46)))
+        store.put_finding(store.find_run(), moved)
+    at_break(client, str(tmp_path / "runs.db"))
+    assert (attempt(client), *where(client)) == ("1 of 2", "step", 16, 5)
 
 
 def test_a_breakpoint_on_a_line_stops_where_dynamo_comes_to_it(client: Client, store: str, folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from irscope.protocol import Edit, Fix, Position, Range, to_json
 from lsp_editor import Editor, StartEditor
 from lsprotocol import types
-from made import compile_of, finding
+from made import compile_of, finding, kernel
 from test_session import Play
 
 SOURCE = """\
@@ -111,3 +112,27 @@ async def test_only_quick_fixes(start_editor: StartEditor, play: Play, script: P
     await editor.until_ended()
     assert await actions(editor, uri, only=[types.CodeActionKind.Refactor]) == []
     assert len(await actions(editor, uri, only=[types.CodeActionKind.QuickFix])) == 3
+
+
+async def kernel_actions(editor: Editor, uri: str) -> list[tuple[str, Any]]:
+    """Title and command of the actions that are commands.
+
+    lsprotocol takes a code action that has a command for a bare command, and its command for a text.
+    """
+    params = types.CodeActionParams(types.TextDocumentIdentifier(uri), AT, types.CodeActionContext([]))
+    found = await editor.client.text_document_code_action_async(params) or []
+    return [(action.title, ast.literal_eval(action.command)) for action in found if isinstance(action, types.Command)]
+
+
+@pytest.mark.parametrize(("line", "offered"), [(5, True), (6, False)])
+async def test_the_kernels_of_a_findings_lines(
+    start_editor: StartEditor, play: Play, script: Path, line: int, offered: bool
+) -> None:
+    play({**act(script), "kernels": [to_json(kernel("k0", "0/0", (str(script), line)))]})
+    editor = await start_editor(playing=True, settings={"run": {"onSave": "off"}})
+    uri = editor.open(script)
+    await editor.request("irscope/run", uri=uri, lane="deep")
+    title = "Show Generated Kernel"
+    command = {"title": title, "command": "irscope.showKernel", "arguments": [{"uri": uri, "line": 4}]}
+    assert await kernel_actions(editor, uri) == ([(title, command)] if offered else [])
+    assert len(await actions(editor, uri)) == 3

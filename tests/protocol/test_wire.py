@@ -15,19 +15,10 @@ PROTOCOL = (Path(__file__).parents[2] / "docs" / "PROTOCOL.md").read_text()
 
 
 def test_names_are_in_camel_case() -> None:
-    item = wire.StageItem("r", "0/0/x-graph", "x-graph", "X", "python", 4, "irscope:/r/s.py", True)
-    assert wire.to_wire([wire.Gap("a", "b"), item]) == [
-        {"what": "a", "why": "b"},
-        {
-            "run": "r",
-            "stage": "0/0/x-graph",
-            "name": "x-graph",
-            "title": "X",
-            "language": "python",
-            "bytes": 4,
-            "uri": "irscope:/r/s.py",
-            "isGraph": True,
-        },
+    entries = wire.EntriesResult("a.py", None, (wire.EntryCandidate("b.py", "imports it"),))
+    assert wire.to_wire([wire.DocumentResult("x", "python"), entries]) == [
+        {"text": "x", "languageId": "python"},
+        {"file": "a.py", "entry": None, "candidates": [{"entry": "b.py", "detail": "imports it"}]},
     ]
 
 

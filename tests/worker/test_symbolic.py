@@ -15,6 +15,7 @@ from irscope import phases
 from irscope.protocol import Lane
 from irscope.store import Store
 from irscope.symbolic import Walk
+from irscope.symbolicvariables import variable_of
 from support import TIMEOUT_SECONDS, Ran, run_captured, write
 
 SCRIPT = """\
@@ -129,6 +130,31 @@ def test_guards_stand_at_the_instruction_that_needed_them(last: Walk) -> None:
     before, after = last.state(tensor.index), last.state(tensor.index + 1)
     assert set(after.guards) - set(before.guards) == set(tensor.guards)
     assert "GRAD_MODE" in last.state(0).guards
+
+
+def test_variables_tell_where_they_come_from(last: Walk) -> None:
+    start, end = last.frame(0), last.frame(len(last) - 1)
+    x = variable_of(start.locals["x"])
+    assert (x.kind, x.what, x.source) == ("", "Tensor", "L['x']")
+    x = variable_of(end.locals["x"])
+    assert (x.kind, x.dtype, x.shape, x.device) == ("TensorVariable", "f32", ("4",), "cpu")
+    assert (x.node, x.source) == ("l_x_", "L['x']")
+    y = variable_of(end.locals["y"])
+    assert (y.kind, y.node, y.source) == ("TensorVariable", "y", "")
+    assert variable_of(end.locals["n"]).source == "L['n']"
+
+
+def test_the_whole_function_is_listed(ran: Ran) -> None:
+    """Also what Dynamo did not come to; each step is in the listing of its code."""
+    walk = Walk(data_of(ran, "0/0/symbolic-trace"))
+    code = walk.code_of(0)
+    listing = walk.listing(code)
+    assert listing[-1].operation.startswith("RETURN") and "RETURN" not in walk.step(len(walk) - 1).operation
+    assert [each.offset for each in listing] == sorted(each.offset for each in listing)
+    for step in walk:
+        assert walk.instruction(step.index) in walk.listing(walk.code_of(step.index))
+    lines = {each.range.start.line for each in listing if each.range is not None}
+    assert line_of("helper") + 1 in lines  # behind the break
 
 
 def test_ways_to_go(ran: Ran, last: Walk) -> None:

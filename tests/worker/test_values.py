@@ -16,10 +16,11 @@ from irscope.store import Store
 from irscope.values.client import ValueProcess, ValueProcessError
 from irscope.values.reading import StoredValues, divergences, stored_values
 from support import Ran, run_captured, run_cli, run_plain, write
+from test_hooks import MISFIT
 
 MODELS = Path(__file__).parent / "values" / "models.py"
 WRONG = {"mlp": "erf", "conv": "relu", "bert": "rsqrt", "gpt2": "tanh", "llama": "rsqrt"}
-HEALTHY = ["mlp", "dropout", "conv", "bert", "gpt2", "llama", "mlp:bfloat16"]
+HEALTHY = ["mlp", "dropout", "inplace", "conv", "bert", "gpt2", "llama", "mlp:bfloat16"]
 
 SCRIPT = """\
 import torch
@@ -224,3 +225,29 @@ def test_nothing_else_is_evaluated(training: Ran, text: str, value_process: Valu
     with pytest.raises(ValueProcessError):
         value_process.evaluate(text, kept(training)[0])
     assert value_process.evaluate("div.dim()", kept(training)[0])[1] == "2"
+
+
+MODES = """\
+import torch
+
+f = torch.compile(lambda x: (x @ x).relu())
+with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
+    print(f(torch.ones(4, 4)).sum(), dict(torch._dynamo.utils.counters["inductor"]))
+"""
+
+
+def test_modes_of_the_script_see_nothing_of_it(tmp_path: Path) -> None:
+    script = write(tmp_path, MODES)
+    ran = run_captured(script, tmp_path / "runs.db", "deep", values=ValuesRequest(divergence=True))
+    assert compared(ran)[0]["found"] is None
+    assert ran.report.capture_gaps == ()
+    assert ran.stdout == run_captured(script, tmp_path / "runs.db", "deep").stdout
+
+
+def test_hooks_that_do_not_fit_leave_a_gap(tmp_path: Path) -> None:
+    write(tmp_path, MISFIT, "site/sitecustomize.py")
+    env = {"PYTHONPATH": str(tmp_path / "site"), "IRSCOPE_TEST_HOOKS": str(list(range(200)))}
+    script = write(tmp_path, "import torch\nprint(torch.compile(lambda x: x + 1)(torch.ones(2)))\n")
+    ran = run_captured(script, tmp_path / "runs.db", "deep", env=env, values=ValuesRequest())
+    assert ran.stdout == "tensor([2., 2.])\n"
+    assert {"values of nodes", "values of compiled code"} <= {gap.what for gap in ran.report.capture_gaps}

@@ -13,11 +13,13 @@ from irscope.source import read_source
 def argument_of(instruction: Any) -> str:
     """As `dis` prints it, with a limit."""
     text, value = instruction.argrepr, instruction.argval
-    if instruction.arg is None:
+    if instruction.arg is None and instruction.opname != "LOAD_CONST":  # Dynamo makes some of those itself
         return ""
     if not text:
         if instruction.opname == "BINARY_OP":
             return str(dis._nb_ops[value][1])  # type: ignore[attr-defined]
+        if instruction.opname == "FORMAT_VALUE":
+            return str(instruction.arg)
         text = value if isinstance(value, str) and instruction.opname != "LOAD_CONST" else value_words(value)
     return re.sub(r"0x[0-9a-f]+", "0x…", str(text)[:200])
 

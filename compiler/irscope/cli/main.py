@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from irscope import __version__
-from irscope.cli import diffing, explaining, listing, running, showing, values, viewing
 from irscope.roofline import TARGETS
 from irscope.store import StoreError, default_path
 
@@ -151,11 +151,11 @@ def parser() -> argparse.ArgumentParser:
         help="error, warning, information, hint or off for a code (GB0059) or a kind (recompilation); may be repeated",
     )  # fmt: skip
     run.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
-    run.set_defaults(do=running.run)
+    run.set_defaults(do=_later("running", "run"))
 
     list_ = commands.add_parser("list", parents=[shared], help="list the runs in the store")
     list_.add_argument("--limit", metavar="N", type=int, default=20, help="at most that many (default: %(default)s)")
-    list_.set_defaults(do=listing.list_runs)
+    list_.set_defaults(do=_later("listing", "list_runs"))
 
     show = commands.add_parser("show", parents=[shared], help="show a run, a stage, a kernel or what a line became")
     show.add_argument("run", metavar="RUN", nargs="?", help="id of a run, or how it begins (default: the newest)")
@@ -180,7 +180,7 @@ def parser() -> argparse.ArgumentParser:
         "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
         help="interpreter whose compilers make a kernel's assembly, sass and passes (default: %(default)s)",
     )  # fmt: skip
-    show.set_defaults(do=showing.show)
+    show.set_defaults(do=_later("showing", "show"))
 
     explain = commands.add_parser(
         "explain", parents=[shared], help="why Inductor did what it did", description=_EXPLAIN,
@@ -192,7 +192,7 @@ def parser() -> argparse.ArgumentParser:
         help="two kernels, nodes of the schedule (op3) or nodes of the post-grad graph (mul_1)",
     )  # fmt: skip
     explain.add_argument("--compile", metavar="ID", help="only in this compile")
-    explain.set_defaults(do=explaining.explain)
+    explain.set_defaults(do=_later("explaining", "explain"))
 
     diff = commands.add_parser(
         "diff", parents=[shared], help="what changed between two runs or two stages", description=_DIFF,
@@ -202,12 +202,12 @@ def parser() -> argparse.ArgumentParser:
     diff.add_argument("--stage", metavar="STAGE", nargs="+", help="one or two stages, by name or id")
     diff.add_argument("--compile", metavar="ID", help="the compile of stages that are named without it")
     diff.add_argument("--text", action="store_true", help="compare graphs as text, too")
-    diff.set_defaults(do=diffing.diff)
+    diff.set_defaults(do=_later("diffing", "diff"))
 
     commands.add_parser("view", add_help=False, help="the runs, stages and panels in a web browser")
     for name, do, words, description in (
-        ("values", values.values, "show what each node of a compiled graph computes", _VALUES),
-        ("diverge", values.diverge, "find where compiled code computes another number", _DIVERGE),
+        ("values", "values", "show what each node of a compiled graph computes", _VALUES),
+        ("diverge", "diverge", "find where compiled code computes another number", _DIVERGE),
     ):
         numbers = commands.add_parser(
             name, parents=[shared], help=words, description=description,
@@ -229,7 +229,7 @@ def parser() -> argparse.ArgumentParser:
             "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
             help="interpreter that runs the script (default: %(default)s; variable IRSCOPE_PYTHON)",
         )  # fmt: skip
-        if do is values.values:
+        if name == "values":
             numbers.add_argument("--stage", metavar="NAME", help="a graph stage by name, as in post-grad-graph")
             numbers.add_argument("--node", metavar="NAME", help="one node, with its first elements and a small picture")
         else:
@@ -239,8 +239,17 @@ def parser() -> argparse.ArgumentParser:
             numbers.add_argument(
                 "--reproducer", metavar="FILE", help="write a script that shows the divergence by itself, and run it"
             )
-        numbers.set_defaults(do=do, pytest=None)
+        numbers.set_defaults(do=_later("values", do), pytest=None)
     return top
+
+
+def _later(module: str, function: str) -> Callable[[argparse.Namespace], int]:
+    """What does a command, imported when it is called for: none needs what the others do."""
+
+    def do(options: argparse.Namespace) -> int:
+        return int(getattr(importlib.import_module(f"irscope.cli.{module}"), function)(options))
+
+    return do
 
 
 _RUNS = ("run", "values", "diverge")
@@ -250,6 +259,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Returns the exit code; raises SystemExit(2) for wrong usage."""
     given = list(sys.argv[1:] if argv is None else argv)
     if given[:1] == ["view"]:  # its options are the server's own
+        from irscope.cli import viewing
+
         return viewing.view(given[1:])
     arguments, rest = _split(given)
     options = parser().parse_args(arguments)

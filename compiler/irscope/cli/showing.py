@@ -7,18 +7,18 @@ import json
 import os
 import sys
 from itertools import groupby
+from typing import TYPE_CHECKING
 
-from irscope.cli.costing import show_costs
 from irscope.cli.report import report_lines, use_cells
 from irscope.cli.text import Paint, count, printable, short_path, shortened, size, table, to_stdout
-from irscope.cli.times import show_times
 from irscope.control import controlled
 from irscope.guards import guards_of
-from irscope.lines import LineTrail, trail_of
-from irscope.lowering import made_on_demand, make
 from irscope.protocol import Compile, Report, StageRef, to_json
 from irscope.source import line_text
 from irscope.store import Store
+
+if TYPE_CHECKING:
+    from irscope.lines import LineTrail
 
 
 def show(options: argparse.Namespace) -> int:
@@ -32,12 +32,18 @@ def show(options: argparse.Namespace) -> int:
         if options.kernel is not None:
             return _kernel(store, report, options)
         if options.costs:
+            from irscope.cli.costing import (
+                show_costs,
+            )  # here and below: what few commands need, and takes time to import
+
             return show_costs(store, report, options)
         if options.stage is not None:
             return _stage(store, report, options)
         if options.guards:
             return _guards(store, report, options)
         if options.time:
+            from irscope.cli.times import show_times
+
             compiles = [_find_compile(report, options.compile)] if options.compile else list(report.compiles)
             return show_times(store, report, compiles, as_json=options.json)
         if options.compile is not None:
@@ -99,6 +105,8 @@ def _guards(store: Store, report: Report, options: argparse.Namespace) -> int:
         print(json.dumps(to_json(lists), indent=1))
         return 0
     paint = Paint(sys.stdout)
+    known = {guard.origin.file for guards in lists for guard in guards.guards if guard.origin}
+    paths = {file: short_path(file) for file in known}  # a hundred guards a line are nothing special
     for guards in lists:
         latency = f", one check of all takes {guards.latency:.0f} µs" if guards.latency is not None else ""
         alone = [guard.nanoseconds for guard in guards.guards if guard.nanoseconds is not None]
@@ -110,7 +118,7 @@ def _guards(store: Store, report: Report, options: argparse.Namespace) -> int:
                 "" if guard.nanoseconds is None else f"{guard.nanoseconds:.0f} ns",
                 guard.kind,
                 printable(guard.source),
-                f"{short_path(guard.origin.file)}:{guard.origin.line}" if guard.origin else "",
+                f"{paths[guard.origin.file]}:{guard.origin.line}" if guard.origin else "",
                 shortened(printable(guard.check), 70),
             ]
             for guard in guards.guards
@@ -122,6 +130,8 @@ def _guards(store: Store, report: Report, options: argparse.Namespace) -> int:
 
 
 def _stage(store: Store, report: Report, options: argparse.Namespace) -> int:
+    from irscope.lowering import made_on_demand, make
+
     wanted = options.stage
     if made_on_demand(report, wanted) and not any(s.id == wanted for c in report.compiles for s in c.stages):
         make(store, report, wanted, options.python)
@@ -169,6 +179,8 @@ def _line(store: Store, report: Report, options: argparse.Namespace) -> int:
     file, _, number = options.line.rpartition(":")
     if not file or not number.isdigit():
         raise LookupError(f"--line wants FILE:LINE, as in model.py:42, not {options.line!r}.")
+    from irscope.lines import trail_of
+
     path, line = _known_file(report, file), int(number)
     trail = trail_of(store, report, path, line)
     if options.json:

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from typing import TextIO
 
 _COLOUR = re.compile(r"\033\[[\d;]*m")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")  # Unicode's category Cc, without the tab
 _CODES = {
     "bold": "1",
     "dim": "2",
@@ -54,10 +56,14 @@ def table(
 
 def width_of(text: str) -> int:
     """Columns that a text takes on a terminal: wide characters two, combining ones and colours none."""
-    text = _COLOUR.sub("", text)
+    if "\x1b" in text:
+        text = _COLOUR.sub("", text)
     if text.isascii():
         return len(text)
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    # Tables have lines by the ten thousand, of which most letters are plain.
+    return len(text) + sum(
+        -1 if unicodedata.combining(c) else unicodedata.east_asian_width(c) in "WF" for c in _NOT_ASCII.findall(text)
+    )
 
 
 def terminal_width() -> int:
@@ -97,7 +103,7 @@ def shortened(text: str, width: int) -> str:
 
 def printable(text: str) -> str:
     """Without control characters: what a script named must not steer the terminal."""
-    return "".join(c if c == "\t" or unicodedata.category(c) != "Cc" else "�" for c in text)
+    return _CONTROL.sub("�", text)
 
 
 def to_stdout(lines: Sequence[str]) -> None:

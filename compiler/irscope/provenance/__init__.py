@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
+from irscope.graphs import GraphNode
 from irscope.protocol import Compile, Origin, Report, StageRef
 from irscope.provenance import chain
 from irscope.provenance.elements import SOURCE, Element, Item, Items, items_of
@@ -52,6 +53,7 @@ class Provenance:
         self._versions: dict[tuple[str, bool], list[tuple[StageRef, dict[str, Any]]]] = {}
         self._parents: dict[str, dict[str, tuple[Element, ...]]] = {}
         self._children: dict[str, dict[str, tuple[Element, ...]]] = {}
+        self._turned: dict[str, dict[str, dict[str, list[Element]]]] = {}
         self._by_line: dict[str, dict[Origin, list[Element]]] = {}
 
     # --- what there is ------------------------------------------------------------------------------------------------
@@ -103,6 +105,10 @@ class Provenance:
                 if chain.is_version(version) and (chain.is_shared(version) or chain.is_backward(version) == side)
             ]
         return self._versions[compile.id, side]
+
+    def graph_node(self, element: Element) -> GraphNode | None:
+        """An element of a graph as its text tells it."""
+        return self._item(element).node
 
     def _item(self, element: Element) -> Item:
         return self._items_of(element.stage).by_name[element.name]
@@ -202,12 +208,22 @@ class Provenance:
             found: dict[str, dict[Element, None]] = defaultdict(dict)
             stages = [one.id for one in self._pipelines[self._compile_of[stage].id]]
             for below in stages[stages.index(stage) + 1 :] if stage in stages else ():
-                for name, parents in self._parents_in(below).items():
-                    for parent in parents:
-                        if parent.stage == stage:
-                            found[parent.name][self._items_of(below).by_name[name].element] = None
+                for parent, children in self._by_parent(below).get(stage, {}).items():
+                    found[parent].update(dict.fromkeys(children))
             self._children[stage] = {name: tuple(children) for name, children in found.items()}
         return self._children[stage]
+
+    def _by_parent(self, stage: str) -> dict[str, dict[str, list[Element]]]:
+        """`_parents_in` turned round: stage above → name there → what came from it in this stage."""
+        if stage not in self._turned:
+            turned: dict[str, dict[str, list[Element]]] = {}
+            self._turned[stage] = turned
+            items = self._items_of(stage).by_name
+            for name, parents in self._parents_in(stage).items():
+                element = items[name].element
+                for parent in parents:
+                    turned.setdefault(parent.stage, {}).setdefault(parent.name, []).append(element)
+        return self._turned[stage]
 
     # --- links --------------------------------------------------------------------------------------------------------
 

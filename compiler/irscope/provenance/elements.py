@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from irscope.graphs import parse_graph
+from irscope.graphs import GraphNode, parse_graph
 from irscope.kernels import kernels_in
 from irscope.nodes import NodeFacts, facts_of
 from irscope.protocol import Origin, StageRef
@@ -56,6 +56,8 @@ class Item:
         Of a node: what is known of it beside its text.
     ancestors
         Of anything else: names in the stage above that it came from.
+    node
+        As the text tells it, where it is a graph.
     op, inputs
         As in `graphs.GraphNode`; empty for what is no node.
     target
@@ -69,6 +71,7 @@ class Item:
     op: str = ""
     target: str = ""
     inputs: tuple[str, ...] = ()
+    node: GraphNode | None = None
 
 
 @dataclass(frozen=True)
@@ -137,6 +140,7 @@ def _nodes(stage: str, text: str, data: Any) -> Items:
                 node.op,
                 node.target,
                 node.inputs,
+                node,
             )
         )
     return Items.of(found, whole.get("graph"))

@@ -14,8 +14,8 @@ from functools import cached_property
 
 from irscope.protocol import Origin, Report, StageRef
 from irscope.provenance import SOURCE, Element, Provenance, chain
-from irscope.provenance.elements import Item, Items
-from irscope.provenance.statements import arguments_in, arguments_of, forms_of, nodes_of_statements
+from irscope.provenance.elements import Item
+from irscope.provenance.kernel_nodes import KernelNodes
 from irscope.store import Store
 
 Lines = dict[int, tuple[Origin, ...]]
@@ -35,7 +35,7 @@ class LinkedLines:
         self._keys: dict[str, Lines] = {}
         self._element_keys: dict[Element, tuple[Origin, ...]] = {}
         self._up: dict[Element, frozenset[Element]] = {}
-        self._statements: dict[str, dict[int, tuple[Element, ...]]] = {}
+        self.kernels = KernelNodes(store, report, self.thread)
 
     # --- colours ------------------------------------------------------------------------------------------------------
 
@@ -77,7 +77,7 @@ class LinkedLines:
         ref = self._stage(stage)
         if ref.name == "kernel" or chain.is_below_kernel(ref):
             kernel = chain.kernel_of(ref)
-            statements = self._nodes_of_lines(kernel)
+            statements = self.kernels.of_lines(kernel)
             if not statements:  # what its lines compute is not known, so each has what the kernel has
                 for item in self.thread.items(stage).items:
                     yield item.element.line, item.element, self._keys_of(item.element)
@@ -91,8 +91,8 @@ class LinkedLines:
         for item in self.thread.items(stage).items:
             element = item.element
             if ref.name == "output-code" and element.end_line > element.line:
-                kernel_stage = self.kernel_named(stage, element.name)
-                inside = {} if kernel_stage is None else self._nodes_of_lines(kernel_stage)
+                kernel_stage = self.kernels.named(stage, element.name)
+                inside = {} if kernel_stage is None else self.kernels.of_lines(kernel_stage)
                 yield element.line, element, self._keys_of(element)
                 for line, nodes in inside.items():
                     yield element.line + line, element, self._keys_of_all(nodes)
@@ -100,7 +100,7 @@ class LinkedLines:
                 yield (
                     element.line,
                     element,
-                    self._keys_of_all(self._library_nodes(stage, item)) or self._keys_of(element),
+                    self._keys_of_all(self.kernels.of_call(stage, item)) or self._keys_of(element),
                 )
             elif ref.name.startswith("ir-"):
                 yield element.line, element, self._keys_of(element)
@@ -172,7 +172,7 @@ class LinkedLines:
         here, there = self._stages[start.stage], self._stages[other]
         if there.name == "output-code" and (here.name == "kernel" or chain.is_below_kernel(here)):
             kernel = chain.kernel_of(here)
-            if self._output_code_of(kernel) != other:
+            if self.kernels.output_code_of(kernel) != other:
                 return ()
             lines = [int(one.name) for one in above if one.stage == kernel]
             named = [
@@ -183,7 +183,7 @@ class LinkedLines:
             return tuple(sorted([*(first + line for first in definition for line in lines), *calls]))
         if here.name == "output-code" and (there.name == "kernel" or chain.is_below_kernel(there)):
             target = self.thread.item(start).target
-            if chain.kernel_of(there) == self.kernel_named(here.id, target):
+            if chain.kernel_of(there) == self.kernels.named(here.id, target):
                 return tuple(self.keys(other))
         return ()
 
@@ -209,7 +209,7 @@ class LinkedLines:
             kernel, lines = starts[0].stage, [starts[0].line]
         else:
             kernel, lines = chain.kernel_of(ref), list(self.kernel_lines(stage, line))
-        known = self._nodes_of_lines(kernel)
+        known = self.kernels.of_lines(kernel)
         nodes = dict.fromkeys(node for number in lines for node in known.get(number, ()))
         return tuple(self.thread.item(node) for node in nodes)
 
@@ -221,14 +221,6 @@ class LinkedLines:
             return ()
         return tuple(int(name) for name in item.ancestors) if chain.is_below_kernel(ref) else (line,)
 
-    def nodes_of_buffer(self, output: str, name: str) -> tuple[Item, ...]:
-        """The nodes whose value a buffer of output code holds: the output of a scheduler node, or an input."""
-        graph = self._last_graph(output)
-        if graph is None:
-            return ()
-        items = self.thread.items(graph)
-        return tuple(items.by_name[node] for node in self._values_of(output, items).get(name, ()))
-
     def keys_of_item(self, item: Item) -> tuple[Origin, ...]:
         return self._keys_of(item.element)
 
@@ -237,7 +229,7 @@ class LinkedLines:
         ref = self._stage(stage)
         if ref.name == "kernel" or chain.is_below_kernel(ref):
             kernel = chain.kernel_of(ref)
-            code = self._output_code_of(kernel)
+            code = self.kernels.output_code_of(kernel)
             return [] if code is None else [(code, kernel.rpartition("/")[2])]
         starts = self._at(stage, line)
         if not starts:
@@ -255,7 +247,7 @@ class LinkedLines:
                 continue
             for item in self.thread.items(output.id).items:
                 element = item.element
-                computed = self._library_nodes(output.id, item) or self._computed_by(output.id, item)
+                computed = self.kernels.of_call(output.id, item) or self.kernels.computed_by(output.id, item)
                 reached = [element, *computed]
                 if any(one in above or not frozenset(starts).isdisjoint(self._above(one)) for one in computed):
                     exact[output.id, item.target] = None
@@ -263,28 +255,10 @@ class LinkedLines:
                     alike[output.id, item.target] = None
         return list(exact or alike)
 
-    def _computed_by(self, output: str, item: Item) -> list[Element]:
-        """What the statements of a kernel compute, else what it came from."""
-        kernel = self.kernel_named(output, item.target)
-        lines = {} if kernel is None else self._nodes_of_lines(kernel)
-        head = min(lines, default=0)
-        nodes = dict.fromkeys(node for line, own in lines.items() if line != head for node in own)
-        return list(nodes or self._parents(item.element))
-
-    def _library_nodes(self, output: str, item: Item) -> list[Element]:
-        """The node that a call of a library computes.  Inductor names those of its arguments, too."""
-        graph = self._last_graph(output)
-        if graph is None or self.kernel_named(output, item.target) is not None:
-            return []
-        items = self.thread.items(graph)
-        values = self._values_of(output, items)
-        nodes = [name for node in item.ancestors for name in values.get(node, ())]
-        return [items.by_name[name].element for name in dict.fromkeys(nodes)]
-
     def source_of(self, stage: str, line: int) -> tuple[Origin, ...]:
         """The keys of a line of a stage; none for a line of a kernel that computes nothing."""
         ref = self._stage(stage)
-        if (ref.name == "kernel" or chain.is_below_kernel(ref)) and self._nodes_of_lines(chain.kernel_of(ref)):
+        if (ref.name == "kernel" or chain.is_below_kernel(ref)) and self.kernels.of_lines(chain.kernel_of(ref)):
             return self.keys(stage).get(line, ())
         return self.keys(stage).get(line) or self._keys_of_all(self._at(stage, line))
 
@@ -307,9 +281,9 @@ class LinkedLines:
             return ()
         element = item.element
         if ref.name == "output-code" and element.end_line > element.line and line > element.line:
-            kernel = self.kernel_named(stage, element.name)
+            kernel = self.kernels.named(stage, element.name)
             text = line - element.line
-            if kernel is not None and text in self._nodes_of_lines(kernel):
+            if kernel is not None and text in self.kernels.of_lines(kernel):
                 return (self._line(kernel, text) or element,)
         return (element,)
 
@@ -328,7 +302,7 @@ class LinkedLines:
             element = item.element
             if element in above or not starts.isdisjoint(self._above(element)):
                 lines = [element.line]
-                kernel = self.kernel_named(stage, element.name) if element.end_line > element.line else None
+                kernel = self.kernels.named(stage, element.name) if element.end_line > element.line else None
                 if ref.name == "output-code" and kernel is not None:
                     inside = self._related(kernel, starts, above)
                     lines = [element.line + line for line in inside] or lines
@@ -347,92 +321,8 @@ class LinkedLines:
         """What something came from directly: of a kernel's line the nodes that it computes, nothing if none is known."""
         ref = self._stages[element.stage]
         if ref.name == "kernel":
-            return self._nodes_of_lines(ref.id).get(element.line, ())
+            return self.kernels.of_lines(ref.id).get(element.line, ())
         return self._parents(element)
-
-    # --- statements of kernels ----------------------------------------------------------------------------------------
-
-    def _nodes_of_lines(self, kernel: str) -> dict[int, tuple[Element, ...]]:
-        """Line of a kernel's text → the nodes of the last graph that it computes; its first line has all of them."""
-        if kernel not in self._statements:
-            try:
-                self._statements[kernel] = self._match(kernel)
-            except (LookupError, TypeError, ValueError, AttributeError):
-                self._statements[kernel] = {}  # data of another version, or from elsewhere
-        return self._statements[kernel]
-
-    def _match(self, kernel: str) -> dict[int, tuple[Element, ...]]:
-        output, graph = self._output_code_of(kernel), self._last_graph(kernel)
-        if output is None or graph is None:
-            return {}
-        run, name = self._report.run, kernel.rpartition("/")[2]
-        data = self._store.stage_data(run, output)
-        calls = [call for call in (data or {}).get("calls", ()) if call.get("kernel") == name]
-        origins = dict.fromkeys(str(node) for call in calls for node in call.get("origins", ()))
-        items = self.thread.items(graph)
-        text = self._store.stage_text(run, kernel)
-        found = nodes_of_statements(
-            text, items, self._graph_text(graph), origins, self._buffers(kernel, output, items, text)
-        )
-        lines = {line: tuple(items.by_name[node].element for node in nodes) for line, nodes in found.items()}
-        if not lines:
-            return {}
-        head = next((n for n, row in enumerate(text.split("\n"), 1) if row.startswith(('extern "C"', "def "))), 0)
-        if head:
-            lines[head] = tuple(items.by_name[node].element for node in origins if node in items.by_name)
-        return lines
-
-    def _buffers(self, kernel: str, output: str, graph: Items, text: str) -> dict[str, tuple[str, ...]]:
-        """Argument of a kernel → the nodes whose value it holds."""
-        values = self._values_of(output, graph)
-        call = self._calls(output).get(kernel.rpartition("/")[2], ())
-        return {name: values.get(value, ()) for name, value in arguments_of(text, call).items()}
-
-    def _calls(self, output: str) -> dict[str, list[str]]:
-        """Kernel → the arguments of its first call."""
-        if output not in self._calls_in:
-            found: dict[str, list[str]] = {}
-            rows = self._store.stage_text(self._report.run, output).split("\n")
-            for item in self.thread.items(output).items:
-                element = item.element
-                if element.line == element.end_line and item.target not in found:
-                    found[item.target] = arguments_in(rows[element.line - 1])
-            self._calls_in[output] = found
-        return self._calls_in[output]
-
-    @cached_property
-    def _calls_in(self) -> dict[str, dict[str, list[str]]]:
-        return {}
-
-    def _values_of(self, output: str, graph: Items) -> dict[str, tuple[str, ...]]:
-        """Buffer, and the scheduler node that writes it → the nodes whose value it holds: of those that the scheduler
-        node came from the ones that no other of them uses."""
-        if output not in self._buffers_in:
-            found: dict[str, tuple[str, ...]] = {}
-            found |= {item.element.name: (item.element.name,) for item in graph.items if item.op == "placeholder"}
-            stage = output.replace("/output-code", "/ir-pre-fusion")
-            data = self._store.stage_data(self._report.run, stage) if stage in self._stages else None
-            for row in (data or {}).get("nodes", ()):
-                nodes = [name for name in row.get("origins", ()) if name in graph.by_name]
-                inputs = {name for node in nodes for name in graph.by_name[node].inputs}
-                used = {form for name in inputs for form in forms_of(graph, name)}
-                last = tuple(name for name in nodes if name not in used)
-                found[str(row.get("name"))] = last
-                for buffer, *_ in row.get("writes", ()):
-                    found[str(buffer)] = last
-            self._buffers_in[output] = found
-        return self._buffers_in[output]
-
-    @cached_property
-    def _buffers_in(self) -> dict[str, dict[str, tuple[str, ...]]]:
-        return {}
-
-    def _graph_text(self, graph: str) -> str:
-        if self._text_of_graph[0] != graph:
-            self._text_of_graph = (graph, self._store.stage_text(self._report.run, graph))
-        return self._text_of_graph[1]
-
-    _text_of_graph = ("", "")
 
     # --- stages -------------------------------------------------------------------------------------------------------
 
@@ -440,22 +330,3 @@ class LinkedLines:
         if stage not in self._stages:
             raise LookupError(f"Run {self._report.run} has no stage {stage}.")
         return self._stages[stage]
-
-    def _output_code_of(self, kernel: str) -> str | None:
-        stage = kernel.rpartition("/")[0].replace("/kernel", "/output-code")
-        return stage if stage in self._stages else None
-
-    def kernel_named(self, output: str, name: str) -> str | None:
-        """The stage of a kernel that output code defines."""
-        stage = f"{output.replace('/output-code', '/kernel')}/{name}"
-        return stage if stage in self._stages else None
-
-    def _last_graph(self, kernel: str) -> str | None:
-        """The graph that Inductor lowered to a kernel."""
-        own = self._stages[kernel]
-        found = None
-        for stage in self.thread.pipeline(self._compile_of[kernel]):
-            alike = chain.is_shared(stage) or chain.is_backward(stage) == chain.is_backward(own)
-            if stage.name.endswith("-graph") and alike:
-                found = stage.id
-        return found

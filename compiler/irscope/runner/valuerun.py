@@ -231,7 +231,10 @@ def _fits(kept: KeptGraph, compiled: CompiledGraph) -> bool:
 
 @contextlib.contextmanager
 def _as_it_was() -> Iterator[None]:
-    """Random generators, counters and gradient mode are afterwards what they were before."""
+    """Random generators and counters are afterwards what they were before.
+
+    What the script is in (autocast, inference mode, a mode that counts or changes operations) does not hold inside.
+    """
     torch: Any = sys.modules["torch"]
     utils: Any = sys.modules["torch._dynamo.utils"]
     counters = copy.deepcopy(utils.counters)
@@ -239,7 +242,12 @@ def _as_it_was() -> Iterator[None]:
         list(range(torch.cuda.device_count())) if torch.cuda.is_available() and torch.cuda.is_initialized() else []
     )
     try:
-        with torch.random.fork_rng(devices=devices), torch.no_grad():
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(torch.random.fork_rng(devices=devices))
+            stack.enter_context(torch.inference_mode(mode=False))
+            stack.enter_context(torch.no_grad())
+            stack.enter_context(torch._C._DisableAutocast())
+            stack.enter_context(sys.modules["torch.utils._python_dispatch"]._disable_current_modes())
             yield
     finally:
         utils.counters.clear()

@@ -2,6 +2,7 @@
 
 import * as path from "node:path";
 import * as vscode from "vscode";
+import { activeNotebook } from "../notebooks";
 import type { Lane } from "../protocol";
 import { CancelRequest, RunRequest } from "../requests";
 import { offerEntries } from "./chooseEntry";
@@ -12,7 +13,7 @@ const QUIET_OUTCOMES = new Set(["completed", "cancelled"]);
 
 /** Runs the active file, or all cells of the active notebook, through the whole pipeline. */
 export async function runActiveFile(services: Services): Promise<void> {
-  const uri = vscode.window.activeNotebookEditor?.notebook.uri ?? activePythonFile()?.document.uri;
+  const uri = activeNotebook()?.uri ?? activePythonFile()?.document.uri;
   if (uri !== undefined) {
     await runFile(services, uri, "deep");
   }

@@ -183,7 +183,9 @@ function kernelPaths(model: Model): (node: number) => Step[] {
       }
       group[node] = first;
     } else if (model.kind(node) === PLACEHOLDER) {
-      const theirs = new Set([...model.users(node)].filter((user) => model.kind(user) === CALL).map((user) => group[user]));
+      const theirs = new Set(
+        [...model.users(node)].filter((user) => model.kind(user) === CALL).map((user) => group[user]),
+      );
       group[node] = theirs.size === 1 ? ([...theirs][0] ?? -1) : -1;
     }
   }
@@ -366,7 +368,12 @@ export function linksIn(model: Model, forest: Forest, cluster: Cluster): Link[] 
  * What is open at first: from the top, as long as all that shows can be laid out in a moment. Clusters of one kind that
  * stand side by side, as the layers of a model do, are opened together or not at all.
  */
-export function openAtFirst(forest: Forest, count: number, most: number, weight?: (cluster: Cluster) => number): Set<number> {
+export function openAtFirst(
+  forest: Forest,
+  count: number,
+  most: number,
+  weight?: (cluster: Cluster) => number,
+): Set<number> {
   const open = new Set<number>([forest.root.item]);
   const important = (clusters: Cluster[]): number =>
     clusters.reduce((all, cluster) => all + (weight?.(cluster) ?? cluster.last - cluster.first), 0);

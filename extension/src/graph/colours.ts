@@ -44,7 +44,10 @@ const CHANGES = {
 
 /** By what the operation's name says; the first that fits counts. */
 const FAMILIES: [name: string, pattern: RegExp][] = [
-  ["matmul, convolution", /(?:^|[._])(?:mm|bmm|addmm|baddbmm|matmul|linear|convolution\w*|conv\dd|einsum|dot|_scaled_mm)(?:$|[._])/],
+  [
+    "matmul, convolution",
+    /(?:^|[._])(?:mm|bmm|addmm|baddbmm|matmul|linear|convolution\w*|conv\dd|einsum|dot|_scaled_mm)(?:$|[._])/,
+  ],
   ["attention", /attention/],
   ["normalization, reduction", /norm|softmax|sum|mean|amax|amin|\bvar|prod|argm|cumsum|max_pool|avg_pool|logsumexp/],
   [
@@ -97,13 +100,21 @@ export function colouring(model: Model, mode: ColourMode, lightness: Lightness):
         ...base,
         ...categories(names, palette),
         of: (node) => numbers.get(of(node)) ?? -1,
-        text: (node) => of(node).replace(/^(?:cpp|triton_[a-z]+)_fused_+/, "") || (model.kernelCalls === undefined ? "…" : "no kernel"),
+        text: (node) =>
+          of(node).replace(/^(?:cpp|triton_[a-z]+)_fused_+/, "") ||
+          (model.kernelCalls === undefined ? "…" : "no kernel"),
       };
     }
     case "bytes":
       return scale(model, mode, lightness, (node) => model.graph.nodes.bytes[node] ?? undefined, bytes);
     case "time":
-      return scale(model, mode, lightness, (node) => model.graph.nodes.micros[node] ?? undefined, (value) => time(value));
+      return scale(
+        model,
+        mode,
+        lightness,
+        (node) => model.graph.nodes.micros[node] ?? undefined,
+        (value) => time(value),
+      );
     case "change": {
       const { added, gone, changed } = CHANGES[lightness];
       const swatches = [
@@ -146,7 +157,12 @@ function scale(
     swatches: most === 0 ? [] : steps.map((colour, at) => ({ colour, text: `≤ ${words(bounds[at] ?? most)}` })),
     of: (node) => {
       const mine = value(node) ?? 0;
-      return mine <= 0 ? -1 : Math.max(0, bounds.findIndex((bound) => mine <= bound * (1 + 1e-9)));
+      return mine <= 0
+        ? -1
+        : Math.max(
+            0,
+            bounds.findIndex((bound) => mine <= bound * (1 + 1e-9)),
+          );
     },
     text: (node) => {
       const mine = value(node);

@@ -64,11 +64,16 @@ function ofNode(page: Page, model: Model, node: number, ways: Ways): void {
   source.title = origin === undefined ? "PyTorch names no source line for this node" : "Enter";
   const calls = model.kernels(node);
   const names = new Map(calls.map((call) => [model.kernelCalls?.[call]?.name ?? "", call]));
-  const kernels = [...names].slice(0, MOST_KERNELS).map(([name, call], at) =>
-    action(`go-kernel-${at}`, names.size === 1 ? "Show Generated Kernel" : `Kernel ${short(name)}`, at === 0 ? `${name} (K)` : name, () =>
-      ways.goToKernel(call),
-    ),
-  );
+  const kernels = [...names]
+    .slice(0, MOST_KERNELS)
+    .map(([name, call], at) =>
+      action(
+        `go-kernel-${at}`,
+        names.size === 1 ? "Show Generated Kernel" : `Kernel ${short(name)}`,
+        at === 0 ? `${name} (K)` : name,
+        () => ways.goToKernel(call),
+      ),
+    );
   details.actions.replaceChildren(
     source,
     action("go-stage", "Show in Stage", "Alt+Enter", () => ways.goToStage(node)),
@@ -119,7 +124,9 @@ export function showPath(page: Page, forest: Forest, model: Model, box: Box | un
 
 function facts(list: HTMLElement, pairs: [string, string][]): void {
   list.replaceChildren(
-    ...pairs.filter(([, value]) => value !== "").map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))),
+    ...pairs
+      .filter(([, value]) => value !== "")
+      .map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))),
   );
 }
 
@@ -129,11 +136,17 @@ function links(title: string, nodes: number[], model: Model, ways: Ways): Node[]
   }
   const more = nodes.length - MOST_LINKS;
   const list = nodes.slice(0, MOST_LINKS).map((node) => {
-    const link = make("button", { type: "button", class: "link", title: `${model.op(node)} ${model.detail(node)}` }, model.name(node));
+    const link = make(
+      "button",
+      { type: "button", class: "link", title: `${model.op(node)} ${model.detail(node)}` },
+      model.name(node),
+    );
     link.addEventListener("click", () => ways.select(node));
     return link;
   });
-  return [make("span", {}, make("span", { class: "quiet" }, title), ...list, more > 0 ? ` and ${count(more)} more` : "")];
+  return [
+    make("span", {}, make("span", { class: "quiet" }, title), ...list, more > 0 ? ` and ${count(more)} more` : ""),
+  ];
 }
 
 function action(id: string, text: string, title: string, run: () => void): HTMLButtonElement {

@@ -5,7 +5,7 @@ import type { Labels } from "./labels";
 import type { Model } from "./model";
 import type { Box, Scene } from "./scene";
 
-const HEAD = ['  graph [rankdir=TB];', '  node [shape=box, style=rounded, fontsize=11];', "  edge [arrowsize=0.6];"];
+const HEAD = ["  graph [rankdir=TB];", "  node [shape=box, style=rounded, fontsize=11];", "  edge [arrowsize=0.6];"];
 
 export function wholeAsDot(model: Model, forest: Forest, title: string): string {
   const lines = [`digraph ${quoted(title)} {`, ...HEAD];
@@ -18,7 +18,9 @@ export function wholeAsDot(model: Model, forest: Forest, title: string): string 
         lines.push(`${indent}}`);
       } else {
         const label = [model.title(item), model.shape(item)].filter((part) => part !== "").join("\n");
-        lines.push(`${indent}n${item} [label=${quoted(label)}, tooltip=${quoted(`${model.name(item)} ${model.detail(item)}`)}];`);
+        lines.push(
+          `${indent}n${item} [label=${quoted(label)}, tooltip=${quoted(`${model.name(item)} ${model.detail(item)}`)}];`,
+        );
       }
     }
   };
@@ -52,7 +54,9 @@ export function shownAsDot(scene: Scene, labels: Labels, title: string): string 
         lines.push(`${indent}}`);
       } else {
         const shape = child.cluster === undefined ? "" : ", peripheries=2";
-        lines.push(`${indent}n${child.item} [label=${quoted([name, sub].filter((part) => part !== "").join("\n"))}${shape}];`);
+        lines.push(
+          `${indent}n${child.item} [label=${quoted([name, sub].filter((part) => part !== "").join("\n"))}${shape}];`,
+        );
       }
     }
     for (const { from, to, count } of box.wires) {

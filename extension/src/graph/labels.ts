@@ -41,7 +41,10 @@ export class Labels {
       const { title, sub } = cluster === undefined ? this.ofNode(item) : this.ofCluster(cluster);
       const room = cluster === undefined ? this.sizeOf(item).width - NODE_MARGIN : WIDEST;
       const isKernel = cluster?.type === "kernel";
-      label = { title: this.shortened(title, true, WIDEST, isKernel), sub: this.shortened(sub, false, room, this.colours.mode === "kernel") };
+      label = {
+        title: this.shortened(title, true, WIDEST, isKernel),
+        sub: this.shortened(sub, false, room, this.colours.mode === "kernel"),
+      };
       this.labels.set(item, label);
     }
     return label;

@@ -65,7 +65,12 @@ export class Layouter {
   }
 
   /** Raises LayoutCancelled, or an Error with what ELK said. */
-  layout(cluster: string, children: readonly number[], sizes: readonly Size[], links: readonly Link[]): Promise<Layout> {
+  layout(
+    cluster: string,
+    children: readonly number[],
+    sizes: readonly Size[],
+    links: readonly Link[],
+  ): Promise<Layout> {
     const key = `${cluster}|${sizes.map(({ width, height }) => `${width}x${height}`).join(" ")}`;
     let layout = this.known.get(key);
     if (layout === undefined) {

@@ -17,5 +17,7 @@ export function showLegend(section: HTMLElement, colours: Colouring, counts: rea
     return make("li", { title: text }, patch, make("span", {}, text));
   });
   const more = present.length - shown.length;
-  section.replaceChildren(make("ul", {}, ...list, ...(more > 0 ? [make("li", { class: "quiet" }, `and ${more} more`)] : [])));
+  section.replaceChildren(
+    make("ul", {}, ...list, ...(more > 0 ? [make("li", { class: "quiet" }, `and ${more} more`)] : [])),
+  );
 }

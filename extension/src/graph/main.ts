@@ -249,7 +249,11 @@ function isOnChevron(event: MouseEvent, box: Box): boolean {
 function listenToMouse(): void {
   page.canvas.addEventListener("click", (event) => {
     const target = event.target as HTMLElement;
-    if (panel === undefined || page.canvas.classList.contains("dragging") || target.closest("#minimap, #legend") !== null) {
+    if (
+      panel === undefined ||
+      page.canvas.classList.contains("dragging") ||
+      target.closest("#minimap, #legend") !== null
+    ) {
       return;
     }
     const box = boxUnder(event);

@@ -87,7 +87,10 @@ export class Model {
     if (this.kind(node) !== CALL) {
       return this.name(node);
     }
-    return this.op(node).replace(/^(?:torch\._C\._|torch\.|aten\.|prims\.|operator\.)?(.*?)(?:\.(?:Tensor|default))?$/, "$1");
+    return this.op(node).replace(
+      /^(?:torch\._C\._nn\.|torch\._C\._|torch\.nn\.functional\.|torch\.|aten\.|prims\.|operator\.)?(.*?)(?:\.(?:Tensor|default))?$/,
+      "$1",
+    );
   }
 
   /** The numbers of the calls of kernels that a node is a part of. */
@@ -145,7 +148,9 @@ export class Model {
       return found;
     }
     for (let node = 0; node < this.count; node += 1) {
-      if (ofStage ? lines[node] === line && this.state(node) !== GONE : file[node] === number && originLine[node] === line) {
+      if (
+        ofStage ? lines[node] === line && this.state(node) !== GONE : file[node] === number && originLine[node] === line
+      ) {
         found.push(node);
       }
     }

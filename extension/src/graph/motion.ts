@@ -8,7 +8,11 @@ const MS = 200;
 const MOST = 1500;
 
 /** Calls back with each scene on the way and, last, with the new one. Returns what stops it. */
-export function transition(before: Scene | undefined, after: Scene, show: (scene: Scene, t: number) => void): () => void {
+export function transition(
+  before: Scene | undefined,
+  after: Scene,
+  show: (scene: Scene, t: number) => void,
+): () => void {
   if (before === undefined || isCalm() || after.byItem.size > MOST) {
     show(after, 1);
     return () => undefined;
@@ -40,7 +44,9 @@ function between(before: Scene, after: Scene, t: number): Scene {
     const made: Box = { ...box, ...rect, parent, children: [], wires: [] };
     byItem.set(box.item, made);
     made.children = box.children.map((child) => blend(child, made, rect));
-    const rests = made.children.every((child, at) => child.x === box.children[at]?.x && child.y === box.children[at]?.y);
+    const rests = made.children.every(
+      (child, at) => child.x === box.children[at]?.x && child.y === box.children[at]?.y,
+    );
     made.wires = stands && rests ? box.wires : [];
     return made;
   };

@@ -20,9 +20,7 @@ export function neighbour(from: Box, direction: Direction): Box | undefined {
   const sign = direction === "left" ? -1 : 1;
   const row = parent.children.filter(
     (box) =>
-      box.y < from.y + from.height &&
-      from.y < box.y + box.height &&
-      Math.sign(middle(box).x - middle(from).x) === sign,
+      box.y < from.y + from.height && from.y < box.y + box.height && Math.sign(middle(box).x - middle(from).x) === sign,
   );
   return nearest(from, row);
 }

@@ -19,9 +19,20 @@ export interface Page {
   path: HTMLElement;
   legend: HTMLElement;
   announcement: HTMLElement;
-  buttons: Record<"expand" | "collapse" | "zoomOut" | "zoomIn" | "fit" | "svg" | "dotShown" | "dotWhole", HTMLButtonElement>;
+  buttons: Record<
+    "expand" | "collapse" | "zoomOut" | "zoomIn" | "fit" | "svg" | "dotShown" | "dotWhole",
+    HTMLButtonElement
+  >;
   notice: { root: HTMLElement; text: HTMLElement; detail: HTMLElement; action: HTMLButtonElement };
-  details: { root: HTMLElement; name: HTMLElement; op: HTMLElement; detail: HTMLElement; facts: HTMLElement; links: HTMLElement; actions: HTMLElement };
+  details: {
+    root: HTMLElement;
+    name: HTMLElement;
+    op: HTMLElement;
+    detail: HTMLElement;
+    facts: HTMLElement;
+    links: HTMLElement;
+    actions: HTMLElement;
+  };
 }
 
 type Attributes = Record<string, string | boolean>;
@@ -43,9 +54,14 @@ export function make<Tag extends keyof HTMLElementTagNameMap>(
 }
 
 export function buildPage(): Page {
+  // A sign has to be put into words; a text must be a part of the button's name.
   const button = (id: string, text: string, title: string): HTMLButtonElement =>
-    make("button", { type: "button", id, title, "aria-label": title }, text);
-  const choice = (id: string, label: string, options: [value: string, text: string][]): [HTMLElement, HTMLSelectElement] => {
+    make("button", { type: "button", id, title, ...(/\w/.test(text) ? {} : { "aria-label": title }) }, text);
+  const choice = (
+    id: string,
+    label: string,
+    options: [value: string, text: string][],
+  ): [HTMLElement, HTMLSelectElement] => {
     const select = make("select", { id }, ...options.map(([value, text]) => make("option", { value }, text)));
     return [make("label", { class: "choice", for: id }, `${label} `, select), select];
   };
@@ -55,7 +71,8 @@ export function buildPage(): Page {
     id: "search",
     placeholder: "Search (op: dtype: module: kernel:)",
     "aria-label": "Search nodes; Enter for the next match, Shift+Enter for the one before, arrow down for the list",
-    title: "Words that must all fit; op:, name:, dtype:, shape:, device:, module:, kernel: or change: before a word looks at that alone",
+    title:
+      "Words that must all fit; op:, name:, dtype:, shape:, device:, module:, kernel: or change: before a word looks at that alone",
     "aria-controls": "results",
     spellcheck: "false",
   });
@@ -105,10 +122,19 @@ export function buildPage(): Page {
 
   const toolbar = make(
     "div",
-    { id: "tools", role: "toolbar", "aria-label": "Graph" },
+    { id: "toolbar", role: "toolbar", "aria-label": "Graph" },
     make("span", { class: "group" }, search, matches, previous, next, only),
     make("span", { class: "group" }, compareLabel, groupingLabel, colourLabel),
-    make("span", { class: "group" }, buttons.expand, buttons.collapse, exporting, buttons.zoomOut, buttons.zoomIn, buttons.fit),
+    make(
+      "span",
+      { class: "group" },
+      buttons.expand,
+      buttons.collapse,
+      exporting,
+      buttons.zoomOut,
+      buttons.zoomIn,
+      buttons.fit,
+    ),
     menu,
   );
 
@@ -123,7 +149,13 @@ export function buildPage(): Page {
   });
   const minimap = make("canvas", { id: "minimap", "aria-hidden": "true", hidden: true });
   const legend = make("section", { id: "legend", "aria-label": "Colours" });
-  const results = make("div", { id: "results", role: "listbox", "aria-label": "Matches", tabindex: "-1", hidden: true });
+  const results = make("div", {
+    id: "results",
+    role: "listbox",
+    "aria-label": "Matches",
+    tabindex: "-1",
+    hidden: true,
+  });
   const canvas = make("main", { id: "canvas" }, picture, tree, legend, minimap);
 
   const notice = {
@@ -144,12 +176,21 @@ export function buildPage(): Page {
   const detailsRoot = make(
     "footer",
     { id: "details", "aria-label": "The selected node", hidden: true },
-    make("div", { id: "details-text" }, make("div", { id: "details-head" }, details.name, details.op, details.detail), details.facts, details.links),
+    make(
+      "div",
+      { id: "details-text" },
+      make("div", { id: "details-head" }, details.name, details.op, details.detail),
+      details.facts,
+      details.links,
+    ),
     details.actions,
   );
   const announcement = make("div", { id: "announcement", class: "unseen", role: "status", "aria-live": "polite" });
 
-  document.body.append(toolbar, make("div", { id: "where" }, path, summary), canvas, noticeRoot, results, detailsRoot, announcement);
+  const heading = make("h1", { class: "unseen" }, "Graph");
+  const header = make("header", {}, heading, toolbar, results, make("div", { id: "where" }, path, summary));
+  canvas.append(announcement);
+  document.body.append(header, canvas, noticeRoot, detailsRoot);
   return {
     canvas,
     picture,

@@ -44,7 +44,13 @@ export class Painter {
   ) {}
 
   /** A part of the scene; without `seen` all of it, in full detail. */
-  draw(pen: Pen, scene: Scene, marks: Marks, scale: number, seen?: { x: number; y: number; width: number; height: number }): void {
+  draw(
+    pen: Pen,
+    scene: Scene,
+    marks: Marks,
+    scale: number,
+    seen?: { x: number; y: number; width: number; height: number },
+  ): void {
     this.tints.clear();
     this.inside(pen, scene.root, marks, scale, seen);
     this.selection(pen, marks, scale);
@@ -75,7 +81,10 @@ export class Painter {
     for (const box of parent.children) {
       if (
         seen === undefined ||
-        (box.x < seen.x + seen.width && box.x + box.width > seen.x && box.y < seen.y + seen.height && box.y + box.height > seen.y)
+        (box.x < seen.x + seen.width &&
+          box.x + box.width > seen.x &&
+          box.y < seen.y + seen.height &&
+          box.y + box.height > seen.y)
       ) {
         const dim = marks.matches !== undefined && marks.matches(box) === 0;
         if (dim) {
@@ -122,7 +131,12 @@ export class Painter {
     if (12 * scale >= SMALLEST_TEXT) {
       const { title, sub } = labels.of(box.item);
       this.chevron(pen, box.x + 12, box.y + HEADER / 2 + 1, true);
-      pen.text(title, box.x + 24, box.y + HEADER / 2 + 5, { size: 12, colour: theme.ink, font: theme.sans, bold: true });
+      pen.text(title, box.x + 24, box.y + HEADER / 2 + 5, {
+        size: 12,
+        colour: theme.ink,
+        font: theme.sans,
+        bold: true,
+      });
       const room = box.width - labels.widthOf(title, true) - 40;
       if (labels.widthOf(sub, false) < room) {
         const x = box.x + box.width - 10;
@@ -140,7 +154,10 @@ export class Painter {
       pen.rect(x + 6, y + height - 8, width - 12, 12, 5, { fill: theme.cluster, ...line });
       pen.rect(x + 3, y + height - 10, width - 6, 12, 5, { fill: theme.cluster, ...line });
     }
-    pen.rect(x, y, width, height, 6, { fill: mixed(theme.cluster, theme.ink, theme.isHighContrast ? 0 : 0.05), ...line });
+    pen.rect(x, y, width, height, 6, {
+      fill: mixed(theme.cluster, theme.ink, theme.isHighContrast ? 0 : 0.05),
+      ...line,
+    });
     if (12 * scale >= SMALLEST_TEXT) {
       const { title, sub } = labels.of(box.item);
       this.chevron(pen, x + 12, y + 15, false);

@@ -174,18 +174,27 @@ export class GraphPanel {
       say(0, 0);
     }, PATIENCE_MS);
     try {
-      const scene = await arrange(model, forest, this.open, this.layouter, (item) => labels.sizeOf(item), (done, of) => {
-        if (said) {
-          say(done, of);
-        }
-      });
+      const scene = await arrange(
+        model,
+        forest,
+        this.open,
+        this.layouter,
+        (item) => labels.sizeOf(item),
+        (done, of) => {
+          if (said) {
+            say(done, of);
+          }
+        },
+      );
       if (mine !== this.arranging) {
         return false;
       }
       this.view.show(scene, still);
       hideNotice(page);
       this.showSelection();
-      const keys = [...this.open].flatMap((item) => (item === forest.root.item ? [] : (forest.clusters[item - model.count]?.key ?? [])));
+      const keys = [...this.open].flatMap((item) =>
+        item === forest.root.item ? [] : (forest.clusters[item - model.count]?.key ?? []),
+      );
       remember<State>({ open: keys });
       return true;
     } catch (error) {
@@ -193,13 +202,20 @@ export class GraphPanel {
         return false;
       }
       if (error instanceof LayoutCancelled && this.view.scene !== undefined) {
-        this.open = new Set([forest.root.item, ...[...this.view.scene.byItem.values()].flatMap((box) => (box.isOpen ? box.item : []))]);
+        this.open = new Set([
+          forest.root.item,
+          ...[...this.view.scene.byItem.values()].flatMap((box) => (box.isOpen ? box.item : [])),
+        ]);
         hideNotice(page);
         setText(page.announcement, "The layout was cancelled; what was shown before is shown again.");
       } else {
-        const text = error instanceof LayoutCancelled ? "The layout was cancelled." : "The graph could not be laid out.";
+        const text =
+          error instanceof LayoutCancelled ? "The layout was cancelled." : "The graph could not be laid out.";
         const detail = error instanceof LayoutCancelled || !(error instanceof Error) ? "" : error.message;
-        notice(page, text, detail, { text: "Lay Out Again", run: () => void this.arrange().then(() => this.view.camera.start()) });
+        notice(page, text, detail, {
+          text: "Lay Out Again",
+          run: () => void this.arrange().then(() => this.view.camera.start()),
+        });
       }
       return false;
     } finally {
@@ -246,7 +262,7 @@ export class GraphPanel {
     const cluster = this.forest.clusters[item - this.model.count];
     if (cluster !== undefined) {
       let shown = 0;
-      for (let level = [cluster]; level.length > 0; ) {
+      for (let level = [cluster]; level.length > 0;) {
         for (const each of level) {
           shown += each.children.length;
           if (shown <= MOST_BELOW) {
@@ -298,7 +314,11 @@ export class GraphPanel {
       this.view.mark({ linked: boxes });
       this.page.canvas.dataset["linked"] = String(boxes.size);
       const [first] = boxes;
-      if (first !== undefined && ![...boxes].some((box) => camera.shows(box)) && document.visibilityState === "visible") {
+      if (
+        first !== undefined &&
+        ![...boxes].some((box) => camera.shows(box)) &&
+        document.visibilityState === "visible"
+      ) {
         camera.reveal(first);
       }
     }
@@ -315,12 +335,19 @@ export class GraphPanel {
   private far(box: Box): { box: Box; isInput: boolean }[] {
     const { scene } = this.view;
     const found = new Map<Box, boolean>();
-    const nodes = box.cluster === undefined ? [box.item] : box.isOpen ? [] : [...this.nodesOf(box.cluster).subarray(0, 2000)];
+    const nodes =
+      box.cluster === undefined ? [box.item] : box.isOpen ? [] : [...this.nodesOf(box.cluster).subarray(0, 2000)];
     for (const node of nodes) {
       for (const isInput of [true, false]) {
         for (const other of isInput ? this.model.inputs(node) : this.model.users(node)) {
           const there = scene === undefined ? undefined : boxOf(scene, this.forest, other);
-          if (there !== undefined && there !== box && there.parent !== box.parent && there.parent !== undefined && found.size < MOST_FAR) {
+          if (
+            there !== undefined &&
+            there !== box &&
+            there.parent !== box.parent &&
+            there.parent !== undefined &&
+            found.size < MOST_FAR
+          ) {
             found.set(there, isInput);
           }
         }
@@ -362,10 +389,15 @@ export class GraphPanel {
   }
 
   showKernel(): void {
-    const [call] = this.selected === undefined || this.selected >= this.model.count ? [] : this.model.kernels(this.selected);
+    const [call] =
+      this.selected === undefined || this.selected >= this.model.count ? [] : this.model.kernels(this.selected);
     if (call !== undefined) {
       this.ways.goToKernel(call);
-    } else if (this.selected !== undefined && this.selected < this.model.count && this.model.kind(this.selected) === CALL) {
+    } else if (
+      this.selected !== undefined &&
+      this.selected < this.model.count &&
+      this.model.kind(this.selected) === CALL
+    ) {
       setText(this.page.announcement, "This node is a part of no kernel.");
     }
   }
@@ -374,7 +406,9 @@ export class GraphPanel {
 
   private get currentBox(): Box | undefined {
     const { scene } = this.view;
-    return scene === undefined || this.search.current === undefined ? undefined : boxOf(scene, this.forest, this.search.current);
+    return scene === undefined || this.search.current === undefined
+      ? undefined
+      : boxOf(scene, this.forest, this.search.current);
   }
 
   showSearch(): void {
@@ -394,9 +428,18 @@ export class GraphPanel {
     const { scene } = this.view;
     if (scene !== undefined) {
       const pen = new SvgPen();
-      new Painter(this.theme, this.labels, this.colours).draw(pen, scene, { ...this.view.marks, far: [], selected: undefined }, 1);
+      new Painter(this.theme, this.labels, this.colours).draw(
+        pen,
+        scene,
+        { ...this.view.marks, far: [], selected: undefined },
+        1,
+      );
       const { title } = this.model.graph;
-      post({ type: "save", name: `${fileName(title)}.svg`, text: pen.finish(scene.width, scene.height, this.theme.background, title) });
+      post({
+        type: "save",
+        name: `${fileName(title)}.svg`,
+        text: pen.finish(scene.width, scene.height, this.theme.background, title),
+      });
     }
   }
 
@@ -404,7 +447,8 @@ export class GraphPanel {
     const { title } = this.model.graph;
     const { scene } = this.view;
     if (scene !== undefined) {
-      const text = which === "whole" ? wholeAsDot(this.model, this.forest, title) : shownAsDot(scene, this.labels, title);
+      const text =
+        which === "whole" ? wholeAsDot(this.model, this.forest, title) : shownAsDot(scene, this.labels, title);
       post({ type: "save", name: `${fileName(title)}.dot`, text });
     }
   }

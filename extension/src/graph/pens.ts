@@ -157,9 +157,7 @@ export class SvgPen implements Pen {
 
   curve(points: readonly number[], stroke: string, width: number, dash?: readonly number[]): void {
     const [a = 0, b = 0, ...rest] = points.map(round);
-    this.parts.push(
-      `<path d="M${a} ${b}C${rest.join(" ")}"${attributes({ stroke, width, dash })}${this.alpha}/>`,
-    );
+    this.parts.push(`<path d="M${a} ${b}C${rest.join(" ")}"${attributes({ stroke, width, dash })}${this.alpha}/>`);
   }
 
   wires(wires: readonly Wire[], stroke: string, width: number, withArrows: boolean): void {

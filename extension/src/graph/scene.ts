@@ -56,9 +56,9 @@ export async function arrange(
   const inside = async (cluster: Cluster): Promise<Inside> => {
     all += 1;
     const parts = await Promise.all(
-      cluster.children.map((item) => {
+      cluster.children.map((item): Promise<Inside | undefined> => {
         const child = forest.clusters[item - model.count];
-        return child !== undefined && open.has(item) ? inside(child) : undefined;
+        return child !== undefined && open.has(item) ? inside(child) : Promise.resolve(undefined);
       }),
     );
     const sizes = cluster.children.map((item, at) => {

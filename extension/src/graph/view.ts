@@ -34,7 +34,11 @@ export class GraphView {
   ) {
     this.context = page.picture.getContext("2d", { alpha: false }) as CanvasRenderingContext2D;
     this.pen = new CanvasPen(this.context);
-    this.camera = new Camera(page.canvas, () => this.scene ?? { width: 1, height: 1 }, () => this.draw());
+    this.camera = new Camera(
+      page.canvas,
+      () => this.scene ?? { width: 1, height: 1 },
+      () => this.draw(),
+    );
     this.minimap = new Minimap(page.minimap, this.camera);
     this.outline = new Outline(page.tree);
     new ResizeObserver(() => this.resize()).observe(page.canvas);
@@ -100,6 +104,9 @@ export class GraphView {
     }
     clearTimeout(this.rest);
     this.rest = setTimeout(() => {
+      if (this.scene === undefined) {
+        return; // Where the camera stands before there is a picture is nothing to keep.
+      }
       this.outline.place(this.camera.view);
       this.page.canvas.dataset["scale"] = this.camera.view.scale.toFixed(4);
       this.onRest(this.camera.view);
@@ -119,7 +126,13 @@ export class GraphView {
     context.setTransform(scale * ratio, 0, 0, scale * ratio, -x * scale * ratio, -y * scale * ratio);
     this.pen.begin();
     const isMoving = shown !== this.scene;
-    painter.draw(this.pen, shown, isMoving ? { ...this.marks, selected: undefined, far: [] } : this.marks, scale, camera.seen);
+    painter.draw(
+      this.pen,
+      shown,
+      isMoving ? { ...this.marks, selected: undefined, far: [] } : this.marks,
+      scale,
+      camera.seen,
+    );
     if (this.scene !== undefined) {
       this.minimap.frame(this.scene, painter.theme.focus);
     }

@@ -16,6 +16,7 @@ const STATE = "irscope.lineColours";
 const CURSOR_DELAY_MS = 60;
 const EDIT_DELAY_MS = 300;
 const MOST_KEPT = 40;
+const SOURCES = ["file", "vscode-notebook-cell"];
 
 export class LinkedEditors implements vscode.Disposable {
   private readonly styles: LineStyles = createStyles();
@@ -94,7 +95,8 @@ export class LinkedEditors implements vscode.Disposable {
     if (document.uri.scheme === SCHEME) {
       return partsOf(document.uri)?.run;
     }
-    return document.uri.scheme === "file" && document.languageId === "python" ? this.runs()[0] : undefined;
+    const isSource = SOURCES.includes(document.uri.scheme) && document.languageId === "python";
+    return isSource ? this.runs()[0] : undefined;
   }
 
   private isShown(uri: vscode.Uri): boolean {

@@ -241,8 +241,10 @@ class InspectingRequests:
         lines = []
         for step in section.chain(place.spot)[:_MOST_CALLERS]:
             file, function = section.walk.place_of(step)
-            where, instruction = section.walk.instruction_texts(step)
-            lines.append(f"  at {function} ({file}:{where}): {instruction}")
+            where = section.walk.instruction(step).range
+            column = f":{where.start.column + 1}" if where is not None else ""
+            instruction = section.walk.instruction_texts(step)[1]
+            lines.append(f"  at {function} ({file}:{section.line(step)}{column}): {instruction}")
         stack = section.walk.frame(place.spot).stack
         return [*lines, f"  symbolic stack: {' | '.join(stack[-_MOST_ITEMS:]) or 'empty'}"]
 
@@ -287,11 +289,12 @@ def _frame_name(level: Level) -> str:
     section, spot = level.section, level.spot
     if isinstance(section, TraceSection) and section.walk is not None and level.place is not None:
         function = function_title(section.walk.place_of(level.place.spot)[1])
-        return f"{function}: {section.walk.instruction_texts(level.place.spot)[1]} [{section.title}]"
+        name = f"{function}: {section.walk.instruction_texts(level.place.spot)[1]}"
+        return name if level.called else f"{name} [{section.title}]"
     if isinstance(section, SourceSection):
         return spot.name or section.function_at(Origin(spot.file, spot.line))
     if (node := section.nodes.get(spot.name)) is not None:
         what = f"{node.name} = {node.target}" if node.op == "call" else node.name
     else:
         what = spot.name or " ".join(section.lines[spot.line - 1].split())[:_LONGEST_NAME] or f"line {spot.line}"
-    return f"{what} [{section.title}]"
+    return f"{what} [{section.title.removesuffix(f' {what}')}]"  # a kernel's title has its name

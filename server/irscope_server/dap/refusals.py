@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _RECORD = "The run is a record of what the compiler did: it can be looked at, but not changed."
-_MEMORY = "A stored run has no memory: there are no values and no addresses of data in it."
+_MEMORY = "A stored run has no memory: there are no addresses of data in it."
 
 REFUSALS: Mapping[str, str] = {
     "setVariable": _RECORD,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from irscope.protocol import Compile, Finding, Origin, Report, StageRef
@@ -23,6 +23,9 @@ NAME = "symbolic-trace"
 
 Code = tuple[str, str, int]
 """A code object: file, function, first line.  Compiles and attempts that walk over the same one share it."""
+
+_MOST_LINES = 1000
+"""Of a finding's range; a store from elsewhere may name any."""
 
 _NUMBERED = re.compile(r"^ *(\d+) ")
 _BREAKS = {
@@ -216,13 +219,24 @@ class TraceSection(Section):
         return found
 
     def _finding_of(self, step: int, outcome: Outcome) -> Finding | None:
+        """The finding with the outcome's code that lies where Dynamo was; failing that, with either.
+
+        A finding of a compiled function of a library lies at the user's call of it, where no step is.
+        """
         kinds = _BREAKS.get(outcome.kind, ())
+        fitting = [each for each in self._findings if each.kind in kinds]
+        if not fitting:
+            return None
         lines = {(real(origin.file), origin.line) for origin in self.origins(step)}
-        fitting = [
-            each
-            for each in self._findings
-            if each.kind in kinds
-            and any((real(each.file), line) in lines for line in range(each.range.start.line, each.range.end.line + 1))
-        ]
-        exact = [each for each in fitting if each.code and each.code in outcome.text.split()]
-        return next(iter(exact or fitting), None)
+        here = [each for each in fitting if any(place in lines for place in _lines_of(each))]
+        coded = [each for each in fitting if each.code and each.code in outcome.text.split()]
+        both = [each for each in here if each in coded]
+        alone = coded if len(coded) == 1 else []
+        return next(iter(both or here or alone), None)
+
+
+def _lines_of(finding: Finding) -> Iterator[tuple[str, int]]:
+    """Files and lines that a finding names: its own, and those that it came by."""
+    for file, where in ((finding.file, finding.range), *((each.file, each.range) for each in finding.related)):
+        last = min(where.end.line, where.start.line + _MOST_LINES)
+        yield from ((real(file), line) for line in range(where.start.line, last + 1))

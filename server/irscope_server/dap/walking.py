@@ -28,6 +28,8 @@ class Level:
     section: Section
     spot: Spot
     place: Place | None
+    called: bool = False
+    """In a symbolic trace: it called what stands above it."""
 
 
 @dataclass(frozen=True)
@@ -227,7 +229,7 @@ class Walker:
         while place is not None and place.section > 0:
             if (trace := self._trace(place)) is not None:
                 chain = [Place(compile, place.section, step) for step in trace.chain(place.spot)]
-                return levels + [Level(trace, self._recording.spot(each), each) for each in chain]
+                return levels + [Level(trace, self._recording.spot(each), each, each != place) for each in chain]
             section, spot = self._recording.section(place), self._recording.spot(place)
             levels.append(Level(section, spot, place))
             lines = section.origins(place.spot) or lines  # those of the stage that is nearest to the user's code

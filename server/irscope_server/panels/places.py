@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import weakref
 from dataclasses import dataclass
 
-from irscope.protocol import Report, StageRef
+from irscope.protocol import Compile, OutcomeKind, Report, StageRef
 from irscope.provenance import SOURCE, Element, Provenance, chain
 from irscope.store import Store
 
@@ -40,14 +41,16 @@ async def step(server: Reader, params: StepParams) -> Encoded:
         if path is not None:
             if target is None:
                 raise ValueError("From the user's text one steps to a stage that is named.")
-            provenance = _provenance(store, report, chain.is_version(target))
+            provenance = _provenance(store, report, stage_named(report, target.id)[0], chain.is_version(target))
             line = line_as_ran(store.sources(report.run).get(path, ""), lines, params.line)
-            found = provenance.below(provenance.source(path, line + 1)).get(target.id)
+            found = provenance.below(provenance.source(path, line + 1))
+            target = next((one for one in _alike(provenance, report, target) if one.id in found), target)
             uri = uri_of_stage(report.run, target.id, target.language)
-            return StepResult(uri, found[0].line - 1 if found else 0, target.id, bool(found), "")
+            here = found[target.id][0].line - 1 if target.id in found else 0
+            return StepResult(uri, here, target.id, target.id in found, "")
         compile, stage = stage_named(report, params.stage)
         versions = chain.is_version(stage) or (target is not None and chain.is_version(target))
-        provenance = _provenance(store, report, versions)
+        provenance = _provenance(store, report, compile, versions)
         if target is None:
             target = _neighbour(provenance.pipeline(compile.id), stage, params.by)
             if target is None and params.by < 0:
@@ -55,23 +58,30 @@ async def step(server: Reader, params: StepParams) -> Encoded:
         if target is None:
             return StepResult(None, 0, None, False, "This is the last stage of this compile.")
         element = provenance.at(stage.id, params.line + 1)
-        other = None if element is None else _counterpart(provenance, element, target.id)
+        other = None
+        for one in _alike(provenance, report, target):
+            if element is not None and (other := _counterpart(provenance, element, one.id)) is not None:
+                target = one
+                break
         uri = uri_of_stage(report.run, target.id, target.language)
         return StepResult(uri, other.line - 1 if other else 0, target.id, other is not None, "")
 
-    key = ("step", params.run, params.uri, params.stage, params.line, params.by, params.target)
+    text = hash(tuple(lines))  # a line of the user's text is one of the text as it is now
+    key = ("step", text, params.run, params.uri, params.stage, params.line, params.by, params.target)
     return await answer(server, key, params.run, read)
 
 
-_last: weakref.WeakKeyDictionary[Store, tuple[Report, bool, Provenance]] = weakref.WeakKeyDictionary()
+_last: weakref.WeakKeyDictionary[Store, tuple[tuple[str, str, bool], Provenance]] = weakref.WeakKeyDictionary()
 
 
-def _provenance(store: Store, report: Report, versions: bool) -> Provenance:
-    """The newest one is kept: steps follow each other, and most of its time goes into reading the stages."""
-    known = _last.get(store)
-    if known is None or known[0] is not report or known[1] != versions:
-        known = _last[store] = (report, versions, Provenance(store, report, versions))
-    return known[2]
+def _provenance(store: Store, report: Report, compile: Compile, versions: bool) -> Provenance:
+    """Of one compile alone.  The newest is kept: steps follow each other, and most of its time goes into reading stages."""
+    known, key = _last.get(store), (report.run, compile.id, versions)
+    ended = report.outcome.kind is not OutcomeKind.CANCELLED  # which is also what a run that goes on looks like
+    if known is None or known[0] != key or not ended:
+        alone = dataclasses.replace(report, compiles=(compile,))
+        known = _last[store] = (key, Provenance(store, alone, versions))
+    return known[1]
 
 
 def _neighbour(pipeline: tuple[StageRef, ...], stage: StageRef, by: int) -> StageRef | None:
@@ -85,6 +95,20 @@ def _neighbour(pipeline: tuple[StageRef, ...], stage: StageRef, by: int) -> Stag
                 near = levels[other]
                 return next((one for one in near if chain.kernel_of(one) == chain.kernel_of(stage)), near[0])
     raise ValueError("This stage is no part of the way from source to machine code.")
+
+
+def _alike(provenance: Provenance, report: Report, target: StageRef) -> list[StageRef]:
+    """A stage and those that stand beside it: a place that leads to kernels need not lead to the first one."""
+    compile, _ = stage_named(report, target.id)
+    others = [
+        one
+        for level in chain.tracks(provenance.pipeline(compile.id))
+        for near in level
+        if any(each.id == target.id for each in near)
+        for one in near
+        if one.name == target.name and one.id != target.id and not one.passed
+    ]
+    return [target, *dict.fromkeys(others)]
 
 
 def _to_source(provenance: Provenance, stage: StageRef, line: int, uri_of: UriOf) -> StepResult:

@@ -31,6 +31,7 @@ READING = (
     "irscope/runs",
     "irscope/report",
     "irscope/graph",
+    "irscope/graphKernels",
     "irscope/document",
     "irscope/pipeline",
     "irscope/findings",
@@ -41,7 +42,6 @@ READING = (
     "irscope/counterparts",
     "irscope/subjectOf",
     "irscope/step",
-    "irscope/graphKernels",
 )
 """Requests that only read the store.  All others need an editor, or run something."""
 

@@ -99,7 +99,10 @@ describe("the graph panel", function () {
     assert.equal(await panel.locator("#details-name").innerText(), "relu");
     const active = (await tree.getAttribute("aria-activedescendant")) ?? "";
     assert.match((await panel.locator(`#${active}`).getAttribute("aria-label")) ?? "", /^relu, aten\.relu, f32/);
-    assert.equal(await panel.locator("#announcement").innerText(), await panel.locator(`#${active}`).getAttribute("aria-label"));
+    assert.equal(
+      await panel.locator("#announcement").innerText(),
+      await panel.locator(`#${active}`).getAttribute("aria-label"),
+    );
     const before = await scaleOf(panel);
     await tree.press("+");
     await until(async () => (await scaleOf(panel)) > before, "it zooms in");
@@ -117,7 +120,10 @@ describe("the graph panel", function () {
     await workbench.page.locator(".tab.active", { hasText: "cpp_fused_mul_relu_0.cpp" }).waitFor();
     await workbench.page.locator(".tab", { hasText: "train.py" }).click();
     await workbench.page.locator(".view-line", { hasText: "torch.relu" }).click();
-    await until(async () => (await panel.locator("#canvas").getAttribute("data-linked")) === "2", "both nodes of the line");
+    await until(
+      async () => (await panel.locator("#canvas").getAttribute("data-linked")) === "2",
+      "both nodes of the line",
+    );
     await workbench.page.locator(".view-line", { hasText: "import torch" }).click();
     await until(async () => (await panel.locator("#canvas").getAttribute("data-linked")) === "0", "none of them");
   });
@@ -173,7 +179,9 @@ describe("the graph panel", function () {
     assert.equal(await restored.locator("#search").inputValue(), "relu");
     assert.equal(await restored.locator("#colour").inputValue(), "dtype");
     assert.equal(await restored.locator("#details-name").innerText(), "relu");
-    await until(async () => Math.abs((await scaleOf(restored)) - scale) < 0.01, "the same zoom");
+    await until(async () => Math.abs((await scaleOf(restored)) - scale) < 0.01, `the zoom is ${scale} again`).catch(
+      async (error) => assert.fail(`${error.message}, not ${await scaleOf(restored)}`),
+    );
   });
 
   it("an empty graph says so", async () => {

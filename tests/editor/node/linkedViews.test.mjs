@@ -163,6 +163,18 @@ describe("linked views on the screen", function () {
       kernel.length > 0 && kernel.every((each) => each === marked),
       "the kernel's line was revealed and has the same colours",
     );
+    const code = group("output-code.py").first().locator(".view-line", { hasText: ".exp()" });
+    const kinds = await code
+      .first()
+      .evaluate(
+        (element) => new Set([...element.querySelectorAll("span[class^=mtk]")].map((each) => each.className)).size,
+      );
+    assert.ok(kinds > 2, "the kernel in the output code is highlighted as what it is, not as a string");
+    const after = group("output-code.py").first().locator(".view-line", { hasText: "class Runner" }).first();
+    const styles = await after.evaluate(
+      (element) => new Set([...element.querySelectorAll("span[class^=mtk]")].map((each) => each.className)).size,
+    );
+    assert.ok(styles > 1, "what follows the kernel is Python again");
     await workbench.screenshot("linked-cursor-dark");
     for (const [theme, name] of /** @type {const} */ ([
       ["Light Modern", "linked-light"],

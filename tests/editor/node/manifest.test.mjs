@@ -110,6 +110,23 @@ describe("the manifest", () => {
     }
   });
 
+  it("offers a launch.json that debugs the script and its compilation side by side", () => {
+    const [{ path: file, language }] = manifest.contributes.snippets;
+    assert.equal(language, "jsonc");
+    const [snippet] = Object.values(JSON.parse(read(file)));
+    // As it stands in the file when the user has taken the first suggestion.
+    const text = snippet.body.join("\n").replaceAll("${1:\\${file\\}}", "${file}").replaceAll("$1", "${file}");
+    const { configurations, compounds } = JSON.parse(text);
+    assert.deepEqual(
+      configurations.map((/** @type {{type: string}} */ each) => each.type),
+      ["debugpy", manifest.contributes.debuggers[0].type],
+    );
+    for (const configuration of configurations) {
+      assert.equal(configuration.program, "${file}");
+      assert.ok(compounds[0].configurations.includes(configuration.name));
+    }
+  });
+
   it("can be installed from any registry: no address is in the lock file", () => {
     assert.doesNotMatch(read("package-lock.json"), /"resolved"|https?:\/\/registry/);
     const { name, version } = JSON.parse(read("package-lock.json"));

@@ -225,6 +225,8 @@ describe("around the code", function () {
     await cell.locator(".view-line", { hasText: "f32[8, 16]" }).first().waitFor({ timeout: 20_000 });
     await page.waitForTimeout(1_500);
     assert.ok((await bars("solid")) >= 5, "the compiled lines of the cell");
+    await page.locator(".notebook-toolbar-container [aria-label^='Run on This Notebook']").waitFor();
+    await page.locator(".statusbar-item", { hasText: "IRScope" }).waitFor();
     await workbench.screenshot("notebook-dark");
     await workbench.setTheme("Light Modern");
     await page.waitForTimeout(1_500);

@@ -11,7 +11,6 @@ import torch._inductor.lowering as lowering
 
 
 def mlp():
-    torch.nn.GELU()
     return torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.GELU(), torch.nn.Linear(32, 8)), (torch.randn(4, 16),)
 
 
@@ -24,6 +23,20 @@ def dropout():
         torch.nn.Softmax(-1),
     )
     return torch.nn.Sequential(*layers).train(), (torch.randn(4, 16),)
+
+
+class InPlace(torch.nn.Module):
+    """Its graph writes to a buffer after that was made."""
+
+    def forward(self, x, index):
+        x = x + 1
+        smallest, order = x.view(-1)[::2].sort()
+        x[index] = 0.5
+        return smallest, order, x.argmax(-1), torch.cat([x, x.flip(0)])
+
+
+def inplace():
+    return InPlace(), (torch.randn(5, 6), torch.tensor([1, 3]))
 
 
 def conv():

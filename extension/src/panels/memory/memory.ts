@@ -101,14 +101,6 @@ export function createMemory(surroundings: Surroundings): View {
               h("span", { class: "dim" }, ` beside ${memory(plan.inputs)} of inputs`),
             ),
             button("Go to Peak", () => choose(plan, plan.peak, true)),
-            h("span", { class: "spacer" }),
-            h(
-              "span",
-              { class: "legend" },
-              ...CATEGORIES.map(({ category, title, hint }) =>
-                h("span", { class: `key ${category}`, title: hint }, title),
-              ),
-            ),
             button("Open Plan", () => bridge.open({ uri: plan.uri, line: 0 })),
           ]),
     );
@@ -165,7 +157,7 @@ export function createMemory(surroundings: Surroundings): View {
         "div",
         { class: "axis", attributes: { "aria-hidden": true } },
         h("span", {}, "first call"),
-        h("span", {}, plural(steps, "call")),
+        h("span", { class: "legend" }, ...legend()),
         h("span", {}, "last call"),
       ),
     );
@@ -216,6 +208,10 @@ export function createMemory(surroundings: Surroundings): View {
       (slider ?? toolbar.querySelector<HTMLElement>("select, button"))?.focus();
     },
   };
+}
+
+function legend(): HTMLElement[] {
+  return CATEGORIES.map(({ category, title, hint }) => h("span", { class: `key ${category}`, title: hint }, title));
 }
 
 /** Rows that are drawn; more would only be scrolled past. */

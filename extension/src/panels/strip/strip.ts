@@ -134,22 +134,15 @@ export function createStrip(surroundings: Surroundings): View {
     ];
     const changed = stage.passes.length;
     const share = most > 0 ? (stage.seconds ?? 0) / most : 0;
-    const track = both && stage.track !== "shared" ? `${stage.track} ` : "";
-    const label = [
-      `${track}${stage.short}`,
-      ...facts,
-      ...(changed > 0 ? [`${plural(changed, "pass", "passes")} changed it`] : []),
-    ].join(", ");
     const made = h(
       "div",
       {
-        class: `card ${kind}${stage.column === 0 ? " first" : ""}`,
+        class: `card of-${kind}${stage.column === 0 ? " first" : ""}`,
         tabIndex: -1,
         title: `${stage.title}\n${facts.join(", ")}, ${bytes(stage.bytes)}`,
         attributes: {
           role: "option",
           "aria-selected": "false",
-          "aria-label": label,
           "data-stage": stage.stage,
           "data-track": stage.track,
         },
@@ -160,11 +153,15 @@ export function createStrip(surroundings: Surroundings): View {
         },
       },
       h("span", { class: "card-title" }, stage.short),
+      h("span", { class: "only-read" }, ", "),
       h("span", { class: "card-facts" }, facts.join(" · ")),
+      h("span", { class: "only-read" }, ", "),
       h(
         "span",
         { class: "card-passes" },
-        changed > 0 ? plural(changed, "pass", "passes") : stage.track !== "shared" && both ? stage.track : "",
+        both && stage.track !== "shared" ? `${stage.track} ` : "",
+        changed > 0 && plural(changed, "pass", "passes"),
+        changed > 0 && h("span", { class: "only-read" }, " changed it"),
       ),
       h("span", { class: "card-hits" }),
     );

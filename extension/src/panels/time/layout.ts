@@ -43,7 +43,7 @@ function addPhases(boxes: Box[], root: Box, compile: CompileTimes, { names, labe
   const shifts: number[] = [];
   let end = root.start;
   const rows = compile.phases ?? [];
-  const passesOn = wrappers(rows);
+  const passesOn = wrappers(rows, labels);
   for (const [name, parent, start, seconds, own, track] of rows) {
     const above = parent < 0 ? root : (homes[parent] ?? root);
     // The backward is compiled at its first call, which may be long after the forward: roots follow each other.
@@ -66,17 +66,23 @@ function addPhases(boxes: Box[], root: Box, compile: CompileTimes, { names, labe
   stack(made.filter((one) => one.beside));
 }
 
-/** Phases that do nothing but call another one: a row for each would push down what the time was spent on. */
-function wrappers(rows: PhaseRow[]): Set<number> {
+/**
+ * Of phases that do nothing but call another one only one has a box, else rows of the same width would push down what
+ * the time was spent on: the first that has words for what it is.
+ */
+function wrappers(rows: PhaseRow[], labels: string[]): Set<number> {
   const inside = new Map<number, number[]>();
   rows.forEach(([, parent], index) => inside.set(parent, [...(inside.get(parent) ?? []), index]));
   const found = new Set<number>();
+  /** Whether what stands for a phase has words: its own, or those of the one that it was left out for. */
+  const hasWords = rows.map(([name]) => (labels[name] ?? "") !== "");
   rows.forEach(([, , , seconds], index) => {
-    const children = inside.get(index) ?? [];
-    const [only] = children;
+    const [only, another] = inside.get(index) ?? [];
     const row = only === undefined ? undefined : rows[only];
-    if (children.length === 1 && row !== undefined && row[5] === 0 && row[3] >= 0.995 * seconds) {
-      found.add(index);
+    if (only !== undefined && another === undefined && row !== undefined && row[5] === 0 && row[3] >= 0.995 * seconds) {
+      const outer = hasWords[index] === true || hasWords[only] !== true;
+      found.add(outer ? only : index);
+      hasWords[only] = hasWords[only] === true || hasWords[index] === true;
     }
   });
   return found;

@@ -143,6 +143,7 @@ export function createTime(): View {
 
   function boxElement(box: Box, left: number, wide: number, isAbove: boolean): HTMLElement {
     const part = partOf(box);
+    const title = box.label === "" ? box.name : capitalized(box);
     const item = h(
       "div",
       {
@@ -151,12 +152,12 @@ export function createTime(): View {
         attributes: {
           role: "treeitem",
           "aria-level": box.depth + 1,
-          "aria-label": `${box.name}${box.label === "" ? "" : `, ${box.label}`}, ${seconds(box.seconds)}, ${percent(box.seconds, boxes[0]?.seconds ?? 0)} of all`,
+          "aria-label": `${title} ${seconds(box.seconds)}, ${percent(box.seconds, boxes[0]?.seconds ?? 0)} of all${title === box.name ? "" : `, ${box.name}`}`,
           ...(box.children.length > 0 ? { "aria-expanded": "true" } : {}),
         },
         style: { left: `${left}px`, width: `${Math.max(1, wide - 1)}px`, top: `${box.depth * ROW_PIXELS}px` },
       },
-      wide > 34 ? `${box.label === "" ? box.name : capitalized(box)} ${wide > 120 ? seconds(box.seconds) : ""}` : "",
+      wide > 34 ? `${title} ${wide > 120 ? seconds(box.seconds) : ""}` : "",
     );
     elements.set(item, box);
     return item;

@@ -1,0 +1,84 @@
+import * as assert from "node:assert/strict";
+import * as vscode from "vscode";
+import { closeAll, internals, openScript, until, visibleDocument } from "./help";
+
+const RUN = "20261120-101500-fake";
+const JOINT = `irscope:/${RUN}/0/0/joint-graph.py`;
+
+async function drawnAfter(what: string, command: string): Promise<void> {
+  const { dock } = await internals();
+  let drawn = false;
+  const subscription = dock.onDidDraw((each) => (drawn ||= each === what));
+  await vscode.commands.executeCommand(command);
+  await until(`${command} draws ${what}`, () => drawn);
+  subscription.dispose();
+}
+
+describe("the dock and the steps along the pipeline", () => {
+  beforeEach(async () => {
+    await closeAll();
+    await internals();
+  });
+
+  for (const [command, what] of [
+    ["irscope.showPipeline", "the pipeline"],
+    ["irscope.showFindings", "the findings"],
+    ["irscope.showCompileTime", "the compile times"],
+    ["irscope.showMemory", "the memory plan"],
+    ["irscope.showChanges", "the changes"],
+  ] as const) {
+    it(`${command} shows its tab of the view`, async () => {
+      await openScript();
+      await drawnAfter(what, command);
+    });
+  }
+
+  it("Next and Previous Stage step from a stage's document, in its own column, down to the source", async () => {
+    await openScript();
+    const joint = await vscode.workspace.openTextDocument(vscode.Uri.parse(JOINT));
+    await vscode.window.showTextDocument(joint, vscode.ViewColumn.Two);
+    await vscode.commands.executeCommand("irscope.nextStage");
+    const next = await until("the forward graph", () => visibleDocument("forward-graph.py"));
+    assert.equal(next.viewColumn, vscode.ViewColumn.Two);
+    assert.equal(next.selection.active.line, 2, "the line that corresponds");
+    await vscode.commands.executeCommand("irscope.previousStage");
+    await until("the joint graph", () => visibleDocument("joint-graph.py"));
+  });
+
+  it("Compare with Previous Stage opens the editor's comparison", async () => {
+    await vscode.window.showTextDocument(await vscode.workspace.openTextDocument(vscode.Uri.parse(JOINT)));
+    await vscode.commands.executeCommand("irscope.compareWithPreviousStage");
+    const input = await until("the comparison", () => {
+      const found = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+      return found instanceof vscode.TabInputTextDiff && found;
+    });
+    assert.match(input.original.path, /pre-grad-graph\.py$/);
+    assert.match(input.modified.path, /joint-graph\.py$/);
+  });
+
+  it("are contributed where they apply, and nowhere else", async () => {
+    const { contributes } = vscode.extensions.getExtension("irscope.irscope")?.packageJSON as {
+      contributes: {
+        keybindings: { command: string; when: string }[];
+        menus: Record<string, { command: string; when: string }[]>;
+        views: Record<string, { id: string; type?: string; when: string }[]>;
+      };
+    };
+    const [view] = contributes.views["irscopePanel"] ?? [];
+    assert.deepEqual([view?.id, view?.type, view?.when], ["irscope.dock", "webview", "irscope.active"]);
+    // The editor writes quotation marks into what it has read.
+    const bound = contributes.keybindings.map(({ command, when }) => [command, when.replaceAll("'", "")]);
+    for (const command of ["previousStage", "nextStage"]) {
+      const when = bound.find(([each]) => each === `irscope.${command}`)?.[1];
+      assert.equal(when, "editorTextFocus && resourceScheme == irscope", command);
+    }
+    const palette = contributes.menus["commandPalette"] ?? [];
+    for (const command of ["showPipeline", "showFindings", "showCompileTime", "showMemory", "showChanges"]) {
+      assert.equal(palette.find((each) => each.command === `irscope.${command}`)?.when, "irscope.active", command);
+    }
+    for (const command of ["previousStage", "nextStage", "compareWithPreviousStage"]) {
+      const when = palette.find((each) => each.command === `irscope.${command}`)?.when;
+      assert.equal(when?.replaceAll("'", ""), "resourceScheme == irscope", command);
+    }
+  });
+});

@@ -1,0 +1,187 @@
+/**
+ * A debug session as a user sees it, with the packed extension, on a stored run: from the graph break in Dynamo's symbolic
+ * trace down to the kernel, and back.  Each step leaves a picture in .screenshots/ for somebody to look at.
+ */
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import * as fs from "node:fs";
+import * as path from "node:path";
+import { startEditor } from "../../../scripts/lib/codeServer.mjs";
+import { OUT, ROOT, SCREENSHOTS, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
+import { VSIX } from "../../../scripts/package.mjs";
+import { ensureCodeServer } from "../../../scripts/setup.mjs";
+import { launchBrowser } from "../browser.mjs";
+import { Workbench } from "../workbench.mjs";
+
+const MAKE_RUN = `
+import sys, pathlib
+sys.path.insert(0, sys.argv[1])
+from dap_runs import traced_run
+traced_run(pathlib.Path(sys.argv[2]) / "runs.db", pathlib.Path(sys.argv[3]))
+`;
+
+describe("a debug session on the screen", function () {
+  this.timeout(240_000);
+  /** @type {import("../../../scripts/lib/codeServer.mjs").Editor} */
+  let editor;
+  /** @type {import("playwright-core").Browser} */
+  let browser;
+  /** @type {Workbench} */
+  let workbench;
+  /** @type {string} */
+  let home;
+
+  before(async () => {
+    fs.mkdirSync(SCREENSHOTS, { recursive: true });
+    fs.mkdirSync(OUT, { recursive: true });
+    home = fs.mkdtempSync(path.join(OUT, "debugging-"));
+    const folder = path.join(home, "project");
+    fs.mkdirSync(path.join(folder, ".vscode"), { recursive: true });
+    execFileSync(VENV_PYTHON, ["-c", MAKE_RUN, path.join(ROOT, "tests", "protocol"), home, folder]);
+    const attach = { type: "irscope", request: "attach", name: "The Run", store: path.join(home, "runs.db") };
+    const launch = { version: "0.2.0", configurations: [attach] };
+    fs.writeFileSync(path.join(folder, ".vscode", "launch.json"), JSON.stringify(launch));
+    editor = await startEditor({
+      codeServer: await ensureCodeServer(),
+      vsix: VSIX,
+      home,
+      settings: {
+        "irscope.python": VENV_PYTHON,
+        "irscope.run.onSave": "off",
+        "workbench.colorTheme": "Default Dark Modern",
+        "debug.toolBarLocation": "docked",
+        "debug.internalConsoleOptions": "neverOpen",
+      },
+    });
+    browser = await launchBrowser();
+    const page = await browser.newPage({ viewport: { width: 1500, height: 950 } });
+    workbench = new Workbench(page, SCREENSHOTS);
+    await page.goto(editor.address(folder));
+    await workbench.ready();
+  });
+
+  after(async () => {
+    await browser?.close();
+    await editor?.stop();
+    if (home !== undefined) {
+      fs.rmSync(home, { recursive: true, force: true });
+    }
+  });
+
+  /** The debugger's views need more room than they have at first. */
+  async function widen() {
+    const sash = workbench.page.locator(".monaco-sash.vertical").filter({ visible: true }).nth(1);
+    const box = await sash.boundingBox();
+    if (box !== null && box.x < 500) {
+      await workbench.page.mouse.move(box.x + 2, 400);
+      await workbench.page.mouse.down();
+      await workbench.page.mouse.move(560, 400, { steps: 5 });
+      await workbench.page.mouse.up();
+    }
+  }
+
+  afterEach(async function () {
+    if (this.currentTest?.state === "failed") {
+      await workbench.screenshot(`failed-${this.currentTest.title.replace(/\W+/g, "-")}`);
+    }
+  });
+
+  const frames = () => workbench.page.locator(".debug-call-stack .monaco-list-row .stack-frame");
+  const variables = () => workbench.page.locator(".debug-variables .monaco-list-row");
+
+  /** What the call stack shows, from the top: name and place of each frame. */
+  const stack = async () => (await frames().allInnerTexts()).map((text) => text.replace(/\s+/g, " "));
+
+  /** Presses a key and waits until the thread stands somewhere else. @param {string} key @returns {Promise<string[]>} */
+  async function move(key) {
+    const [before] = await stack();
+    await workbench.page.keyboard.press(key);
+    for (let [waited, last] = [0, ""]; waited < 30_000; waited += 300) {
+      await workbench.page.waitForTimeout(300); // The frames below the top one come later.
+      const now = await stack();
+      if (now.length > 0 && now[0] !== before && now.join("\n") === last) {
+        return now;
+      }
+      last = now.join("\n");
+    }
+    throw new Error(`${key} led nowhere from\n${before}`);
+  }
+
+  /** Closes the views that take the room of the others. */
+  async function tidy() {
+    for (const view of ["Watch", "Breakpoints"]) {
+      await workbench.page.locator(".pane-header", { hasText: view }).first().click();
+    }
+    await workbench.page.waitForTimeout(300);
+    const below = await workbench.page.locator(".pane-header", { hasText: "Watch" }).first().boundingBox();
+    if (below !== null) {
+      await workbench.page.mouse.move(below.x + 200, below.y);
+      await workbench.page.mouse.down();
+      await workbench.page.mouse.move(below.x + 200, below.y + 240, { steps: 5 });
+      await workbench.page.mouse.up();
+    }
+  }
+
+  /** Opens a scope, where it is closed. @param {string} name */
+  async function open(name) {
+    const row = variables().filter({ hasText: name }).first();
+    if ((await row.getAttribute("aria-expanded")) === "false") {
+      await row.locator(".monaco-tl-twistie").click();
+    }
+  }
+
+  /** @param {string} name */
+  async function inBothThemes(name) {
+    await workbench.page.waitForTimeout(500);
+    await workbench.screenshot(`${name}-dark`);
+    await workbench.setTheme("Light Modern");
+    await workbench.page.waitForTimeout(1200);
+    await workbench.screenshot(`${name}-light`);
+    await workbench.setTheme("Dark Modern");
+  }
+
+  it("stops in the symbolic trace where the graph breaks, with the stack, the locals and the reason", async () => {
+    await workbench.goToText(path.join(home, "project", "model.py"), "h = torch.relu");
+    await workbench.page.keyboard.press("F9");
+    await workbench.page.locator(".codicon-debug-breakpoint, .codicon-debug-breakpoint-unverified").first().waitFor();
+    await workbench.page.keyboard.press("Control+Shift+D");
+    await workbench.page.keyboard.press("F5");
+    await frames().first().waitFor({ timeout: 60_000 });
+    await widen();
+    await tidy();
+    assert.match((await stack())[0] ?? "", /^step model\.py 11:1/);
+    assert.match((await move("F5"))[0] ?? "", /^step model\.py 6:1/); // the breakpoint, in the user's own line
+    const inside = await move("F5"); // and where Dynamo came to it
+    assert.match(inside[0] ?? "", /^block: LOAD_GLOBAL torch .*attempt 1 of 2.*model\.py 6:9/);
+    assert.match(inside[1] ?? "", /^step: CALL 2 .*model\.py 12:9/);
+    assert.match((await move("F5"))[0] ?? "", /^step: CALL 1 .*attempt 1 of 2.*model\.py 16:5/);
+    await workbench.page.locator(".zone-widget.exception-widget, .exception-widget").first().waitFor();
+    await variables().filter({ hasText: "reason" }).first().waitFor(); // the first scope is open
+    await open("Symbolic stack");
+    await open("Locals");
+    await variables().filter({ hasText: "f32[8, 32]cpu = y" }).first().waitFor();
+    await variables().filter({ hasText: "'broke' (ConstantVariable)" }).first().waitFor();
+    await inBothThemes("debug-symbolic-trace");
+  });
+
+  it("shows the operation in each stage from the kernel up to the user's lines, and steps back", async () => {
+    assert.match((await move("F5"))[0] ?? "", /^block: LOAD_GLOBAL torch .*attempt 2 of 2/);
+    const stages = [/Dynamo graph/, /Forward graph/, /Post-grad graph/, /Output code/, /\[Kernel\]/];
+    for (const stage of stages) {
+      assert.match((await move("F11"))[0] ?? "", stage);
+    }
+    const all = await stack();
+    for (const [depth, stage] of [...stages].reverse().entries()) {
+      assert.match(all[depth] ?? "", stage);
+    }
+    assert.match(all[5] ?? "", /^block: CALL 1 .*model\.py/);
+    assert.match(all[6] ?? "", /^step: CALL 2 .*model\.py/);
+    await inBothThemes("debug-call-stack");
+    await workbench.page.locator(".action-label[aria-label^='Step Back']").first().click();
+    await frames().first().filter({ hasText: "Output code" }).waitFor();
+    await inBothThemes("debug-step-back");
+  });
+
+  // A divergence that was found stands here once value sessions are: see DEBUGGER.md, "Not built yet".
+});

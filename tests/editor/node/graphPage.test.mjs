@@ -1,0 +1,215 @@
+/** The graph panel in a page of its own: what a screen reader gets, in three themes, and what is exported. */
+
+import assert from "node:assert/strict";
+import * as fs from "node:fs";
+import { createRequire } from "node:module";
+import * as path from "node:path";
+import { bundle } from "../../../scripts/build.mjs";
+import { SCREENSHOTS } from "../../../scripts/lib/paths.mjs";
+import { launchBrowser } from "../browser.mjs";
+import { servePanel } from "../panelPage.mjs";
+import { THEMES } from "../themes.mjs";
+
+const AXE = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const EVIL = '<img src=x onerror="alert(1)">';
+
+/** Two layers, an input and an output, as the server sends them. @param {boolean} compared */
+function graph(compared) {
+  const ops = ["placeholder", "aten.mm", "aten.relu", `aten.${EVIL}`, "output"];
+  const op = [0, 1, 2, 1, 3, 4];
+  const nodes = op.map((_, at) => at);
+  return {
+    title: "Forward graph of f (0/0)",
+    stageUri: "irscope:/r/0/0/forward-graph.py",
+    beforeUri: compared ? "irscope:/r/0/0/joint-graph.py" : null,
+    compareWith: compared ? "0/0/joint-graph" : null,
+    versions: [
+      { stage: "0/0/forward-graph", title: "Forward graph", pass: "tidy", before: "0/0/joint-graph", backward: false },
+    ],
+    nodes: {
+      name: ["x", "mm", "relu", "mm_1", "odd", "output"],
+      kind: [0, 2, 2, 2, 2, 3],
+      op,
+      detail: [0, 0, 0, 0, 0, -1],
+      dtype: [0, 0, 0, 0, 0, -1],
+      device: [0, 0, 0, 0, 0, -1],
+      bytes: [1024, 1024, 1024, 1024, 1024, null],
+      moved: [null, 3072, 2048, 3072, 2048, null],
+      flops: [null, 8192, null, 8192, null, null],
+      micros: [null, 0.1, 0.2, 0.4, 0.8, null],
+      module: [-1, 0, 0, 1, 1, -1],
+      backward: nodes.map(() => 0),
+      line: nodes,
+      file: nodes.map(() => 0),
+      originLine: nodes,
+      ...(compared ? { state: [0, 0, 2, 3, 1, 0] } : {}),
+    },
+    edges: [0, 1, 1, 2, 2, 3, 3, 4, 4, 5],
+    ops,
+    details: ["f32[16, 16][16, 1]cpu"],
+    dtypes: ["f32"],
+    devices: ["cpu"],
+    modules: [
+      { path: ["model", "layers", "0"], type: "Block" },
+      { path: ["model", "layers", "1"], type: EVIL },
+    ],
+    files: ["file:///w/a.py"],
+    timeOf: "a device",
+  };
+}
+
+const KERNELS = {
+  calls: ["cpp_fused_mm_0", "cpp_fused_relu_1"].map((name) => ({
+    name,
+    call: 1,
+    place: { uri: `irscope:/r/${name}.cpp`, line: 3 },
+  })),
+  nodes: [[], [0], [0], [1], [1], []],
+};
+
+/** @param {string} method @param {{compareWith?: string}} params */
+const answer = (method, params) =>
+  JSON.stringify(method === "irscope/graph" ? graph(params.compareWith !== undefined) : KERNELS);
+
+describe("the graph panel in a page", function () {
+  this.timeout(60_000);
+  /** @type {import("playwright-core").Browser} */
+  let browser;
+  /** @type {(() => unknown)[]} */
+  const ends = [];
+
+  before(async () => {
+    fs.mkdirSync(SCREENSHOTS, { recursive: true });
+    await bundle();
+    browser = await launchBrowser();
+  });
+
+  after(async () => {
+    await browser?.close();
+  });
+
+  afterEach(() => {
+    ends.splice(0).forEach((end) => end());
+  });
+
+  /** @param {keyof typeof THEMES} name */
+  async function open(name) {
+    const server = await servePanel(
+      "graph",
+      { run: "r", stage: "0/0/forward-graph", title: "T" },
+      answer,
+      THEMES[name].css,
+      THEMES[name].kind,
+    );
+    ends.push(server.stop);
+    const page = await browser.newPage({ viewport: { width: 900, height: 700 }, reducedMotion: "reduce" });
+    ends.push(() => page.close());
+    /** @type {string[]} */
+    const errors = [];
+    page.on("pageerror", (error) => errors.push(error.message));
+    await page.goto(server.url);
+    const panel = /** @type {import("playwright-core").Frame} */ (page.frames()[1]);
+    await panel.locator("#tree [role=treeitem]").first().waitFor({ state: "attached" });
+    const said = (/** @type {string} */ type) =>
+      page.evaluate(
+        (wanted) => /** @type {any} */ (globalThis).said.filter((/** @type {any} */ each) => each.type === wanted),
+        type,
+      );
+    return { page, panel, said, errors };
+  }
+
+  for (const theme of /** @type {(keyof typeof THEMES)[]} */ (Object.keys(THEMES))) {
+    it(`says what it shows to a screen reader, and is legible: ${theme}`, async () => {
+      const { page, panel, errors } = await open(theme);
+      await panel.locator("#tree").focus();
+      await panel.locator("#tree").press("ArrowDown");
+      await panel.locator("#search").fill("mm");
+      await panel.locator("#results [role=option]").first().waitFor();
+      await page.waitForTimeout(300);
+      await page.screenshot({ path: path.join(SCREENSHOTS, `graph-page-${theme}.png`) });
+      await panel.evaluate(AXE);
+      const violations = await panel.evaluate(async () =>
+        (await /** @type {any} */ (globalThis).axe.run()).violations.map(
+          (/** @type {any} */ each) =>
+            `${each.id}: ${each.nodes.map((/** @type {any} */ node) => `${node.html} ${node.failureSummary}`).join("; ")}`,
+        ),
+      );
+      assert.deepEqual(violations, []);
+      assert.deepEqual(errors, []);
+    });
+  }
+
+  it("the tree follows the selection into clusters and out of them", async () => {
+    const { panel, said } = await open("dark");
+    const tree = panel.locator("#tree");
+    const selected = async () => (await panel.locator("#tree [aria-selected=true]").getAttribute("aria-label")) ?? "";
+    await tree.focus();
+    await tree.press("ArrowDown");
+    assert.match(await selected(), /^x, placeholder, f32/);
+    await tree.press("ArrowDown");
+    assert.equal(await selected(), "model.layers, 4 nodes, open");
+    assert.equal(await panel.locator("#tree [aria-selected=true]").getAttribute("aria-expanded"), "true");
+    await tree.press("Control+ArrowDown");
+    assert.equal(await selected(), "0, Block, 2 nodes, open");
+    await tree.press("-");
+    await panel.locator('#tree [aria-label="0, Block, 2 nodes, closed"]').waitFor({ state: "attached" });
+    await tree.press("ArrowDown");
+    assert.equal(await selected(), `1, ${EVIL}, 2 nodes, open`, "along the wire to the next layer");
+    await tree.press("Control+ArrowDown");
+    assert.match(await selected(), /^mm_1, /);
+    assert.equal(await panel.locator("#path").innerText(), "model.layers\n›\n1\n›\nmm_1");
+    await tree.press("k");
+    await tree.press("Enter");
+    await tree.press("Escape");
+    assert.match(await selected(), /^1, /);
+    assert.deepEqual(
+      (await said("open")).map((/** @type {any} */ message) => message.place),
+      [
+        { uri: "irscope:/r/cpp_fused_relu_1.cpp", line: 3 },
+        { uri: "file:///w/a.py", line: 3 },
+      ],
+    );
+  });
+
+  it("groups by kernel, and shows nothing but the matches", async () => {
+    const { panel } = await open("dark");
+    await panel.locator("#grouping").selectOption("kernel");
+    await panel.locator('#tree [aria-label^="cpp_fused_relu_1, kernel, 2 nodes"]').waitFor({ state: "attached" });
+    await panel.locator("#colour").selectOption("kernel");
+    await panel.locator("#legend li", { hasText: "cpp_fused_mm_0" }).waitFor();
+    await panel.locator("#search").fill("op:mm");
+    assert.equal(await panel.locator("#matches").innerText(), "2");
+    await panel.locator("#only").click();
+    await panel.locator("#canvas[data-boxes='2']").waitFor();
+    await panel.locator("#search").fill("");
+    await panel.locator("#canvas:not([data-boxes='2'])").waitFor();
+  });
+
+  it("exports the picture as SVG and the graph as DOT, with foreign text as text", async () => {
+    const { page, panel, said } = await open("light");
+    await panel.locator("#compare").selectOption({ label: "tidy" });
+    await panel.locator("#legend li", { hasText: "removed" }).waitFor();
+    await panel.locator("#export").click();
+    await panel.locator("#export-svg").click();
+    await panel.locator("#export").click();
+    await panel.locator("#export-dot").click();
+    await panel.locator("#export").click();
+    await panel.locator("#export-dot-shown").click();
+    const [svg, whole, shown] = await said("save");
+    assert.deepEqual([svg.name, whole.name], ["Forward-graph-of-f-0-0.svg", "Forward-graph-of-f-0-0.dot"]);
+    const parsed = await page.evaluate((text) => {
+      const root = new DOMParser().parseFromString(text, "image/svg+xml");
+      const names = new Set([...root.querySelectorAll("*")].map((each) => each.nodeName));
+      return { names: [...names].sort(), texts: [...root.querySelectorAll("text")].map((each) => each.textContent) };
+    }, svg.text);
+    assert.deepEqual(parsed.names, ["path", "polygon", "rect", "svg", "text", "title"]);
+    assert.ok(parsed.texts.includes(EVIL), "the operation's name is shown as it is");
+    assert.ok(
+      ["+", "−", "~"].every((sign) => parsed.texts.includes(sign)),
+      "changes are told without colours, too",
+    );
+    assert.equal(whole.text.match(/->/g)?.length, 5);
+    assert.equal(whole.text.match(/subgraph cluster_/g)?.length, 3);
+    assert.match(shown.text, /label="x\\nf32\[16, 16\]"/);
+  });
+});
