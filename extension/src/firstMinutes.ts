@@ -87,13 +87,17 @@ async function demo(server: Server): Promise<void> {
   await vscode.commands.executeCommand("irscope.showPipeline");
   await vscode.commands.executeCommand("workbench.action.focusFirstEditorGroup");
   const finding = await firstFinding(script.document.uri);
-  shown.selection = new vscode.Selection(finding.start, finding.start);
-  shown.revealRange(finding, vscode.TextEditorRevealType.InCenter);
+  const begin = finding.start.with({ character: 0 }); // The end of a long line would scroll it aside.
+  shown.selection = new vscode.Selection(begin, begin);
+  shown.revealRange(new vscode.Range(begin, begin), vscode.TextEditorRevealType.InCenter);
 }
 
 function firstFinding(uri: vscode.Uri): Promise<vscode.Range> {
   const find = (): vscode.Range | undefined =>
-    vscode.languages.getDiagnostics(uri).find(({ source }) => source === "irscope")?.range;
+    vscode.languages
+      .getDiagnostics(uri)
+      .filter(({ source }) => source === "irscope")
+      .sort((left, right) => left.severity - right.severity)[0]?.range;
   return new Promise((resolve) => {
     const look = (): void => {
       const found = find();
