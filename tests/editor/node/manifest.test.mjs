@@ -59,23 +59,37 @@ describe("the manifest", () => {
     for (const { command, id, when = "" } of entries) {
       assert.match(when, /irscope|false|editorLangId == python|resourceScheme|isWorkspaceTrusted/, command ?? id);
     }
-    const everywhere = menus["editor/context"].filter((/** @type {{when: string}} */ { when }) => !/irscope/.test(when));
+    const everywhere = menus["editor/context"].filter(
+      (/** @type {{when: string}} */ { when }) => !/irscope/.test(when),
+    );
     assert.deepEqual(everywhere, [], "no entry in the context menu of other files");
   });
 
   it("has a walkthrough whose commands and pictures exist", () => {
-    const declared = new Set(manifest.contributes.commands.map((/** @type {{command: string}} */ each) => each.command));
+    const declared = new Set(
+      manifest.contributes.commands.map((/** @type {{command: string}} */ each) => each.command),
+    );
     const [walkthrough] = manifest.contributes.walkthroughs;
     assert.ok(walkthrough.steps.length >= 4);
     for (const { id, description, media, completionEvents } of walkthrough.steps) {
-      const used = [...description.matchAll(/command:(irscope\.\w+)/g), ...completionEvents.join().matchAll(/onCommand:(irscope\.\w+)/g)];
+      const used = [
+        ...description.matchAll(/command:(irscope\.\w+)/g),
+        ...completionEvents.join().matchAll(/onCommand:(irscope\.\w+)/g),
+      ];
       for (const [, command = ""] of used) {
         assert.ok(declared.has(command), `${id}: ${command}`);
       }
-      const files = [media.svg, media.markdown, ...(typeof media.image === "object" ? Object.values(media.image) : [media.image])];
+      const files = [
+        media.svg,
+        media.markdown,
+        ...(typeof media.image === "object" ? Object.values(media.image) : [media.image]),
+      ];
       const named = files.filter((file) => file !== undefined);
       assert.ok(named.length > 0, id);
-      assert.ok((media.altText ?? media.markdown ?? "").length > 10, `${id} has a text for those who do not see the picture`);
+      assert.ok(
+        (media.altText ?? media.markdown ?? "").length > 10,
+        `${id} has a text for those who do not see the picture`,
+      );
       for (const file of named) {
         assert.ok(fs.statSync(path.join(ROOT, file)).size < 200_000, file);
       }
