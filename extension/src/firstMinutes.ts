@@ -83,9 +83,28 @@ async function demo(server: Server): Promise<void> {
   if (item !== undefined) {
     await vscode.commands.executeCommand("irscope.showStageGraph", { kind: "stage", item });
   }
-  await vscode.window.showTextDocument(script.document, { viewColumn: vscode.ViewColumn.One });
+  const shown = await vscode.window.showTextDocument(script.document, { viewColumn: vscode.ViewColumn.One });
   await vscode.commands.executeCommand("irscope.showPipeline");
   await vscode.commands.executeCommand("workbench.action.focusFirstEditorGroup");
+  const finding = await firstFinding(script.document.uri);
+  shown.selection = new vscode.Selection(finding.start, finding.start);
+  shown.revealRange(finding, vscode.TextEditorRevealType.InCenter);
+}
+
+function firstFinding(uri: vscode.Uri): Promise<vscode.Range> {
+  const find = (): vscode.Range | undefined =>
+    vscode.languages.getDiagnostics(uri).find(({ source }) => source === "irscope")?.range;
+  return new Promise((resolve) => {
+    const look = (): void => {
+      const found = find();
+      if (found !== undefined) {
+        waiting.dispose();
+        resolve(found);
+      }
+    };
+    const waiting = vscode.languages.onDidChangeDiagnostics(look);
+    look();
+  });
 }
 
 function openPython(): Promise<vscode.TextEditor> {
