@@ -25,7 +25,6 @@ LIBRARIES = (
     "attr",
     "typing_extensions",
     "exceptiongroup",
-    "graphviz",
 )
 
 ISOLATED = """\

@@ -55,7 +55,7 @@ describe("the packed extension", function () {
 
   it("pins the same library versions as pyproject.toml", () => {
     const pins = (/** @type {string} */ text) =>
-      [...text.matchAll(/\b(pygls|lsprotocol|graphviz)==([\w.]+)/g)].map(([pin]) => pin).sort();
+      [...text.matchAll(/\b(pygls|lsprotocol)==([\w.]+)/g)].map(([pin]) => pin).sort();
     const project = fs.readFileSync(path.join(ROOT, "pyproject.toml"), "utf8");
     const requirements = fs.readFileSync(path.join(ROOT, "extension", "requirements.txt"), "utf8");
     assert.deepEqual(pins(requirements), pins(project));
@@ -125,7 +125,7 @@ describe("the packed extension", function () {
 
 const PROBE = `
 import importlib.util
-names = ("torch", "pygls", "lsprotocol", "graphviz", "irscope", "irscope_server", "pytest", "numpy")
+names = ("torch", "pygls", "lsprotocol", "irscope", "irscope_server", "pytest", "numpy")
 print(" ".join(name for name in names if importlib.util.find_spec(name)))
 `;
 
@@ -133,7 +133,7 @@ const SCRIPT = `
 import importlib.util
 import torch
 
-ours = [n for n in ("pygls", "lsprotocol", "cattrs", "graphviz", "irscope_server") if importlib.util.find_spec(n)]
+ours = [n for n in ("pygls", "lsprotocol", "cattrs", "irscope_server") if importlib.util.find_spec(n)]
 print("sees", *(ours or ["torch only"]))
 
 @torch.compile
