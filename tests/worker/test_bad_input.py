@@ -129,7 +129,7 @@ def unreadable(folder: Path) -> Path:
 Case = tuple[list[object], dict[str, str], str]
 REFUSED: dict[str, Callable[[Path, str], Case]] = {
     "no such file": lambda folder, _: ([folder / "gone.py"], {}, f"There is no file {folder}/gone.py."),
-    "a folder": lambda folder, _: ([folder], {}, f"{folder} is a folder. Name a Python script."),
+    "a folder": lambda folder, _: ([folder], {}, f"{folder} is a folder. Name a Python script or a notebook."),
     "no such interpreter": lambda folder, _: (
         [write(folder, COMPILED), "--python", "/gone/python"],
         {},
@@ -245,7 +245,7 @@ def test_an_old_python(tmp_path: Path) -> None:
         (["run", "x.py", "--memory-budget", "0"], "the budget must be more than 0 megabytes"),
         (["run", "x.py", "--steady-calls", "-1"], "'-1' is no number of calls"),
         (["run", "-m", "x", "--pytest", "y"], "-m and --pytest: name one of them"),
-        (["list", "--", "x"], "only `irscope run` takes arguments after --"),
+        (["list", "--", "x"], "only `irscope run`, `values` and `diverge` take arguments after --"),
         (["show", "no-such-run"], "No run is called no-such-run."),
         (["show", "--store", "EMPTY/runs.db"], "yet. Start one: irscope run"),
     ],

@@ -285,7 +285,7 @@ def test_cancel_in_the_middle_of_inductor(tmp_path: Path) -> None:
     cancel, cancelled, root = threading.Event(), [], []
 
     def on_message(message: object) -> None:
-        if isinstance(message, Progress) and message.text.startswith("compiling kernels") and not cancelled:
+        if isinstance(message, Progress) and message.text.startswith("compiling kernel ") and not cancelled:
             root.extend(processes.tree(os.getpid())[1:])
             cancelled.append(time.monotonic())
             cancel.set()

@@ -194,6 +194,8 @@ class Provenance:
                 told = {line for parent in parents_of_it for line in self.parents(parent)}
                 lines = dict.fromkeys(self.source(line.file, line.line) for line in self._lines(item.element))
                 found[item.element.name] = (*parents_of_it, *(line for line in lines if line not in told))
+        elif self._stages[stage].name.endswith("-graph"):
+            _of_neighbours(self._items_of(stage), found)
         return found
 
     def _levels_above(self, stage: str) -> tuple[chain.Level, ...]:
@@ -311,3 +313,20 @@ class Provenance:
                 for origin in self._lines(element):
                     self._by_line[stage][origin].append(element)
         return self._by_line[stage].get(line, [])
+
+
+def _of_neighbours(items: Items, found: dict[str, tuple[Element, ...]]) -> None:
+    """What a pass made out of nothing, such as the seeds of random numbers, came from what it was made for: from the
+    parents of its users, where these have none from those of its inputs."""
+    users: dict[str, list[str]] = defaultdict(list)
+    for item in items.items:
+        for name in item.inputs:
+            users[name].append(item.element.name)
+    for item in reversed(items.items):
+        name = item.element.name
+        if found.get(name) or item.op in ("placeholder", "output"):
+            continue
+        for neighbours in (users[name], item.inputs):
+            if parents := dict.fromkeys(parent for one in neighbours for parent in found.get(one, ())):
+                found[name] = tuple(parents)
+                break
