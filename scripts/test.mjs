@@ -6,6 +6,7 @@
 import { spawn } from "node:child_process";
 import * as fs from "node:fs";
 import * as path from "node:path";
+import { ensureBuilt } from "./build.mjs";
 import { check } from "./check.mjs";
 import { OUT, ROOT, VENV_PYTHON } from "./lib/paths.mjs";
 import { bold, Failure, runMain } from "./lib/terminal.mjs";
@@ -27,6 +28,9 @@ await runMain(async () => {
   if (tiers.includes("editor")) {
     await ensureChromium();
     await ensureCodeServer();
+  }
+  if (tiers.includes("protocol")) {
+    await ensureBuilt(); // the page of `irscope view` is served by tests of the protocol
   }
   fs.mkdirSync(OUT, { recursive: true });
   /** @type {Counts} */

@@ -217,7 +217,9 @@ async def test_two_hundred_saves_leave_nothing_behind(
     await save(41, 200)
     assert printed(editor).count(f"parent {worker}\n") == 200
     spare = await asyncio.to_thread(at_rest, worker)
-    await editor.until(lambda: (len(descriptors(server)), len(descriptors(worker))) == before, 5)
+    # SQLite keeps the descriptor of a closed connection, to use it again, while another one holds a lock.
+    few = range(before[0] - 2, before[0] + 3)
+    await editor.until(lambda: len(descriptors(server)) in few and len(descriptors(worker)) == before[1], 5)
     await editor.until(lambda: children(server) == [worker] and children(worker) == [spare], 5)
     assert len(list(Path(f"/proc/{server}/task").iterdir())) <= threads
     assert sorted(temporary.rglob("*")) == files

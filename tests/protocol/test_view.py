@@ -397,8 +397,7 @@ def start(*args: str, env: dict[str, str]) -> tuple[subprocess.Popen[str], str]:
 def test_the_command_serves_is_found_again_and_leaves_nothing_behind(
     store_path: str, run: str, script: Path, tmp_path: Path
 ) -> None:
-    if assets.folder() is None:
-        pytest.skip("the page is not built (npm run build)")
+    assert assets.folder() is not None, "the page is built by npm run build"
     env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "IRSCOPE_STORE": ""}
     process, url = start("--store", store_path, run[:10], env=env)
     try:
@@ -422,6 +421,8 @@ def _has(program: str) -> bool:
 
 
 def test_the_command_says_what_is_wrong(store_path: str, run: str, tmp_path: Path) -> None:
+    assert assets.folder() is not None, "the page is built by npm run build"
+
     def said(*args: str) -> tuple[int, str]:
         done = subprocess.run(
             [sys.executable, "-m", "irscope", "view", "--no-browser", *args], capture_output=True, text=True, timeout=60

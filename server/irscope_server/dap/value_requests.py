@@ -13,7 +13,7 @@ from irscope.values.valuefile import folder_of
 
 from irscope_server.dap.recording import Place
 from irscope_server.dap.session import Session, State
-from irscope_server.dap.wire import Arguments, Body, RequestFailed, WrongMessage
+from irscope_server.dap.wire import Arguments, Body, NotNow, RequestFailed, WrongMessage
 
 _STOPPED = frozenset({State.STOPPED})
 
@@ -55,7 +55,7 @@ class ValueRequests:
         place = self._place(arguments)
         found = self._session.here().values.at(place)
         if found is None:
-            raise RequestFailed('No value was kept of what stands here. Start a value session: "values": true.')
+            raise NotNow('No value was kept of what stands here. Start a value session: "values": true.')
         return {"node": found.node, "stage": found.values.stage, "value": found.value}
 
     def irscopeReproducer_request(self, arguments: Arguments) -> Body:
