@@ -166,10 +166,10 @@ describe("the graph panel", function () {
     await panel.locator("#search").fill("relu");
     await panel.locator("#search").press("Enter");
     await panel.locator("#colour").selectOption("dtype");
-    const before = await scaleOf(panel);
+    const before = await scaleAtRest(panel);
     await panel.locator("#zoom-in").click();
     await until(async () => (await scaleOf(panel)) > before, "it zooms in");
-    const scale = await scaleOf(panel);
+    const scale = await scaleAtRest(panel);
     const loaded = workbench.page.waitForEvent("load");
     await workbench.command("Developer: Reload Window");
     await loaded;
@@ -230,6 +230,16 @@ describe("the graph panel", function () {
     await workbench.screenshot("graph-large-found");
   });
 });
+
+/** The scale once nothing glides any more. @param {import("playwright-core").FrameLocator} panel */
+async function scaleAtRest(panel) {
+  let [last, now] = [NaN, await scaleOf(panel)];
+  while (now !== last) {
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    [last, now] = [now, await scaleOf(panel)];
+  }
+  return now;
+}
 
 /** @param {import("playwright-core").FrameLocator} panel pixels for one unit of the picture, when it has come to rest */
 async function scaleOf(panel) {
