@@ -21,6 +21,27 @@ from dap_runs import traced_run
 traced_run(pathlib.Path(sys.argv[2]) / "runs.db", pathlib.Path(sys.argv[3]))
 `;
 
+/** A lowering that is wrong by one per cent; the script itself puts it there. */
+const WRONG = `
+import torch
+import torch._inductor.lowering as lowering
+
+tanh = lowering.lowerings[torch.ops.aten.tanh.default]
+lowering.lowerings[torch.ops.aten.tanh.default] = lambda x: lowering.mul(tanh(x), 1.01)
+
+
+@torch.compile
+def f(x, w):
+    h = x @ w
+    h = torch.tanh(h) + 1
+    return torch.softmax(h, -1)
+
+
+torch.manual_seed(0)
+with torch.no_grad():
+    print(f(torch.randn(4, 8), torch.randn(8, 6)).sum())
+`;
+
 describe("a debug session on the screen", function () {
   this.timeout(240_000);
   /** @type {import("../../../scripts/lib/codeServer.mjs").Editor} */
@@ -40,7 +61,18 @@ describe("a debug session on the screen", function () {
     fs.mkdirSync(path.join(folder, ".vscode"), { recursive: true });
     execFileSync(VENV_PYTHON, ["-c", MAKE_RUN, path.join(ROOT, "tests", "protocol"), home, folder]);
     const attach = { type: "irscope", request: "attach", name: "The Run", store: path.join(home, "runs.db") };
-    const launch = { version: "0.2.0", configurations: [attach] };
+    const wrong = {
+      type: "irscope",
+      request: "launch",
+      name: "Divergence",
+      program: path.join(folder, "wrong.py"),
+      store: path.join(home, "values.db"),
+      values: true,
+      divergence: true,
+      stopOn: "none",
+    };
+    fs.writeFileSync(wrong.program, WRONG);
+    const launch = { version: "0.2.0", configurations: [attach, wrong] };
     fs.writeFileSync(path.join(folder, ".vscode", "launch.json"), JSON.stringify(launch));
     editor = await startEditor({
       codeServer: await ensureCodeServer(),
@@ -183,5 +215,27 @@ describe("a debug session on the screen", function () {
     await inBothThemes("debug-step-back");
   });
 
-  // A divergence that was found stands here once value sessions are: see DEBUGGER.md, "Not built yet".
+  it("stops at the first node whose compiled value is another one, with the value and what is to blame", async () => {
+    await workbench.page.keyboard.press("Shift+F5");
+    await frames().first().waitFor({ state: "hidden" });
+    await workbench.command("Debug: Select and Start Debugging");
+    await workbench.page.locator(".quick-input-list .monaco-list-row", { hasText: "Divergence" }).first().click();
+    await frames().first().waitFor({ timeout: 180_000 });
+    await frames().filter({ hasText: "wrong.py" }).first().waitFor(); // The frames below the top one come later.
+    const all = await stack();
+    assert.match(all[0] ?? "", /^tanh = torch\.ops\.aten\.tanh\.default .*Post-grad graph/);
+    assert.match(all.at(-1) ?? "", /wrong\.py 12/);
+    const told = workbench.page.locator(".exception-widget").first();
+    await told.filter({ hasText: "compiled aten.tanh.default gives another number" }).waitFor();
+    await variables().first().locator(".monaco-tl-twistie").click(); // What the node is takes the room of the others.
+    await open("Compared");
+    await variables().filter({ hasText: "introduced_by" }).first().waitFor();
+    await open("Value");
+    await variables()
+      .filter({ hasText: "deviation" })
+      .or(variables().filter({ hasText: "mean" }))
+      .first()
+      .waitFor();
+    await inBothThemes("debug-divergence");
+  });
 });
