@@ -191,7 +191,7 @@ kernel.cold:
 	.string	":"
 
 .LC27:
-	.string	"/tmp/w/views/.venv/lib/python3.11/site-packages/torch/include/torch/csrc/inductor/cpp_prefix.h"
+	.string	"/venv/site-packages/torch/include/torch/csrc/inductor/cpp_prefix.h"
 
 .LC28:
 	.string	"inductor_cpu_throw_if_integer_div_error"
