@@ -6,12 +6,9 @@ import os
 import sys
 from pathlib import Path
 
-import pytest
 from dap_client import Client
 from irscope.debuggers import without_debugger
 from support import write
-
-pytest.importorskip("debugpy")
 
 SCRIPT = """\
 import sys

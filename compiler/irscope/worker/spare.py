@@ -67,7 +67,7 @@ class Spare:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         end_with_parent()
         let_go()
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(Exception):  # no such call here: the pages are copied when they are written to
             _populate(pages)
         with _named(SPARE):
             received = receive(theirs)
@@ -113,7 +113,7 @@ class Trial:
             if self.pid:
                 os.close(write)
         if self.pid == 0:
-            with contextlib.suppress(BaseException):
+            with contextlib.suppress(BaseException):  # then no pages are told, and a spare copies none ahead
                 os.close(self.fd)
                 os.nice(10)
                 let_go()
