@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from irscope.capture import fusion, inductor, memory, partition
+from irscope.capture import fusion, inductor, looptext, memory, nodemeta, partition
 from irscope.capture.hooks import Hook
 from irscope.capture.nodes import NodeWriter, graph_behind
 from irscope.capture.passes import PassRun, PassWatcher, Phase
@@ -104,6 +104,8 @@ class Lowering:
             ),
             *fusion.hooks(self._noted("what was fused and why not", self._fused)),
             memory.hook(self._noted("the memory plan", self._planned)),
+            looptext.hook(),
+            nodemeta.hook(),
         ]
 
     def _noted(self, what: str, receive: Callable[..., None]) -> Callable[..., None]:

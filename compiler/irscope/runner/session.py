@@ -13,7 +13,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from irscope.capture import fusion, guardcosts, kernelprogress
+from irscope.capture import fusion, guardcosts, kernelprogress, unread
 from irscope.capture.hooks import Hook, Hooks, Undo
 from irscope.capture.lanes import hooks_for
 from irscope.capture.listening import listen
@@ -71,7 +71,8 @@ class Session:
         self._alive = True
         self._store: Store | None = None
         self._stage_ids: dict[str, str] = {}  # stage id → the compile attempt that wrote it
-        self._graphs: dict[str, str] = {}  # compile → text of its dynamo graph
+        self._graphs: dict[str, str] = {}  # compile → text of its dynamo graph, until it is read
+        self._read_graphs: dict[str, Graph | None] = {}
         self._kernels: dict[tuple[str, bool], list[Kernel]] = {}  # (compile, backward) → its kernels
         self._output_code: dict[
             str, tuple[bool, str]
@@ -95,6 +96,7 @@ class Session:
             self._bytecode_hook(),
             *self._findings.hooks(self._guarded),
             self._hints_hook(),
+            unread.hook(),
         ]
         if request.lane is Lane.DEEP:
             hooks.append(kernelprogress.hook(self._guarded(self._kernels_compiled)))
@@ -237,6 +239,7 @@ class Session:
         self._write_stage(compile, stage, text, position(name, backward), data)
         if name == "dynamo-graph":
             self._graphs[compile] = text
+            self._read_graphs.pop(compile, None)
         elif name == "output-code":
             self._put_kernels(compile, id, text, backward)
         return id
@@ -310,10 +313,12 @@ class Session:
                     self._store.put_kernel(self._request.run, kernel)
 
     def _dynamo_graph(self, compile: str) -> Graph | None:
-        try:
-            return parse_graph(self._graphs.get(compile, ""))
-        except ValueError:
-            return None
+        if compile not in self._read_graphs:
+            try:
+                self._read_graphs[compile] = parse_graph(self._graphs.pop(compile, ""))
+            except ValueError:
+                self._read_graphs[compile] = None
+        return self._read_graphs[compile]
 
     def _publish(self, finding: Finding) -> None:
         if self._store is not None:
