@@ -1,5 +1,6 @@
 /** What is known of the selection, with ways to where it comes from and to what it became. */
 
+import type { FusionDecision } from "../protocol";
 import { pathOf, type Forest } from "./clusters";
 import { count, counted, bytes, flops, time } from "./format";
 import type { Labels } from "./labels";
@@ -19,6 +20,7 @@ export interface Ways {
 
 const MOST_LINKS = 8;
 const MOST_KERNELS = 3;
+const MOST_REASONS = 3;
 
 export function showDetails(page: Page, model: Model, labels: Labels, box: Box | undefined, ways: Ways): void {
   const { details } = page;
@@ -58,6 +60,7 @@ function ofNode(page: Page, model: Model, node: number, ways: Ways): void {
   details.links.replaceChildren(
     ...links("uses", [...model.inputs(node)], model, ways),
     ...links("used by", [...model.users(node)], model, ways),
+    ...decisions(model, node, ways),
   );
   const source = action("go-source", "Go to Source Line", "Enter", () => ways.goToSource(node));
   source.disabled = origin === undefined;
@@ -146,6 +149,22 @@ function links(title: string, nodes: number[], model: Model, ways: Ways): Node[]
   });
   return [
     make("span", {}, make("span", { class: "quiet" }, title), ...list, more > 0 ? ` and ${count(more)} more` : ""),
+  ];
+}
+
+/** What Inductor fused it with, and what not and why. */
+function decisions(model: Model, node: number, ways: Ways): Node[] {
+  const all = model.decisions(node);
+  const others = ({ first, second }: FusionDecision): number[] => (first.includes(node) ? second : first);
+  const fused = [...new Set(all.filter((one) => one.fused).flatMap(others))];
+  const apart = all.filter((one) => !one.fused);
+  const reasons = [...new Set(apart.map(({ why }) => why))].slice(0, MOST_REASONS);
+  return [
+    ...links("fused with", fused, model, ways),
+    ...reasons.flatMap((why) => {
+      const nodes = [...new Set(apart.filter((one) => one.why === why).flatMap(others))];
+      return links(`apart (${why}) from`, nodes, model, ways);
+    }),
   ];
 }
 

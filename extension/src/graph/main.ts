@@ -5,6 +5,7 @@ import type { Subject } from "../panels/messages";
 import type { Graph, GraphKernels, GraphVersion } from "../protocol";
 import type { Grouping } from "./clusters";
 import type { ColourMode } from "./colours";
+import { saveDot, saveSvg } from "./exporting";
 import { handleKey } from "./keys";
 import { Layouter } from "./layout";
 import { Model } from "./model";
@@ -123,7 +124,10 @@ function offerChanges(versions: readonly GraphVersion[]): void {
 
 function offerChoices(): void {
   const state = recall<State>();
-  page.grouping.value = state.grouping ?? "module";
+  for (const option of page.grouping.options) {
+    option.hidden = option.value === "fusion" && (panel?.model.graph.groups?.length ?? 0) === 0;
+  }
+  page.grouping.value = panel?.grouping ?? "module";
   const isCompared = panel?.model.compared === true;
   for (const option of page.colour.options) {
     option.hidden = option.value === "change" && !isCompared;
@@ -209,9 +213,9 @@ function listenToPage(): void {
   buttons.zoomIn.addEventListener("click", () => panel?.view.camera.zoom(1.3));
   buttons.zoomOut.addEventListener("click", () => panel?.view.camera.zoom(1 / 1.3));
   buttons.fit.addEventListener("click", () => panel?.view.camera.glide(panel.view.camera.fitting()));
-  buttons.svg.addEventListener("click", () => panel?.saveSvg());
-  buttons.dotShown.addEventListener("click", () => panel?.saveDot("shown"));
-  buttons.dotWhole.addEventListener("click", () => panel?.saveDot("whole"));
+  buttons.svg.addEventListener("click", () => panel && saveSvg(panel.shown));
+  buttons.dotShown.addEventListener("click", () => panel && saveDot(panel.shown, "shown"));
+  buttons.dotWhole.addEventListener("click", () => panel && saveDot(panel.shown, "whole"));
   onThemeChange(() => panel?.themeChanged());
   page.tree.addEventListener("keydown", (event) => {
     if (panel !== undefined && handleKey(panel, event)) {

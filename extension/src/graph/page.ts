@@ -86,6 +86,7 @@ export function buildPage(): Page {
   );
   const [groupingLabel, grouping] = choice("grouping", "Group by", [
     ["module", "module"],
+    ["fusion", "fused node"],
     ["kernel", "kernel"],
     ["order", "order"],
   ]);

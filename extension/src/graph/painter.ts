@@ -2,6 +2,7 @@
 
 import { ADDED, CHANGED, GONE } from "./model";
 import type { Colouring } from "./colours";
+import type { Far } from "./far";
 import type { Labels } from "./labels";
 import type { Pen } from "./pens";
 import { HEADER, type Box, type Scene, type Wire } from "./scene";
@@ -25,7 +26,7 @@ export interface Marks {
   /** The match that the search stands at. */
   current: Box | undefined;
   /** Boxes that the selection uses or is used by, as far as no wire of the scene leads there. */
-  far: { box: Box; isInput: boolean }[];
+  far: Far[];
 }
 
 /** Letters smaller than this many pixels are not drawn. */
@@ -272,8 +273,12 @@ export class Painter {
     const pixel = 1 / Math.min(scale, 1);
     const own = box.parent?.wires.filter(({ from, to }) => from === box || to === box) ?? [];
     pen.wires(own, theme.focus, 2 * pixel, scale > 0.3);
-    for (const { box: other, isInput } of marks.far) {
-      const [from, to] = isInput ? [other, box] : [box, other];
+    for (const { box: other, kind } of marks.far) {
+      if (kind === "apart") {
+        this.apart(pen, box, other, pixel);
+        continue;
+      }
+      const [from, to] = kind === "input" ? [other, box] : [box, other];
       const [x1, y1] = [from.x + from.width / 2, from.y + (from.isOpen ? HEADER : from.height)];
       const [x2, y2] = [to.x + to.width / 2, to.y];
       const bend = Math.min(Math.max(Math.abs(y2 - y1) / 3, 24), 160);
@@ -282,4 +287,29 @@ export class Painter {
     const shape = { stroke: theme.focus, width: 2.5 * pixel };
     pen.rect(box.x - 2, box.y - 2, box.width + 4, box.height + 4, 6, shape);
   }
+
+  /** A straight line with a bar across: two that were not fused. */
+  private apart(pen: Pen, box: Box, other: Box, pixel: number): void {
+    const { apart } = this.theme;
+    const [x1, y1, x2, y2] = [middleX(box), middleY(box), middleX(other), middleY(other)];
+    const length = Math.max(Math.hypot(x2 - x1, y2 - y1), 1);
+    const [x, y, half] = [(x1 + x2) / 2, (y1 + y2) / 2, 6 * pixel];
+    const [dx, dy] = [(-(y2 - y1) / length) * half, ((x2 - x1) / length) * half];
+    pen.curve([x1, y1, x1, y1, x2, y2, x2, y2], apart, 1.4 * pixel, [2 * pixel, 3 * pixel]);
+    pen.curve([x - dx, y - dy, x - dx, y - dy, x + dx, y + dy, x + dx, y + dy], apart, 2 * pixel);
+    pen.rect(other.x - pixel, other.y - pixel, other.width + 2 * pixel, other.height + 2 * pixel, 5, {
+      stroke: apart,
+      width: 1.4 * pixel,
+      dash: [2 * pixel, 3 * pixel],
+    });
+  }
+}
+
+function middleX({ x, width }: Box): number {
+  return x + width / 2;
+}
+
+/** Of an open cluster its head. */
+function middleY({ y, height, isOpen }: Box): number {
+  return y + (isOpen ? HEADER : height) / 2;
 }

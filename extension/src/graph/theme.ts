@@ -17,6 +17,8 @@ export interface Theme {
   focus: string;
   match: string;
   linked: string;
+  /** Between what was not fused. */
+  apart: string;
   sans: string;
   mono: string;
 }
@@ -54,6 +56,7 @@ export function readTheme(): Theme {
       ? colour("contrastActiveBorder focusBorder", "#f38518")
       : colour("charts-yellow", isLight ? "#bf8803" : "#cca700"),
     linked: colour("charts-orange contrastActiveBorder", "#d18616"),
+    apart: isHighContrast ? ink : colour("charts-red errorForeground", isLight ? "#e51400" : "#f14c4c"),
     sans: style.getPropertyValue("--vscode-font-family").trim() || "sans-serif",
     mono: `${style.getPropertyValue("--vscode-editor-font-family").trim() || "monospace"}, monospace`,
   };
