@@ -37,6 +37,8 @@ _SHORT = {
 _LIBRARY = ("Extern", "Template")
 """In the kinds of nodes that do matrix products and the like; what others compute has no formula."""
 
+_PRINTED = (("details", "detail"), ("dtypes", "dtype"), ("devices", "device"))
+
 Row = Mapping[str, Any]
 
 
@@ -98,14 +100,15 @@ def schedule_columns(schedule: Schedule) -> dict[str, Any]:
     }  # fmt: skip
     for name in names:
         row = rows.get(name)
-        layout = layouts.get(name if row is None else next((buffer for buffer, _ in row["writes"]), ""))
-        dtype = "" if layout is None else _SHORT.get(layout["dtype"], layout["dtype"])
-        device = "" if layout is None else layout["device"]
+        buffer = name if row is None else next((written for written, _ in row["writes"]), "")
+        layout = layouts.get(buffer)
+        detail, dtype, device = origins.printed(buffer)
+        if layout is not None:
+            dtype, device = _SHORT.get(layout["dtype"], layout["dtype"]), layout["device"]
+            detail = f"{dtype}[{layout['size']}][{layout['stride']}]{device}"
         nodes["name"].append(name)
         nodes["kind"].append(0 if row is None else 2)
-        nodes["detail"].append(
-            details("" if layout is None else f"{dtype}[{layout['size']}][{layout['stride']}]{device}")
-        )
+        nodes["detail"].append(details(detail))
         nodes["dtype"].append(dtypes(dtype))
         nodes["device"].append(devices(device if row is None else str(row["device"])))
         nodes["line"].append(lines.get(name, 0))
@@ -247,6 +250,15 @@ class _Origins:
     def numbers(self, names: list[str]) -> list[int]:
         """In the order of the graph."""
         return sorted(self._number[name] for name in names if name in self._number)
+
+    def printed(self, name: str) -> tuple[str, str, str]:
+        """Type, dtype and device of an input, which is called the same in both."""
+        at = self._number.get(name)
+        if at is None:
+            return "", "", ""
+        found = [(table, self._nodes[column][at]) for table, column in _PRINTED]
+        detail, dtype, device = (self._columns[table][number] if number >= 0 else "" for table, number in found)
+        return detail, dtype, device
 
     def op(self, at: int) -> str:
         return str(self._columns["ops"][self._nodes["op"][at]]) if at >= 0 else ""

@@ -52,7 +52,7 @@ function ofNode(page: Page, model: Model, node: number, ways: Ways): void {
     ["result", result === null || result === undefined ? "" : bytes(result)],
     ["moves", value(nodes.moved, bytes)],
     ["computes", value(nodes.flops, flops)],
-    [`least time on ${model.graph.timeOf}`, value(nodes.micros, time)],
+    [`estimated least time on ${model.graph.timeOf}`, value(nodes.micros, time)],
     ["module", module === undefined ? "" : `${module.path.join(".")} (${module.type})`],
     ["line", origin === undefined ? "" : `${decoded(origin.uri).split("/").pop() ?? ""}:${origin.line + 1}`],
     ["change", ["", "added", "removed", "changed"][model.state(node)] ?? ""],
@@ -100,7 +100,7 @@ function ofCluster(page: Page, model: Model, labels: Labels, box: Box, ways: Way
   facts(details.facts, [
     ["moves", moved > 0 ? bytes(moved) : ""],
     ["computes", computed > 0 ? flops(computed) : ""],
-    [`least time on ${model.graph.timeOf}`, least > 0 ? time(least) : ""],
+    [`estimated least time on ${model.graph.timeOf}`, least > 0 ? time(least) : ""],
   ]);
   details.links.replaceChildren();
   details.actions.replaceChildren(
@@ -133,7 +133,7 @@ function facts(list: HTMLElement, pairs: [string, string][]): void {
   );
 }
 
-function links(title: string, nodes: number[], model: Model, ways: Ways): Node[] {
+function links(title: string, nodes: number[], model: Model, ways: Ways, why = ""): Node[] {
   if (nodes.length === 0) {
     return [];
   }
@@ -148,7 +148,14 @@ function links(title: string, nodes: number[], model: Model, ways: Ways): Node[]
     return link;
   });
   return [
-    make("span", {}, make("span", { class: "quiet" }, title), ...list, more > 0 ? ` and ${count(more)} more` : ""),
+    make(
+      "span",
+      {},
+      make("span", { class: "quiet" }, title),
+      ...list,
+      more > 0 ? ` and ${count(more)} more` : "",
+      ...(why === "" ? [] : [make("span", { class: "quiet" }, ` — ${why}`)]),
+    ),
   ];
 }
 
@@ -163,7 +170,7 @@ function decisions(model: Model, node: number, ways: Ways): Node[] {
     ...links("fused with", fused, model, ways),
     ...reasons.flatMap((why) => {
       const nodes = [...new Set(apart.filter((one) => one.why === why).flatMap(others))];
-      return links(`apart (${why}) from`, nodes, model, ways);
+      return links("not fused with", nodes, model, ways, why);
     }),
   ];
 }

@@ -17,6 +17,9 @@ import { boxAt, HEADER, type Box } from "./scene";
 import type { State } from "./state";
 import { onThemeChange } from "./theme";
 
+/** What lies over the picture: the mouse means it, and not the boxes beneath. */
+const ON_TOP = "#corner, #legend";
+
 const page = buildPage();
 const layouter = new Layouter();
 const results = new Results(page, (index) => goToMatch(panel?.search.goTo(index)));
@@ -256,7 +259,7 @@ function listenToMouse(): void {
     if (
       panel === undefined ||
       page.canvas.classList.contains("dragging") ||
-      target.closest("#minimap, #legend") !== null
+      target.closest(ON_TOP) !== null
     ) {
       return;
     }
@@ -272,14 +275,15 @@ function listenToMouse(): void {
     }
   });
   page.canvas.addEventListener("dblclick", (event) => {
-    const box = boxUnder(event);
+    const box = (event.target as HTMLElement).closest(ON_TOP) === null ? boxUnder(event) : undefined;
     if (box?.cluster !== undefined && !isOnChevron(event, box)) {
       void panel?.toggle(box.item);
     }
   });
   let hovered: Box | undefined;
   page.canvas.addEventListener("pointermove", (event) => {
-    const box = event.buttons === 0 ? boxUnder(event) : undefined;
+    const isFree = event.buttons === 0 && (event.target as HTMLElement).closest(ON_TOP) === null;
+    const box = isFree ? boxUnder(event) : undefined;
     if (box !== hovered) {
       hovered = box;
       page.canvas.classList.toggle("over", box !== undefined && (box.cluster === undefined || !box.isOpen));

@@ -112,8 +112,8 @@ export class Model {
       return this.name(node);
     }
     return this.op(node).replace(
-      /^(?:torch\._C\._nn\.|torch\._C\._|torch\.nn\.functional\.|torch\.|aten\.|prims\.|operator\.)?(.*?)(?:\.(?:Tensor|default))?$/,
-      "$1",
+      /^(?:torch\._C\._nn\.|torch\._C\._|torch\.nn\.functional\.|torch\.|operator\.)?(?:(?:aten|prims)\.(\w+)(?:\.\w+)?|(.*?)(?:\.(?:Tensor|default))?)$/,
+      "$1$2",
     );
   }
 

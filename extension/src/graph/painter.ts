@@ -291,7 +291,8 @@ export class Painter {
   /** A straight line with a bar across: two that were not fused. */
   private apart(pen: Pen, box: Box, other: Box, pixel: number): void {
     const { apart } = this.theme;
-    const [x1, y1, x2, y2] = [middleX(box), middleY(box), middleX(other), middleY(other)];
+    const [x1, y1] = towards(box, other);
+    const [x2, y2] = towards(other, box);
     const length = Math.max(Math.hypot(x2 - x1, y2 - y1), 1);
     const [x, y, half] = [(x1 + x2) / 2, (y1 + y2) / 2, 6 * pixel];
     const [dx, dy] = [(-(y2 - y1) / length) * half, ((x2 - x1) / length) * half];
@@ -305,11 +306,11 @@ export class Painter {
   }
 }
 
-function middleX({ x, width }: Box): number {
-  return x + width / 2;
-}
-
-/** Of an open cluster its head. */
-function middleY({ y, height, isOpen }: Box): number {
-  return y + (isOpen ? HEADER : height) / 2;
+/** Where a line from the middle of a box to that of another leaves it; of an open cluster its head counts. */
+function towards(box: Box, other: Box): [x: number, y: number] {
+  const [width, height] = [box.width, box.isOpen ? HEADER : box.height];
+  const [x, y] = [box.x + width / 2, box.y + height / 2];
+  const [dx, dy] = [other.x + other.width / 2 - x, other.y + (other.isOpen ? HEADER : other.height) / 2 - y];
+  const part = Math.min(width / 2 / Math.max(Math.abs(dx), 1), height / 2 / Math.max(Math.abs(dy), 1), 1);
+  return [x + dx * part, y + dy * part];
 }
