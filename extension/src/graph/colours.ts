@@ -86,7 +86,11 @@ export function colouring(model: Model, mode: ColourMode, lightness: Lightness):
       return { ...base, swatches, of: kinds };
     }
     case "dtype":
-      return { ...base, ...categories(model.graph.dtypes, palette, lightness), of: (node) => model.graph.nodes.dtype[node] ?? -1 };
+      return {
+        ...base,
+        ...categories(model.graph.dtypes, palette, lightness),
+        of: (node) => model.graph.nodes.dtype[node] ?? -1,
+      };
     case "device":
       return {
         ...base,
@@ -150,7 +154,9 @@ function categories(
   palette: readonly string[],
   lightness: Lightness,
 ): { swatches: Swatch[] } {
-  return { swatches: names.map((text, at) => ({ text, colour: palette[at] ?? further(at - palette.length, lightness) })) };
+  return {
+    swatches: names.map((text, at) => ({ text, colour: palette[at] ?? further(at - palette.length, lightness) })),
+  };
 }
 
 /** Hues by the golden angle, so that those that follow each other are far apart. */

@@ -16,6 +16,17 @@ export interface Step {
   type: string;
 }
 
+/** What a graph can be grouped by, the best first. Kernels come later than the graph. */
+export function groupings(model: Model): Grouping[] {
+  const { groups = [], modules } = model.graph;
+  return [
+    ...(groups.length > 0 ? ["fusion" as const] : []),
+    ...(modules.length > 0 ? ["module" as const] : []),
+    "order",
+    "kernel",
+  ];
+}
+
 /** The clusters that each node is in, outermost first; undefined: in none. */
 export function pathsBy(model: Model, grouping: Grouping): ((node: number) => Step[]) | undefined {
   switch (grouping) {
@@ -161,4 +172,3 @@ function kernelPaths(model: Model): (node: number) => Step[] {
     return [{ name: (several.get(call.name) ?? 0) > 1 ? `${call.name} #${call.call}` : call.name, type: "kernel" }];
   };
 }
-

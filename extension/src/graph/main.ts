@@ -6,6 +6,7 @@ import type { Graph, GraphKernels, GraphVersion } from "../protocol";
 import type { Grouping } from "./clusters";
 import type { ColourMode } from "./colours";
 import { saveDot, saveSvg } from "./exporting";
+import { groupings } from "./grouping";
 import { handleKey } from "./keys";
 import { Layouter } from "./layout";
 import { Model } from "./model";
@@ -128,7 +129,7 @@ function offerChanges(versions: readonly GraphVersion[]): void {
 function offerChoices(): void {
   const state = recall<State>();
   for (const option of page.grouping.options) {
-    option.hidden = option.value === "fusion" && (panel?.model.graph.groups?.length ?? 0) === 0;
+    option.hidden = panel !== undefined && !groupings(panel.model).includes(option.value as Grouping);
   }
   page.grouping.value = panel?.grouping ?? "module";
   const isCompared = panel?.model.compared === true;
@@ -256,11 +257,7 @@ function isOnChevron(event: MouseEvent, box: Box): boolean {
 function listenToMouse(): void {
   page.canvas.addEventListener("click", (event) => {
     const target = event.target as HTMLElement;
-    if (
-      panel === undefined ||
-      page.canvas.classList.contains("dragging") ||
-      target.closest(ON_TOP) !== null
-    ) {
+    if (panel === undefined || page.canvas.classList.contains("dragging") || target.closest(ON_TOP) !== null) {
       return;
     }
     const box = boxUnder(event);

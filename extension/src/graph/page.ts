@@ -126,13 +126,7 @@ export function buildPage(): Page {
     { id: "toolbar", role: "toolbar", "aria-label": "Graph" },
     make("span", { class: "group" }, search, matches, previous, next, only),
     make("span", { class: "group" }, compareLabel, groupingLabel, colourLabel),
-    make(
-      "span",
-      { class: "group" },
-      buttons.expand,
-      buttons.collapse,
-      exporting,
-    ),
+    make("span", { class: "group" }, buttons.expand, buttons.collapse, exporting),
     menu,
   );
 

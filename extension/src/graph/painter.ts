@@ -31,12 +31,19 @@ export interface Marks {
 
 /** Letters smaller than this many pixels are not drawn. */
 const SMALLEST_TEXT = 4.5;
+/** Where a second line would be smaller than this, the first has its place, too. */
+const SMALLEST_SECOND = 5.5;
+const LARGEST_TITLE = 24;
+/** Below this zoom a box is a patch of its colour. */
+const PATCHES = 0.35;
 const SMALLEST_BOX = 3;
 const STRIP = 5;
 
 export class Painter {
   private readonly byWidth = new WeakMap<readonly Wire[], Wire[][]>();
   private readonly tints = new Map<string, string>();
+  /** How much of a node's colour is in what it is filled with. */
+  private tint = 0;
 
   constructor(
     public theme: Theme,
@@ -53,6 +60,8 @@ export class Painter {
     seen?: { x: number; y: number; width: number; height: number },
   ): void {
     this.tints.clear();
+    const isFar = seen !== undefined && scale < PATCHES;
+    this.tint = (this.theme.lightness === "dark" ? 0.16 : 0.12) * (isFar ? 2.5 : 1);
     this.inside(pen, scene.root, marks, scale, seen);
     this.selection(pen, marks, scale);
   }
@@ -159,7 +168,9 @@ export class Painter {
       fill: mixed(theme.cluster, theme.ink, theme.isHighContrast ? 0 : 0.05),
       ...line,
     });
-    if (12 * scale >= SMALLEST_TEXT) {
+    if (10.5 * scale < SMALLEST_SECOND) {
+      this.soleTitle(pen, box, scale, 14, height - 12);
+    } else {
       const { title, sub } = labels.of(box.item);
       this.chevron(pen, x + 12, y + 15, false);
       pen.text(title, x + 24, y + 19, { size: 12, colour: theme.ink, font: theme.sans, bold: true });
@@ -199,11 +210,13 @@ export class Painter {
       pen.rect(x + 1, y + 3, STRIP - 1, height - 6, 0, { fill: swatch.colour });
     }
     this.stubs(pen, box, scale);
-    if (12 * scale >= SMALLEST_TEXT) {
+    if (10 * scale < SMALLEST_SECOND) {
+      this.soleTitle(pen, box, scale, 9, height);
+    } else {
       const { title, sub } = labels.of(box.item);
       const middle = sub === "" ? y + height / 2 + 4 : y + 16;
       pen.text(title, x + 11, middle, { size: 12, colour: theme.ink, font: theme.sans, bold: true });
-      if (sub !== "" && 10 * scale >= SMALLEST_TEXT) {
+      if (sub !== "") {
         pen.text(sub, x + 11, y + 30, { size: 10, colour: theme.muted, font: theme.mono });
       }
       const sign = { [ADDED]: "+", [GONE]: "−", [CHANGED]: "~" }[state];
@@ -211,6 +224,18 @@ export class Painter {
         const colour = swatch?.colour ?? theme.ink;
         pen.text(sign, x + width - 8, y + 16, { size: 15, colour, font: theme.sans, bold: true, align: "right" });
       }
+    }
+  }
+
+  /** From afar the title alone, as large as the box has room for. */
+  private soleTitle(pen: Pen, box: Box, scale: number, indent: number, height: number): void {
+    const { theme, labels } = this;
+    const { title } = labels.of(box.item);
+    const room = box.width - indent - 6;
+    const size = Math.min(LARGEST_TITLE, Math.max(12, (12 * room) / Math.max(labels.widthOf(title, true), 1)));
+    if (size * scale >= SMALLEST_TEXT) {
+      const base = box.y + height / 2 + size * 0.36;
+      pen.text(title, box.x + indent, base, { size, colour: theme.ink, font: theme.sans, bold: true });
     }
   }
 
@@ -244,7 +269,7 @@ export class Painter {
     }
     let tint = this.tints.get(colour);
     if (tint === undefined) {
-      tint = mixed(theme.node, colour, theme.lightness === "dark" ? 0.16 : 0.12);
+      tint = mixed(theme.node, colour, this.tint);
       this.tints.set(colour, tint);
     }
     return tint;

@@ -12,6 +12,7 @@ import { farFrom } from "./far";
 import type { Layouter } from "./layout";
 import { showLegend } from "./legend";
 import { CALL, SAME, type Model } from "./model";
+import { groupings } from "./grouping";
 import { openAtFirst } from "./opening";
 import { described } from "./outline";
 import { setText, type Page } from "./page";
@@ -85,11 +86,11 @@ export class GraphPanel {
     return this.refold();
   }
 
-  /** What was chosen, as far as this graph has it: fused nodes where it has some, else modules. */
+  /** What was chosen, as far as this graph has it. */
   get grouping(): Grouping {
-    const hasFused = (this.model.graph.groups?.length ?? 0) > 0;
-    const { grouping = hasFused ? "fusion" : "module" } = recall<State>();
-    return grouping === "fusion" && !hasFused ? "module" : grouping;
+    const can = groupings(this.model);
+    const wanted = recall<State>().grouping;
+    return wanted !== undefined && can.includes(wanted) ? wanted : (can[0] ?? "order");
   }
 
   setColour(mode: ColourMode): void {
@@ -128,7 +129,8 @@ export class GraphPanel {
     const { grouping } = this;
     const isCut = recall<State>().only === true && this.search !== undefined && this.search.matches.length > 0;
     // Until the kernels are known, and where there are none, the modules are as good as it gets.
-    const known = grouping === "kernel" && this.model.kernelCalls === undefined ? "module" : grouping;
+    const hasKernels = this.model.kernelCalls !== undefined;
+    const known = grouping === "kernel" && !hasKernels ? (groupings(this.model)[0] ?? "order") : grouping;
     return fold(this.model, known, isCut ? (node) => this.search.has(node) : undefined);
   }
 
@@ -283,7 +285,11 @@ export class GraphPanel {
 
   private showSelection(): void {
     const box = this.selectedBox;
-    this.view.mark({ selected: box, far: box === undefined ? [] : farFrom(box, this.view.scene, this.forest, this.model), current: this.currentBox });
+    this.view.mark({
+      selected: box,
+      far: box === undefined ? [] : farFrom(box, this.view.scene, this.forest, this.model),
+      current: this.currentBox,
+    });
     showDetails(this.page, this.model, this.labels, box, this.ways);
     showPath(this.page, this.forest, this.model, box, this.ways);
   }
