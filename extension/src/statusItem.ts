@@ -111,7 +111,7 @@ export class StatusItem implements vscode.Disposable {
     const changed = this.activeFile()?.changed;
     if (changed) {
       tooltip.appendMarkdown("Since the last run: [").appendText(changed.text);
-      tooltip.appendMarkdown("](command:irscope.showChanges \"Show what changed\")\n\n");
+      tooltip.appendMarkdown('](command:irscope.showChanges "Show what changed")\n\n');
     }
     if (python !== undefined) {
       tooltip.appendText(`Python: ${python}`);

@@ -62,7 +62,11 @@ describe("the status item", () => {
     await tell("irscope/worker", { ...worker, state: "running", text: "Running train.py (deep lane)", phase });
     await until("the phase", () => status.text === `$(sync~spin) IRScope: ${phase}`);
     assert.doesNotMatch(await tooltip(), /showLog/);
-    await tell("irscope/worker", { ...worker, state: "refused", text: "There is no torch. Install it: pip install torch" });
+    await tell("irscope/worker", {
+      ...worker,
+      state: "refused",
+      text: "There is no torch. Install it: pip install torch",
+    });
     await until("the refusal", () => status.text === "$(circle-slash) IRScope: cannot run");
     assert.match(await tooltip(), /There&nbsp;is&nbsp;no&nbsp;torch.*\[Show Log\]\(command:irscope\.showLog\)/s);
     assert.ok(status.backgroundColor);
