@@ -73,7 +73,9 @@ def editor(name: str) -> str:
 
 def said(command: list[str], env: Mapping[str, str], cwd: Path) -> Any:
     """What an editor prints as JSON on the line that begins with ``RESULT``."""
-    done = subprocess.run(command, env=env, cwd=cwd, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        command, env=env, cwd=cwd, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL
+    )
     output = done.stdout + done.stderr
     match = re.search(r"^RESULT (\{.*)", output, re.MULTILINE)
     assert match, output
