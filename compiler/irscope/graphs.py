@@ -11,6 +11,7 @@ import ast
 import bisect
 import re
 import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.capture.stages import GRAPH_STAGES as GRAPH_STAGES
@@ -84,11 +85,66 @@ def parse_graph(text: str) -> Graph:
     )
     if forward is None:
         raise ValueError("not a printed FX graph: no class with a forward method in it")
-    return Graph(tuple(_Reader(text, offset).read(forward)))
+    return Graph(tuple(_Reader(text.split("\n"), offset).read(forward)))
 
 
+def read_nodes(text: str, wanted: Mapping[str, int]) -> tuple[GraphNode, ...]:
+    """Some nodes of a printed graph, in its order, without reading the others where that can be.
+
+    Parameters
+    ----------
+    wanted
+        Name → 1-based line of each.  Names that the graph does not have are passed over.
+    """
+    lines = text.split("\n")
+    if len(wanted) < len(lines) / 8 and (nodes := _read_some(lines, wanted)) is not None:
+        return nodes
+    try:
+        return tuple(node for node in parse_graph(text).nodes if node.name in wanted)
+    except ValueError:
+        return ()
+
+
+def _read_some(lines: list[str], wanted: Mapping[str, int]) -> tuple[GraphNode, ...] | None:
+    """Nothing where one of them does not stand in its line alone."""
+    reader = _Reader(lines, 0)
+    for name in _arguments_of(lines):
+        reader.know(name)
+    for line in lines:
+        if "= " in line and (changed := _IN_PLACE.match(line)):
+            reader.know(changed[1])
+        elif match := _NAMED.match(line):
+            renamed = _RENAMED.match(line) if "(" not in line else None
+            reader.know(match[1], renamed[1] if renamed else None)
+    try:
+        for number in sorted(set(wanted.values())):
+            reader.read_line(lines[number - 1], number - 1)
+    except (SyntaxError, ValueError, RecursionError, IndexError, AttributeError):
+        return None
+    nodes = reader.nodes()
+    return nodes if {node.name for node in nodes} == wanted.keys() else None
+
+
+def _arguments_of(lines: list[str]) -> Iterator[str]:
+    """The arguments of the outermost ``forward``, without its first."""
+    begin = next((number for number, line in enumerate(lines) if line.startswith("    def forward(")), len(lines))
+    for line in lines[begin:]:
+        yield from _WORD.findall(_NO_NAMES.sub("", line.removeprefix("    def forward(")))
+        if line.rstrip().endswith("):"):
+            return
+
+
+_NAMED = re.compile(r'\s+([A-Za-z_]\w*)(?:: "[^"]*"(?:[,;\s]|$)| = (?!None))')
+_IN_PLACE = re.compile(r'\s+[A-Za-z_]\w* [^\s\w]{1,3}= .*;  ([A-Za-z_]\w*)(?:: "[^"]*")? = ')
+_RENAMED = re.compile(r"\s+\w+ = ([A-Za-z_]\w*)(?:;|$)")
+_NO_NAMES = re.compile(r'"[^"]*"|#.*|\bself\b')
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _DECLARED = re.compile(r"^        ([A-Za-z_]\w*): ")
 _STATEMENT = re.compile(r'^        (?P<name>[A-Za-z_]\w*)(?:: "(?P<detail>[^"\\]*)")? = (?P<value>[^"\'#]+)$')
+_CALLED = re.compile(
+    r'        ([A-Za-z_]\w*)(?:: "([^"\\]*)")? = (torch(?:\.[A-Za-z_]\w*)+)'
+    r"\(([^()\"'#]*(?:\([^()\"'#]*\)[^()\"'#]*)*)\)(?:;  (?:[A-Za-z_]\w* = )+None)?$"
+)
 _FREED = re.compile(r";  (?:[A-Za-z_]\w* = )+None$")
 _CALL = re.compile(r"(?P<target>torch(?:\.[A-Za-z_]\w*)+)\((?P<arguments>[^()]*(?:\([^()]*\)[^()]*)*)\)$")
 _METHOD = re.compile(r"(?P<of>[A-Za-z_]\w*)\.(?P<target>[A-Za-z_]\w*)\((?P<arguments>[^()]*(?:\([^()]*\)[^()]*)*)\)$")
@@ -103,9 +159,9 @@ def _read_by_lines(text: str) -> tuple[GraphNode, ...] | None:
     """
     lines = text.split("\n")
     begin = next((number for number, line in enumerate(lines) if line.startswith("    def forward(")), None)
-    if begin is None or not lines[0] or sum(line.lstrip().startswith(("class ", "def ")) for line in lines) != 2:
+    if begin is None or not lines[0] or _count_of_definitions(lines) != 2:
         return None
-    reader = _Reader(text, 0)
+    reader = _Reader(lines, 0)
     number = begin
     try:
         while not lines[number].rstrip().endswith("):"):
@@ -113,35 +169,38 @@ def _read_by_lines(text: str) -> tuple[GraphNode, ...] | None:
         head = ast.parse("class _:\n" + "\n".join([*lines[begin : number + 1], "        pass"])).body[0]
         reader.read_arguments(head.body[0], lines[number + 1 :], begin - 1)  # type: ignore[attr-defined]
         for at in range(number + 1, len(lines)):
-            line = lines[at]
-            stripped = line.lstrip()
-            if not stripped or stripped.startswith("#"):
-                continue
-            if stripped.startswith("return"):
+            if lines[at].lstrip().startswith("return"):
                 reader.read_one("\n".join(lines[at:]), at)
                 break
-            match = _STATEMENT.match(line)
-            if match is None or not reader.read_plain(
-                match["name"], _FREED.sub("", match["value"]), match["detail"] or "", at + 1
-            ):
-                reader.read_one(line, at)
+            reader.read_line(lines[at], at)
     except (SyntaxError, ValueError, RecursionError, IndexError, AttributeError):
         return None
     return reader.nodes()
 
 
+def _count_of_definitions(lines: list[str]) -> int:
+    some = [line for line in lines if "class " in line or "def " in line]
+    return sum(line.lstrip().startswith(("class ", "def ")) for line in some)
+
+
 class _Reader:
-    def __init__(self, text: str, offset: int) -> None:
+    def __init__(self, lines: Sequence[str], offset: int) -> None:
         self._offset = offset
         self._origins: list[tuple[int, Origin | None, str]] = []
-        for number, line in enumerate(text.split("\n"), 1):
-            if match := _ORIGIN.match(line):
-                self._origins.append((number, Origin(match["file"], int(match["line"])), match["code"]))
-            elif line.lstrip().startswith(_NO_ORIGIN):
+        known: dict[str, tuple[Origin, str]] = {}  # each layer of a model has the same
+        for number, line in enumerate(lines, 1):
+            if "# File: " in line:
+                if line not in known and (match := _ORIGIN.match(line)):
+                    known[line] = (Origin(match["file"], int(match["line"])), match["code"])
+                if line in known:
+                    self._origins.append((number, *known[line]))
+            elif "# No" in line and line.lstrip().startswith(_NO_ORIGIN):
                 self._origins.append((number, None, ""))
         self._lines_of_origins = [number for number, _, _ in self._origins]
         self._nodes: dict[str, GraphNode] = {}
+        self._known: dict[str, None] = {}  # names of nodes
         self._aliases: dict[str, str] = {}
+        self._in_place: ast.AugAssign | None = None  # the statement before
 
     def read(self, forward: ast.FunctionDef) -> list[GraphNode]:
         declared = [
@@ -160,6 +219,28 @@ class _Reader:
         declared = [match[1] for line in body if (match := _DECLARED.match(line))]
         self._arguments(forward, declared, before)
 
+    def know(self, name: str, of: str | None = None) -> None:
+        """A name that statements may use, though its own is not read; ``of``: what it only renames."""
+        if of in self._known:
+            self._aliases[name] = self._aliases.get(of, of)
+        else:
+            self._known[name] = None
+
+    def read_line(self, line: str, before: int) -> None:
+        """A line of the body; ``before``: lines that stand before it.  Raises SyntaxError for a part of a statement."""
+        if match := _CALLED.match(line):  # most statements of most graphs
+            name, detail, target, arguments = match.groups()
+            self.call(name, target, detail or "", _USED.findall(arguments), before + 1)
+            return
+        stripped = line.lstrip()
+        if not stripped or stripped.startswith("#"):
+            return
+        match = _STATEMENT.match(line)
+        if match is None or not self.read_plain(
+            match["name"], _FREED.sub("", match["value"]), match["detail"] or "", before + 1
+        ):
+            self.read_one(line, before)
+
     def read_one(self, text: str, before: int) -> None:
         """One statement that was parsed on its own; ``before``: lines that stand before it."""
         for statement in ast.parse(textwrap.dedent(text) if "\n" in text else text.lstrip()).body:
@@ -170,7 +251,7 @@ class _Reader:
         """A statement that calls a function or a method, takes an item or renames; false where it is none of these."""
         if call := _CALL.match(value):
             self.call(name, call["target"], detail, _USED.findall(call["arguments"]), line)
-        elif not detail and self._aliases.get(value, value) in self._nodes:
+        elif not detail and self._aliases.get(value, value) in self._known:
             return self._rename(name, value)
         elif (call := _METHOD.match(value)) and call["of"] not in _NAMESPACES:
             self.call(name, call["target"], detail, [call["of"], *_USED.findall(call["arguments"])], line)
@@ -181,14 +262,15 @@ class _Reader:
         return True
 
     def _rename(self, name: str, value: str) -> bool:
-        if value in self._nodes:
+        if value in self._known:
             self._aliases[name] = value
-        return value in self._nodes
+        return value in self._known
 
     def call(self, name: str, target: str, detail: str, words: list[str], line: int) -> None:
         """A statement that calls something; ``words`` are the names among its arguments."""
-        found = [self._aliases.get(word, word) for word in words]
-        inputs = list(dict.fromkeys(word for word in found if word in self._nodes))
+        if self._aliases:
+            words = [self._aliases.get(word, word) for word in words]
+        inputs = [word for word in dict.fromkeys(words) if word in self._known]
         self._add(name, "call", target, detail, inputs, line)
 
     def _arguments(self, forward: ast.FunctionDef, declared: list[str], before: int) -> None:
@@ -212,13 +294,22 @@ class _Reader:
             name, detail, value = statement.targets[0].id, "", statement.value
         elif isinstance(statement, ast.Expr):
             name, detail, value = f"_{statement.lineno}", "", statement.value
+        elif isinstance(statement, ast.AugAssign):
+            self._in_place = statement
+            return
         else:
             return  # `a = b = None` frees memory; `x, y, = tree_flatten_spec(…)` unpacks the inputs
-        if value is None:  # `primals_1: "f32[…]"` declares an input of a joint graph
+        changed, self._in_place = self._in_place, None
+        if changed is not None and isinstance(value, ast.Name) and ast.unparse(changed.target) == value.id:
+            # `a += b;  c = a` is the node c, in two statements
+            target = f"operator.i{_OPERATORS.get(type(changed.op), '?')}"
+            inputs = list(dict.fromkeys([*self._inputs(changed.target), *self._inputs(changed.value)]))
+            self._add(name, "call", target, detail, inputs, statement.lineno)
+        elif value is None:  # `primals_1: "f32[…]"` declares an input of a joint graph
             self._add(name, "placeholder", name, detail, [], statement.lineno)
         elif isinstance(value, ast.Constant) and value.value is None:
             return
-        elif isinstance(value, ast.Name) and value.id in self._nodes:
+        elif isinstance(value, ast.Name) and value.id in self._known:
             self._aliases[name] = value.id  # `l_x_ = L_x_` only renames
         elif isinstance(value, ast.Attribute) and ast.unparse(value).startswith("self."):
             self._add(name, "get_attr", ast.unparse(value)[5:], detail, [], statement.lineno)
@@ -229,7 +320,7 @@ class _Reader:
         names = [node for node in ast.walk(value) if isinstance(node, ast.Name)] if value else []
         names.sort(key=lambda node: (node.lineno, node.col_offset))
         found = [self._aliases.get(node.id, node.id) for node in names]
-        return list(dict.fromkeys(name for name in found if name in self._nodes))
+        return list(dict.fromkeys(name for name in found if name in self._known))
 
     def _add(self, name: str, op: str, target: str, detail: str, inputs: list[str], line: int) -> None:
         origin, code = None, ""
@@ -237,6 +328,7 @@ class _Reader:
             above = bisect.bisect_right(self._lines_of_origins, line + self._offset)
             if above:
                 _, origin, code = self._origins[above - 1]
+        self._known[name] = None
         self._nodes[name] = GraphNode(name, op, target, detail, tuple(inputs), line + self._offset, origin, code)
 
 
