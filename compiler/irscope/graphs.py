@@ -11,7 +11,7 @@ import ast
 import bisect
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.capture.stages import GRAPH_STAGES as GRAPH_STAGES
@@ -88,16 +88,25 @@ def parse_graph(text: str) -> Graph:
     return Graph(tuple(_Reader(text.split("\n"), offset).read(forward)))
 
 
-def read_nodes(text: str, wanted: Mapping[str, int]) -> tuple[GraphNode, ...]:
+def read_nodes(
+    text: str, wanted: Mapping[str, int], known: Iterable[str], most: int | None = None
+) -> tuple[GraphNode, ...]:
     """Some nodes of a printed graph, in its order, without reading the others where that can be.
 
     Parameters
     ----------
     wanted
         Name → 1-based line of each.  Names that the graph does not have are passed over.
+    known
+        The names of all its nodes.
+    most
+        So many of them at most, operations rather than inputs.
     """
     lines = text.split("\n")
-    if len(wanted) < len(lines) / 8 and (nodes := _read_some(lines, wanted)) is not None:
+    if most is not None and len(wanted) > most:
+        inputs = {name for name, number in wanted.items() if _is_input(lines, number)}
+        wanted = dict(sorted(wanted.items(), key=lambda one: (one[0] in inputs, one[1]))[:most])
+    if (nodes := _read_some(text, lines, wanted, known)) is not None:
         return nodes
     try:
         return tuple(node for node in parse_graph(text).nodes if node.name in wanted)
@@ -105,40 +114,40 @@ def read_nodes(text: str, wanted: Mapping[str, int]) -> tuple[GraphNode, ...]:
         return ()
 
 
-def _read_some(lines: list[str], wanted: Mapping[str, int]) -> tuple[GraphNode, ...] | None:
+def _is_input(lines: list[str], number: int) -> bool:
+    line = lines[number - 1] if 0 < number <= len(lines) else ""
+    return line.startswith("    def forward(") or _INPUT.match(line) is not None
+
+
+def _read_some(
+    text: str, lines: list[str], wanted: Mapping[str, int], known: Iterable[str]
+) -> tuple[GraphNode, ...] | None:
     """Nothing where one of them does not stand in its line alone."""
     reader = _Reader(lines, 0)
-    for name in _arguments_of(lines):
+    arguments: dict[str, str] = {}
+    for name in known:
         reader.know(name)
-    for line in lines:
-        if "= " in line and (changed := _IN_PLACE.match(line)):
-            reader.know(changed[1])
-        elif match := _NAMED.match(line):
-            renamed = _RENAMED.match(line) if "(" not in line else None
-            reader.know(match[1], renamed[1] if renamed else None)
+    for match in _RENAMED.finditer(text):
+        reader.know(match[1], match[2])
     try:
-        for number in sorted(set(wanted.values())):
-            reader.read_line(lines[number - 1], number - 1)
+        for name, number in sorted(wanted.items(), key=lambda one: one[1]):
+            line = lines[number - 1]
+            if (declared := _INPUT.match(line)) and declared[1] == name:
+                reader.add_input(name, declared[2], number)
+            elif line.startswith("    def forward("):
+                arguments = arguments or {found[1]: found[2] or "" for found in _ARGUMENT.finditer(line)}
+                reader.add_input(name, arguments[name], number)
+            else:
+                reader.read_line(line, number - 1)
     except (SyntaxError, ValueError, RecursionError, IndexError, AttributeError):
         return None
     nodes = reader.nodes()
     return nodes if {node.name for node in nodes} == wanted.keys() else None
 
 
-def _arguments_of(lines: list[str]) -> Iterator[str]:
-    """The arguments of the outermost ``forward``, without its first."""
-    begin = next((number for number, line in enumerate(lines) if line.startswith("    def forward(")), len(lines))
-    for line in lines[begin:]:
-        yield from _WORD.findall(_NO_NAMES.sub("", line.removeprefix("    def forward(")))
-        if line.rstrip().endswith("):"):
-            return
-
-
-_NAMED = re.compile(r'\s+([A-Za-z_]\w*)(?:: "[^"]*"(?:[,;\s]|$)| = (?!None))')
-_IN_PLACE = re.compile(r'\s+[A-Za-z_]\w* [^\s\w]{1,3}= .*;  ([A-Za-z_]\w*)(?:: "[^"]*")? = ')
-_RENAMED = re.compile(r"\s+\w+ = ([A-Za-z_]\w*)(?:;|$)")
-_NO_NAMES = re.compile(r'"[^"]*"|#.*|\bself\b')
-_WORD = re.compile(r"[A-Za-z_]\w*")
+_ARGUMENT = re.compile(r'([A-Za-z_]\w*)(?:: "([^"]*)")?\s*[,)]')
+_INPUT = re.compile(r'\s+([A-Za-z_]\w*): "([^"\\]*)"[,;]?\s*(?:#.*)?$')
+_RENAMED = re.compile(r"^        ([A-Za-z_]\w*) = ([A-Za-z_]\w*)(?:;|$)", re.MULTILINE)
 _DECLARED = re.compile(r"^        ([A-Za-z_]\w*): ")
 _STATEMENT = re.compile(r'^        (?P<name>[A-Za-z_]\w*)(?:: "(?P<detail>[^"\\]*)")? = (?P<value>[^"\'#]+)$')
 _CALLED = re.compile(
@@ -200,7 +209,7 @@ class _Reader:
         self._nodes: dict[str, GraphNode] = {}
         self._known: dict[str, None] = {}  # names of nodes
         self._aliases: dict[str, str] = {}
-        self._in_place: ast.AugAssign | None = None  # the statement before
+        self._changed: tuple[str, ast.expr, ast.expr] | None = None  # by the statement before: how, what, by what
 
     def read(self, forward: ast.FunctionDef) -> list[GraphNode]:
         declared = [
@@ -221,10 +230,13 @@ class _Reader:
 
     def know(self, name: str, of: str | None = None) -> None:
         """A name that statements may use, though its own is not read; ``of``: what it only renames."""
-        if of in self._known:
-            self._aliases[name] = self._aliases.get(of, of)
-        else:
+        if of is None:
             self._known[name] = None
+        elif of in self._known and name not in self._known:
+            self._aliases[name] = self._aliases.get(of, of)
+
+    def add_input(self, name: str, detail: str, line: int) -> None:
+        self._add(name, "placeholder", name, detail, [], line)
 
     def read_line(self, line: str, before: int) -> None:
         """A line of the body; ``before``: lines that stand before it.  Raises SyntaxError for a part of a statement."""
@@ -295,15 +307,18 @@ class _Reader:
         elif isinstance(statement, ast.Expr):
             name, detail, value = f"_{statement.lineno}", "", statement.value
         elif isinstance(statement, ast.AugAssign):
-            self._in_place = statement
+            self._changed = (f"operator.i{_OPERATORS.get(type(statement.op), '?')}", statement.target, statement.value)
+            return
+        elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
+            self._changed = ("operator.setitem", statement.targets[0], statement.value)
             return
         else:
             return  # `a = b = None` frees memory; `x, y, = tree_flatten_spec(…)` unpacks the inputs
-        changed, self._in_place = self._in_place, None
-        if changed is not None and isinstance(value, ast.Name) and ast.unparse(changed.target) == value.id:
-            # `a += b;  c = a` is the node c, in two statements
-            target = f"operator.i{_OPERATORS.get(type(changed.op), '?')}"
-            inputs = list(dict.fromkeys([*self._inputs(changed.target), *self._inputs(changed.value)]))
+        changed, self._changed = self._changed, None
+        if changed is not None and isinstance(value, ast.Name) and value.id == _first_name(changed[1]):
+            # `a += b;  c = a` is the node c, in two statements; so is `a[0] = b;  c = a`
+            target, *parts = changed
+            inputs = list(dict.fromkeys(name for part in parts for name in self._inputs(part)))
             self._add(name, "call", target, detail, inputs, statement.lineno)
         elif value is None:  # `primals_1: "f32[…]"` declares an input of a joint graph
             self._add(name, "placeholder", name, detail, [], statement.lineno)
@@ -330,6 +345,12 @@ class _Reader:
                 _, origin, code = self._origins[above - 1]
         self._known[name] = None
         self._nodes[name] = GraphNode(name, op, target, detail, tuple(inputs), line + self._offset, origin, code)
+
+
+def _first_name(changed: ast.expr) -> str:
+    """``a`` of ``a`` and of ``a[0]``."""
+    inner = changed.value if isinstance(changed, ast.Subscript) else changed
+    return inner.id if isinstance(inner, ast.Name) else ""
 
 
 def _text(annotation: ast.expr | None) -> str:

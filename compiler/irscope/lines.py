@@ -29,7 +29,7 @@ class Place:
 
 @dataclass(frozen=True)
 class LineStep:
-    """What one stage has of the line; ``nodes`` where it is a graph: those of the first ``places``, or of all."""
+    """What one stage has of the line; ``nodes`` where it is a graph."""
 
     stage: str
     nodes: tuple[GraphNode, ...]
@@ -48,18 +48,18 @@ def trail_of(store: Store, report: Report, file: str, line: int, most: int | Non
     Parameters
     ----------
     most
-        Of so many nodes of a stage the text is read; of all where nothing is said.
+        So many ``nodes`` of each stage at most; all where nothing is said.  ``places`` has all in any case.
     """
     names = {stage.id: stage.name for compile in report.compiles for stage in compile.stages}
     steps = []
     called: set[tuple[str, str]] = set()
-    for stage, elements in reached(store, report, file, line).items():
+    for stage, (elements, known) in reached(store, report, file, line).items():
         if names[stage] == "output-code":
             called.update((stage, element.name.rpartition(":")[0] or element.name) for element, _ in elements)
         nodes: tuple[GraphNode, ...] = ()
         if names[stage] in GRAPH_STAGES:
-            wanted = {element.name: element.line for element, _ in elements[:most]}
-            nodes = read_nodes(store.stage_text(report.run, stage), wanted)
+            wanted = {element.name: element.line for element, _ in elements}
+            nodes = read_nodes(store.stage_text(report.run, stage), wanted, known, most)
         steps.append(LineStep(stage, nodes, tuple(Place(one.name, one.line, one.end_line, why) for one, why in elements)))
     origin = Origin(file, line)
     kernels = tuple(

@@ -19,9 +19,9 @@ key          value
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from irscope.protocol import Compile, Report
 from irscope.provenance import SOURCE, Provenance
@@ -32,8 +32,21 @@ _VERSION = 1
 _LARGE = 4000
 """Elements of graphs in a run; fewer are read in a tenth of a second."""
 
-Reached = tuple[tuple[Element, str], ...]
-"""Elements of a stage, each with why it became nothing further down: empty where it became something."""
+
+class Reached(NamedTuple):
+    """What a stage has of a line.
+
+    Parameters
+    ----------
+    elements
+        Each with why it became nothing further down: empty where it became something.
+    names
+        Of all elements of the stage.
+    """
+
+    elements: tuple[tuple[Element, str], ...]
+    names: Sequence[str]
+
 
 
 def is_large(report: Report) -> bool:
@@ -66,7 +79,8 @@ def reached(store: Store, report: Report, file: str, line: int) -> dict[str, Rea
         for stage in thread.pipeline(compile.id):
             if stage.id in below:
                 last = stage.name == "output-code"
-                found[stage.id] = tuple((one, "" if last else thread.fate(one)) for one in below[stage.id])
+                elements = tuple((one, "" if last else thread.fate(one)) for one in below[stage.id])
+                found[stage.id] = Reached(elements, [one.name for one in thread.elements(stage.id)])
     return found
 
 
@@ -153,5 +167,6 @@ def _below(trails: Any, place: list[object]) -> Iterator[tuple[str, Reached]]:
             if there[number]
         ]
         if mine:
-            yield stage, tuple(sorted(mine, key=lambda one: (one[0].line, one[0].name)))
+            mine.sort(key=lambda one: (one[0].line, one[0].name))
+            yield stage, Reached(tuple(mine), names[start : start + size])
         start += size
