@@ -6,11 +6,13 @@ whatever the dtype of the model.  A pass that changes only roundings (drops a ca
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from irscope.values.chance import Draws, same_draws
 from irscope.values.comparing import MISSING
 from irscope.values.interpreting import KeptGraph, NodeFailed, Values, draws
 from irscope.values.measuring import same_in_float64
@@ -61,14 +63,14 @@ class PassCheck:
     Parameters
     ----------
     inputs
-        Of the graphs, by name; those that are missing (tangents, at the call of a forward) leave what depends on them out.
+        Gives fresh copies of the inputs of the graphs, by name; those that are missing leave what depends on them out.
     values
         What compiled code drew, by node.
     moment
         Whose generators draw what else is random, from the same state for each version.
     """
 
-    inputs: Mapping[str, Any]
+    inputs: Callable[[], Mapping[str, Any]]
     values: Mapping[str, Any]
     drawing: Drawing
     moment: Moment
@@ -86,7 +88,24 @@ class PassCheck:
                     found += self._in_stage(stage, group)
             except Exception as error:  # noqa: BLE001  another version of the graph may not run by itself
                 notes.append(f"The passes of the {stage} were not checked: {type(error).__name__}: {str(error)[:200]}")
+        try:
+            found += self._between(groups.get("joint-graph", ()), groups.get("post-grad-graph", ()))
+        except Exception as error:  # noqa: BLE001
+            notes.append(f"The step to the post-grad graph was not checked: {type(error).__name__}: {str(error)[:200]}")
         return found, notes
+
+    def _between(self, joint: Sequence[Version], post: Sequence[Version]) -> list[Blame]:
+        """The step from the joint graph after its passes (an inference graph likewise) to what the next passes get."""
+        if not joint or not post:
+            return []
+        one, other = joint[-1].kept, post[0].kept
+        first, second = _results(one, self._outputs(one)), _results(other, self._outputs(other))
+        known = [number for number in first if number in second]
+        off = _apart([first[number] for number in known], [second[number] for number in known])
+        if off <= 1:
+            return []
+        name = "joint graph → forward graph" if one.placeholders != other.placeholders else "inference graph → post-grad graph"
+        return [Blame("post-grad-graph", name, "", off, one, other)]
 
     def _in_stage(self, stage: str, group: Sequence[Version]) -> list[Blame]:
         redraws = any(version.name.startswith(_DRAWS_ANEW) for version in group)
@@ -116,22 +135,24 @@ class PassCheck:
         given = {
             node.name: self.values[node.name] for node in kept.graph.nodes if node.name in self.values and draws(node)
         }
+        inputs = self.inputs()
         self.moment.rewind()
         env: dict[Any, Any] = {}
         runner = Values(kept, given, self.drawing, wide=True)
-        for node in kept.graph.nodes:
-            if node.op == "output":
-                break
-            if node.op == "placeholder":
-                value = self.inputs.get(node.name, MISSING)
-                env[node] = runner.widened(value) if value is not MISSING else MISSING
-            elif any(env[used] is MISSING for used in node.all_input_nodes):
-                env[node] = MISSING
-            else:
-                try:
-                    env[node] = runner.node(node, env)
-                except NodeFailed:
+        with contextlib.nullcontext() if given or _is_lowered(kept) else same_draws(Draws()):
+            for node in kept.graph.nodes:
+                if node.op == "output":
+                    break
+                if node.op == "placeholder":
+                    value = inputs.get(node.name, MISSING)
+                    env[node] = runner.widened(value) if value is not MISSING else MISSING
+                elif any(env[used] is MISSING for used in node.all_input_nodes):
                     env[node] = MISSING
+                else:
+                    try:
+                        env[node] = runner.node(node, env)
+                    except NodeFailed:
+                        env[node] = MISSING
         return env
 
     def _first_changed(self, before: KeptGraph, later: Version) -> str:
@@ -149,6 +170,21 @@ class PassCheck:
             above = _above(apart[0])
             touched = [name for name in touched if name in above] or [str(apart[0].name)]
         return str(touched[0]) if touched else ""
+
+
+def _is_lowered(kept: KeptGraph) -> bool:
+    """Whether it is a graph of AOTAutograd's; the dynamo graph calls functions of the user's level, which draw unseen."""
+    return any("val" in node.meta for node in kept.graph.nodes)
+
+
+def _results(kept: KeptGraph, values: Sequence[Any]) -> dict[int, Any]:
+    """The results of the script's function among the outputs of a graph, by their numbers."""
+    output = next(node for node in kept.graph.nodes if node.op == "output")
+    described = output.meta.get("desc")
+    if not isinstance(described, list | tuple) or len(described) != len(values):
+        return {}
+    pairs = zip(described, values, strict=True)
+    return {desc.idx: value for desc, value in pairs if type(desc).__name__ == "PlainAOTOutput"}
 
 
 def _apart(before: Sequence[Any], after: Sequence[Any]) -> float:
