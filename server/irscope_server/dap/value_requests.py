@@ -21,12 +21,14 @@ _STOPPED = frozenset({State.STOPPED})
 def values_of(arguments: Arguments) -> ValuesRequest | None:
     """What ``values``, ``divergence`` and ``inputs`` of ``launch`` ask for; nothing: no value session.
 
-    Raises WrongMessage for what is none of them.
+    Raises WrongMessage for what is none of them, RequestFailed where there is no file of inputs.
     """
     wanted, divergence = arguments.raw("values"), arguments.flag("divergence")
     inputs = arguments.text("inputs", "")
     if inputs:
         inputs = os.path.abspath(os.path.join(arguments.text("cwd", "") or os.getcwd(), os.path.expanduser(inputs)))
+        if not os.path.isfile(inputs):
+            raise RequestFailed(f"There is no file of inputs {inputs}.", show=True)
     if wanted is None or isinstance(wanted, bool):
         if not wanted and not divergence and not inputs:
             return None
