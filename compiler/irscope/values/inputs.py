@@ -119,11 +119,12 @@ def _input(name: str, above: Any, arguments: Sequence[str]) -> Input:
     if above is None:
         return Input((name,))
     source = getattr(above.meta.get("grapharg"), "source", None)
-    path = source.name if isinstance(getattr(source, "name", None), str) else source.name() if source is not None else ""
-    keys = [word or other or int(number) for word, other, number in _KEYS.findall(path)]
+    told_by: Any = getattr(source, "name", "")
+    path = str(told_by() if callable(told_by) else told_by)
+    keys: list[str | int] = [word or other or int(number) for word, other, number in _KEYS.findall(path)]
     if not keys or _MODULE.search(path) or _MODULE.search(above.name):
         return Input((above.name, name), None if keys or _MODULE.search(above.name) else (len(arguments), above.name))
-    local, *rest = keys
+    local, *rest = str(keys[0]), *keys[1:]
     told = str(rest[-1]) if rest and isinstance(rest[-1], str) else local + "".join(f"[{key}]" for key in rest)
     at = arguments.index(local) if local in arguments else len(arguments)
     return Input((told, above.name, name), (at, *(str(key).rjust(8) for key in rest)))

@@ -169,7 +169,7 @@ class StepCheck:
 
     def _make_tangents(self, nodes: Sequence[Any], one: _Run) -> None:
         for number, node in enumerate(nodes):
-            desc = getattr(node.meta.get("desc"), "output", None)
+            desc: Any = getattr(node.meta.get("desc"), "output", None)
             value = one.outputs[desc.idx] if type(desc).__name__ == "PlainAOTOutput" else None
             if not isinstance(value, self._torch.Tensor):
                 self._note(f"The gradients of what {node.name} belongs to were not compared with autograd's.")
@@ -192,7 +192,7 @@ class StepCheck:
         by_name = dict(zip(one.leaves, own, strict=True))
         worst = 0.0
         for (desc, _), value in zip(self._out, other.outputs, strict=True):
-            grad_of = getattr(desc, "grad_of", None)
+            grad_of: Any = getattr(desc, "grad_of", None)
             name = self.before.placeholders[grad_of.idx] if type(grad_of).__name__ == "PlainAOTInput" else getattr(grad_of, "target", "")
             if name in by_name and isinstance(value, self._torch.Tensor):
                 grad = by_name[name]
@@ -233,7 +233,7 @@ class StepCheck:
         given, wanted = self.dynamo_inputs(), set[str]()
         if with_gradients:
             for desc, node in self._out:
-                grad_of = getattr(desc, "grad_of", None)
+                grad_of: Any = getattr(desc, "grad_of", None)
                 if type(grad_of).__name__ == "PlainAOTInput" and node is not None:
                     wanted.add(self.before.placeholders[grad_of.idx])
                 elif grad_of is not None and node is not None and hasattr(grad_of, "target"):
