@@ -27,6 +27,7 @@ from irscope.values.compiled import CompiledGraph
 from irscope.values.inputs import GivenInputs, WrongInputs, inputs_of
 from irscope.values.interpreting import KeptGraph
 from irscope.values.running import Moment
+from irscope.values.statistics import described
 from irscope.values.telling import node_values
 from irscope.values.text import divergence_text, values_text
 from irscope.values.valuefile import ValueWriter, folder_of
@@ -187,6 +188,8 @@ class ValueRun:
         verdict = judged(moment, found, versions, f"{compiled.compile}/post-grad-graph{suffix}")
         inputs = self._keep_inputs(verdict.reproducer.inputs) if verdict.reproducer is not None else ""
         data = verdict.data(f"{compiled.compile}/post-grad-graph{suffix}", compiled.calls, inputs)
+        if verdict.location is not None and verdict.location.tensors is not None:
+            data["found"]["tensors"] = self._keep_tensors(verdict.location.tensors)
         text = divergence_text(data)
         id = f"{compiled.compile}/{DIVERGENCE}{suffix}"
         self._afterwards(
@@ -195,6 +198,18 @@ class ValueRun:
         )  # fmt: skip
         if verdict.found is not None:
             self._afterwards(self._tell, compiled.compile, verdict.found)
+
+    def _keep_tensors(self, tensors: tuple[Any, Any, Any]) -> dict[str, Any]:
+        """Writes what compiled code, eager mode and float64 have at the node that differs; as `verdict` tells."""
+        writer = ValueWriter(os.path.join(self._folder, f"{self._files:04}.bin"), self._left)
+        self._files += 1
+        try:
+            names = ("compiled", "eager", "float64")
+            values = {name: described(tensor, writer) for name, tensor in zip(names, tensors, strict=True)}
+        finally:
+            writer.close()
+        self._left = max(0, self._left - writer.written)
+        return {"file": writer.name, **values}
 
     def _keep_inputs(self, inputs: list[Any] | None) -> str:
         """Writes the tensors that a reproducer loads; returns the file's name, or nothing."""

@@ -15,7 +15,7 @@ from typing import Any
 from irscope.values.chance import Draws, same_draws
 from irscope.values.comparing import MISSING
 from irscope.values.interpreting import KeptGraph, NodeFailed, Values, draws
-from irscope.values.measuring import same_in_float64
+from irscope.values.measuring import NOISE, noise_floor, same_in_float64
 from irscope.values.running import Moment
 from irscope.values.zooming import Drawing
 
@@ -102,6 +102,9 @@ class PassCheck:
         first, second = _results(one, self._outputs(one)), _results(other, self._outputs(other))
         known = [number for number in first if number in second]
         off = _apart([first[number] for number in known], [second[number] for number in known])
+        if off > 1:
+            noisy = _results(other, self._outputs(other, NOISE))
+            off = _apart(*([each[number] for number in known] for each in (first, second, noisy)))
         if off <= 1:
             return []
         name = "joint graph → forward graph" if one.placeholders != other.placeholders else "inference graph → post-grad graph"
@@ -112,25 +115,26 @@ class PassCheck:
         random = any(draws(node) for node in group[0].kept.graph.nodes)
         if not (redraws and random):  # most graphs: the first and the last agree, and so do all between
             first, last = (self._outputs(version.kept) for version in (group[0], group[-1]))
-            if _apart(first, last) <= 1:
+            if _apart(first, last) <= 1 or _apart(first, last, self._outputs(group[-1].kept, NOISE)) <= 1:
                 return []
         found = []
         before = self._outputs(group[0].kept)
         for earlier, later in itertools.pairwise(group):
             after = self._outputs(later.kept)
-            if not later.name.startswith(_DRAWS_ANEW) and (ratio := _apart(before, after)) > 1:
+            ratio = 0.0 if later.name.startswith(_DRAWS_ANEW) else _apart(before, after)
+            if ratio > 1 and (ratio := _apart(before, after, self._outputs(later.kept, NOISE))) > 1:
                 node = self._first_changed(earlier.kept, later)
                 found.append(Blame(stage, later.name, node, ratio, earlier.kept, later.kept))
             before = after
         return found
 
-    def _outputs(self, kept: KeptGraph) -> list[Any]:
-        env = self.run(kept)
+    def _outputs(self, kept: KeptGraph, noise: float = 0.0) -> list[Any]:
+        env = self.run(kept, noise)
         output = next(node for node in kept.graph.nodes if node.op == "output")
         found = output.args[0] if isinstance(output.args[0], (list, tuple)) else [output.args[0]]
         return [env.get(node, MISSING) if hasattr(node, "op") else node for node in found]
 
-    def run(self, kept: KeptGraph) -> dict[Any, Any]:
+    def run(self, kept: KeptGraph, noise: float = 0.0) -> dict[Any, Any]:
         """All values of a graph in float64; what depends on an input that is not there is `MISSING`."""
         given = {
             node.name: self.values[node.name] for node in kept.graph.nodes if node.name in self.values and draws(node)
@@ -138,7 +142,7 @@ class PassCheck:
         inputs = self.inputs()
         self.moment.rewind()
         env: dict[Any, Any] = {}
-        runner = Values(kept, given, self.drawing, wide=True)
+        runner = Values(kept, given, self.drawing, wide=True, noise=noise)
         with contextlib.nullcontext() if given or _is_lowered(kept) else same_draws(Draws()):
             for node in kept.graph.nodes:
                 if node.op == "output":
@@ -187,11 +191,13 @@ def _results(kept: KeptGraph, values: Sequence[Any]) -> dict[int, Any]:
     return {desc.idx: value for desc, value in pairs if type(desc).__name__ == "PlainAOTOutput"}
 
 
-def _apart(before: Sequence[Any], after: Sequence[Any]) -> float:
+def _apart(before: Sequence[Any], after: Sequence[Any], noisy: Sequence[Any] = ()) -> float:
+    """How far results are apart; ``noisy``: those after, disturbed."""
     if len(before) != len(after):
         return 0.0  # another set of outputs: not to be compared one by one
-    pairs = [(a, b) for a, b in zip(before, after, strict=True) if a is not MISSING and b is not MISSING]
-    return max((same_in_float64(a, b) for a, b in pairs), default=0.0)
+    floors = [noise_floor(a, n) for a, n in zip(after, noisy, strict=True)] if noisy else [0.0] * len(after)
+    rows = [row for row in zip(before, after, floors, strict=True) if row[0] is not MISSING and row[1] is not MISSING]
+    return max((same_in_float64(*row) for row in rows), default=0.0)
 
 
 def _above(node: Any) -> set[str]:

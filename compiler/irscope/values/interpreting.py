@@ -102,13 +102,17 @@ class Values:
         Draws the value of a random node (node, arguments, keywords).
     wide
         Run in float64.
+    noise
+        By how much of itself each value is disturbed there, at random: tells what roundings can come to.
     """
 
     def __init__(
-        self, kept: KeptGraph, given: Mapping[str, Any] | None = None, draw: Draw | None = None, wide: bool = False
-    ) -> None:
+        self, kept: KeptGraph, given: Mapping[str, Any] | None = None, draw: Draw | None = None, wide: bool = False,
+        noise: float = 0.0,
+    ) -> None:  # fmt: skip
         self._torch: Any = sys.modules["torch"]
         self.kept, self._given, self._draw, self._wide = kept, dict(given or {}), draw, wide
+        self._noise, self._generator = noise, self._torch.Generator().manual_seed(0) if noise else None
         self.narrow: dict[str, str] = {}
         self._last_uses = last_uses(kept.graph)
 
@@ -147,7 +151,8 @@ class Values:
                 return self.widened(value) if self._wide else value
             if not self._wide:
                 return self._call(node, args, kwargs)
-            return self._call_wide(node, args, kwargs)
+            value = self._call_wide(node, args, kwargs)
+            return self._disturbed(value) if self._noise else value
         except Exception as error:
             raise NodeFailed(node.name, error) from error
 
@@ -216,6 +221,15 @@ class Values:
         if isinstance(value, list | tuple):
             return type(value)([self.widened(item) for item in value]) if type(value) in (list, tuple) else value
         return value
+
+    def _disturbed(self, value: Any) -> Any:
+        torch = self._torch
+        if isinstance(value, list | tuple) and type(value) in (list, tuple):
+            return type(value)(self._disturbed(item) for item in value)
+        if not isinstance(value, torch.Tensor) or value.dtype is not torch.float64:
+            return value
+        signs = torch.rand(value.shape, dtype=torch.float64, generator=self._generator).to(value.device) * 2 - 1
+        return value * (1 + self._noise * signs)
 
     def _wide_dtypes(self, argument: Any) -> Any:
         torch = self._torch

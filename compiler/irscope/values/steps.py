@@ -19,7 +19,7 @@ from irscope.values.blaming import Blame, Version
 from irscope.values.chance import Draws, same_draws
 from irscope.values.comparing import MISSING
 from irscope.values.interpreting import KeptGraph, NodeFailed, Values, below, is_higher_order
-from irscope.values.measuring import same_in_float64
+from irscope.values.measuring import NOISE, noise_floor, same_in_float64
 from irscope.values.running import clones
 from irscope.values.zooming import Region, region_of
 
@@ -128,40 +128,44 @@ class StepCheck:
             raise CannotCompare("the two draw random numbers in another order")
         for sentence in (*one.failed[:1], *other.failed[:1]):
             self._note(f"In the step from the dynamo graph not all could be compared: {sentence}.")
-        worst = self._results(one, other)
-        if worst > 1:
-            return self._forward_blame(one, other, worst)
-        return self._gradients(one, other) if joint else None
+        if max(self._results(one, other), self._gradients(one, other)) <= 1:
+            return None
+        noisy = self._run_after(Draws(draws.in_place_below), NOISE)
+        if (worst := self._results(one, other, noisy)) > 1:
+            return self._forward_blame(one, other, noisy, worst)
+        worst = self._gradients(one, other, noisy)
+        return self._backward_blame(one, other, worst) if worst > 1 else None
 
     def _note(self, sentence: str) -> None:
         if sentence not in self.notes:
             self.notes.append(sentence)
 
-    def _results(self, one: _Run, other: _Run) -> float:
-        """The largest difference of results and of what was written into inputs."""
-        pairs, moved = [], dict[str, Any]()
-        for (desc, _), value in zip(self._out, other.outputs, strict=True):
+    def _results(self, one: _Run, other: _Run, noisy: _Run | None = None) -> float:
+        """The largest difference of results and of what was written into inputs; ``noisy``: the other, disturbed."""
+        found, moved = [0.0], dict[str, tuple[Any, Any]]()
+        for (desc, _), value, shaken in zip(self._out, other.outputs, (noisy or other).outputs, strict=True):
             kind = type(desc).__name__
             if kind == "PlainAOTOutput" and desc.idx < len(one.outputs):
-                pairs.append((one.outputs[desc.idx], value))
+                found.append(_apart(one.outputs[desc.idx], value, shaken))
             elif kind == "InputMutationAOTOutput" and type(desc.mutated_input).__name__ == "PlainAOTInput":
-                moved[self.before.placeholders[desc.mutated_input.idx]] = value
+                moved[self.before.placeholders[desc.mutated_input.idx]] = value, shaken
         for name, below_ in self._below.items():
-            if name in one.inputs:
-                pairs.append((one.inputs[name], moved.get(name, other.inputs.get(below_, MISSING))))
-        return max((_apart(first, second) for first, second in pairs), default=0.0)
+            if name in one.inputs and below_ in other.inputs:
+                own = other.inputs[below_], (noisy or other).inputs[below_]
+                found.append(_apart(one.inputs[name], *moved.get(name, own)))
+        return max(found)
 
-    def _forward_blame(self, one: _Run, other: _Run, ratio: float) -> Blame:
+    def _forward_blame(self, one: _Run, other: _Run, noisy: _Run, ratio: float) -> Blame:
         """The first node of the dynamo graph whose value is another one there."""
-        last: dict[str, list[Any]] = {}
+        last: dict[str, list[tuple[Any, Any]]] = {}
         for node, value in other.values.items():
             if not _is_backward(node):
                 for name in _sources(node):
-                    last.setdefault(name, []).append(value)
+                    last.setdefault(name, []).append((value, noisy.values[node]))
         stage = "forward" if self.tangents or "tangents_1" in self.after.placeholders else "inference"
         for node, value in one.values.items():
-            alike = [each for each in last.get(node.name, ()) if _shape(each) == _shape(value)]
-            if alike and not isinstance(value, list | tuple) and (off := _apart(value, alike[-1])) > 1:
+            alike = [each for each in last.get(node.name, ()) if _shape(each[0]) == _shape(value)]
+            if alike and not isinstance(value, list | tuple) and (off := _apart(value, *alike[-1])) > 1:
                 return Blame("dynamo-graph", STEP.format(stage), node.name, off, self.before, self.after)
         return Blame("dynamo-graph", STEP.format(stage), "", ratio, self.before, self.after)
 
@@ -178,29 +182,48 @@ class StepCheck:
             made = self._torch.randn(value.shape, generator=generator, dtype=self._torch.float64)
             self.tangents[node.name] = made.to(value.device)
 
-    def _gradients(self, one: _Run, other: _Run) -> Blame | None:
-        given = [
-            (one.outputs[node.meta["desc"].output.idx], self.tangents[node.name])
-            for node in self.after.graph.nodes
-            if node.name in self.tangents
-        ]
-        given = [(value, tangent) for value, tangent in given if value.requires_grad]
+    def _given(self, one: _Run) -> list[tuple[Any, Any]]:
+        """The results of the dynamo graph that have a tangent, with it."""
+        nodes = [node for node in self.after.graph.nodes if node.name in self.tangents]
+        pairs = [(one.outputs[node.meta["desc"].output.idx], self.tangents[node.name]) for node in nodes]
+        return [(value, tangent) for value, tangent in pairs if value.requires_grad]
+
+    def _gradients(self, one: _Run, other: _Run, noisy: _Run | None = None) -> float:
+        """The largest difference of gradients from autograd's own."""
+        given = self._given(one)
         if not given or not one.leaves:
-            return None
+            return 0.0
         values, tangents = zip(*given, strict=True)
         own = self._torch.autograd.grad(values, list(one.leaves.values()), tangents, retain_graph=True, allow_unused=True)
-        by_name = dict(zip(one.leaves, own, strict=True))
-        worst = 0.0
-        for (desc, _), value in zip(self._out, other.outputs, strict=True):
+        by_name, found = dict(zip(one.leaves, own, strict=True)), [0.0]
+        for (desc, _), value, shaken in zip(self._out, other.outputs, (noisy or other).outputs, strict=True):
             grad_of: Any = getattr(desc, "grad_of", None)
-            name = self.before.placeholders[grad_of.idx] if type(grad_of).__name__ == "PlainAOTInput" else getattr(grad_of, "target", "")
+            is_plain = type(grad_of).__name__ == "PlainAOTInput"
+            name = self.before.placeholders[grad_of.idx] if is_plain else getattr(grad_of, "target", "")
             if name in by_name and isinstance(value, self._torch.Tensor):
                 grad = by_name[name]
-                worst = max(worst, _apart(grad if grad is not None else self._torch.zeros_like(value), value))
-        return self._backward_blame(one, other, values, tangents, worst) if worst > 1 else None
+                found.append(_apart(grad if grad is not None else self._torch.zeros_like(value), value, shaken))
+        return max(found)
 
-    def _backward_blame(self, one: _Run, other: _Run, outputs: Any, tangents: Any, ratio: float) -> Blame:
+    def _backward_blame(self, one: _Run, other: _Run, ratio: float) -> Blame:
         """The last node of the dynamo graph whose own gradients are nowhere among the nodes of its backward."""
+        made = self._made_for(other)
+        values, tangents = zip(*self._given(one), strict=True)
+        runner = Values(self.before, wide=True)
+        for node in reversed(one.live):
+            value = one.live[node]
+            if not isinstance(value, self._torch.Tensor) or value.grad_fn is None or not made.get(node.name):
+                continue
+            (above,) = self._torch.autograd.grad(values, [value], tangents, retain_graph=True, allow_unused=True)
+            if above is None:
+                continue
+            floor = 1e-9 * float(above.square().mean().sqrt())
+            if any(not _is_among(each, made[node.name], floor) for each in self._own_gradients(runner, node, one, above)):
+                return Blame("dynamo-graph", STEP.format("backward"), node.name, ratio, self.before, self.after)
+        return Blame("dynamo-graph", STEP.format("backward"), "", ratio, self.before, self.after)
+
+    def _made_for(self, other: _Run) -> dict[str, list[Any]]:
+        """What is computed in the backward of each node of the dynamo graph and goes on from there, by its name."""
         numbers: dict[str, set[Any]] = {}  # autograd's numbers of what a node became; what has no gradient shares them
         for node in other.values:
             for name in _sources(node) if not _is_backward(node) else ():
@@ -211,21 +234,23 @@ class StepCheck:
             leads_on = any(user.meta.get("seq_nr") != own for user in node.users)  # else it is on the way to a gradient
             if _is_backward(node) and leads_on and isinstance(value, self._torch.Tensor):
                 by_number.setdefault(own, []).append(value)
-        made = {name: [each for number in own for each in by_number.get(number, ())] for name, own in numbers.items()}
-        for node in reversed(one.live):
-            value = one.live[node]
-            inputs = [one.live.get(used, one.leaves.get(used.name)) for used in node.all_input_nodes]
-            inputs = [each for each in inputs if isinstance(each, self._torch.Tensor) and each.requires_grad]
-            if not isinstance(value, self._torch.Tensor) or value.grad_fn is None or not inputs or not made.get(node.name):
-                continue
-            (above,) = self._torch.autograd.grad(outputs, [value], tangents, retain_graph=True, allow_unused=True)
-            if above is None:
-                continue
-            with contextlib.suppress(RuntimeError):  # an input that was written to since
-                wanted = self._torch.autograd.grad([value], inputs, [above], retain_graph=True, allow_unused=True)
-                if any(each is not None and not _is_among(each, made[node.name]) for each in wanted):
-                    return Blame("dynamo-graph", STEP.format("backward"), node.name, ratio, self.before, self.after)
-        return Blame("dynamo-graph", STEP.format("backward"), "", ratio, self.before, self.after)
+        return {name: [each for number in own for each in by_number.get(number, ())] for name, own in numbers.items()}
+
+    def _own_gradients(self, runner: Values, node: Any, one: _Run, above: Any) -> list[Any]:
+        """Autograd's gradients of the inputs of a node alone; none of one that draws or writes to its inputs."""
+        leaves: dict[Any, Any] = {}
+        for used in node.all_input_nodes:
+            value = one.values[used]
+            wanted = one.live.get(used, one.leaves.get(used.name))
+            is_wanted = isinstance(wanted, self._torch.Tensor) and wanted.requires_grad
+            leaves[used] = value.detach().clone().requires_grad_() if is_wanted else value
+        inputs = [each for each in leaves.values() if isinstance(each, self._torch.Tensor) and each.requires_grad]
+        with contextlib.suppress(NodeFailed, RuntimeError), self._alike(True), same_draws(Draws()) as draws:
+            result = runner.node(node, leaves)
+            if not draws.shapes and inputs:
+                found = self._torch.autograd.grad([result], inputs, [above], allow_unused=True)
+                return [each for each in found if each is not None]
+        return []
 
     # --- running ------------------------------------------------------------------------------------------------------
 
@@ -246,13 +271,15 @@ class StepCheck:
             self._note(f"Autograd could not differentiate the dynamo graph, so gradients were not compared: {error}"[:300])
             return self._run(self.before, given, Draws(draws.in_place_below), set())
 
-    def _run_after(self, draws: Draws) -> _Run:
-        return self._run(self.after, {**self.inputs(), **self.tangents}, draws, set())
+    def _run_after(self, draws: Draws, noise: float = 0.0) -> _Run:
+        return self._run(self.after, {**self.inputs(), **self.tangents}, draws, set(), noise)
 
-    def _run(self, kept: KeptGraph, given: Mapping[str, Any], draws: Draws, wanted: set[str]) -> _Run:
+    def _run(
+        self, kept: KeptGraph, given: Mapping[str, Any], draws: Draws, wanted: set[str], noise: float = 0.0
+    ) -> _Run:
         """Runs a graph in float64; what depends on an input or a node that cannot be run is `MISSING`."""
         torch, run, env = self._torch, _Run(), dict[Any, Any]()
-        runner = Values(kept, wide=True)
+        runner = Values(kept, wide=True, noise=noise)
         with self._alike(bool(wanted)), same_draws(draws):
             for node in kept.graph.nodes:
                 if node.op == "output":
@@ -333,21 +360,20 @@ def _output(kept: KeptGraph) -> Any:
     return next(node for node in kept.graph.nodes if node.op == "output")
 
 
-def _apart(one: Any, other: Any) -> float:
+def _apart(one: Any, other: Any, noisy: Any = None) -> float:
     """As a multiple of what rewriting may change; 0 where the two cannot be compared."""
-    if one is MISSING or other is MISSING or _shape(one) != _shape(other):
+    if one is MISSING or other is MISSING or _shape(one) is None or _shape(one) != _shape(other):
         return 0.0
-    if _shape(one) is None:
-        return 0.0
-    return same_in_float64(one.detach(), other.detach())
+    floor = noise_floor(other, noisy) if noisy is not None and noisy is not other else 0.0
+    return same_in_float64(one.detach(), other.detach(), floor)
 
 
-def _is_among(wanted: Any, values: Sequence[Any]) -> bool:
+def _is_among(wanted: Any, values: Sequence[Any], floor: float) -> bool:
     """Whether a gradient is one of some values, in any layout (of a matrix product it comes transposed)."""
     for value in values:
         if value.numel() == wanted.numel():
             forms = [value, value.mT] if value.dim() >= 2 else [value]
-            if any(same_in_float64(wanted.flatten(), form.flatten()) <= 1 for form in forms):
+            if any(same_in_float64(wanted.flatten(), form.flatten(), floor) <= 1 for form in forms):
                 return True
     return False
 

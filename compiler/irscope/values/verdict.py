@@ -15,7 +15,8 @@ key             value
                 "inner", "local", "alone", "tried", "message"}``.  ``how``: ``step``, ``pass``, ``lowering``, ``fusion``
                 or ``code-generation``; ``pass`` names the pass, or the step between two graphs; ``stage`` is the id of the stage that has the node; ``file`` and ``line`` are the
                 user's line that it came from, else the user's line that called the compiled code (an empty file: neither
-                is known); ``inner``: ``[file, line]`` of a library's line that it came from, or null; ``tried``: sentences on how it was found
+                is known); ``inner``: ``[file, line]`` of a library's line that it came from, or null; ``tried``: sentences on how it was
+                found; ``tensors`` (may be missing): ``{"file", "compiled", "eager", "float64"}``, values with a file
 ``notes``       sentences: what could not be compared, and why
 ``reproducer``  ``{"script", "inputs"}``: the text of a script, and the name of the file beside it (in the run's folder of
                 values) that it loads, or empty; null where there is none
