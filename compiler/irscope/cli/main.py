@@ -223,7 +223,7 @@ def parser() -> argparse.ArgumentParser:
         numbers.add_argument(
             "--inputs",
             metavar="FILE",
-            help="tensors by names of inputs (torch.save of a dict) in place of the call's own",
+            help="inputs in place of the call's own: a .py file that defines `inputs`, or a dict that torch.save wrote",
         )
         numbers.add_argument("--budget", metavar="SECONDS", type=_seconds, help="stop the script after that time")
         numbers.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
