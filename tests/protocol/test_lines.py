@@ -192,7 +192,12 @@ async def test_functions_that_only_call_others_are_compiled_too(
     heads = script.with_name("heads.py")
     heads.write_text(HEADS)
     of_run = act(script)
-    walked = [[str(heads), 7, "pooled"], [str(heads), 4, "forward"], [str(heads), 11, "<lambda>"], [str(script), 3, "inner"]]
+    walked = [
+        [str(heads), 7, "pooled"],
+        [str(heads), 4, "forward"],
+        [str(heads), 11, "<lambda>"],
+        [str(script), 3, "inner"],
+    ]
     walk = [to_json(stage("0/0", "modified-bytecode", "python-bytecode")), "", {"functions": walked}]
     of_run["compiles"][0][1].append(walk)
     play({**of_run, "sources": {str(heads): HEADS}})
