@@ -2,6 +2,8 @@
 
 import * as vscode from "vscode";
 import { activeNotebook } from "./notebooks";
+import { visible } from "./panels/visible";
+import { withoutIcons } from "./plainText";
 import type { FileState, WorkerState } from "./protocol";
 import type { Server } from "./server";
 import { setContext, type TorchFiles } from "./torchFiles";
@@ -107,14 +109,12 @@ export class StatusItem implements vscode.Disposable {
         : state === "failed"
           ? ["error", "IRScope: not running", problem]
           : this.whatGoesOn();
-    this.item.text = `$(${icon}) ${text}`;
-    this.item.accessibilityInformation = { label: `${text}. ${detail}`, role: "button" };
+    this.item.text = `$(${icon}) ${withoutIcons(text)}`;
+    this.item.accessibilityInformation = { label: visible(`${text}. ${detail}`), role: "button" };
     const python = this.worker?.python || interpreter?.path;
-    this.item.tooltip = [
-      detail,
-      ...this.aboutFile(detail),
-      ...(python === undefined ? [] : [`Python: ${python}`]),
-    ].join("\n");
+    this.item.tooltip = [detail, ...this.aboutFile(detail), ...(python === undefined ? [] : [`Python: ${python}`])]
+      .map(visible)
+      .join("\n");
     const bad = state === "failed" || this.worker?.state === "crashed" || this.worker?.state === "refused";
     this.item.backgroundColor = bad ? new vscode.ThemeColor("statusBarItem.warningBackground") : undefined;
     if (this.files.current || this.worker?.state === "running") {
