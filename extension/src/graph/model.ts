@@ -112,7 +112,7 @@ export class Model {
       return this.name(node);
     }
     return this.op(node).replace(
-      /^(?:torch\._C\._nn\.|torch\._C\._|torch\.nn\.functional\.|torch\.|operator\.)?(?:(?:aten|prims)\.(\w+)(?:\.\w+)?|(.*?)(?:\.(?:Tensor|default))?)$/,
+      /^(?:torch\._C\._nn\.|torch\._C\._|torch\.nn\.functional\.|torch\.|operator\.)?(?:(?:aten|prims)\.(\w+)(?:\.\w+)?|(?:aten\.|prims\.)?(.*?)(?:\.(?:Tensor|default))?)$/,
       "$1$2",
     );
   }
