@@ -98,9 +98,7 @@ def _known_columns(
         return None  # none, or data of another version: what the text tells is shown
 
 
-def _schedule(
-    store: Store, run: str, compile: Compile, stage: StageRef, uri_of: Callable[[str], str]
-) -> Schedule:
+def _schedule(store: Store, run: str, compile: Compile, stage: StageRef, uri_of: Callable[[str], str]) -> Schedule:
     """Of one of `SCHEDULE_STAGES`, with what the stages beside it know."""
     stages = {one.id: one for one in compile.stages}
 
@@ -243,7 +241,11 @@ def modules_above(store: Store, run: str, compile: Compile, stage: StageRef) -> 
             data = data.get("new", {}) if one.passed else data
             nodes, modules, number = data["nodes"], [(path, kind) for path, kind in data["modules"]], data["graph"]
             found.update(
-                {(number, name): modules[at] for name, at in zip(nodes["name"], nodes["module"], strict=True) if at >= 0}
+                {
+                    (number, name): modules[at]
+                    for name, at in zip(nodes["name"], nodes["module"], strict=True)
+                    if at >= 0
+                }
             )
         except (LookupError, TypeError, ValueError, AttributeError):
             continue  # none, or data of another version

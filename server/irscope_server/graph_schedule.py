@@ -26,7 +26,9 @@ _LAYOUT = re.compile(
     re.MULTILINE,
 )
 _HEAD = re.compile(r"^(\w+): \w*(?:SchedulerNode|KernelNode)\b")
-_UNMET = re.compile(r"^(?P<name>\w+)\.unmet_dependencies =(?P<rest>.*?)^\1\.met_dependencies =", re.MULTILINE | re.DOTALL)
+_UNMET = re.compile(
+    r"^(?P<name>\w+)\.unmet_dependencies =(?P<rest>.*?)^\1\.met_dependencies =", re.MULTILINE | re.DOTALL
+)
 _DEPENDENCY = re.compile(r"(?:MemoryDep|StarDep|WeakDep)\((?:name=)?'(\w+)'")
 _NAME = re.compile(r"\w+")
 _SHORT = {
@@ -211,7 +213,9 @@ def _edges(schedule: Schedule, rows: Mapping[str, Row], number: Mapping[str, int
     What is read is known; what only has to come later, because it overwrites a buffer, stands in the text.
     """
     writer = {buffer: name for name, row in rows.items() for buffer, _ in row["writes"]}
-    waits: dict[str, dict[str, None]] = {name: {buffer: None for buffer, _ in row["reads"]} for name, row in rows.items()}
+    waits: dict[str, dict[str, None]] = {
+        name: {buffer: None for buffer, _ in row["reads"]} for name, row in rows.items()
+    }
     for match in _UNMET.finditer(schedule.described):
         if match["name"] in waits:
             waits[match["name"]].update(dict.fromkeys(_DEPENDENCY.findall(match["rest"])))

@@ -158,7 +158,7 @@ op2.met_dependencies = []
 
 
 op3: SchedulerNode(ComputedBuffer)
-op3.unmet_dependencies = 
+op3.unmet_dependencies =
     [   WeakDep(name='buf2', mutating_buf='buf3')]
 op3.met_dependencies = [MemoryDep('arg0_1', c0, {c0: 32})]
 """
@@ -210,7 +210,13 @@ def server(tmp_path: Path) -> Any:
             ]
         },
     }
-    texts = {"post-grad-graph": TEXT, "ir-pre-fusion": PRE, "fusion": FUSION, "ir-post-fusion": post, "output-code": CODE}
+    texts = {
+        "post-grad-graph": TEXT,
+        "ir-pre-fusion": PRE,
+        "fusion": FUSION,
+        "ir-post-fusion": post,
+        "output-code": CODE,
+    }
     with Store(path) as store:
         run = store.create_run("/w/a.py", (), Lane.DEEP, "")
         store.put_compile(run, Compile("0/0", "f", "/w/a.py", 3, CompileOutcome.COMPILED, 0, 3, 1.0, STAGES))

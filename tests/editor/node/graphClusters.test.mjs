@@ -172,7 +172,7 @@ describe("a graph is folded", () => {
     model.graph.nodes.group = [-1, -1, 0, 0, 0, 1, 1];
     assert.equal(
       shown(model, graph.fold(model, "fusion")),
-      "arg0_1 net(op0 op1_op2(op1 op2 op3) b.op3_op4(op4 op5))",
+      "arg0_1 net(op0 op1_op2(op1 op2 op3) b(op3_op4(op4 op5)))",
       "one of several modules stands in what they have in common",
     );
   });
@@ -205,7 +205,7 @@ describe("a graph is folded", () => {
     }
     const far = graph.farFrom(byItem.get(0), { byItem }, forest, model);
     assert.deepEqual(
-      far.map(({ box, kind }) => [box.item, kind]),
+      far.map((/** @type {any} */ { box, kind }) => [box.item, kind]),
       [
         [1, "apart"],
         [2, "apart"],

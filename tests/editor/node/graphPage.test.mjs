@@ -197,7 +197,7 @@ describe("the graph panel in a page", function () {
         method === "irscope/graph" ? JSON.stringify(schedule()) : answer(method, params),
       );
       assert.equal(await panel.locator("#grouping").inputValue(), "fusion");
-      const fused = panel.locator('#tree [aria-label*="mm_relu, fused, 2 nodes, open"]');
+      const fused = panel.locator('#tree [aria-label^="mm_relu, fused, 2 nodes, open"]');
       const tree = panel.locator("#tree");
       await tree.focus();
       await panel.locator("#search").fill("name:relu");
