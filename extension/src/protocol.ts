@@ -192,6 +192,8 @@ export interface FileState {
   /** The limit that stopped the last run, if one did. */
   limit: "seconds" | "memory" | "output" | "steady-state" | null;
   text: string;
+  /** Since the run before, in one line; nothing where nothing was, or where one of the two did not come to its end. */
+  changed: { run: string; since: string; text: string } | null;
 }
 
 export interface Entries {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -226,7 +225,7 @@ def facts_along(store: Store, run: str, compile: Compile, stage: StageRef) -> di
         own = {**_facts(store, run, _base(stage).id, False)[1], **before, **own}
     for name, fact in own.items():
         if fact.module is None and (module := _module_of(fact.sources, modules)):
-            own[name] = dataclasses.replace(fact, module=module)
+            own[name] = fact._replace(module=module)
     return own
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -10,9 +11,11 @@ import unicodedata
 from collections.abc import Sequence
 from typing import TextIO
 
+from irscope.visible import UNSEEN
+
 _COLOUR = re.compile(r"\033\[[\d;]*m")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
-_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")  # Unicode's category Cc, without the tab
+_UNSEEN = re.compile(f"[{UNSEEN}\n]")
 _CODES = {
     "bold": "1",
     "dim": "2",
@@ -102,8 +105,17 @@ def shortened(text: str, width: int) -> str:
 
 
 def printable(text: str) -> str:
-    """Without control characters: what a script named must not steer the terminal."""
-    return _CONTROL.sub("�", text)
+    """Without control characters and those that turn the direction: what a script named must not steer the terminal."""
+    return _UNSEEN.sub("�", text)
+
+
+def print_json(value: object) -> None:
+    """Plain values as JSON: indented, unless it is so long that nobody reads it and laying it out takes a second."""
+    text = json.dumps(value)
+    print(text if len(text) > _LONG_JSON else json.dumps(value, indent=1))
+
+
+_LONG_JSON = 200_000
 
 
 def to_stdout(lines: Sequence[str]) -> None:

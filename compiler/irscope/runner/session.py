@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import dis
 import json
@@ -13,7 +14,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from irscope.capture import fusion, guardcosts, kernelprogress
+from irscope.capture import fusion, guardcosts, inlined, kernelprogress
 from irscope.capture.hooks import Hook, Hooks, Undo
 from irscope.capture.lanes import hooks_for
 from irscope.capture.listening import listen
@@ -53,8 +54,9 @@ from irscope.runner.timing import PhaseStages, SymbolStages
 from irscope.runner.tritonstages import TritonStages
 from irscope.runner.valuerun import ValueRun
 from irscope.runner.walks import Walks
-from irscope.source import read_source
+from irscope.source import digest_of, read_source
 from irscope.store import Store, StoreError
+from irscope.usercode import is_user_file
 
 _KERNEL_STACKS = "inductor_provenance_tracking_kernel_stack_traces"
 
@@ -138,6 +140,8 @@ class Session:
                 stop()
             self._hooks.__exit__()
             if self._store is not None:
+                with contextlib.suppress(LookupError):  # the run was deleted meanwhile
+                    self._store.put_files(self._request.run, _files_of_the_user())
                 self._store.close()
                 self._store = None
 
@@ -322,6 +326,11 @@ class Session:
         self._messages.send(FindingSeen(finding))
         self._steady.found(finding)
 
+    def left_out(self, package: str) -> None:
+        """A package that a notebook's cell imports is not there, and something that does nothing stands in for it."""
+        why = f"{package} is not installed in {sys.executable}. Install it there if what is compiled depends on it."
+        self._gap(CaptureGap(f"what the cells do with {package}: it is left out", why))
+
     def _gap(self, gap: CaptureGap) -> None:
         if gap in self._gaps or not self._alive:
             return
@@ -396,7 +405,20 @@ class Session:
 
     def _see_bytecode(self, _original: types.CodeType, modified: types.CodeType) -> None:
         if (current := self._current()) is not None:
-            self._put_stage(current[0], "modified-bytecode", _disassemble(modified), current[1])
+            data = {"functions": self._walked_through(current[0])}
+            self._put_stage(current[0], "modified-bytecode", _disassemble(modified), current[1], data)
+
+    def _walked_through(self, compile: str) -> list[tuple[str, int, str]]:
+        """The functions that are compiled in a compile: file, first line, name."""
+        try:
+            functions = inlined.functions_of(inlined.traced_codes())
+        except LookupError as error:
+            self._gap(CaptureGap("functions that were inlined into compiled ones", str(error)))
+            return []
+        for file in dict.fromkeys(file for file, _, _ in functions):
+            if is_user_file(file):
+                self._keep_source(file)
+        return functions
 
     def _current_compile(self, event: str) -> str | None:
         """The compile that is going on in this thread, by the name that it has in this run."""
@@ -426,3 +448,13 @@ def _code_being_compiled() -> types.CodeType | None:
 
 def _disassemble(code: types.CodeType) -> str:
     return dis.Bytecode(code).dis()
+
+
+_MOST_FILES = 2000
+
+
+def _files_of_the_user() -> dict[str, str]:
+    """The user's files that were imported, with digests of their texts."""
+    paths = [getattr(module, "__dict__", {}).get("__file__") for module in list(sys.modules.values())]
+    mine = [path for path in paths if isinstance(path, str) and path.endswith(".py") and is_user_file(path)]
+    return {path: digest_of(text) for path in mine[:_MOST_FILES] if (text := read_source(path))}
