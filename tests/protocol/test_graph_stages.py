@@ -248,17 +248,21 @@ async def test_a_schedule_is_a_graph_of_what_waits_for_what(server: Any) -> None
     assert nodes["flops"][5] is None, "what is no library's call has no formula"
     assert nodes["line"][2:] == [0, 9, 15, 20]
     assert nodes["originLine"][4] == 5 and nodes["places"][4] == [], "what a pass made has no line to add"
+    assert nodes["spans"][2:4] == [[0, 8], [9, 14]], "up to the next description"
     assert nodes["group"] == [-1] * 6 and got["groups"] == []
 
 
-@pytest.mark.parametrize(("stage", "line"), [("fusion", 1), ("ir-post-fusion", 11)])
-async def test_what_was_fused_is_a_group(server: Any, stage: str, line: int) -> None:
+@pytest.mark.parametrize(
+    ("stage", "line", "spans"),
+    [("fusion", 1, [1, 1, 3, 3]), ("ir-post-fusion", 11, [11, 16, 9, 10])],
+)
+async def test_what_was_fused_is_a_group(server: Any, stage: str, line: int, spans: list[int]) -> None:
     got = await drawn(server, f"0/0/{stage}")
     nodes = got["nodes"]
     assert nodes["name"] == ["arg0_1", "arg1_1", "op0", "op1", "op2", "op3"], "the nodes are those before fusion"
     assert nodes["group"] == [-1, -1, -1, 0, 0, -1]
     assert got["groups"] == [{"name": "op1_op2", "type": "FusedSchedulerNode"}]
-    assert nodes["line"][3] == line
+    assert nodes["line"][3] == line and nodes["spans"][3] == spans, "what is said of it, and of the fused node"
     assert got["decisions"] == [
         {"first": [3], "second": [4], "fused": True, "kind": "vertical", "why": "9"},
         {"first": [2], "second": [3], "fused": False, "kind": "vertical", "why": "no"},

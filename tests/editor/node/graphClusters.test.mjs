@@ -312,6 +312,9 @@ describe("a graph is folded", () => {
     model.graph.nodes.places = [[0, 11, 0, 12]];
     assert.deepEqual(model.nodesAt("file:///a b.py", 12), [0], "a node of a schedule came from several lines");
     assert.deepEqual(model.nodesAt("file:///a b.py", 13), []);
+    model.graph.nodes.spans = [[20, 29, 40, 45]];
+    const told = [19, 20, 29, 30, 40, 45, 46].map((line) => model.nodesAt("irscope:/r/s.py", line).length);
+    assert.deepEqual(told, [0, 1, 1, 0, 1, 1, 0], "a node of a schedule has a description of several lines");
   });
 
   it("what it exports holds foreign text as text", () => {
