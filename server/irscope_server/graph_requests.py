@@ -194,7 +194,12 @@ def _in_order(compile: Compile, backward: bool) -> Iterator[StageRef]:
         for stage in compile.stages
         if stage.name in GRAPH_STAGES and (chain.is_shared(stage) or chain.is_backward(stage) == backward)
     ]
-    names = sorted({stage.name for stage in graphs}, key=lambda name: chain.rank(StageRef(name, name, "", 0)) or 0)
+    known = {stage.name for stage in graphs}
+    ranks: dict[str, float] = {name: chain.rank(StageRef(name, name, "", 0)) or 0 for name in known}
+    if not any(stage.name == "joint-graph" and not stage.passed for stage in graphs) and "inference-graph" in ranks:
+        # Without a backward the passes of the joint graph are run over the inference graph.
+        ranks["joint-graph"] = ranks["inference-graph"] + 0.5
+    names = sorted(known, key=lambda name: ranks[name])
     for name in names:
         bases = [stage for stage in graphs if stage.name == name and not stage.passed]
         passes = [stage for stage in graphs if stage.name == name and stage.passed]
