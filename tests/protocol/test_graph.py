@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -114,6 +115,23 @@ def test_versions_stand_in_the_order_in_which_they_came_to_be() -> None:
         ("0/0/post-grad-graph/00-tidy", "0/0/forward-graph"),
         ("0/0/post-grad-graph", "0/0/post-grad-graph/00-tidy"),
         ("0/0/backward-graph", "0/0/joint-graph/01-fold"),
+    ]
+
+
+def test_without_a_backward_the_passes_of_the_joint_graph_follow_the_inference_graph() -> None:
+    stages = (
+        stage("0/0/dynamo-graph", "dynamo-graph"),
+        stage("0/0/joint-graph/00-start", "joint-graph", "start"),
+        stage("0/0/inference-graph", "inference-graph"),
+        stage("0/0/joint-graph/01-fold", "joint-graph", "fold"),
+        stage("0/0/post-grad-graph", "post-grad-graph"),
+    )
+    assert [one["stage"].partition("0/0/")[2] for one in versions_of(dataclasses.replace(COMPILE, stages=stages))] == [
+        "dynamo-graph",
+        "inference-graph",
+        "joint-graph/00-start",
+        "joint-graph/01-fold",
+        "post-grad-graph",
     ]
 
 
