@@ -7,6 +7,7 @@ import type { FromPanel, PanelName, Subject, Tab, ToPanel } from "./panels/messa
 import type { SubjectOf } from "./panels/results";
 import type { Place, RunItem } from "./protocol";
 import { SubjectOfRequest } from "./requests";
+import { showWithLog } from "./problems";
 import type { Server } from "./server";
 import { usesTorch } from "./torchFiles";
 
@@ -119,7 +120,7 @@ export class Dock implements vscode.WebviewViewProvider, vscode.Disposable {
       case "title":
         return;
       case "problem":
-        void vscode.window.showWarningMessage(`IRScope: ${message.message}`);
+        void showWithLog("warning", message.message);
     }
   }
 

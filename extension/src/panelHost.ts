@@ -6,6 +6,7 @@ import { RequestType } from "vscode-languageclient/node";
 import { columnOf, SCHEME, showSource, type Documents } from "./documents";
 import type { FromPanel, PanelName, Subject, ToPanel } from "./panels/messages";
 import type { Place } from "./protocol";
+import { showWithLog } from "./problems";
 import { messageOf, type Server } from "./server";
 
 /** What is particular to a kind of panel. */
@@ -129,7 +130,7 @@ export class Panels implements vscode.WebviewPanelSerializer<{ subject?: Subject
         this.drawn.fire({ subject, what: message.what });
         return;
       case "problem":
-        void vscode.window.showWarningMessage(`IRScope: ${message.message}`);
+        void showWithLog("warning", message.message);
     }
   }
 
@@ -170,7 +171,7 @@ export async function attempt(what: () => Thenable<unknown>): Promise<void> {
   try {
     await what();
   } catch (error) {
-    void vscode.window.showWarningMessage(`IRScope: ${messageOf(error)}`);
+    void showWithLog("warning", messageOf(error));
   }
 }
 

@@ -70,12 +70,23 @@ describe("the demo of npm start", function () {
     await page.locator(".tab", { hasText: "gpt_training.py" }).first().waitFor({ timeout: 60_000 });
     await page.locator(".tab", { hasText: "Forward graph" }).first().waitFor({ timeout: 300_000 });
     await page.locator(".panel .action-item.checked", { hasText: "IRScope" }).waitFor({ timeout: 60_000 });
-    const line = fs.readFileSync(SCRIPT, "utf8").split("\n").findIndex((text) => text.includes("if loss > 5")) + 1;
+    const line =
+      fs
+        .readFileSync(SCRIPT, "utf8")
+        .split("\n")
+        .findIndex((text) => text.includes("if loss > 5")) + 1;
     await page.locator(".statusbar-item", { hasText: `Ln ${line}, Col 1` }).waitFor({ timeout: 300_000 });
     await page.locator(".squiggly-warning").first().waitFor({ timeout: 60_000 });
     assert.equal(await page.locator(".editor-group-container").count(), 2);
     assert.equal(await page.locator(".notification-toast").count(), 0, "nothing is in the way");
-    const frames = await Promise.all(page.frames().map((frame) => frame.locator(".card, canvas").count().catch(() => 0)));
+    const frames = await Promise.all(
+      page.frames().map((frame) =>
+        frame
+          .locator(".card, canvas")
+          .count()
+          .catch(() => 0),
+      ),
+    );
     assert.ok(frames.filter((count) => count > 0).length >= 2, "the graph and the pipeline are drawn");
     await page.waitForTimeout(1_500); // The graph comes to rest.
     await workbench.screenshot("demo");
