@@ -54,7 +54,7 @@ describe("the status item", () => {
       changed: { run: "r", since: "s", text: "1 break fixed" },
     });
     await until("the edit", () => status.text === "$(history) IRScope: edited");
-    assert.match(await tooltip(), /1 break fixed/, "still in the hover");
+    assert.match(await tooltip(), /1&nbsp;break&nbsp;fixed/, "still in the hover");
   });
 
   it("tells the phase of a run, and of trouble what it is, with a way to the log", async () => {

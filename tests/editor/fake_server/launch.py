@@ -146,7 +146,13 @@ class Server:
         }
 
     def environment(self, _: Any) -> Any:
-        return {"pid": os.getpid(), "options": self.options, "path": sys.path, "isolated": sys.flags.isolated, "no_site": sys.flags.no_site}
+        return {
+            "pid": os.getpid(),
+            "options": self.options,
+            "path": sys.path,
+            "isolated": sys.flags.isolated,
+            "no_site": sys.flags.no_site,
+        }
 
     def code_lens(self, params: Any) -> Any:
         uri = params["textDocument"]["uri"]

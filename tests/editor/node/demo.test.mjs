@@ -4,9 +4,11 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import * as fs from "node:fs";
 import * as path from "node:path";
-import { ROOT, SCREENSHOTS } from "../../../scripts/lib/paths.mjs";
+import { CACHE, hashOf, ROOT, SCREENSHOTS } from "../../../scripts/lib/paths.mjs";
 import { OF_THE_PAGE_AROUND, violations } from "../accessibility.mjs";
 import { launchBrowser } from "../browser.mjs";
+import { makeHome, pictureOfFailure } from "../home.mjs";
+import { openPage, startView } from "../viewPage.mjs";
 import { Workbench } from "../workbench.mjs";
 
 const SCRIPT = path.join(ROOT, "examples", "gpt_training.py");
@@ -47,9 +49,9 @@ describe("the demo of npm start", function () {
       void ended.then(() => reject(new Error(`npm start ended:\n${output}`)));
     });
     browser = await launchBrowser();
-    const page = await browser.newPage({ viewport: { width: 1500, height: 940 } });
-    workbench = new Workbench(page, SCREENSHOTS);
-    await page.goto(address);
+    workbench = new Workbench();
+    workbench.page = await browser.newPage({ viewport: { width: 1500, height: 940 } });
+    await workbench.page.goto(address);
     await workbench.ready();
   });
 
@@ -61,7 +63,7 @@ describe("the demo of npm start", function () {
 
   afterEach(async function () {
     if (this.currentTest?.state === "failed") {
-      await workbench?.screenshot(`failed-${this.currentTest.title.replace(/\W+/g, "-")}`);
+      await workbench.page.screenshot({ path: pictureOfFailure(this.currentTest.title) });
     }
   });
 
@@ -92,6 +94,53 @@ describe("the demo of npm start", function () {
     await workbench.screenshot("demo");
     for (const frame of page.frames().filter((each) => each.url().includes("fake.html"))) {
       assert.deepEqual(await violations(frame, OF_THE_PAGE_AROUND), []);
+    }
+  });
+
+  it("a line's kernel opens beside it, in its colours", async () => {
+    const { page } = workbench;
+    await workbench.goToText(SCRIPT, "F.cross_entropy");
+    await workbench.command("View: Hide Panel");
+    await workbench.command("IRScope: Show Generated Kernel");
+    const list = page.locator(".quick-input-list .monaco-list-row").first();
+    const kernel = page.locator(".tab", { hasText: ".cpp" }).first();
+    await list.or(kernel).first().waitFor({ timeout: 120_000 });
+    if (await list.isVisible()) {
+      await page.keyboard.press("Enter");
+    }
+    await kernel.waitFor();
+    await page.locator(".view-overlays [class*='ced-']").first().waitFor();
+    await page.waitForTimeout(1_500);
+    await workbench.screenshot("demo-kernel");
+  });
+
+  it("the pipeline and the graph are seen in full", async () => {
+    await workbench.command("View: Close Other Editors in Group");
+    await workbench.command("IRScope: Show Pipeline");
+    await workbench.command("View: Toggle Maximized Panel");
+    await workbench.page.waitForTimeout(1_500);
+    await workbench.screenshot("demo-pipeline");
+    await workbench.command("View: Toggle Maximized Panel");
+  });
+
+  it("the same runs are there without VS Code", async () => {
+    const home = makeHome("demo");
+    const view = await startView(path.join(CACHE, "start", hashOf(ROOT), "runs.db"), home);
+    try {
+      const { page, errors } = await openPage(browser, `${view.url}&file=${SCRIPT}&line=69`, "dark");
+      await page.locator(".tab", { hasText: "gpt_training.py" }).waitFor();
+      const graph = page.locator(".row", { hasText: "Output code" }).first();
+      await graph.waitFor();
+      await graph.click();
+      await page.locator(".tab", { hasText: "Output code" }).waitFor();
+      await page.locator(".column").first().locator(".cm-line", { hasText: "F.cross_entropy" }).click();
+      await page.locator(".cm-line.counterpart").first().waitFor();
+      await page.waitForTimeout(500);
+      await page.screenshot({ path: path.join(SCREENSHOTS, "demo-view.png") });
+      assert.deepEqual(errors, []);
+    } finally {
+      await view.stop();
+      fs.rmSync(home, { recursive: true, force: true });
     }
   });
 });
