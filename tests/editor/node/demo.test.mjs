@@ -51,6 +51,7 @@ describe("the demo of npm start", function () {
     browser = await launchBrowser();
     workbench = new Workbench();
     workbench.page = await browser.newPage({ viewport: { width: 1500, height: 940 } });
+    workbench.page.setDefaultTimeout(90_000); // What it shows comes from a server that is only just starting.
     await workbench.page.goto(address);
     await workbench.ready();
   });
