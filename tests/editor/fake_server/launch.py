@@ -126,6 +126,7 @@ class Server:
             "irscope/counterparts": self.counterparts,
             "irscope/regions": self.regions,
             "test/environment": self.environment,
+            "test/die": lambda _: os._exit(3),
             "test/tell": lambda params: self.notify(params["method"], params["params"]),
             **panels.ANSWERS,
         }
@@ -145,7 +146,13 @@ class Server:
         }
 
     def environment(self, _: Any) -> Any:
-        return {"options": self.options, "path": sys.path, "isolated": sys.flags.isolated, "no_site": sys.flags.no_site}
+        return {
+            "pid": os.getpid(),
+            "options": self.options,
+            "path": sys.path,
+            "isolated": sys.flags.isolated,
+            "no_site": sys.flags.no_site,
+        }
 
     def code_lens(self, params: Any) -> Any:
         uri = params["textDocument"]["uri"]
