@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from irscope.protocol import Outcome
+from irscope.visible import visible
 
 from irscope_server.dap.breakpoints import Stop, Stops
 from irscope_server.dap.disassembly import Disassembly
@@ -204,6 +205,8 @@ class Session:
         self._send({"type": "event", "event": name, **({"body": body} if body is not None else {})})
 
     def output(self, text: str, category: str = "console", **more: Any) -> None:
+        if category not in ("stdout", "stderr"):  # what the script prints is its own
+            text = visible(text)
         self.event("output", {"category": category, "output": text, **more})
 
     def _send(self, message: Body) -> None:
