@@ -24,6 +24,7 @@ from irscope.protocol import (
     Severity,
     StageRef,
 )
+from irscope.source import digest_of
 from irscope.store import Store
 
 EVIL = "<img src=x onerror=parent.hacked()><script>parent.hacked()</script>"
@@ -67,7 +68,7 @@ def main(path: str, folder: str) -> None:
     script.write_text(source)
     here = Range(Position(4, 8), Position(4, 16))
     with Store(path) as store:
-        run = store.create_run(str(script), [EVIL], Lane.DEEP, "digest")
+        run = store.create_run(str(script), [EVIL], Lane.DEEP, digest_of(source))
         store.set_torch(run, EVIL)
         store.put_compile(run, Compile("0/0", name("f"), str(script), 3, CompileOutcome.COMPILED, 0, 1, 0.5, ()))
         texts = {
