@@ -48,16 +48,33 @@ export class StageViews {
     }, text);
   }
 
-  /** The texts of the visible lines of an editor that are marked as the cursor's counterparts. @param {string} tab */
-  async marked(tab) {
+  /**
+   * The visible lines of an editor that are marked as the cursor's counterparts: their texts, and where they begin on the
+   * page. @param {string} tab
+   */
+  async markedLines(tab) {
     return this.group(tab).evaluate((element) => {
       const marks = [...element.querySelectorAll(".view-overlays .cdr")].filter(
         (each) => getComputedStyle(each).borderLeftWidth === "3px",
       );
       const tops = marks.map((each) => each.getBoundingClientRect().top);
       return [...element.querySelectorAll(".view-line")]
-        .filter((line) => tops.some((top) => Math.abs(line.getBoundingClientRect().top - top) < 2))
-        .map((line) => (line.textContent ?? "").replace(/\u00a0/g, " ").trim());
+        .map((line) => ({ line, box: line.getBoundingClientRect() }))
+        .filter(({ box }) => tops.some((top) => Math.abs(box.top - top) < 2))
+        .sort((left, right) => left.box.top - right.box.top)
+        .map(({ line, box }) => ({
+          text: (line.textContent ?? "").replace(/\u00a0/g, " ").trim(),
+          tokens: [...line.querySelectorAll("span span")].map((token) => {
+            const { x, y, width, height } = token.getBoundingClientRect();
+            return { text: token.textContent ?? "", x: x + width / 2, y: y + height / 2 };
+          }),
+          y: box.y + box.height / 2,
+        }));
     });
+  }
+
+  /** Their texts. @param {string} tab */
+  async marked(tab) {
+    return (await this.markedLines(tab)).map(({ text }) => text);
   }
 }
