@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from dap_client import ADAPTER, Client
 from dap_runs import small_run, traced_run
+from irscope.visible import without_links
 from irscope_server.dap.wire import encode
 
 # Debug Adapter Protocol 1.71, all requests.
@@ -392,6 +393,7 @@ def test_what_a_script_named_turns_no_text() -> None:
     assert written["body"]["stackFrames"] == [{"name": shown, "source": {"name": shown, "path": evil}, "line": 1}]
     printed = {"type": "event", "event": "output", "body": {"category": "stdout", "output": evil}}
     assert json.loads(encode(printed).partition(b"\r\n\r\n")[2]) == printed
+    assert without_links("[x](command:quit)\u202e") == r"[x] (command:quit)\u202e"
 
 
 def test_the_command_line() -> None:

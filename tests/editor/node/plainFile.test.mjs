@@ -17,7 +17,7 @@ print(torch.ones(2))
 `;
 
 describe("a file that does not use torch", function () {
-  this.timeout(180_000);
+  this.timeout(300_000);
   const workbench = onScreen({
     name: "plain-file",
     viewport: { width: 1200, height: 800 },
