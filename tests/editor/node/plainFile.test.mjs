@@ -60,6 +60,8 @@ describe("a file that does not use torch", function () {
     await page.waitForTimeout(500);
     const texts = await entries.allInnerTexts();
     await page.keyboard.press("Escape");
+    await entries.first().waitFor({ state: "hidden" });
+    await page.locator(".view-line").last().click();
     return texts.filter((each) => /Generated Kernel|Stage|FX Graph|Pipeline/.test(each));
   }
 
