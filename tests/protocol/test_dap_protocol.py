@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from typing import Any
 import pytest
 from dap_client import ADAPTER, Client
 from dap_runs import small_run, traced_run
+from irscope.visible import without_links
+from irscope_server.dap.wire import encode
 
 # Debug Adapter Protocol 1.71, all requests.
 SPECIFICATION = [
@@ -379,6 +382,18 @@ def test_pause_where_nothing_runs(client: Client, store: str) -> None:
     client.attach(store)
     client.ask("pause", threadId=1)
     assert client.event("stopped")["reason"] == "pause"
+
+
+def test_what_a_script_named_turns_no_text() -> None:
+    """What is shown is written out; what leads somewhere, and what the script prints, stays as it is."""
+    evil = "f\u202e\x1b[2J"
+    frame = {"name": evil, "source": {"name": evil, "path": evil}, "line": 1}
+    written = json.loads(encode({"type": "response", "body": {"stackFrames": [frame]}}).partition(b"\r\n\r\n")[2])
+    shown = r"f\u202e\u001b[2J"
+    assert written["body"]["stackFrames"] == [{"name": shown, "source": {"name": shown, "path": evil}, "line": 1}]
+    printed = {"type": "event", "event": "output", "body": {"category": "stdout", "output": evil}}
+    assert json.loads(encode(printed).partition(b"\r\n\r\n")[2]) == printed
+    assert without_links("[x](command:quit)\u202e") == r"[x] (command:quit)\u202e"
 
 
 def test_the_command_line() -> None:

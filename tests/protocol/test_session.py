@@ -94,6 +94,23 @@ async def test_open_runs_and_shows(start_editor: StartEditor, play: Play, script
     assert editor.state == "ready" and editor.lens_refreshes >= 2
 
 
+@pytest.mark.parametrize("link", ["command:workbench.action.quit", "javascript:alert(1)", "file:///etc/passwd"])
+async def test_a_finding_leads_to_no_command_and_turns_no_text(
+    link: str, start_editor: StartEditor, play: Play, script: Path
+) -> None:
+    evil = finding(str(script), 6, 4, 15, message="called \u202eevil\x1b[31m", link=link)
+    play({**act(script), "findings": [to_json(evil)]})
+    editor = await start_editor(playing=True)
+    uri = editor.open(script)
+    await editor.until_ended()
+    await editor.until(lambda: editor.codes(uri) == ["GB0059"])
+    (diagnostic,) = editor.diagnostics(uri)
+    assert diagnostic.code_description is None
+    assert diagnostic.message == r"called \u202eevil\u001b[31m"
+    hover = await editor.hover(uri, 5, 6)
+    assert link not in hover and r"called \\u202eevil\\u001b\[31m" in hover
+
+
 async def test_findings_come_while_the_script_still_runs(start_editor: StartEditor, play: Play, script: Path) -> None:
     play(act(script, seconds=60))
     editor = await start_editor(playing=True)
