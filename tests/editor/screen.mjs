@@ -13,6 +13,9 @@ import { Workbench } from "./workbench.mjs";
 
 const EDITOR = path.join(ROOT, "tests", "editor");
 
+/** For what comes at once on a machine with nothing else to do. */
+const PATIENCE_MS = 60_000;
+
 /**
  * @typedef {object} Setting
  * @property {string} name of the folder that the editor works in
@@ -70,6 +73,7 @@ export function onScreen({ name, viewport, open, settings = {}, env = {} }) {
     });
     browser = await launchBrowser();
     screen.page = await browser.newPage({ viewport });
+    screen.page.setDefaultTimeout(PATIENCE_MS);
     await screen.page.goto(editor.address(folder));
     await screen.ready();
   });
