@@ -309,6 +309,10 @@ class Budget:
     steady_calls: int | None = None
 
 
+GIVEN = "values on the inputs that were given"
+"""The `CaptureGap.what` where `ValuesRequest.inputs` do not fit a graph."""
+
+
 @dataclass(frozen=True)
 class ValuesRequest:
     """What a value run keeps of the numbers that flow through compiled graphs; see `irscope.values`.
@@ -327,8 +331,8 @@ class ValuesRequest:
     keep_bytes
         Bytes of elements of tensors that are kept, at most.
     inputs
-        Path of a file that ``torch.save`` wrote, with tensors by names of placeholders: they take the place of the inputs
-        of the call where the graph is run by itself.  Empty: the inputs of the call.
+        Path of a file that gives inputs in place of those of the call where the graph is run by itself: a Python file that
+        defines ``inputs``, or what ``torch.save`` wrote (`irscope.values.inputs`).  Empty: the inputs of the call.
     """
 
     compile: str = ""
@@ -472,15 +476,23 @@ T = TypeVar("T")
 
 def to_json(value: Any) -> Any:
     """Dataclasses to dicts, tuples to lists, enums to their values."""
+    if value is None or type(value) in (str, int, float, bool):  # most are; a large answer has a million
+        return value
     if isinstance(value, enum.Enum):
         return value.value
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if names := _names(type(value)):
+        return {name: to_json(getattr(value, name)) for name in names}
     if isinstance(value, (list, tuple)):
         return [to_json(item) for item in value]
     if isinstance(value, dict):
         return {str(key): to_json(item) for key, item in value.items()}
     return value
+
+
+@functools.cache
+def _names(cls: type) -> tuple[str, ...]:
+    """Of the fields, where it is a dataclass."""
+    return tuple(field.name for field in dataclasses.fields(cls)) if dataclasses.is_dataclass(cls) else ()
 
 
 def from_json(cls: type[T], data: Any) -> T:
