@@ -22,6 +22,17 @@ IRSCOPE = str(Path(sys.executable).parent / "irscope")
 REPOSITORY = Path(__file__).parents[1]
 TIMEOUT_SECONDS = 300
 
+COMPILED = """\
+import torch
+
+@torch.compile
+def f(x):
+    return x.sin() * 2 + 1
+
+f(torch.ones(3))
+"""
+BREAKS = COMPILED.replace("    return", "    print('hi')\n    return")
+
 
 @dataclass(frozen=True)
 class Ran:

@@ -15,11 +15,20 @@ import pytest_asyncio
 sys.path.insert(0, os.path.dirname(__file__))
 
 from lsp_editor import PLAYING_SERVER, SERVER, Editor, StartEditor
+from made import SCRIPT
 
 
 @pytest.fixture
 def store_path(tmp_path: Path) -> str:
     return str(tmp_path / "store" / "runs.db")
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    """What the acts of `made.act` are about."""
+    path = tmp_path / "my script.py"
+    path.write_text(SCRIPT)
+    return path
 
 
 @pytest.fixture
