@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,12 +28,6 @@ def step(x, w):
 
 step(torch.ones(4, 8), torch.ones(8, 16))
 """
-
-
-@pytest.fixture
-def client() -> Iterator[Client]:
-    with Client() as started:
-        yield started
 
 
 def launch(client: Client, script: Path, **arguments: object) -> None:

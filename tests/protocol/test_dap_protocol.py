@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +67,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("dap")
     small_run(path / "runs.db", path)
     return str(path / "runs.db")
-
-
-@pytest.fixture
-def client() -> Iterator[Client]:
-    with Client() as started:
-        yield started
 
 
 def alive(client: Client) -> bool:
