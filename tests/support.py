@@ -148,3 +148,17 @@ def at_rest(worker: int) -> int:
             return spare
         assert time.monotonic() < end, f"no spare among {names}"
         time.sleep(0.02)
+
+
+def passed_at_this_load(begun: float) -> float:
+    """Seconds since a moment of `time.monotonic`, as they would be on a machine that has nothing else to do."""
+    return (time.monotonic() - begun) * share_of_a_core()
+
+
+def share_of_a_core() -> float:
+    """How much of a core a process gets now, from 0 to 1, where others want it too: a loop that does nothing but count
+    takes as much longer than its processor time."""
+    start, used = time.monotonic(), time.thread_time()
+    while time.thread_time() - used < 0.1:
+        pass
+    return min(1.0, (time.thread_time() - used) / (time.monotonic() - start))

@@ -170,7 +170,7 @@ class Editor:
         states = self.told.get("irscope/worker", [])
         return states[-1].state if states else ""
 
-    async def until(self, condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    async def until(self, condition: Callable[[], bool], seconds: float = 60.0) -> None:
         """Waits until something is so."""
         await until(condition, seconds)
 
@@ -184,7 +184,7 @@ def _capabilities(like: str) -> types.ClientCapabilities:
     return pytest_lsp.client_capabilities(like)
 
 
-async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not come to be in time"

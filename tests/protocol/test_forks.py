@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from lsp_editor import Editor, StartEditor, until
-from support import at_rest
+from support import at_rest, passed_at_this_load, share_of_a_core
 
 pytestmark = pytest.mark.worker
 
@@ -101,7 +101,7 @@ async def test_a_save_is_a_fork_and_says_so(start_editor: StartEditor, tmp_path:
     begun = time.monotonic()
     editor.save(uri)
     await editor.until_ended(2)
-    assert time.monotonic() - begun < 3
+    assert passed_at_this_load(begun) < 3
     assert f"parent {worker}\n" in printed(editor)
     result = await editor.request("irscope/run", uri=uri, lane="deep")
     assert result.outcome == "completed"
@@ -134,8 +134,8 @@ async def test_cancel_while_torch_is_being_imported(start_editor: StartEditor, t
     await editor.until(lambda: "running" in states(editor))
     begun = time.monotonic()
     assert (await editor.request("irscope/cancel", uri=uri)).cancelled
-    await editor.until(lambda: editor.state == "starting", 2)
-    assert time.monotonic() - begun < 1
+    await editor.until(lambda: editor.state == "starting")
+    assert passed_at_this_load(begun) < 1
 
 
 async def test_a_worker_that_is_killed_is_replaced(start_editor: StartEditor, tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ async def test_a_script_that_prints_without_end(start_editor: StartEditor, tmp_p
     assert [int(line.split()[0]) for line in lines] == list(range(len(lines)))
     assert 5_500_000 < len(printed(editor)) < 9_000_000
     assert resident(server) - before < 20_000, "kilobytes"
-    assert slowest < 1.0
+    assert slowest * share_of_a_core() < 1.0
     assert "output" in texts(editor)[-1] and editor.file_state(uri).limit == "output"
 
 

@@ -19,7 +19,7 @@ from irscope.driver import RunSpec, execute
 from irscope.protocol import Budget, Lane, OutcomeKind, Progress
 from irscope.store import Store
 from irscope.worker.client import Worker, WorkerState, can_fork, wait_for
-from support import IRSCOPE, Ran, at_rest, children_but_spares, run_captured, write
+from support import IRSCOPE, Ran, at_rest, children_but_spares, passed_at_this_load, run_captured, write
 
 pytestmark = pytest.mark.skipif(not can_fork(), reason="forking with torch is not safe on this system")
 
@@ -266,9 +266,9 @@ def test_cancel_frees_everything_in_under_a_second(forked: bool, worker: Worker,
         spec = RunSpec(str(script), lane=Lane.FAST, budget=Budget(60))
         _, outcome = execute(spec, store, worker=worker if forked else None, on_output=on_output, cancel=cancel)
     assert outcome.kind is OutcomeKind.CANCELLED
-    assert time.monotonic() - cancelled[0] < 1.0
+    assert passed_at_this_load(cancelled[0]) < 1.0
     assert not remaining(str(script))
-    assert time.monotonic() - cancelled[0] < 1.0
+    assert passed_at_this_load(cancelled[0]) < 1.0
 
 
 def test_cancel_in_the_middle_of_inductor(tmp_path: Path) -> None:
@@ -295,7 +295,7 @@ def test_cancel_in_the_middle_of_inductor(tmp_path: Path) -> None:
         spec = RunSpec(str(write(tmp_path, source)), lane=Lane.DEEP, env=env)
         _, outcome = execute(spec, store, on_message=on_message, on_output=lambda *_: None, cancel=cancel)
     assert outcome.kind is OutcomeKind.CANCELLED
-    assert time.monotonic() - cancelled[0] < 1.0
+    assert passed_at_this_load(cancelled[0]) < 1.0
     assert len(root) >= 2
     assert not remaining(str(tmp_path))
 
