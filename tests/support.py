@@ -150,6 +150,32 @@ def at_rest(worker: int) -> int:
         time.sleep(0.02)
 
 
+def alive(pid: int) -> bool:
+    """Whether a process runs; a zombie does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def ends(pid: int, seconds: float) -> bool:
+    """Waits until a process has ended, so many seconds at most."""
+    begun = time.monotonic()
+    while alive(pid):
+        if late(begun, seconds):
+            return False
+        time.sleep(0.02)
+    return True
+
+
+# Bounds of time are those of a machine that has nothing else to do.
+
+
+def late(begun: float, seconds: float) -> bool:
+    """Whether more than these seconds have passed since a moment of `time.monotonic`."""
+    return time.monotonic() - begun > seconds and passed_at_this_load(begun) > seconds
+
+
 def passed_at_this_load(begun: float) -> float:
     """Seconds since a moment of `time.monotonic`, as they would be on a machine that has nothing else to do."""
     return (time.monotonic() - begun) * share_of_a_core()

@@ -15,6 +15,7 @@ from typing import Any
 import pytest_lsp
 from lsprotocol import types
 from pytest_lsp import ClientServerConfig, LanguageClient
+from support import late
 
 HERE = Path(__file__).parent
 SERVER = [sys.executable, "-m", "irscope_server"]
@@ -170,7 +171,7 @@ class Editor:
         states = self.told.get("irscope/worker", [])
         return states[-1].state if states else ""
 
-    async def until(self, condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    async def until(self, condition: Callable[[], bool], seconds: float = 20.0) -> None:
         """Waits until something is so."""
         await until(condition, seconds)
 
@@ -184,10 +185,10 @@ def _capabilities(like: str) -> types.ClientCapabilities:
     return pytest_lsp.client_capabilities(like)
 
 
-async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
+async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    begun = time.monotonic()
     while not condition():
-        assert time.monotonic() < deadline, "it did not come to be in time"
+        assert not late(begun, seconds), "it did not come to be in time"
         await asyncio.sleep(0.01)
 
 

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,7 @@ from irscope.protocol import (
     OutcomeKind,
 )
 from irscope.store import Store
-from support import BREAKS, write
+from support import BREAKS, ends, write
 
 ENDLESS = BREAKS + "import time\nprint('at work', flush=True)\nwhile True:\n    time.sleep(0.01)\n"
 
@@ -61,19 +60,7 @@ def test_cancel_ends_the_whole_group_and_keeps_what_was_found(tmp_path: Path) ->
     assert [finding.code for finding in report.findings] == ["GB0059"]
     child = re.search(r"child (\d+)", "".join(printed))
     assert child is not None
-    assert _gone(int(child[1]))
-
-
-def _gone(pid: int) -> bool:
-    """Whether a process has ended (a zombie has), within a minute."""
-    for _ in range(600):
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except FileNotFoundError:
-            return True
-        time.sleep(0.1)
-    return False
+    assert ends(int(child[1]), 10.0)
 
 
 def test_cancelled_before_it_began(tmp_path: Path) -> None:
