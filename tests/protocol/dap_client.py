@@ -160,7 +160,7 @@ class Client:
     def disconnect(self) -> int:
         """Says goodbye; the process's exit code."""
         self.ask("disconnect")
-        return self.process.wait(15)
+        return self.process.wait(60)
 
 
 def where(client: Client, thread: int = 1) -> tuple[str, int]:

@@ -353,7 +353,7 @@ def test_a_client_that_closes_its_end_does_no_harm(store: str) -> None:
         assert client.process.stdin
         client.send("continue", {"threadId": 1})
         client.process.stdin.close()
-        assert client.process.wait(15) == 0
+        assert client.process.wait(60) == 0
 
 
 def test_requests_that_were_taken_back(client: Client, store: str) -> None:

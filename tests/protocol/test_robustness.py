@@ -230,7 +230,7 @@ def test_a_client_that_never_answers(start_raw: Callable[..., Raw], play: Any, t
     raw.notify("initialized", {})
     raw.open(script.as_uri(), SCRIPT)
     while True:
-        message = raw.messages.get(timeout=15)
+        message = raw.messages.get(timeout=60)
         assert message is not None
         if message.get("method") == "textDocument/publishDiagnostics":
             assert message["params"]["diagnostics"][0]["code"] == "crashed"

@@ -100,7 +100,7 @@ async def test_a_cancelled_request_is_answered_and_takes_its_run_with_it(
     await editor.until(lambda: editor.state == "running")
     editor.client.cancel_request(types.CancelParams("mine"))
     with pytest.raises(Exception, match="canceled"):
-        await asyncio.wait_for(request, 5)
+        await asyncio.wait_for(request, 20)
     await editor.until_ended(1, 5)
 
 
@@ -201,7 +201,7 @@ async def test_a_wrong_request_says_what_is_wrong(
 ) -> None:
     editor = await start_editor()
     with pytest.raises(Exception) as caught:
-        await asyncio.wait_for(editor.client.protocol.send_request_async(method, params), 5)
+        await asyncio.wait_for(editor.client.protocol.send_request_async(method, params), 20)
     assert message in str(caught.value)
     assert "Traceback" not in str(caught.value) and editor.client.messages == []
 

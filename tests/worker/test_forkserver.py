@@ -366,7 +366,7 @@ def test_the_worker_ends_with_the_one_who_started_it(tmp_path: Path) -> None:
     assert wait_for(worker, 120) is WorkerState.READY
     pid = worker._process.pid  # type: ignore[union-attr]
     worker._socket.close()  # type: ignore[union-attr]  # what a killed language server leaves behind
-    worker._process.wait(timeout=10)  # type: ignore[union-attr]
+    worker._process.wait(timeout=60)  # type: ignore[union-attr]
     assert ends(pid, 1.0)
 
 
