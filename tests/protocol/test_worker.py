@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from lsp_editor import StartEditor
 from lsprotocol import types
+from support import passed_at_this_load
 
 BREAK_AND_RECOMPILE = """\
 import torch
@@ -170,8 +171,8 @@ async def test_cancel_kills_at_once(start_editor: StartEditor, tmp_path: Path) -
     pid = int(editor.told["irscope/output"][0].text)
     begun = time.monotonic()
     assert (await editor.request("irscope/cancel", uri=uri)).cancelled
-    await editor.until_ended(1, 5)
-    assert time.monotonic() - begun < 1
+    await editor.until_ended()
+    assert passed_at_this_load(begun) < 1
     assert not os.path.exists(f"/proc/{pid}")
 
 

@@ -14,6 +14,7 @@ from irscope.provenance import SOURCE, Element, Provenance
 from irscope.provenance.kernels import elements_of, output_code_of
 from irscope.store import Store
 from irscope.usercode import is_package_file, is_user_file
+from irscope.worker.client import Worker
 from support import Ran, run_captured, write
 
 pytest.importorskip("transformers")
@@ -76,10 +77,10 @@ GRAPHS = frozenset({"dynamo-graph", "pre-grad-graph", "joint-graph", "forward-gr
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_nothing_is_lost_without_a_reason(name: str, tmp_path: Path) -> None:
+def test_nothing_is_lost_without_a_reason(name: str, tmp_path: Path, shared_worker: Worker | None) -> None:
     both = name in ("bert", "mamba")
     script = write(tmp_path, START + MODELS[name] + END + (EVAL if both else ""), f"{name}.py")
-    ran = run_captured(script, tmp_path / "runs.db", "deep")
+    ran = run_captured(script, tmp_path / "runs.db", "deep", worker=shared_worker)
     assert ran.report.outcome.kind is OutcomeKind.COMPLETED, ran.report.outcome.message
     assert len(ran.report.compiles) == 1 + both and ran.kernels("cpp")
     with Store(ran.store) as store:

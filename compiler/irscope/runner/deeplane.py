@@ -78,7 +78,7 @@ class Desk:
     """Gets a graph module before the passes of a stage (no pass), and after each that changed it."""
 
 
-class Lowering:
+class DeepLane:
     """Keeps book of the graphs of a run on their way down."""
 
     def __init__(self, desk: Desk) -> None:
