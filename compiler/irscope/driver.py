@@ -139,7 +139,7 @@ def execute(
         except ValueError as error:
             reason = f"{path} cannot be run: {error}."
     try:
-        run = store.create_run(path, spec.args, spec.lane, digest_of(source))
+        run = store.create_run(path, spec.args, spec.lane, digest_of(source), _how(spec))
     except sqlite3.Error as error:
         raise StoreError(f"The run store {store.path} cannot be written: {error}. Free some space there.") from error
     on_start(run)
@@ -167,6 +167,14 @@ def execute(
         )
         outcome = dataclasses.replace(outcome, message=unkept)
     return run, outcome
+
+
+def _how(spec: RunSpec) -> dict[str, object]:
+    """What is kept of a run so that it can be run again.  Of its variables only the names are: values may be secret."""
+    return {
+        "entry": spec.entry.value, "target": spec.script, "cwd": os.path.abspath(spec.cwd or _default_cwd(spec)),
+        "variables": sorted(spec.env or {}),
+    }  # fmt: skip
 
 
 def with_cells(spec: RunSpec, text: str) -> RunSpec:

@@ -309,6 +309,10 @@ class Budget:
     steady_calls: int | None = None
 
 
+GIVEN = "values on the inputs that were given"
+"""The `CaptureGap.what` where `ValuesRequest.inputs` do not fit a graph."""
+
+
 @dataclass(frozen=True)
 class ValuesRequest:
     """What a value run keeps of the numbers that flow through compiled graphs; see `irscope.values`.
@@ -327,8 +331,8 @@ class ValuesRequest:
     keep_bytes
         Bytes of elements of tensors that are kept, at most.
     inputs
-        Path of a file that ``torch.save`` wrote, with tensors by names of placeholders: they take the place of the inputs
-        of the call where the graph is run by itself.  Empty: the inputs of the call.
+        Path of a file that gives inputs in place of those of the call where the graph is run by itself: a Python file that
+        defines ``inputs``, or what ``torch.save`` wrote (`irscope.values.inputs`).  Empty: the inputs of the call.
     """
 
     compile: str = ""

@@ -87,12 +87,22 @@ class Store:
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
-    def create_run(self, script: str, args: Sequence[str], lane: Lane, source: str) -> str:
-        """A new run; returns its id, which sorts by time.  ``source`` is the digest of the script's text as run."""
+    def create_run(
+        self, script: str, args: Sequence[str], lane: Lane, source: str, how: Mapping[str, object] | None = None
+    ) -> str:
+        """A new run; returns its id, which sorts by time.
+
+        Parameters
+        ----------
+        source
+            The digest of the script's text as run.
+        how
+            What else is needed to run it again (`how_run`), as plain data.
+        """
         run = time.strftime("%Y%m%d-%H%M%S-", time.localtime()) + secrets.token_hex(3)
         self._db.execute(
             "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, NULL, NULL)",
-            (run, script, json.dumps(list(args)), lane.value, time.time(), source),
+            (run, script, json.dumps({**(how or {}), "args": list(args)}), lane.value, time.time(), source),
         )
         return run
 
@@ -366,6 +376,24 @@ class Store:
         """By compile what `put_trails` kept, as plain JSON values."""
         rows = self._db.execute("SELECT compile, digest FROM trails WHERE run = ?", (run,)).fetchall()
         return {compile: json.loads(text) for compile, digest in rows if (text := self._text(digest)) is not None}
+    def put_files(self, run: str, digests: Mapping[str, str]) -> None:
+        """Keeps which files of the user's a run has imported, each with the digest of its text."""
+        how, _ = self.how_run(run)
+        self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (json.dumps({**how, "files": dict(digests)}), run))
+
+    def how_run(self, run: str) -> tuple[dict[str, Any], str]:
+        """How a run was started (``args``, what `create_run` was given, ``files``) and the digest of its script's text.
+
+        A run of an older irscope has its arguments alone.  Raises LookupError where there is no such run.
+        """
+        row = self._db.execute("SELECT args, source FROM runs WHERE id = ?", (run,)).fetchone()
+        if row is None:
+            raise LookupError(f"There is no run {run}.")
+        try:
+            how = json.loads(row[0])
+        except ValueError:
+            how = {}
+        return (how if isinstance(how, dict) else {"args": how}), str(row[1])
 
     def _stage(self, run: str, stage: str) -> tuple[str, bytes, bytes | None]:
         row = self._db.execute(

@@ -24,6 +24,7 @@ export interface Internals {
   regions: Regions;
   linked: LinkedEditors;
   dock: Dock;
+  status: StatusItem;
 }
 
 const GRAPH: PanelKind = {
@@ -81,7 +82,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<Intern
   );
   // Not awaited: the editor is not kept waiting for a Python interpreter.
   void server.restart();
-  return { server, tree, graphs, linked, dock, regions };
+  return { server, tree, graphs, linked, dock, regions, status };
 }
 
 export async function deactivate(): Promise<void> {

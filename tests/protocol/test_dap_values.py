@@ -11,7 +11,7 @@ from typing import Any
 import dap_client
 import pytest
 from dap_client import Client
-from support import write
+from support import run_captured, write
 
 SCRIPT = """\
 import torch
@@ -148,3 +148,46 @@ def test_a_wrong_argument_is_refused(tmp_path: Path) -> None:
         client.initialize()
         assert "'values' must be" in client.refused("launch", program=str(script), values="yes")
         assert "'call' must be" in client.refused("launch", program=str(script), values={"call": 0})
+
+
+PLAIN = """\
+import sys
+import torch
+import beside
+
+f = torch.compile(lambda x: beside.twice(x).tanh())
+f(torch.full((4, 4), float(sys.argv[1])))
+"""
+BESIDE = "def twice(x):\n    return x * 2\n"
+
+
+def test_attach_runs_a_stored_run_again_for_its_values(tmp_path: Path) -> None:
+    script, beside = write(tmp_path, PLAIN), write(tmp_path, BESIDE, "beside.py")
+    ran = run_captured(script, tmp_path / "runs.db", "deep", ["0.25"], env={"SECRET": "x"}, cwd=str(tmp_path))
+    attach = {"store": ran.store, "values": True}
+    with Client() as client:
+        client.initialize()
+        assert "it had variables whose values are not kept" in client.refused("attach", **attach)
+        client.ask("attach", **attach, env={"SECRET": "y"})
+        client.ask("setFunctionBreakpoints", breakpoints=[{"name": "aten.tanh"}])
+        client.ask("configurationDone")
+        client.event("stopped")
+        client.ask("continue", threadId=1)
+        client.event("stopped")
+        assert client.evaluate("value[0, 0] * 1000 // 1") == "462.0"  # tanh(2 * 0.25)
+        client.ask("restart")
+        client.event("process")
+        client.event("stopped")
+    with Client() as client:  # the newest run has values: nothing runs
+        client.attach(**attach)
+        assert [event["body"]["startMethod"] for event in client.events if event["event"] == "process"] == ["attach"]
+    with Client() as client:
+        client.initialize()
+        first = {**attach, "run": ran.report.run, "env": {"SECRET": "y"}}
+        beside.write_text(BESIDE.replace("2", "3"))
+        assert f"{beside} is another one now" in client.refused("attach", **first)
+        beside.write_text(BESIDE)
+        script.write_text(PLAIN + "# more\n")
+        assert f"{script} is another one now" in client.refused("attach", **first)
+        script.unlink()
+        assert f"{script} is gone" in client.refused("attach", **first)

@@ -20,7 +20,9 @@ from test_hooks import MISFIT
 
 MODELS = Path(__file__).parent / "values" / "models.py"
 WRONG = {"mlp": "erf", "conv": "relu", "bert": "rsqrt", "gpt2": "tanh", "llama": "rsqrt"}
-HEALTHY = ["mlp", "dropout", "inplace", "conv", "bert", "gpt2", "llama", "mlp:bfloat16"]
+STEPS = {"bert@gelu": "inference", "gpt2@native_layer_norm": "inference", "llama+@silu_backward": "backward"}
+HEALTHY = ["mlp", "dropout", "inplace", "conv", "bert+", "gpt2+", "llama", "mlp:bfloat16"]
+TRAINED = 3
 
 SCRIPT = """\
 import torch
@@ -116,6 +118,27 @@ def test_a_divergence_is_a_finding_at_the_users_line(seeded: Ran) -> None:
 
 
 @pytest.fixture(scope="module")
+def decomposed(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    folder = tmp_path_factory.mktemp("decomposed")
+    wanted = ValuesRequest(statistics=False, divergence=True)
+    return run_captured(MODELS, folder / "runs.db", "deep", list(STEPS), values=wanted)
+
+
+@pytest.mark.parametrize("model", list(STEPS))
+def test_a_wrong_decomposition_is_found_at_the_step_and_the_node(decomposed: Ran, model: str) -> None:
+    """Nothing behind it differs: the graph that Inductor gets is wrong already."""
+    data = [each for each in compared(decomposed) if "backward" not in each["stage"]][list(STEPS).index(model)]
+    found = data["found"]
+    assert found is not None, data["notes"]
+    assert (found["how"], found["pass"]) == ("step", f"dynamo graph → {STEPS[model]} graph")
+    assert found["stage"].endswith("/dynamo-graph")
+    assert model.partition("@")[2].removesuffix("_backward").removeprefix("native_") in found["target"]
+    assert found["file"] == str(MODELS)
+    assert data["reproducer"] is not None
+    assert all(node["local"]["ratio"] <= 1 for node in data["nodes"])
+
+
+@pytest.fixture(scope="module")
 def healthy(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     folder = tmp_path_factory.mktemp("healthy")
     return run_captured(MODELS, folder / "runs.db", "deep", HEALTHY, values=ValuesRequest(divergence=True))
@@ -123,7 +146,7 @@ def healthy(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 
 def test_healthy_models_do_not_diverge(healthy: Ran) -> None:
     data = compared(healthy)
-    assert len(data) == len(HEALTHY) + 1  # dropout has a backward
+    assert len(data) == len(HEALTHY) + TRAINED  # each with a backward
     assert [each["found"] for each in data] == [None] * len(data)
     assert all(each["nodes"] and each["notes"] == [] for each in data)
     ratios = [node["local"]["ratio"] for each in data for node in each["nodes"]]

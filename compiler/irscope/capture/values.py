@@ -7,6 +7,7 @@ function in ``current_callable``, which is replaced by one that tells us before 
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 import threading
 import types
@@ -118,6 +119,20 @@ class CallWatcher:
                 step()
 
         return restore
+
+
+def arguments_traced() -> tuple[str, ...]:
+    """The arguments of the function whose graph Dynamo is about to compile, by name; none where that cannot be told."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "compile_and_call_fx_graph":
+            code = getattr(frame.f_locals.get("tx"), "f_code", None)
+            if isinstance(code, types.CodeType):
+                count = code.co_argcount + code.co_kwonlyargcount
+                count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+                return code.co_varnames[:count]
+        frame = frame.f_back
+    return ()
 
 
 def _note_lowering(compiled: CompiledGraph, lowering: Any) -> None:

@@ -148,7 +148,7 @@ def parser() -> argparse.ArgumentParser:
         "--write-baseline", metavar="FILE", help="write the findings to this file, as those that are known"
     )
     run.add_argument(
-        "--severity", metavar="CODE=LEVEL", action="append", type=_severity, default=[],
+        "--severity", metavar="CODE=LEVEL", action="append", type=severity_option, default=[],
         help="error, warning, information, hint or off for a code (GB0059) or a kind (recompilation); may be repeated",
     )  # fmt: skip
     run.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
@@ -223,7 +223,7 @@ def parser() -> argparse.ArgumentParser:
         numbers.add_argument(
             "--inputs",
             metavar="FILE",
-            help="tensors by names of inputs (torch.save of a dict) in place of the call's own",
+            help="inputs in place of the call's own: a .py file that defines `inputs`, or a dict that torch.save wrote",
         )
         numbers.add_argument("--budget", metavar="SECONDS", type=_seconds, help="stop the script after that time")
         numbers.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
@@ -310,7 +310,8 @@ def _settle_entry(options: argparse.Namespace) -> None:
         options.script = None
 
 
-def _severity(text: str) -> tuple[str, str]:
+def severity_option(text: str) -> tuple[str, str]:
+    """``CODE=LEVEL`` as a pair.  Raises ArgumentTypeError."""
     code, _, level = text.partition("=")
     if not code or level not in ("error", "warning", "information", "hint", "off"):
         raise argparse.ArgumentTypeError(

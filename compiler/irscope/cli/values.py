@@ -13,7 +13,7 @@ from typing import Any
 from irscope.cli.progress import ProgressLine
 from irscope.cli.text import Paint, count, printable, short_path, table, to_stdout
 from irscope.driver import RunSpec, execute
-from irscope.protocol import Budget, EntryKind, Lane, OutcomeKind, Report, ValuesRequest, to_json
+from irscope.protocol import GIVEN, Budget, EntryKind, Lane, OutcomeKind, Report, ValuesRequest, to_json
 from irscope.store import Store
 from irscope.values.reading import StoredValues, divergences, stored_values
 from irscope.values.reproducer import proven, write_reproducer
@@ -29,8 +29,8 @@ def values(options: argparse.Namespace) -> int:
     wanted = ValuesRequest(options.compile or "", options.stage or "", options.call, inputs=_inputs(options))
     with Store(options.store) as store:
         report = _run(options, store, wanted)
-        if report.outcome.kind is OutcomeKind.ENVIRONMENT_ERROR:
-            print(f"irscope: {report.outcome.message}", file=sys.stderr)
+        if why := _refused(report):
+            print(printable(f"irscope: {why}"), file=sys.stderr)
             return 3
         kept = stored_values(store, report)
         if options.node:
@@ -53,8 +53,8 @@ def diverge(options: argparse.Namespace) -> int:
     )
     with Store(options.store) as store:
         report = _run(options, store, wanted)
-        if report.outcome.kind is OutcomeKind.ENVIRONMENT_ERROR:
-            print(f"irscope: {report.outcome.message}", file=sys.stderr)
+        if why := _refused(report):
+            print(printable(f"irscope: {why}"), file=sys.stderr)
             return 3
         compared = divergences(store, report)
         first = next((data for _, data in compared if data["found"] is not None), None)
@@ -70,6 +70,13 @@ def diverge(options: argparse.Namespace) -> int:
         if written is not None:
             print(written["message"])
     return int(first is not None)
+
+
+def _refused(report: Report) -> str:
+    """Why there can be no numbers: no torch, or inputs that do not fit; empty where there can be some."""
+    if report.outcome.kind is OutcomeKind.ENVIRONMENT_ERROR:
+        return report.outcome.message
+    return next((gap.why for gap in report.capture_gaps if gap.what == GIVEN), "")
 
 
 def _inputs(options: argparse.Namespace) -> str:

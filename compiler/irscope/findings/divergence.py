@@ -36,6 +36,11 @@ def finding_of(compile: str, found: dict[str, Any]) -> Finding | None:
 
 
 _HINTS = {
+    "step": (
+        "`irscope diverge SCRIPT --reproducer FILE` writes a script that shows it by itself, for a report.",
+        "It is a decomposition, functionalization or the formula of a gradient. If the decomposition is yours "
+        "(torch._inductor.decomposition.register_decomposition), compare it with the operation in eager mode.",
+    ),
     "pass": (
         "`irscope diverge SCRIPT --reproducer FILE` writes a script that shows it by itself, for a report.",
         "If the pass is yours (post_grad_custom_post_pass and its like), compare the graph before and after it: "

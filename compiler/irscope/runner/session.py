@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import dis
 import json
@@ -53,8 +54,9 @@ from irscope.runner.timing import PhaseStages, SymbolStages
 from irscope.runner.tritonstages import TritonStages
 from irscope.runner.valuerun import ValueRun
 from irscope.runner.walks import Walks
-from irscope.source import read_source
+from irscope.source import digest_of, read_source
 from irscope.store import Store, StoreError
+from irscope.usercode import is_user_file
 
 _KERNEL_STACKS = "inductor_provenance_tracking_kernel_stack_traces"
 
@@ -138,6 +140,8 @@ class Session:
                 stop()
             self._hooks.__exit__()
             if self._store is not None:
+                with contextlib.suppress(LookupError):  # the run was deleted meanwhile
+                    self._store.put_files(self._request.run, _files_of_the_user())
                 self._store.close()
                 self._store = None
 
@@ -322,6 +326,11 @@ class Session:
         self._messages.send(FindingSeen(finding))
         self._steady.found(finding)
 
+    def left_out(self, package: str) -> None:
+        """A package that a notebook's cell imports is not there, and something that does nothing stands in for it."""
+        why = f"{package} is not installed in {sys.executable}. Install it there if what is compiled depends on it."
+        self._gap(CaptureGap(f"what the cells do with {package}: it is left out", why))
+
     def _gap(self, gap: CaptureGap) -> None:
         if gap in self._gaps or not self._alive:
             return
@@ -426,3 +435,13 @@ def _code_being_compiled() -> types.CodeType | None:
 
 def _disassemble(code: types.CodeType) -> str:
     return dis.Bytecode(code).dis()
+
+
+_MOST_FILES = 2000
+
+
+def _files_of_the_user() -> dict[str, str]:
+    """The user's files that were imported, with digests of their texts."""
+    paths = [getattr(module, "__dict__", {}).get("__file__") for module in list(sys.modules.values())]
+    mine = [path for path in paths if isinstance(path, str) and path.endswith(".py") and is_user_file(path)]
+    return {path: digest_of(text) for path in mine[:_MOST_FILES] if (text := read_source(path))}

@@ -11,21 +11,23 @@ import copy
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from irscope.capture.hooks import Hook
 from irscope.capture.passes import PassRun
 from irscope.capture.stages import KINDS, position
-from irscope.capture.values import WHAT, CallWatcher
+from irscope.capture.values import WHAT, CallWatcher, arguments_traced
 from irscope.findings import divergence
-from irscope.protocol import CaptureGap, Finding, RunRequest, StageRef, ValuesRequest
+from irscope.protocol import GIVEN, CaptureGap, Finding, RunRequest, StageRef, ValuesRequest
 from irscope.values.blaming import Version
 from irscope.values.comparing import CompiledValues, compiled_values
 from irscope.values.compiled import CompiledGraph
+from irscope.values.inputs import GivenInputs, WrongInputs, inputs_of
 from irscope.values.interpreting import KeptGraph
 from irscope.values.running import Moment
+from irscope.values.statistics import described
 from irscope.values.telling import node_values
 from irscope.values.text import divergence_text, values_text
 from irscope.values.valuefile import ValueWriter, folder_of
@@ -41,6 +43,8 @@ class _Graphs:
 
     stages: dict[str, KeptGraph] = field(default_factory=dict)
     versions: list[tuple[str, PassRun | None, KeptGraph]] = field(default_factory=list)
+    arguments: tuple[str, ...] = ()
+    """Names of the arguments of the function that was compiled."""
 
 
 class ValueRun:
@@ -68,6 +72,7 @@ class ValueRun:
         self._folder = folder_of(request.store, request.run)
         self._current, self._write, self._publish, self._gap = current, write, publish, gap
         self._guarded = guarded
+        self._given = GivenInputs(self._wanted.inputs) if self._wanted.inputs else None
         self._graphs: dict[tuple[str, bool], _Graphs] = {}
         self._left = self._wanted.keep_bytes
         self._files = 0
@@ -88,7 +93,10 @@ class ValueRun:
         """A stage's graph module, while it is alive."""
         if self._is_wanted(compile):
             backward = backward or stage == "backward-graph"
-            self._of(compile, backward).stages[stage] = KeptGraph(module)
+            graphs = self._of(compile, backward)
+            graphs.stages[stage] = KeptGraph(module)
+            if stage == "dynamo-graph":
+                graphs.arguments = arguments_traced()
 
     def version(self, stage: str, run: PassRun | None, module: Any) -> None:
         """A graph module before the passes of a stage, and after each that changed it."""
@@ -120,13 +128,22 @@ class ValueRun:
         if compiled.calls != self._wanted.call:
             return run(inputs)
         moments: list[Moment] = []
-        self._carefully(lambda: moments.append(Moment(compiled, inputs, self._wanted.inputs)))
+        self._carefully(lambda: moments.append(Moment(compiled, inputs, self._put_in(compiled))))
         outputs = run(inputs)
         if moments:
             moment = moments[0]
             self._carefully(lambda: self._look(moment, outputs))
             moment.forget()
         return outputs
+
+    def _put_in(self, compiled: CompiledGraph) -> Callable[[Sequence[Any]], list[Any]] | None:
+        """Puts the inputs that the user gives into those of a call; nothing where none are given."""
+        given = self._given
+        if given is None:
+            return None
+        forward = self._of(compiled.compile, False)
+        named = inputs_of(compiled.graph, forward.stages.get("dynamo-graph"), forward.arguments)
+        return lambda values: given.put_into(named, values, compiled.backward)
 
     def _carefully(self, work: Callable[[], None]) -> None:
         """Does something of ours in the middle of the script: what goes wrong is a gap, and nothing is left changed."""
@@ -135,6 +152,8 @@ class ValueRun:
             self._local.at_work = True
             with _as_it_was():
                 work()
+        except WrongInputs as error:
+            self._afterwards(self._gap, CaptureGap(GIVEN, f"{self._wanted.inputs}: {error}"))
         except Exception as error:  # noqa: BLE001
             self._afterwards(self._gap, CaptureGap(WHAT, f"{type(error).__name__}: {str(error)[:500]}"))
         finally:
@@ -169,6 +188,8 @@ class ValueRun:
         verdict = judged(moment, found, versions, f"{compiled.compile}/post-grad-graph{suffix}")
         inputs = self._keep_inputs(verdict.reproducer.inputs) if verdict.reproducer is not None else ""
         data = verdict.data(f"{compiled.compile}/post-grad-graph{suffix}", compiled.calls, inputs)
+        if verdict.location is not None and verdict.location.tensors is not None:
+            data["found"]["tensors"] = self._keep_tensors(verdict.location.tensors)
         text = divergence_text(data)
         id = f"{compiled.compile}/{DIVERGENCE}{suffix}"
         self._afterwards(
@@ -177,6 +198,18 @@ class ValueRun:
         )  # fmt: skip
         if verdict.found is not None:
             self._afterwards(self._tell, compiled.compile, verdict.found)
+
+    def _keep_tensors(self, tensors: tuple[Any, Any, Any]) -> dict[str, Any]:
+        """Writes what compiled code, eager mode and float64 have at the node that differs; as `verdict` tells."""
+        writer = ValueWriter(os.path.join(self._folder, f"{self._files:04}.bin"), self._left)
+        self._files += 1
+        try:
+            names = ("compiled", "eager", "float64")
+            values = {name: described(tensor, writer) for name, tensor in zip(names, tensors, strict=True)}
+        finally:
+            writer.close()
+        self._left = max(0, self._left - writer.written)
+        return {"file": writer.name, **values}
 
     def _keep_inputs(self, inputs: list[Any] | None) -> str:
         """Writes the tensors that a reproducer loads; returns the file's name, or nothing."""

@@ -6,14 +6,16 @@ whatever the dtype of the model.  A pass that changes only roundings (drops a ca
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from irscope.values.chance import Draws, same_draws
 from irscope.values.comparing import MISSING
 from irscope.values.interpreting import KeptGraph, NodeFailed, Values, draws
-from irscope.values.measuring import same_in_float64
+from irscope.values.measuring import NOISE, noise_floor, same_in_float64
 from irscope.values.running import Moment
 from irscope.values.zooming import Drawing
 
@@ -61,14 +63,14 @@ class PassCheck:
     Parameters
     ----------
     inputs
-        Of the graphs, by name; those that are missing (tangents, at the call of a forward) leave what depends on them out.
+        Gives fresh copies of the inputs of the graphs, by name; those that are missing leave what depends on them out.
     values
         What compiled code drew, by node.
     moment
         Whose generators draw what else is random, from the same state for each version.
     """
 
-    inputs: Mapping[str, Any]
+    inputs: Callable[[], Mapping[str, Any]]
     values: Mapping[str, Any]
     drawing: Drawing
     moment: Moment
@@ -86,52 +88,75 @@ class PassCheck:
                     found += self._in_stage(stage, group)
             except Exception as error:  # noqa: BLE001  another version of the graph may not run by itself
                 notes.append(f"The passes of the {stage} were not checked: {type(error).__name__}: {str(error)[:200]}")
+        try:
+            found += self._between(groups.get("joint-graph", ()), groups.get("post-grad-graph", ()))
+        except Exception as error:  # noqa: BLE001
+            notes.append(f"The step to the post-grad graph was not checked: {type(error).__name__}: {str(error)[:200]}")
         return found, notes
+
+    def _between(self, joint: Sequence[Version], post: Sequence[Version]) -> list[Blame]:
+        """The step from the joint graph after its passes (an inference graph likewise) to what the next passes get."""
+        if not joint or not post:
+            return []
+        one, other = joint[-1].kept, post[0].kept
+        first, second = _results(one, self._outputs(one)), _results(other, self._outputs(other))
+        known = [number for number in first if number in second]
+        off = _apart([first[number] for number in known], [second[number] for number in known])
+        if off > 1:
+            noisy = _results(other, self._outputs(other, NOISE))
+            off = _apart(*([each[number] for number in known] for each in (first, second, noisy)))
+        if off <= 1:
+            return []
+        name = "joint graph → forward graph" if one.placeholders != other.placeholders else "inference graph → post-grad graph"
+        return [Blame("post-grad-graph", name, "", off, one, other)]
 
     def _in_stage(self, stage: str, group: Sequence[Version]) -> list[Blame]:
         redraws = any(version.name.startswith(_DRAWS_ANEW) for version in group)
         random = any(draws(node) for node in group[0].kept.graph.nodes)
         if not (redraws and random):  # most graphs: the first and the last agree, and so do all between
             first, last = (self._outputs(version.kept) for version in (group[0], group[-1]))
-            if _apart(first, last) <= 1:
+            if _apart(first, last) <= 1 or _apart(first, last, self._outputs(group[-1].kept, NOISE)) <= 1:
                 return []
         found = []
         before = self._outputs(group[0].kept)
         for earlier, later in itertools.pairwise(group):
             after = self._outputs(later.kept)
-            if not later.name.startswith(_DRAWS_ANEW) and (ratio := _apart(before, after)) > 1:
+            ratio = 0.0 if later.name.startswith(_DRAWS_ANEW) else _apart(before, after)
+            if ratio > 1 and (ratio := _apart(before, after, self._outputs(later.kept, NOISE))) > 1:
                 node = self._first_changed(earlier.kept, later)
                 found.append(Blame(stage, later.name, node, ratio, earlier.kept, later.kept))
             before = after
         return found
 
-    def _outputs(self, kept: KeptGraph) -> list[Any]:
-        env = self.run(kept)
+    def _outputs(self, kept: KeptGraph, noise: float = 0.0) -> list[Any]:
+        env = self.run(kept, noise)
         output = next(node for node in kept.graph.nodes if node.op == "output")
         found = output.args[0] if isinstance(output.args[0], (list, tuple)) else [output.args[0]]
         return [env.get(node, MISSING) if hasattr(node, "op") else node for node in found]
 
-    def run(self, kept: KeptGraph) -> dict[Any, Any]:
+    def run(self, kept: KeptGraph, noise: float = 0.0) -> dict[Any, Any]:
         """All values of a graph in float64; what depends on an input that is not there is `MISSING`."""
         given = {
             node.name: self.values[node.name] for node in kept.graph.nodes if node.name in self.values and draws(node)
         }
+        inputs = self.inputs()
         self.moment.rewind()
         env: dict[Any, Any] = {}
-        runner = Values(kept, given, self.drawing, wide=True)
-        for node in kept.graph.nodes:
-            if node.op == "output":
-                break
-            if node.op == "placeholder":
-                value = self.inputs.get(node.name, MISSING)
-                env[node] = runner.widened(value) if value is not MISSING else MISSING
-            elif any(env[used] is MISSING for used in node.all_input_nodes):
-                env[node] = MISSING
-            else:
-                try:
-                    env[node] = runner.node(node, env)
-                except NodeFailed:
+        runner = Values(kept, given, self.drawing, wide=True, noise=noise)
+        with contextlib.nullcontext() if given or _is_lowered(kept) else same_draws(Draws()):
+            for node in kept.graph.nodes:
+                if node.op == "output":
+                    break
+                if node.op == "placeholder":
+                    value = inputs.get(node.name, MISSING)
+                    env[node] = runner.widened(value) if value is not MISSING else MISSING
+                elif any(env[used] is MISSING for used in node.all_input_nodes):
                     env[node] = MISSING
+                else:
+                    try:
+                        env[node] = runner.node(node, env)
+                    except NodeFailed:
+                        env[node] = MISSING
         return env
 
     def _first_changed(self, before: KeptGraph, later: Version) -> str:
@@ -151,11 +176,28 @@ class PassCheck:
         return str(touched[0]) if touched else ""
 
 
-def _apart(before: Sequence[Any], after: Sequence[Any]) -> float:
+def _is_lowered(kept: KeptGraph) -> bool:
+    """Whether it is a graph of AOTAutograd's; the dynamo graph calls functions of the user's level, which draw unseen."""
+    return any("val" in node.meta for node in kept.graph.nodes)
+
+
+def _results(kept: KeptGraph, values: Sequence[Any]) -> dict[int, Any]:
+    """The results of the script's function among the outputs of a graph, by their numbers."""
+    output = next(node for node in kept.graph.nodes if node.op == "output")
+    described = output.meta.get("desc")
+    if not isinstance(described, list | tuple) or len(described) != len(values):
+        return {}
+    pairs = zip(described, values, strict=True)
+    return {desc.idx: value for desc, value in pairs if type(desc).__name__ == "PlainAOTOutput"}
+
+
+def _apart(before: Sequence[Any], after: Sequence[Any], noisy: Sequence[Any] = ()) -> float:
+    """How far results are apart; ``noisy``: those after, disturbed."""
     if len(before) != len(after):
         return 0.0  # another set of outputs: not to be compared one by one
-    pairs = [(a, b) for a, b in zip(before, after, strict=True) if a is not MISSING and b is not MISSING]
-    return max((same_in_float64(a, b) for a, b in pairs), default=0.0)
+    floors = [noise_floor(a, n) for a, n in zip(after, noisy, strict=True)] if noisy else [0.0] * len(after)
+    rows = [row for row in zip(before, after, floors, strict=True) if row[0] is not MISSING and row[1] is not MISSING]
+    return max((same_in_float64(*row) for row in rows), default=0.0)
 
 
 def _above(node: Any) -> set[str]:

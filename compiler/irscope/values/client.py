@@ -10,6 +10,7 @@ import json
 import os
 import select
 import subprocess
+from collections.abc import Mapping
 from typing import Any
 
 from irscope.values.expressions import names_in
@@ -33,32 +34,32 @@ class ValueProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._rest = b""
 
-    def evaluate(self, text: str, values: StoredValues, here: str = "") -> tuple[dict[str, Any], str]:
+    def evaluate(
+        self, text: str, values: StoredValues, here: str = "", more: Mapping[str, Any] | None = None
+    ) -> tuple[dict[str, Any], str]:
         """The value of an expression over the nodes of a stage, and its text as torch prints it.
 
         Parameters
         ----------
         here
             The node that ``value`` stands for; empty: none.
+        more
+            Values beside those of the stage, by name, each with the ``path`` of its file.
 
         Raises
         ------
         ValueProcessError
             The expression has no value, or the process gives no answer.
         """
-        tensors = {}
-        for name in names_in(text):
-            value = values.value(here if name == "value" else name)
-            if value is not None:
-                tensors[name] = value
-        try:
-            path = values.path()
-        except ValueError as error:
-            raise ValueProcessError(str(error)) from None
-        answer = self._ask({"text": text, "file": path, "tensors": tensors})
-        if "error" in answer:
-            raise ValueProcessError(str(answer["error"]))
+        answer = self._ask(_question(text, values, here, more or {}))
         return answer["value"], str(answer["text"])
+
+    def picture(
+        self, text: str, values: StoredValues, here: str, more: Mapping[str, Any], view: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The value of an expression as a picture (`irscope.values.picture`).  Raises ValueProcessError."""
+        picture: dict[str, Any] = self._ask({**_question(text, values, here, more), "view": dict(view)})["picture"]
+        return picture
 
     def close(self) -> None:
         process, self._process = self._process, None
@@ -77,10 +78,13 @@ class ValueProcess:
             assert self._process is not None and self._process.stdin is not None
             self._process.stdin.write(json.dumps(question).encode() + b"\n")
             self._process.stdin.flush()
-            return self._read(ANSWER_SECONDS, f"There was no answer within {ANSWER_SECONDS:.0f} s")
+            answer = self._read(ANSWER_SECONDS, f"There was no answer within {ANSWER_SECONDS:.0f} s")
         except OSError as error:
             self.close()
             raise ValueProcessError(f"The process that evaluates has ended: {error.strerror or error}") from None
+        if "error" in answer:
+            raise ValueProcessError(str(answer["error"]))
+        return answer
 
     def _start(self) -> None:
         self.close()
@@ -108,3 +112,18 @@ class ValueProcess:
         line, _, self._rest = self._rest.partition(b"\n")
         found = json.loads(line)
         return found if isinstance(found, dict) else {}
+
+
+def _question(text: str, values: StoredValues, here: str, more: Mapping[str, Any]) -> dict[str, Any]:
+    """Raises ValueProcessError where the elements of the stage were not kept."""
+    tensors: dict[str, Any] = {}
+    for name in names_in(text):
+        if name in more:
+            tensors[name] = more[name]
+        elif (value := values.value(here if name == "value" else name)) is not None:
+            tensors[name] = {key: each for key, each in value.items() if key != "path"}  # only ours may name a file
+    try:
+        path = values.path()
+    except ValueError as error:
+        raise ValueProcessError(str(error)) from None
+    return {"text": text, "file": path, "tensors": tensors}

@@ -96,6 +96,8 @@ class Compared:
     to_eager, to_float64, eager_to_float64
         Largest differences along the whole graph from its inputs: compiled and eager, compiled and float64, eager and
         float64; nothing where it could not be run.
+    tensors
+        What compiled code, eager mode and float64 have, where they differ.
     """
 
     node: Any
@@ -104,6 +106,7 @@ class Compared:
     to_eager: float | None
     to_float64: float | None
     eager_to_float64: float | None
+    tensors: tuple[Any, Any, Any] | None = None
 
 
 Draw = Callable[[Any, Sequence[Any], Mapping[str, Any]], Any]
@@ -122,7 +125,7 @@ class Comparison:
         self._kept, self._found = kept, found
         self._draw, self._drawn = draw, dict[str, Any]()
         self._generator: Any = None
-        self._in_place = kept.writes_in_place
+        self._in_place, self._has_first = kept.writes_in_place, False
         once = self._draw_once if draw is not None else None
         self._lanes = {name: Values(kept, None, once, wide="wide" in name or name == "noisy") for name in _LANES}
         self._names = _LANES if whole else _LANES[:3]
@@ -192,7 +195,16 @@ class Comparison:
         return Compared(
             node, self._found.kernel.get(node.name, ""), local,
             farthest(compiled, whole), farthest(compiled, whole_wide), farthest(whole, whole_wide),
+            self._first(compiled, eager, wide) if local is not None and local.differs else None,
         )  # fmt: skip
+
+    def _first(self, *tensors: Any) -> tuple[Any, Any, Any] | None:
+        """The first that differ: one picture is enough, and they may be large."""
+        if self._has_first:
+            return None
+        self._has_first = True
+        one, two, three = (each.detach().clone() for each in tensors)
+        return one, two, three
 
     def _anchor(self, node: Any, envs: Mapping[str, dict[Any, Any]]) -> None:
         """From here on the local runs have what compiled code has."""

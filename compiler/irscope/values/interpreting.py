@@ -102,13 +102,17 @@ class Values:
         Draws the value of a random node (node, arguments, keywords).
     wide
         Run in float64.
+    noise
+        By how much of itself each value is disturbed there, at random: tells what roundings can come to.
     """
 
     def __init__(
-        self, kept: KeptGraph, given: Mapping[str, Any] | None = None, draw: Draw | None = None, wide: bool = False
-    ) -> None:
+        self, kept: KeptGraph, given: Mapping[str, Any] | None = None, draw: Draw | None = None, wide: bool = False,
+        noise: float = 0.0,
+    ) -> None:  # fmt: skip
         self._torch: Any = sys.modules["torch"]
         self.kept, self._given, self._draw, self._wide = kept, dict(given or {}), draw, wide
+        self._noise, self._generator = noise, self._torch.Generator().manual_seed(0) if noise else None
         self.narrow: dict[str, str] = {}
         self._last_uses = last_uses(kept.graph)
 
@@ -147,7 +151,8 @@ class Values:
                 return self.widened(value) if self._wide else value
             if not self._wide:
                 return self._call(node, args, kwargs)
-            return self._call_wide(node, args, kwargs)
+            value = self._call_wide(node, args, kwargs)
+            return self._disturbed(value) if self._noise else value
         except Exception as error:
             raise NodeFailed(node.name, error) from error
 
@@ -168,10 +173,21 @@ class Values:
             return self.widened(self._call(node, args, kwargs))
         if _looks_at_bits(node):
             return self._narrow_call(node, args, kwargs, "it looks at the bits of its input")
+        if node.op == "call_method" and node.target in _CASTS:
+            return args[0].to(self._torch.complex128 if node.target == "cfloat" else self._torch.float64)
+        if getattr(node.target, "__name__", "") in _MODES:
+            return None
+        if below(node):
+            return self._call_body(node, args)
         try:
             return self.widened(self._call(node, self._wide_dtypes(args), self._wide_dtypes(kwargs)))
         except Exception as error:  # noqa: BLE001  no such form; in its own dtype it may run
             return self._narrow_call(node, args, kwargs, f"{type(error).__name__}: {str(error)[:120]}")
+
+    def _call_body(self, node: Any, args: Any) -> Any:
+        """A graph below this one, run in float64 as well."""
+        outputs = Values(KeptGraph(args[0]), wide=True).run(args[below(node) :], lambda *_: None)
+        return tuple(outputs) if isinstance(outputs, list) else outputs
 
     def _narrow_call(self, node: Any, args: Any, kwargs: Any, why: str) -> Any:
         """Runs a node in the dtypes that its inputs have in the graph."""
@@ -186,7 +202,8 @@ class Values:
         torch = self._torch
         if isinstance(argument, list | tuple):
             return [self._as_graph(a, v) for a, v in zip(argument, value, strict=True)]
-        wanted = getattr(argument, "meta", {}).get("val")
+        meta = getattr(argument, "meta", {})
+        wanted = meta.get("val", meta.get("example_value"))
         if isinstance(value, torch.Tensor) and isinstance(wanted, torch.Tensor) and value.is_floating_point():
             return value.to(wanted.dtype)
         return value
@@ -204,6 +221,15 @@ class Values:
         if isinstance(value, list | tuple):
             return type(value)([self.widened(item) for item in value]) if type(value) in (list, tuple) else value
         return value
+
+    def _disturbed(self, value: Any) -> Any:
+        torch = self._torch
+        if isinstance(value, list | tuple) and type(value) in (list, tuple):
+            return type(value)(self._disturbed(item) for item in value)
+        if not isinstance(value, torch.Tensor) or value.dtype is not torch.float64:
+            return value
+        signs = torch.rand(value.shape, dtype=torch.float64, generator=self._generator).to(value.device) * 2 - 1
+        return value * (1 + self._noise * signs)
 
     def _wide_dtypes(self, argument: Any) -> Any:
         torch = self._torch
@@ -257,6 +283,29 @@ def mutates(node: Any) -> bool:
     return bool(schema is not None and schema.is_mutable)
 
 
+# What a dynamo graph has and AOTAutograd's have not.
+_CASTS = ("float", "half", "bfloat16", "double", "cfloat")
+_MODES = (
+    "_enter_autocast", "_exit_autocast", "_enter_inference_mode", "_exit_inference_mode",
+)  # fmt: skip
+"""In float64 nothing is cast by them."""
+_BODIES = {"tag_activation_checkpoint": 1, "wrap": 1, "wrap_activation_checkpoint": 1, "invoke_subgraph": 2}
+"""Operations that run a graph below theirs and do nothing else to its numbers → where its inputs begin."""
+
+
+def is_higher_order(node: Any) -> bool:
+    """Whether a node runs graphs below its own."""
+    return isinstance(node.target, sys.modules["torch._ops"].HigherOrderOperator)
+
+
+def below(node: Any) -> int:
+    """Of a node that runs a graph below its own and does nothing else: where that graph's inputs begin; else 0."""
+    return _BODIES.get(node.target.name(), 0) if is_higher_order(node) else 0
+
+
 def _looks_at_bits(node: Any) -> bool:
+    torch: Any = sys.modules["torch"]
+    if node.op == "call_method" and node.target == "view" and any(isinstance(each, torch.dtype) for each in node.args):
+        return True
     name = str(node.target)
     return "view.dtype" in name or "bitcast" in name or "quant" in name

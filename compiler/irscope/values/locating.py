@@ -42,6 +42,8 @@ class Location:
         There.
     tried
         Sentences: what was compiled to find that out, and what came of it.
+    tensors
+        What compiled code, eager mode and float64 have at the node.
     """
 
     node: str
@@ -50,6 +52,7 @@ class Location:
     region: Region | None
     measure: Measure | None
     tried: list[str]
+    tensors: tuple[Any, Any, Any] | None = None
 
 
 def locate(moment: Moment, kept: KeptGraph, found: CompiledValues, wrong: Compared, draw: Draw) -> Location:
@@ -57,7 +60,7 @@ def locate(moment: Moment, kept: KeptGraph, found: CompiledValues, wrong: Compar
     tried: list[str] = []
     values = _anchored_values(moment, kept, found, wrong, draw)
     nodes = _between(wrong.node, found, values)
-    whole = Location(wrong.node.name, CODE, False, None, wrong.local, tried)
+    whole = Location(wrong.node.name, CODE, False, None, wrong.local, tried, wrong.tensors)
     if any(mutates(node) for node in nodes):
         tried.append("A node there writes to its input in place, so it was not compiled by itself.")
         return whole
@@ -86,18 +89,19 @@ def locate(moment: Moment, kept: KeptGraph, found: CompiledValues, wrong: Compar
         node = next(each for each in nodes if each.name == suspect)
         alone = look([node], [suspect], f"{suspect} alone")
         if alone is not None and alone[1] is not None:
-            return Location(suspect, LOWERING, True, alone[0], alone[1].local, tried)
+            return Location(suspect, LOWERING, True, alone[0], alone[1].local, tried, alone[1].tensors)
         if every is not None and every[1] is not None:
             smaller = _ancestors(node, nodes)
             fewer = look(smaller, _tensors(smaller), f"{suspect} with what it is made of ({_count(smaller)})")
             region, at = fewer if fewer is not None and fewer[1] is not None else every
-            return Location(suspect, LOWERING, False, region, at.local if at else wrong.local, tried)
+            at = at or wrong
+            return Location(suspect, LOWERING, False, region, at.local, tried, at.tensors)
     fused = look(nodes, [wrong.node.name], f"{_count(nodes)}, fused")
     if fused is None or fused[1] is None:
         return whole
     apart = look(nodes, [wrong.node.name], f"{_count(nodes)}, not fused", max_fusion_size=1)
     how = FUSION if apart is not None and apart[1] is None else CODE
-    return Location(wrong.node.name, how, False, fused[0], fused[1].local, tried)
+    return Location(wrong.node.name, how, False, fused[0], fused[1].local, tried, fused[1].tensors)
 
 
 def differing(region: Region, config: Mapping[str, Any], draw: Draw | None, **patches: Any) -> Compared | None:

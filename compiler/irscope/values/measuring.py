@@ -103,8 +103,11 @@ def farthest(one: Any, other: Any) -> float | None:
     return float((a - b).abs()[finite].max()) if bool(finite.any()) else 0.0
 
 
-def same_in_float64(before: Any, after: Any) -> float:
-    """The difference of two float64 results as a multiple of what rewriting a graph may change."""
+def same_in_float64(before: Any, after: Any, floor: float = 0.0) -> float:
+    """The difference of two float64 results as a multiple of what rewriting a graph may change.
+
+    ``floor`` is allowed in any case: what roundings come to where terms cancel (`noise_floor`).
+    """
     torch: Any = sys.modules["torch"]
     if not isinstance(before, torch.Tensor) or not isinstance(after, torch.Tensor):
         return 0.0 if before == after else math.inf
@@ -121,9 +124,19 @@ def same_in_float64(before: Any, after: Any) -> float:
     a, b = a[finite], b[finite]
     if not before.is_floating_point() and not before.is_complex():
         return float((a != b).double().mean() / 1e-3)
-    allowed = PASS_RTOL * (a.abs() + a.square().mean().sqrt())
+    allowed = PASS_RTOL * (a.abs() + a.square().mean().sqrt()) + floor
     error = (a - b).abs()
     return float(torch.where(error == 0, error, error / allowed).max())
+
+
+NOISE = 1e-12
+"""By how much of itself each float64 value is disturbed to find out what roundings can come to, which are 1e-16 of it."""
+
+
+def noise_floor(value: Any, disturbed: Any) -> float:
+    """What a float64 result may be off by where its terms cancel: the gradient of a key's bias is 0 in exact numbers."""
+    off = farthest(value, disturbed)
+    return 64 * off if off is not None else 0.0
 
 
 def _parts(tensor: Any) -> Any:

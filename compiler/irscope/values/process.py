@@ -1,7 +1,8 @@
 """The value process: evaluates expressions over stored tensors, with the user's own torch.
 
 ``python boot.py values`` reads one JSON object a line from its standard input, ``{"text", "file", "tensors"}`` (`tensors`:
-values of a stage's data, by name), and writes one a line: ``{"value", "text"}`` or ``{"error"}``.
+values of a stage's data, by name; one that lies in another file than ``file`` says so by ``path``), and writes one a line:
+``{"value", "text"}`` or ``{"error"}``.  With ``view`` it is ``{"picture"}`` (`irscope.values.picture`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 from typing import Any
 
 from irscope.values.expressions import BadExpression, evaluate
+from irscope.values.picture import NoPicture, picture
 from irscope.values.statistics import described, plain
 from irscope.values.valuefile import DamagedValues, StoredTensor
 
@@ -41,11 +43,13 @@ def _answered(line: str) -> dict[str, Any]:
         def lookup(name: str) -> Any:
             if name not in tensors:
                 raise LookupError(f"there is no value of {name!r} here")
-            return _tensor(path, tensors[name])
+            return _tensor(tensors[name].get("path", path), tensors[name])
 
         value = evaluate(request["text"], lookup)
+        if "view" in request:
+            return {"picture": picture(value, request["view"])}
         return {"value": _told(value), "text": _text(value)}
-    except (BadExpression, DamagedValues, LookupError, OSError) as error:
+    except (BadExpression, DamagedValues, LookupError, NoPicture, OSError) as error:
         return {"error": str(error.args[0]) if error.args else type(error).__name__}
     except Exception as error:  # noqa: BLE001  the next request may be a better one
         return {"error": f"{type(error).__name__}: {error}"}

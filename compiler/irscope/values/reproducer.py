@@ -79,6 +79,21 @@ def reproducer_of(
     return Reproducer(text, None if at is not None else [tensor.detach().cpu().clone() for tensor in region.inputs])
 
 
+def reproducer_of_step(region: Region, message: str, settings: str) -> Reproducer | None:
+    """A reproducer of a step between graphs: the node of the dynamo graph is compiled as a function of its own, with its
+    gradients, on the inputs of the run."""
+    torch: Any = sys.modules["torch"]
+    names = [node.name for node in region.module.graph.nodes if node.op == "placeholder"]
+    body = _code(region.module, names)
+    if body is None:
+        return None
+    text = _STEP_SCRIPT.format(
+        message=textwrap.fill(re.sub(r'[\\"]', "'", message), 110), torch=torch.__version__, settings=_settings(settings),
+        parameters=", ".join(names), body=body, inputs=INPUTS, rtol=repr(RTOL),
+    )  # fmt: skip
+    return Reproducer(text, [tensor.detach().cpu().clone() for tensor in region.inputs])
+
+
 def _random_spec(tensor: Any) -> tuple[Any, ...]:
     """Shape, strides, dtype, device, and what its numbers are like: mean and deviation, or the smallest and largest."""
     dtype = str(tensor.dtype)
@@ -173,6 +188,61 @@ if __name__ == "__main__":
     sys.exit(main())
 """
 )
+
+_STEP_SCRIPT = '''\
+"""{message}
+
+Made by irscope for torch {torch}. Compiles one operation, compares it and its gradients with eager mode, and exits with 1
+where the two differ by more than is normal for its dtype.
+"""
+
+import os
+import sys
+
+import torch
+import torch._inductor.config
+from torch import device, inf, nan
+
+torch._inductor.config.force_disable_caches = True
+{settings}
+RTOL = {rtol}
+
+
+def part({parameters}):
+{body}
+
+
+def results(function, given):
+    """What a function returns, and the gradients of its inputs."""
+    given = [each.clone().requires_grad_(each.is_floating_point()) for each in given]
+    torch.manual_seed(0)
+    found = [each for each in function(*given) if isinstance(each, torch.Tensor)]
+    last = [each for each in found if each.requires_grad]
+    torch.manual_seed(1)
+    torch.autograd.backward(last, [torch.randn_like(each) for each in last])
+    return [*found, *(each.grad for each in given if each.grad is not None)]
+
+
+def main():
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "{inputs}")
+    given = torch.load(path, weights_only=True)
+    failed = False
+    for got, expected in zip(results(torch.compile(part), given), results(part, given), strict=True):
+        try:
+            rtol = RTOL.get(str(expected.dtype).removeprefix("torch."), 0)
+            atol = rtol * float(expected.detach().double().square().mean().sqrt()) if rtol else 0
+            torch.testing.assert_close(got, expected, rtol=rtol, atol=atol, equal_nan=True, check_stride=False)
+        except AssertionError as error:
+            failed = True
+            print(f"compiled code differs from eager mode.\\n{{error}}\\n")
+    if not failed:
+        print("Compiled code and eager mode agree.")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+'''
 
 
 def _code(module: Any, names: list[str]) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from irscope.usercode import is_user_file
@@ -14,15 +14,17 @@ from irscope.values.compiled import CompiledGraph
 class Moment:
     """The inputs of a call, copied before the compiled code can change or free them, and the state of the generators."""
 
-    def __init__(self, compiled: CompiledGraph, inputs: Sequence[Any], given: str = "") -> None:
+    def __init__(
+        self, compiled: CompiledGraph, inputs: Sequence[Any], given: Callable[[Sequence[Any]], list[Any]] | None = None
+    ) -> None:
         torch: Any = sys.modules["torch"]
         self.compiled = compiled
         self.called_from = _user_line()
         self._inputs = clones(inputs)
-        self.given = given
-        """The file whose tensors take the place of inputs (`ValuesRequest.inputs`); empty: none do."""
-        if given:
-            self._inputs = _replaced(compiled.graph.placeholders, self._inputs, given)
+        self.given = given is not None
+        """Whether others took the place of the inputs (`ValuesRequest.inputs`): ``given`` puts them in."""
+        if given is not None:
+            self._inputs = given(self._inputs)
         self._cpu = torch.get_rng_state()
         cuda = torch.cuda
         self._cuda = cuda.get_rng_state_all() if cuda.is_available() and cuda.is_initialized() else []
@@ -42,24 +44,6 @@ class Moment:
     def forget(self) -> None:
         """Lets the copies go."""
         self._inputs = []
-
-
-def _replaced(names: Sequence[str], inputs: Sequence[Any], path: str) -> list[Any]:
-    """The inputs with those of a file in place of some.  Raises ValueError for a file that does not fit the graph."""
-    torch: Any = sys.modules["torch"]
-    given = torch.load(path, weights_only=True)
-    if not isinstance(given, dict) or not set(given) <= set(names):
-        raise ValueError(f"{path} must hold a dict of tensors by names of inputs, which are {', '.join(names)}")
-    found = []
-    for name, value in zip(names, inputs, strict=True):
-        other = given.get(name, value)
-        if isinstance(value, torch.Tensor) and other is not value:
-            if not isinstance(other, torch.Tensor) or other.shape != value.shape or other.dtype != value.dtype:
-                raise ValueError(f"{name} must be {value.dtype} of the shape {list(value.shape)}")
-            like = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
-            other = like.copy_(other)
-        found.append(other)
-    return found
 
 
 def _user_line() -> tuple[str, int]:

@@ -12,10 +12,11 @@ key             value
                 ``{"ratio", "compiled", "eager", "rounding", "allowed", "index", "numbers", "why"}``, where a ratio above
                 1 differs; the others are the largest differences along the whole graph (null unknown)
 ``found``       the first divergence, or null: ``{"node", "target", "kernel", "how", "pass", "stage", "file", "line",
-                "inner", "local", "alone", "tried", "message"}``.  ``how``: ``pass``, ``lowering``, ``fusion`` or
-                ``code-generation``; ``stage`` is the id of the stage that has the node; ``file`` and ``line`` are the
+                "inner", "local", "alone", "tried", "message"}``.  ``how``: ``step``, ``pass``, ``lowering``, ``fusion``
+                or ``code-generation``; ``pass`` names the pass, or the step between two graphs; ``stage`` is the id of the stage that has the node; ``file`` and ``line`` are the
                 user's line that it came from, else the user's line that called the compiled code (an empty file: neither
-                is known); ``inner``: ``[file, line]`` of a library's line that it came from, or null; ``tried``: sentences on how it was found
+                is known); ``inner``: ``[file, line]`` of a library's line that it came from, or null; ``tried``: sentences on how it was
+                found; ``tensors`` (may be missing): ``{"file", "compiled", "eager", "float64"}``, values with a file
 ``notes``       sentences: what could not be compared, and why
 ``reproducer``  ``{"script", "inputs"}``: the text of a script, and the name of the file beside it (in the run's folder of
                 values) that it loads, or empty; null where there is none
@@ -26,7 +27,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,11 +36,13 @@ from irscope.values.blaming import Blame, PassCheck, Version
 from irscope.values.comparing import Compared, Comparison, CompiledValues
 from irscope.values.interpreting import KeptGraph
 from irscope.values.locating import Location, differs, locate
-from irscope.values.reproducer import Reproducer, reproducer_of
+from irscope.values.reproducer import Reproducer, reproducer_of, reproducer_of_step
 from irscope.values.running import Moment
+from irscope.values.steps import CannotCompare, region_of_step, step_between
 from irscope.values.tolerance import tolerance_data
 from irscope.values.zooming import Drawing, Region, region_of
 
+DYNAMO = "dynamo-graph"
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in ', re.MULTILINE)
 
 
@@ -75,15 +78,14 @@ def judged(moment: Moment, found: CompiledValues, versions: Sequence[Version], s
     region: Region | None = None
     comparison = Comparison(kept, found, drawing)
     verdict = Verdict(comparison.run(moment.inputs), [*found.notes, *comparison.notes])
-    named = dict(zip(kept.placeholders, moment.inputs(), strict=True))
-    blames, notes = PassCheck(named, found.values, drawing, moment).blame(versions)
+    blames, inputs, notes = _blames(moment, kept, found, versions, drawing)
     verdict.notes += notes
     verdict.wrong = next((each for each in verdict.compared if differs(each)), None)
     folder = stage.rpartition("/")[0]
     if blames:
-        verdict.blame = blames[0]
-        verdict.found = _found_by_pass(blames[0], folder, moment)
-        region = _region_before(blames[0], named)
+        blame = verdict.blame = blames[0]
+        verdict.found = _found_by_pass(blame, folder, moment)
+        region = region_of_step(blame, inputs()) if blame.stage == DYNAMO else _region_before(blame, inputs())
     elif verdict.wrong is not None:
         verdict.location = locate(moment, kept, found, verdict.wrong, drawing)
         verdict.found = _found_in_code(verdict.wrong, verdict.location, moment, stage)
@@ -92,10 +94,38 @@ def judged(moment: Moment, found: CompiledValues, versions: Sequence[Version], s
         measure = verdict.location.measure if verdict.location is not None else None
         compiled, message = moment.compiled, str(verdict.found["message"])
         try:
-            verdict.reproducer = reproducer_of(region, measure, message, compiled.settings, compiled.config)
+            if verdict.blame is not None and verdict.blame.stage == DYNAMO:
+                verdict.reproducer = reproducer_of_step(region, message, compiled.settings)
+            else:
+                verdict.reproducer = reproducer_of(region, measure, message, compiled.settings, compiled.config)
         except Exception as error:  # noqa: BLE001  the divergence is told without it
             verdict.notes.append(f"No reproducer could be made: {type(error).__name__}: {str(error)[:200]}")
     return verdict
+
+
+def _blames(
+    moment: Moment, kept: KeptGraph, found: CompiledValues, versions: Sequence[Version], drawing: Drawing
+) -> tuple[list[Blame], Callable[[], Mapping[str, Any]], list[str]]:
+    """Passes and steps that changed what is computed, in their order; the inputs of all these graphs by name; sentences."""
+    step, blames, notes = None, list[Blame](), list[str]()
+
+    def own() -> dict[str, Any]:
+        return dict(zip(kept.placeholders, moment.inputs(), strict=True))
+
+    def inputs() -> dict[str, Any]:
+        return {**own(), **step.dynamo_inputs(), **step.tangents} if step is not None else own()
+
+    try:
+        step = step_between(versions, own)
+        if step is not None and (blame := step.blame()) is not None:
+            blames.append(blame)
+    except Exception as error:  # noqa: BLE001  such a graph may not run by itself
+        why = str(error) if isinstance(error, CannotCompare) else f"{type(error).__name__}: {str(error)[:200]}"
+        notes.append(f"The step from the dynamo graph to AOTAutograd's was not checked: {why}")
+    notes += step.notes if step is not None else []
+    others, more = PassCheck(inputs, found.values, drawing, moment).blame(versions)
+    early = [each for each in others if each.stage == "pre-grad-graph"]
+    return [*early, *blames, *(each for each in others if each not in early)], inputs, notes + more
 
 
 def _region_before(blame: Blame, named: Mapping[str, Any]) -> Region | None:
@@ -111,10 +141,17 @@ def _region_before(blame: Blame, named: Mapping[str, Any]) -> Region | None:
 
 def _found_by_pass(blame: Blame, folder: str, moment: Moment) -> dict[str, Any]:
     node = next((each for each in blame.after.graph.nodes if each.name == blame.node), None)
+    if is_step := "→" in blame.name:  # the node is of the graph before it
+        node = next((each for each in blame.before.graph.nodes if each.name == blame.node), node)
     file, line, inner = _place(node, moment)
-    message = f"The pass {blame.name} changed what the graph computes: from {blame.node} on its results are others, {_much(blame)}."
+    what = f"The step {blame.name}" if is_step else f"The pass {blame.name}"
+    since = f"from {blame.node} on its results are others" if blame.node else "its results are others"
+    if "backward" in blame.name:
+        since = f"the gradients of {blame.node or 'its inputs'} are others than autograd's"
+    message = f"{what} changed what the graph computes: {since}, {_much(blame)}."
+    target = str(node.target) if node is not None else ""
     return {
-        "node": blame.node, "target": str(node.target) if node is not None else "", "kernel": "", "how": "pass",
+        "node": blame.node, "target": target, "kernel": "", "how": "step" if is_step else "pass",
         "pass": blame.name, "stage": f"{folder}/{blame.stage}", "file": file, "line": line, "inner": inner, "local": None, "alone": False,
         "tried": [], "message": message,
     }  # fmt: skip

@@ -6,6 +6,7 @@ A breakpoint that is set before the script has run is kept as it was asked for, 
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from irscope_server.dap.breakpoints import Breakpoint
+from irscope_server.dap.columns import Expression
 from irscope_server.dap.disassembly import Bytecode
 from irscope_server.dap.expressions import BadExpression, check
 from irscope_server.dap.recording import Recording
@@ -104,6 +106,7 @@ class BreakpointRequests:
             asked = [Arguments({"line": line}) for line in arguments.raw("lines") or ()]
         for each in asked:
             each.integer("line")
+            each.integer("column", 0)
             for name in ("condition", "hitCondition", "logMessage"):
                 each.text(name, "")
         return self._set(key, asked, lambda here, one: self._at_line(here, source, one))
@@ -156,7 +159,35 @@ class BreakpointRequests:
         else:
             known = lines_of(here.recording, found) | lines_walked(here.recording, found)
             lines = {line for line in known if first <= line <= last}
-        return {"breakpoints": [{"line": line - 1 + session.client.first_line} for line in sorted(lines)]}
+        low, high = arguments.integer("column", 0), arguments.integer("endColumn", 2**31)
+        bodies = [body for line in sorted(lines) for body in self._in_line(here, found, line)]
+        return {
+            "breakpoints": [
+                each
+                for each in bodies
+                if not (each["line"] == first - 1 + session.client.first_line and each.get("column", low) < low)
+                and not (each["line"] == last - 1 + session.client.first_line and each.get("column", 0) > high)
+            ]
+        }
+
+    def _in_line(self, here: Debuggee, document: Section | str, line: int) -> list[Body]:
+        """Where a breakpoint can be on one line: its expressions or nodes where there are several, else the line."""
+        if isinstance(document, Section):
+            columns = [self._column_body(line, column) for column, _ in here.columns.spots(document, line)]
+        else:
+            expressions = here.columns.expressions(document, line, line)
+            columns = [self._expression_body(here, each) for each in expressions]
+        return columns if len(columns) > 1 else [{"line": line - 1 + self._session.client.first_line}]
+
+    def _column_body(self, line: int, column: int) -> Body:
+        client = self._session.client
+        return {"line": line - 1 + client.first_line, "column": column + client.first_column}
+
+    def _expression_body(self, here: Debuggee, each: Expression) -> Body:
+        column, end = here.sources.column, each.range.end
+        body = self._column_body(each.at.line, column(each.file, each.at.line, each.at.column))
+        other = self._column_body(end.line, column(each.file, end.line, end.column))
+        return {**body, "endLine": other["line"], "endColumn": other["column"]}
 
     # --- keeping and verifying ----------------------------------------------------------------------------------------
 
@@ -216,21 +247,37 @@ class BreakpointRequests:
     def _at_line(self, here: Debuggee, source: Arguments, asked: _Asked) -> tuple[Breakpoint, Body]:
         first = self._session.client.first_line
         line = asked.arguments.integer("line") + 1 - first
+        column = (
+            max(asked.arguments.integer("column") - self._session.client.first_column, 0)
+            if "column" in asked.arguments
+            else None
+        )
         found = here.sources.find(source)
         words = _words(asked)
         if isinstance(found, Section):
             if found in [section for track in here.recording.tracks for section in track.aside]:
                 raise RequestFailed("This document tells of a compile; it is no step of it, so nothing stops here.")
-            spot = found.spot_at(line)
+            spot, more = found.spot_at(line), dict[str, Any]()
+            if column is not None and (inside := here.columns.spot(found, line, column)) is not None:
+                spot, more = inside[0], self._column_body(line, inside[1])
             made = Breakpoint(asked.id, "breakpoint", stage=found.stage.id, spot=spot, **words)
             at, document = found.document_line(spot), here.sources.of_section(found)
         else:
             at = nearest_line(here.recording, found, line) or 0
             if not at:
                 raise RequestFailed("No compile of this run has anything that came from this line.")
-            made = Breakpoint(asked.id, "breakpoint", file=found, line=at, **words)
+            made, more = Breakpoint(asked.id, "breakpoint", file=found, line=at, **words), dict[str, Any]()
+            if column is not None and (wanted := self._expression(here, found, line, column)) is not None:
+                made.within, at = functools.partial(here.columns.marks, wanted), wanted.at.line
+                more = self._expression_body(here, wanted)
             document = here.sources.of_file(source.text("path", found))
-        return made, {"verified": True, "line": at - 1 + first, "source": document}
+        return made, {"verified": True, "line": at - 1 + first, "source": document, **more}
+
+    def _expression(self, here: Debuggee, file: str, line: int, column: int) -> Expression | None:
+        """The expression at a column in the client's count; nothing where the line has but one."""
+        index = here.sources.index(file, line, column)
+        several = len(here.columns.expressions(file, line, line)) > 1
+        return here.columns.expression(file, line, index) if several else None
 
     def _at_function(self, here: Debuggee, asked: _Asked) -> tuple[Breakpoint, Body]:
         name = asked.arguments.text("name").strip()

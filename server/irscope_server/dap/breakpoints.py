@@ -38,6 +38,8 @@ class Breakpoint:
         For a line of the user's.
     stage, spot
         For a line or an instruction of a stage.
+    within
+        For an expression of a line of the user's: tells the spots of a stage that come from it.
     instruction
         For an instruction of the user's bytecode: its code object and which one it is.
     function
@@ -59,6 +61,7 @@ class Breakpoint:
     log: str = ""
     hit_condition: str = ""
     hits: int = 0
+    within: Callable[[Section], Sequence[int]] | None = None
     wrong: str = ""
     """Why it can never stop; empty where it can."""
 
@@ -85,6 +88,8 @@ class Breakpoint:
             return section.by_instruction.get(self.instruction, ()) if isinstance(section, TraceSection) else ()
         if self.stage:
             return (self.spot,) if section.stage.id == self.stage and self.spot >= 0 else ()
+        if self.within is not None:
+            return self.within(section)
         return section.by_origin.get(Origin(real(self.file), self.line), ())
 
     def _called(self, section: Section) -> Sequence[int]:

@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 
 from irscope.driver import RunSpec
-from irscope.protocol import Budget, Lane
+from irscope.protocol import Budget, Lane, ValuesRequest
 from irscope.store import default_path
 
 from irscope_server.dap.value_requests import values_of
@@ -37,6 +37,10 @@ class Wanted:
     run: str = ""
     only_run: bool = False
     """Run it and show what it prints, and debug nothing."""
+    attached: bool = False
+    """It was asked for by ``attach``, also where its script is run again."""
+    values: ValuesRequest | None = None
+    """What `attach` asks for of a run's numbers."""
     python: str = ""
     """The interpreter that evaluates expressions over tensors; empty: the adapter's own."""
 
@@ -87,7 +91,11 @@ def attach_of(arguments: Arguments) -> Wanted:
     store = _store(arguments)
     if not os.path.isfile(store):
         raise RequestFailed(f"There is no run store {store}. Run something first: irscope run SCRIPT.py", show=True)
-    return Wanted(store, _stop_on(arguments), run=arguments.text("run", ""), python=arguments.text("python", ""))
+    arguments.variables("env")
+    return Wanted(
+        store, _stop_on(arguments), run=arguments.text("run", ""), attached=True, values=values_of(arguments),
+        python=arguments.text("python", ""),
+    )  # fmt: skip
 
 
 def _store(arguments: Arguments) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 import time
@@ -17,6 +18,7 @@ from irscope_server.dap.inspecting_requests import InspectingRequests
 from irscope_server.dap.launching import Wanted, attach_of, launch_of
 from irscope_server.dap.moving_requests import MovingRequests
 from irscope_server.dap.recording import Place, Recording
+from irscope_server.dap.rerunning import spec_of, values_are_there
 from irscope_server.dap.running import Heard, ScriptRun
 from irscope_server.dap.session import Client, Debuggee, Session, State
 from irscope_server.dap.wire import Arguments, Body, NotNow, RequestFailed, WrongMessage
@@ -106,9 +108,20 @@ class LifecycleRequests:
         self._choose(launch_of(arguments))
 
     def attach_request(self, arguments: Arguments) -> None:
+        self._choose(self._attached(arguments))
+
+    def _attached(self, arguments: Arguments) -> Wanted:
+        """What ``attach`` asks for: the run that is loaded then, or its script once more, for its values."""
         wanted = attach_of(arguments)
         self._load(wanted)
-        self._choose(wanted)
+        recording = self._session.here().recording
+        if wanted.values is None or values_are_there(recording, wanted.values):
+            return wanted
+        try:
+            spec = spec_of(recording, wanted.values, arguments)
+        finally:
+            self._session.close()
+        return dataclasses.replace(wanted, spec=spec, python=spec.python)
 
     def configurationDone_request(self, arguments: Arguments) -> None:
         if self._configured:
@@ -232,7 +245,9 @@ class LifecycleRequests:
         assert wanted is not None
         if "arguments" in arguments:
             given = arguments.object("arguments")
-            wanted = attach_of(given) if wanted.spec is None else launch_of(given)
+            wanted = attach_of(given) if wanted.attached else launch_of(given)
+            if wanted.attached and wanted.values is not None:
+                wanted = self._attached(given)
         self._wanted = wanted
         again = wanted
         if again.spec is None:

@@ -140,6 +140,10 @@ class Recording:
         then = next((text for file, text in self.sources.items() if real(file) == real(path)), None)
         return then if then is not None else _read(path) or ""
 
+    def text_as_it_is(self, path: str) -> str | None:
+        """A file's text as it is by now; nothing where it cannot be read."""
+        return _read(path)
+
     def text_as_run(self, path: str) -> str | None:
         """A file's text as it was in the run, where it is another one by now; nothing where the file can be shown."""
         then = next((text for file, text in self.sources.items() if real(file) == real(path)), None)

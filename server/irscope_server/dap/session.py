@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Protocol
 from irscope.protocol import Outcome
 
 from irscope_server.dap.breakpoints import Stop, Stops
+from irscope_server.dap.columns import Columns
 from irscope_server.dap.disassembly import Disassembly
 from irscope_server.dap.links import Links
 from irscope_server.dap.names import Names
@@ -64,6 +65,7 @@ class Debuggee:
         self.names = Names(recording)
         self.stops = Stops(recording, self.names, log)
         self.sources = Sources(recording)
+        self.columns = Columns(recording, self.links)
         self.disassembly = Disassembly(recording)
         self.values = RunValues(recording, self.links)
         self.names.values = self.stops.values = self.values

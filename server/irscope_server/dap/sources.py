@@ -84,6 +84,14 @@ class Sources:
         lines = self._lines[path]
         return utf16_column(lines[line - 1], index) if 1 <= line <= len(lines) else index
 
+    def index(self, path: str, line: int, column: int) -> int:
+        """The opposite of `column`."""
+        text = self._recording.text_of(path)
+        lines = [] if text.isascii() else text.split("\n")
+        if not 1 <= line <= len(lines):
+            return column
+        return len(lines[line - 1].encode("utf-16-le", "surrogatepass")[: 2 * column].decode("utf-16-le", "ignore"))
+
     def loaded(self) -> list[Body]:
         """Every document: the user's files of the run, then the stages in order."""
         files = dict.fromkeys(compile.file for compile in self._recording.report.compiles if compile.file)

@@ -1,4 +1,4 @@
-"""Requests of our own that look at numbers, and the arguments of ``launch`` that make a value session."""
+"""Requests of our own that look at numbers, and the arguments of ``launch`` and ``attach`` for a value session."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from irscope.protocol import ValuesRequest
+from irscope.values.client import ValueProcessError
 from irscope.values.reproducer import proven, write_reproducer
 from irscope.values.valuefile import folder_of
 
@@ -19,14 +20,16 @@ _STOPPED = frozenset({State.STOPPED})
 
 
 def values_of(arguments: Arguments) -> ValuesRequest | None:
-    """What ``values``, ``divergence`` and ``inputs`` of ``launch`` ask for; nothing: no value session.
+    """What ``values``, ``divergence`` and ``inputs`` ask for; nothing: no value session.
 
-    Raises WrongMessage for what is none of them.
+    Raises WrongMessage for what is none of them, RequestFailed where there is no file of inputs.
     """
     wanted, divergence = arguments.raw("values"), arguments.flag("divergence")
     inputs = arguments.text("inputs", "")
     if inputs:
         inputs = os.path.abspath(os.path.join(arguments.text("cwd", "") or os.getcwd(), os.path.expanduser(inputs)))
+        if not os.path.isfile(inputs):
+            raise RequestFailed(f"There is no file of inputs {inputs}.", show=True)
     if wanted is None or isinstance(wanted, bool):
         if not wanted and not divergence and not inputs:
             return None
@@ -44,9 +47,12 @@ def values_of(arguments: Arguments) -> ValuesRequest | None:
 
 
 class ValueRequests:
-    """``irscopeValues``: a node's value with its picture as numbers; ``irscopeReproducer``: writes a reproducer."""
+    """``irscopeValues``: a node's value with its picture as numbers; ``irscopePicture``: the picture of an expression as
+    the view asks for it; ``irscopeReproducer``: writes a reproducer."""
 
-    allowed: ClassVar[Mapping[str, frozenset[State]]] = {"irscopeValues": _STOPPED, "irscopeReproducer": _STOPPED}
+    allowed: ClassVar[Mapping[str, frozenset[State]]] = dict.fromkeys(
+        ("irscopeValues", "irscopePicture", "irscopeReproducer"), _STOPPED
+    )
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -57,6 +63,25 @@ class ValueRequests:
         if found is None:
             raise NotNow('No value was kept of what stands here. Start a value session: "values": true.')
         return {"node": found.node, "stage": found.values.stage, "value": found.value}
+
+    def irscopePicture_request(self, arguments: Arguments) -> Body:
+        place, values = self._place(arguments), self._session.here().values
+        found = values.at(place)
+        text = arguments.text("expression", "") or "value"
+        view = arguments.raw("view")
+        if view is not None and not isinstance(view, dict):
+            raise WrongMessage("'view' must be an object.")
+        if found is None and text == "value":
+            raise NotNow('No value was kept of what stands here. Start a value session: "values": true.')
+        try:
+            picture = values.picture(text, place, view or {})
+        except ValueProcessError as error:
+            raise RequestFailed(str(error)) from None
+        return {
+            "expression": text, "node": found.node if found is not None else "",
+            "stage": found.values.stage if found is not None else "", "compared": sorted(values.compared_tensors(place)),
+            "picture": picture,
+        }  # fmt: skip
 
     def irscopeReproducer_request(self, arguments: Arguments) -> Body:
         here = self._session.here()

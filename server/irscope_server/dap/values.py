@@ -7,7 +7,7 @@ user's interpreter (`irscope.values.client`), which lives as long as the session
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,6 +18,7 @@ from irscope.values.client import ValueProcess, ValueProcessError
 from irscope.values.expressions import names_in
 from irscope.values.reading import StoredValues, divergences, stored_values
 from irscope.values.text import number, picture_lines, summary
+from irscope.values.valuefile import folder_of
 
 from irscope_server.dap.expressions import Facts, Lazy
 from irscope_server.dap.links import Links
@@ -196,6 +197,7 @@ class RunValues:
         found, names = self.at(place), names_in(text)
         values = self._known_at(place)
         known = set(values.names()) if values is not None else set()
+        known |= set(self.compared_tensors(place))
         return bool(names) and names <= known | ({"value"} if found is not None else set())
 
     def evaluate(self, text: str, place: Place) -> Facts:
@@ -205,9 +207,33 @@ class RunValues:
             raise ValueProcessError("No values were kept here.")
         if self._process is None:
             self._process = ValueProcess(self.python)
-        value, printed = self._process.evaluate(text, values, found.node if found is not None else "")
+        here, more = found.node if found is not None else "", self.compared_tensors(place)
+        value, printed = self._process.evaluate(text, values, here, more)
         facts = _facts_of(value, lambda start, count: value.get("elements", [])[start : start + count])
         return Facts("value", printed, facts) if facts else Facts("value", printed, {"value": printed})
+
+    def picture(self, text: str, place: Place, view: Mapping[str, Any]) -> dict[str, Any]:
+        """The value of an expression as a picture.  Raises ValueProcessError with a sentence where there is none."""
+        found, values = self.at(place), self._known_at(place)
+        if values is None:
+            raise ValueProcessError("No values were kept here.")
+        if self._process is None:
+            self._process = ValueProcess(self.python)
+        here, compared = found.node if found is not None else "", self.compared_tensors(place)
+        return self._process.picture(text, values, here, compared, view)
+
+    def compared_tensors(self, place: Place) -> dict[str, Any]:
+        """``compiled``, ``eager`` and ``float64`` at the node that differs, each with the path of its file; else none."""
+        each = self.divergence_at(place)
+        try:
+            kept = each.found["tensors"] if each is not None else None
+            if not isinstance(kept, dict):
+                return {}
+            folder = folder_of(self._recording.store.path, self._recording.report.run)
+            values = StoredValues("", "", "", {"file": kept["file"]}, folder)
+            return {name: {**kept[name], "path": values.path()} for name in ("compiled", "eager", "float64")}
+        except (*DAMAGED, ValueError):
+            return {}
 
     def _known_at(self, place: Place) -> StoredValues | None:
         own = self._stages.get(self._recording.section(place).stage.id)

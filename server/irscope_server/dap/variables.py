@@ -67,6 +67,10 @@ def described(value: Any, handles: Handles, path: str | None, *, whole: bool = F
     return body
 
 
+_MENU = "__vscodeVariableMenuContext"
+"""What VS Code's menus of variables ask for: ``value`` where the value of the frame is told, ``node`` for a node."""
+
+
 def type_of(value: Any) -> str:
     if isinstance(value, Facts):
         return value.kind
@@ -90,9 +94,10 @@ def parts(handles: Handles, reference: int, start: int, count: int, only: str) -
         names = [] if only == "indexed" else value.names()
         names = names[start : start + count] if count else names[start:]
         before = None if path is None else f"{path}." if path else ""
-        return [
+        found = [
             _variable(name, _got(value, name), handles, None if before is None else before + name) for name in names
         ]
+        return [{**each, _MENU: "value"} for each in found] if value.kind in ("value", "comparison") else found
     if only == "named":
         return []
     stop = min(len(value), start + count) if count else len(value)
@@ -120,6 +125,8 @@ def _variable(name: str, value: Any, handles: Handles, path: str | None) -> Body
     body.update(name=name, value=body.pop("text"), presentationHint={"attributes": ["readOnly"]})
     if path:
         body["evaluateName"] = path
+    if isinstance(value, Facts) and value.kind == "node":
+        body[_MENU] = "node"
     return body
 
 

@@ -1,12 +1,13 @@
-"""Small models with random weights, each compiled and called: ``models.py NAME [NAME=LOWERING …]``.
+"""Small models with random weights, each compiled and called: ``models.py NAME [NAME=LOWERING NAME@DECOMPOSITION …]``.
 
 ``NAME=erf`` runs the model while Inductor's lowering of that operation is wrong by one per cent, which no user could see in
-the results.
+the results; ``NAME@gelu`` while its decomposition is.  ``NAME+`` has a training step.
 """
 
 import sys
 
 import torch
+import torch._inductor.decomposition as decomposition
 import torch._inductor.lowering as lowering
 
 
@@ -89,21 +90,38 @@ def wrong(name):
     return lambda: lowering.lowerings.update(changed)
 
 
+def wrongly_decomposed(name):
+    """Makes a decomposition wrong, whatever it returns first; returns what makes it right again."""
+    packet = getattr(torch.ops.aten, name)
+    original = decomposition.decompositions[packet.default]
+
+    def off_by_one_per_cent(*args, **kwargs):
+        result = original(*args, **kwargs)
+        return result * 1.01 if isinstance(result, torch.Tensor) else (result[0] * 1.01, *result[1:])
+
+    decomposition.decompositions[packet.default] = off_by_one_per_cent
+    decomposition.fast_random_decomps.cache_clear()
+    return lambda: decomposition.decompositions.update({packet.default: original})
+
+
 def main():
     for word in sys.argv[1:]:
-        name, _, broken = word.partition("=")
+        name, _, decomposed = word.partition("@")
+        name, _, broken = name.partition("=")
         name, _, dtype = name.partition(":")
+        trains, name = name.endswith("+") or name == "dropout", name.removesuffix("+")
         torch.manual_seed(0)
         model, inputs = globals()[name]()
+        model.train(trains or model.training)
         if dtype:
             model = model.to(getattr(torch, dtype))
             inputs = tuple(each.to(getattr(torch, dtype)) if each.is_floating_point() else each for each in inputs)
-        restore = wrong(broken) if broken else lambda: None
+        restore = wrong(broken) if broken else wrongly_decomposed(decomposed) if decomposed else lambda: None
         torch._dynamo.reset()
         compiled = torch.compile(model)
-        result = compiled(*inputs) if name == "dropout" else torch.no_grad()(compiled)(*inputs)
+        result = compiled(*inputs) if trains else torch.no_grad()(compiled)(*inputs)
         result = result[0] if not isinstance(result, torch.Tensor) else result
-        if name == "dropout":
+        if trains:
             result.square().sum().backward()
         restore()
         print(word, f"{result.float().sum().item():.6f}", f"{torch.rand(1).item():.6f}")
