@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from irscope.lines import trail_of
-from irscope.protocol import OutcomeKind
+from irscope.protocol import Origin, OutcomeKind
 from irscope.provenance import SOURCE, Element, Provenance
 from irscope.provenance.kernels import elements_of, output_code_of
 from irscope.store import Store
@@ -155,3 +155,67 @@ def check_lines(ran: Ran, thread: Provenance, script: Path) -> None:
         assert ends
         for element in ends:
             assert (file, line) in {(origin.file, origin.line) for origin in thread.origins(element)}, element
+    check_up_and_down(ran, thread)
+
+
+def check_up_and_down(ran: Ran, thread: Provenance) -> None:
+    """Up to a line from wherever something stands, and down again: one is where one was, among others."""
+    below: dict[Origin, set[Element]] = {}
+    compared = 0
+    for compile in ran.report.compiles:
+        for stage in thread.pipeline(compile.id):
+            for element in thread.elements(stage.id) if stage.name in GRAPHS else ():
+                for origin in thread.origins(element):
+                    if origin not in below:
+                        found = thread.below(thread.source(origin.file, origin.line))
+                        below[origin] = {one for elements in found.values() for one in elements}
+                    assert element in below[origin], (element, origin)
+                    compared += 1
+    assert compared > 100
+
+
+HARD = """\
+import torch
+
+
+def f(x, weight, index, source):
+    h = x @ weight
+    h = h + source
+    h += x
+    h[0] = 1.0
+    kept = torch.zeros(4, 4).scatter_reduce(0, index, h, "amax")
+    put = kept.index_put((index[0],), source[:4], accumulate=True)
+    once = put.ne(3)
+    again = put.ne(3)
+    return (put * once + put * again).sum()
+
+
+x, weight, source = (torch.randn(4, 4, requires_grad=True) for _ in range(3))
+index = torch.randint(0, 4, (4, 4))
+torch.compile(f)(x * 2, weight, index, source).backward()
+"""
+
+
+def test_operations_that_are_hard_to_follow(tmp_path: Path) -> None:
+    """In place, replaced by one of a pass, computed once for two lines, calls of which PyTorch names no nodes."""
+    script = write(tmp_path, HARD, "hard.py")
+    ran = run_captured(script, tmp_path / "runs.db", "deep")
+    assert ran.report.outcome.kind is OutcomeKind.COMPLETED, ran.report.outcome.message
+    assert ran.report.capture_gaps == ()
+    with Store(ran.store) as store:
+        thread = Provenance(store, ran.report)
+        check_ends(ran, thread, GRAPHS - {"inference-graph"})
+        check_up_and_down(ran, thread)
+        kernels: dict[str, set[str]] = {}
+        for number, text in enumerate(HARD.split("\n"), 1):
+            trail = trail_of(store, ran.report, str(script), number)
+            kernels[text.strip()] = {kernel.name for kernel in trail.kernels}
+            if " = " in text or "+=" in text:
+                if number < 14:
+                    assert any(step.nodes for step in trail.steps), text
+        for line in ("h = x @ weight", "h = h + source"):  # one call of a library for both
+            assert "extern_kernels.addmm" in kernels[line]
+        for line in ("h += x", "h[0] = 1.0"):
+            assert "aten.scatter_reduce_.two" in kernels[line]
+        trail = trail_of(store, ran.report, str(script), HARD.split("\n").index("    again = put.ne(3)") + 1)
+        assert "the same as ne: computed once" in {place.fate for step in trail.steps for place in step.places}

@@ -139,11 +139,11 @@ def _read(trails: Any, file: str, line: int) -> dict[str, Reached] | None:
 
 
 def _below(trails: Any, place: list[object]) -> Iterator[tuple[str, Reached]]:
+    names, lines, ends, up = trails["names"], trails["lines"], trails["ends"], trails["up"]
+    fates = {number: trails["words"][why] for number, why in trails["fates"]}
     if place not in trails["places"]:
         return
     wanted = trails["places"].index(place)
-    names, lines, ends, up = trails["names"], trails["lines"], trails["ends"], trails["up"]
-    fates = {number: trails["words"][why] for number, why in trails["fates"]}
     there = bytearray(len(names))
     for number, *places in trails["from"]:
         if wanted in places:
