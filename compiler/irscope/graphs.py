@@ -240,7 +240,7 @@ class _Reader:
 
     def read_line(self, line: str, before: int) -> None:
         """A line of the body; ``before``: lines that stand before it.  Raises SyntaxError for a part of a statement."""
-        if match := _CALLED.match(line):  # most statements of most graphs
+        if " = torch." in line and (match := _CALLED.match(line)):  # most statements of most graphs
             name, detail, target, arguments = match.groups()
             self.call(name, target, detail or "", _USED.findall(arguments), before + 1)
             return
