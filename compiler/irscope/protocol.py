@@ -480,7 +480,8 @@ def to_json(value: Any) -> Any:
         return value
     if isinstance(value, enum.Enum):
         return value.value
-    if names := _names(type(value)):
+    kind: Any = type(value)
+    if names := _names(kind):
         return {name: to_json(getattr(value, name)) for name in names}
     if isinstance(value, (list, tuple)):
         return [to_json(item) for item in value]
@@ -490,7 +491,7 @@ def to_json(value: Any) -> Any:
 
 
 @functools.cache
-def _names(cls: type) -> tuple[str, ...]:
+def _names(cls: Any) -> tuple[str, ...]:
     """Of the fields, where it is a dataclass."""
     return tuple(field.name for field in dataclasses.fields(cls)) if dataclasses.is_dataclass(cls) else ()
 

@@ -170,7 +170,9 @@ class GraphModule(torch.nn.Module):
 """
 
 
-@pytest.mark.parametrize("text", [IN_PLACE, IN_PLACE.replace("        l_x_ = L_x_\n", "        l_x_ = L_x_\n\n        '''\n        '''\n")])
+@pytest.mark.parametrize(
+    "text", [IN_PLACE, IN_PLACE.replace("        l_x_ = L_x_\n", "        l_x_ = L_x_\n\n        '''\n        '''\n")]
+)
 def test_a_node_that_is_printed_as_two_statements(text: str) -> None:
     nodes = {node.name: node for node in parse_graph(text).nodes}
     assert [(nodes[name].target, nodes[name].inputs, nodes[name].origin) for name in ("h_1", "setitem")] == [

@@ -149,7 +149,9 @@ def test_a_call_without_a_comment_takes_no_other_call_s_origin() -> None:
 
 @pytest.mark.parametrize("name", ["cpp", "cpp_backward", "triton"])
 def test_output_code_is_read_without_its_syntax_tree(name: str) -> None:
-    code = output_code(name) + """
+    code = (
+        output_code(name)
+        + """
 def more(args):
     # aten.not_called.default(buf0)
     assert_size_stride(buf0, (4,), (1,), 'torch.ops.aten.named.default')
@@ -159,6 +161,7 @@ def more(args):
     with torch.cuda._DeviceGuard(0):
         extern_kernels.bmm(buf1, buf2, out=buf3)
 """
+    )
     assert kernels._definitions(code) is not None
     found, known = kernels_in(code), kernels._kernels_in_tree(code)
     assert sorted(found, key=lambda one: one.name) == sorted(known, key=lambda one: one.name)

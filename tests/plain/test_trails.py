@@ -122,7 +122,11 @@ def test_what_a_pass_made_of_several_came_from_all_of_them() -> None:
 
 def test_a_graph_that_was_made_anew_tells_nothing() -> None:
     rows = [f'        n{i}: "f32[4]" = torch.ops.aten.relu.default({f"n{i - 1}" if i else "a"})' for i in range(100)]
-    text = 'class G(torch.nn.Module):\n    def forward(self, a: "f32[4]"):\n' + "\n".join(rows) + "\n        return (n99,)\n"
+    text = (
+        'class G(torch.nn.Module):\n    def forward(self, a: "f32[4]"):\n'
+        + "\n".join(rows)
+        + "\n        return (n99,)\n"
+    )
     graph = items_of(StageRef("g", "joint-graph", "python", 0), text, None)
     links: dict[str, tuple[str, ...]] = {"new": ("n99",)}
     removed = frozenset(f"n{i}" for i in range(100))

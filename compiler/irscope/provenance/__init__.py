@@ -359,7 +359,10 @@ def _with_sets(data: Any) -> dict[str, Any]:
     """What is kept of a version, with the names of its nodes as sets: they are many, and asked for one by one."""
     whole = data if isinstance(data, dict) else {}
     sets = {key: whole.get(key) for key in ("added", "removed", "changed")}
-    return {**whole, **{key: frozenset(map(str, names if isinstance(names, list) else ())) for key, names in sets.items()}}
+    return {
+        **whole,
+        **{key: frozenset(map(str, names if isinstance(names, list) else ())) for key, names in sets.items()},
+    }
 
 
 def _of_neighbours(items: Items, found: dict[str, tuple[Element, ...]]) -> None:

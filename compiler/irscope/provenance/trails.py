@@ -48,7 +48,6 @@ class Reached(NamedTuple):
     names: Sequence[str]
 
 
-
 def is_large(report: Report) -> bool:
     """Whether it takes long to follow a line without what is kept here."""
     return sum(stage.nodes or 0 for c in report.compiles for stage in c.stages if not stage.passed) >= _LARGE
