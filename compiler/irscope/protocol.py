@@ -480,8 +480,7 @@ def to_json(value: Any) -> Any:
         return value
     if isinstance(value, enum.Enum):
         return value.value
-    kind: Any = type(value)
-    if names := _names(kind):
+    if names := _names(value.__class__):
         return {name: to_json(getattr(value, name)) for name in names}
     if isinstance(value, (list, tuple)):
         return [to_json(item) for item in value]
@@ -491,7 +490,7 @@ def to_json(value: Any) -> Any:
 
 
 @functools.cache
-def _names(cls: Any) -> tuple[str, ...]:
+def _names(cls: type) -> tuple[str, ...]:
     """Of the fields, where it is a dataclass."""
     return tuple(field.name for field in dataclasses.fields(cls)) if dataclasses.is_dataclass(cls) else ()
 

@@ -6,7 +6,7 @@ PyTorch says of such a node that it came from one of them, mostly the last: of a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from irscope.provenance.elements import Items
@@ -39,7 +39,7 @@ def add_replaced(links: dict[str, tuple[str, ...]], parents: Items, data: Mappin
         links[name] = tuple(dict.fromkeys([*own, *others]))
 
 
-def _patterns(removed: set[str], graph: Items) -> dict[str, list[str]]:
+def _patterns(removed: set[str], graph: Items) -> Mapping[str, Sequence[str]]:
     """Each removed node → the removed ones that hang together with it by edges of the graph, itself among them."""
     found: dict[str, list[str]] = {name: [name] for name in removed}
     for name in sorted(removed, key=lambda name: graph.by_name[name].element.line):
