@@ -5,6 +5,8 @@ Each model runs once, forward and backward in train mode; some then in eval mode
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 
 import pytest
@@ -196,12 +198,40 @@ torch.compile(f)(x * 2, weight, index, source).backward()
 """
 
 
-def test_operations_that_are_hard_to_follow(tmp_path: Path) -> None:
-    """In place, replaced by one of a pass, computed once for two lines, calls of which PyTorch names no nodes."""
-    script = write(tmp_path, HARD, "hard.py")
-    ran = run_captured(script, tmp_path / "runs.db", "deep")
+@pytest.fixture(scope="module")
+def hard(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Path]:
+    folder = tmp_path_factory.mktemp("hard")
+    env = {**os.environ, "TORCH_COMPILE_DEBUG": "1", "TORCH_COMPILE_DEBUG_DIR": str(folder)}
+    ran = run_captured(write(folder, HARD, "hard.py"), folder / "runs.db", "deep", env=env)
     assert ran.report.outcome.kind is OutcomeKind.COMPLETED, ran.report.outcome.message
     assert ran.report.capture_gaps == ()
+    return ran, folder
+
+
+def test_the_files_that_pytorch_writes_for_debugging(hard: tuple[Ran, Path]) -> None:
+    """The texts of stages are those of ``TORCH_COMPILE_DEBUG``, whose graphs tell no strides and devices."""
+    ran, folder = hard
+    files = {
+        "ir_pre_fusion.txt": "ir-pre-fusion", "ir_post_fusion.txt": "ir-post-fusion", "output_code.py": "output-code",
+        "fx_graph_transformed.py": "post-grad-graph",
+    }  # fmt: skip
+    compared = []
+    with Store(ran.store) as store:
+        for path in sorted(folder.glob("torch_compile_debug/*/torchinductor/model__*/*")):
+            if path.name in files:
+                stage = f"0/0/{files[path.name]}{'-backward' * ('_backward_' in path.parent.name)}"
+                text = store.stage_text(ran.report.run, stage)
+                if "graph" in stage:
+                    text = re.sub(r'(: "\w+\[[\d, ]*\])\[[\d, ]*\]cpu"', r'\1"', text)
+                assert text.strip() == path.read_text().strip(), stage
+                compared.append(stage)
+    assert len(compared) == len(set(compared)) == 8
+
+
+def test_operations_that_are_hard_to_follow(hard: tuple[Ran, Path]) -> None:
+    """In place, replaced by one of a pass, computed once for two lines, calls of which PyTorch names no nodes."""
+    ran, folder = hard
+    script = folder / "hard.py"
     with Store(ran.store) as store:
         thread = Provenance(store, ran.report)
         check_ends(ran, thread, GRAPHS - {"inference-graph"})
