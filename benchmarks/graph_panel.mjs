@@ -1,22 +1,69 @@
 /**
- * The graph panel with a large graph in a headless Chromium without a GPU: the time to the first picture, and frames a
- * second while it is panned and zoomed; medians of five runs.
+ * The graph panel with a large graph and the server that answers it, in a headless Chromium without a GPU: the time from
+ * the command to the first picture, and frames a second while it is panned and zoomed; medians of five runs.
  *
- *   python benchmarks/graph_columns.py out/large.json       (or with --store and --stage a stage of a real run)
- *   node benchmarks/graph_panel.mjs out/large.json
+ *   node benchmarks/graph_panel.mjs [NODES]
+ *   node benchmarks/graph_panel.mjs --store FILE RUN STAGE      a stage of a real run
+ *
+ * The clock starts where the panel's page is opened, with a language server that runs but was never asked, and stops
+ * when the panel says that it has drawn. What other work on the machine adds to it shows in the processor time beside.
  */
 
+import { execFileSync, spawn } from "node:child_process";
 import * as fs from "node:fs";
 import * as os from "node:os";
+import * as path from "node:path";
 import { launchBrowser } from "../tests/editor/browser.mjs";
+import { LspClient } from "../tests/editor/lspClient.mjs";
 import { servePanel } from "../tests/editor/panelPage.mjs";
 import { THEMES } from "../tests/editor/themes.mjs";
+import { ROOT, VENV_PYTHON } from "../scripts/lib/paths.mjs";
 
 const RUNS = Number(process.env["RUNS"] ?? 5);
-const SECONDS = 4;
-const file = process.argv[2] ?? "";
-const graph = fs.readFileSync(file, "utf8");
-const kernels = fs.readFileSync(file.replace(/\.json$/, ".kernels.json"), "utf8");
+const SECONDS = Number(process.env["SECONDS"] ?? 4);
+const TICKS = 100; // Of a second, in /proc.
+const home = fs.mkdtempSync(path.join(os.tmpdir(), "irscope-graph-"));
+const { store, run, stage } = chosen(process.argv.slice(2));
+
+/** @param {string[]} args */
+function chosen(args) {
+  if (args[0] === "--store") {
+    const [, store = "", run = "", stage = ""] = args;
+    return { store, run, stage };
+  }
+  const store = path.join(home, "runs.db");
+  const made = [path.join(ROOT, "benchmarks", "graph_columns.py"), "--make", store, args[0] ?? "50000"];
+  const [run = "", stage = ""] = execFileSync(VENV_PYTHON, made, { encoding: "utf8" }).trim().split(" ");
+  return { store, run, stage };
+}
+
+/** A language server that is ready, as it is in an editor that is open. */
+async function startServer() {
+  const child = spawn(VENV_PYTHON, ["-m", "irscope_server"], { cwd: home, stdio: ["pipe", "pipe", "inherit"] });
+  const client = new LspClient(child);
+  const initializationOptions = { python: VENV_PYTHON, storePath: store, run: { onSave: "off" }, trusted: true };
+  await client.request("initialize", {
+    processId: process.pid,
+    rootUri: `file://${home}`,
+    capabilities: {},
+    initializationOptions,
+  });
+  client.notify("initialized", {});
+  await client.request("irscope/runs", {});
+  return { client, pid: child.pid ?? 0 };
+}
+
+/** Seconds of a processor that a process has used. @param {number} pid */
+function processorTime(pid) {
+  const fields = fs.readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / TICKS;
+}
+
+/** Seconds of a processor that the browser has used: its pages, and what puts them on the screen. @param {import("playwright-core").CDPSession} session */
+async function browserTime(session) {
+  const { processInfo } = await session.send("SystemInfo.getProcessInfo");
+  return processInfo.reduce((all, { cpuTime }) => all + cpuTime, 0);
+}
 
 /** In the panel: pans and zooms for some seconds, a step a frame, and gives the times between the frames. */
 function move(/** @type {{kind: string, seconds: number}} */ { kind, seconds }) {
@@ -46,27 +93,56 @@ function move(/** @type {{kind: string, seconds: number}} */ { kind, seconds }) 
   });
 }
 
-const server = await servePanel(
+/** @type {Awaited<ReturnType<typeof startServer>>} */
+let server;
+let payload = "";
+let answered = 0;
+const pages = await servePanel(
   "graph",
-  { run: "r", stage: "s", title: "t" },
-  (method) => (method === "irscope/graph" ? graph : kernels),
+  { run, stage, title: "t" },
+  async (method, params) => {
+    const text = JSON.stringify(await server.client.request(method, params));
+    if (method === "irscope/graph") {
+      [payload, answered] = [text, performance.now()];
+    }
+    return text;
+  },
   THEMES.dark.css,
   THEMES.dark.kind,
 );
 const browser = await launchBrowser();
+const session = await browser.newBrowserCDPSession();
 /** @type {Record<string, number[]>} */
 const found = {};
 const note = (/** @type {string} */ name, /** @type {number} */ value) => (found[name] ??= []).push(value);
+const milliseconds = (/** @type {() => unknown} */ work) => {
+  const begun = performance.now();
+  work();
+  return performance.now() - begun;
+};
 try {
-  for (let run = 0; run < RUNS; run += 1) {
+  for (let turn = 0; turn < RUNS; turn += 1) {
+    server = await startServer();
     const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
-    await page.goto(server.url);
+    const [ours, theirs, begun] = [processorTime(server.pid), await browserTime(session), performance.now()];
+    await page.goto(pages.url);
     const drawn = await page.waitForFunction(
       () => /** @type {any} */ (globalThis).said?.find((/** @type {any} */ each) => each.type === "drawn"),
       null,
       { timeout: 120_000 },
     );
-    note("first picture, ms", (await drawn.jsonValue()).milliseconds);
+    const first = performance.now() - begun;
+    note("first picture, from the command, ms", first);
+    note("  of it from the panel's request on, ms", (await drawn.jsonValue()).milliseconds);
+    note("  of it until the server's answer was there, ms", answered - begun);
+    note("  processor time of the server, ms", (processorTime(server.pid) - ours) * 1000);
+    note("  processor time of the browser, ms", ((await browserTime(session)) - theirs) * 1000);
+    const parsing = milliseconds(() => JSON.parse(payload));
+    const python = milliseconds(() => execFileSync(VENV_PYTHON, ["-c", ""]));
+    note("  for comparison: JSON.parse of the answer, ms", parsing);
+    note("  for comparison: a start of Python, ms", python);
+    note("  first picture in JSON.parses of the answer", first / parsing);
+    note("  first picture in starts of Python", first / python);
     const panel = /** @type {import("playwright-core").Frame} */ (page.frames()[1]);
     await page.waitForTimeout(1500);
     for (const [view, button] of [
@@ -87,28 +163,33 @@ try {
       }
       note(`boxes, ${view}`, Number(await panel.locator("#canvas").getAttribute("data-boxes")));
       for (const kind of ["pan", "zoom"]) {
+        const before = await browserTime(session);
         const times = /** @type {number[]} */ (await panel.evaluate(move, { kind, seconds: SECONDS })).sort(
           (a, b) => a - b,
         );
         const mean = times.reduce((all, each) => all + each, 0) / times.length;
+        const used = ((await browserTime(session)) - before) * 1000;
+        note(`${kind}, ${view}: processor time of a frame, ms`, used / times.length);
         note(`${kind}, ${view}: frames a second`, 1000 / mean);
         note(`${kind}, ${view}: p95 of a frame, ms`, times[Math.floor(times.length * 0.95)] ?? 0);
       }
     }
     await page.close();
+    await server.client.end();
   }
 } finally {
   await browser.close();
-  server.stop();
+  pages.stop();
+  fs.rmSync(home, { recursive: true, force: true });
 }
-const nodes = JSON.parse(graph).nodes.name.length;
+const graph = JSON.parse(payload);
 console.log(
-  `${nodes} nodes, ${JSON.parse(graph).edges.length / 2} edges; ${os.cpus().length} cores, load ${os.loadavg()[0]?.toFixed(1)}; medians of ${RUNS} runs (least to most)`,
+  `${graph.nodes.name.length} nodes, ${graph.edges.length / 2} edges, ${(payload.length / 1e6).toFixed(1)} MB; ${os.cpus().length} cores, load ${os.loadavg()[0]?.toFixed(1)}; medians of ${RUNS} runs (least to most)`,
 );
 for (const [name, values] of Object.entries(found)) {
   const sorted = values.sort((a, b) => a - b);
   const words = (/** @type {number | undefined} */ value) =>
-    (value ?? 0).toFixed(name.startsWith("boxes") || name.startsWith("first") ? 0 : 1);
+    (value ?? 0).toFixed(name.startsWith("boxes") || name.endsWith(", ms") ? 0 : 1);
   console.log(
     `  ${name.padEnd(52)} ${words(sorted[Math.floor(sorted.length / 2)]).padStart(8)}   (${words(sorted[0])} to ${words(sorted.at(-1))})`,
   );

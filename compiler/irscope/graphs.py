@@ -11,6 +11,7 @@ import ast
 import bisect
 import re
 import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.capture.stages import GRAPH_STAGES as GRAPH_STAGES
@@ -84,11 +85,75 @@ def parse_graph(text: str) -> Graph:
     )
     if forward is None:
         raise ValueError("not a printed FX graph: no class with a forward method in it")
-    return Graph(tuple(_Reader(text, offset).read(forward)))
+    return Graph(tuple(_Reader(text.split("\n"), offset).read(forward)))
 
 
+def read_nodes(
+    text: str, wanted: Mapping[str, int], known: Iterable[str], most: int | None = None
+) -> tuple[GraphNode, ...]:
+    """Some nodes of a printed graph, in its order, without reading the others where that can be.
+
+    Parameters
+    ----------
+    wanted
+        Name → 1-based line of each.  Names that the graph does not have are passed over.
+    known
+        The names of all its nodes.
+    most
+        So many of them at most, operations rather than inputs.
+    """
+    lines = text.split("\n")
+    if most is not None and len(wanted) > most:
+        inputs = {name for name, number in wanted.items() if _is_input(lines, number)}
+        wanted = dict(sorted(wanted.items(), key=lambda one: (one[0] in inputs, one[1]))[:most])
+    if (nodes := _read_some(text, lines, wanted, known)) is not None:
+        return nodes
+    try:
+        return tuple(node for node in parse_graph(text).nodes if node.name in wanted)
+    except ValueError:
+        return ()
+
+
+def _is_input(lines: list[str], number: int) -> bool:
+    line = lines[number - 1] if 0 < number <= len(lines) else ""
+    return line.startswith("    def forward(") or _INPUT.match(line) is not None
+
+
+def _read_some(
+    text: str, lines: list[str], wanted: Mapping[str, int], known: Iterable[str]
+) -> tuple[GraphNode, ...] | None:
+    """Nothing where one of them does not stand in its line alone."""
+    reader = _Reader(lines, 0)
+    arguments: dict[str, str] = {}
+    for name in known:
+        reader.know(name)
+    for match in _RENAMED.finditer(text):
+        reader.know(match[1], match[2])
+    try:
+        for name, number in sorted(wanted.items(), key=lambda one: one[1]):
+            line = lines[number - 1]
+            if (declared := _INPUT.match(line)) and declared[1] == name:
+                reader.add_input(name, declared[2], number)
+            elif line.startswith("    def forward("):
+                arguments = arguments or {found[1]: found[2] or "" for found in _ARGUMENT.finditer(line)}
+                reader.add_input(name, arguments[name], number)
+            else:
+                reader.read_line(line, number - 1)
+    except (SyntaxError, ValueError, RecursionError, IndexError, AttributeError):
+        return None
+    nodes = reader.nodes()
+    return nodes if {node.name for node in nodes} == wanted.keys() else None
+
+
+_ARGUMENT = re.compile(r'([A-Za-z_]\w*)(?:: "([^"]*)")?\s*[,)]')
+_INPUT = re.compile(r'\s+([A-Za-z_]\w*): "([^"\\]*)"[,;]?\s*(?:#.*)?$')
+_RENAMED = re.compile(r"^        ([A-Za-z_]\w*) = ([A-Za-z_]\w*)(?:;|$)", re.MULTILINE)
 _DECLARED = re.compile(r"^        ([A-Za-z_]\w*): ")
 _STATEMENT = re.compile(r'^        (?P<name>[A-Za-z_]\w*)(?:: "(?P<detail>[^"\\]*)")? = (?P<value>[^"\'#]+)$')
+_CALLED = re.compile(
+    r'        ([A-Za-z_]\w*)(?:: "([^"\\]*)")? = (torch(?:\.[A-Za-z_]\w*)+)'
+    r"\(([^()\"'#]*(?:\([^()\"'#]*\)[^()\"'#]*)*)\)(?:;  (?:[A-Za-z_]\w* = )+None)?$"
+)
 _FREED = re.compile(r";  (?:[A-Za-z_]\w* = )+None$")
 _CALL = re.compile(r"(?P<target>torch(?:\.[A-Za-z_]\w*)+)\((?P<arguments>[^()]*(?:\([^()]*\)[^()]*)*)\)$")
 _METHOD = re.compile(r"(?P<of>[A-Za-z_]\w*)\.(?P<target>[A-Za-z_]\w*)\((?P<arguments>[^()]*(?:\([^()]*\)[^()]*)*)\)$")
@@ -103,9 +168,9 @@ def _read_by_lines(text: str) -> tuple[GraphNode, ...] | None:
     """
     lines = text.split("\n")
     begin = next((number for number, line in enumerate(lines) if line.startswith("    def forward(")), None)
-    if begin is None or not lines[0] or sum(line.lstrip().startswith(("class ", "def ")) for line in lines) != 2:
+    if begin is None or not lines[0] or _count_of_definitions(lines) != 2:
         return None
-    reader = _Reader(text, 0)
+    reader = _Reader(lines, 0)
     number = begin
     try:
         while not lines[number].rstrip().endswith("):"):
@@ -113,35 +178,38 @@ def _read_by_lines(text: str) -> tuple[GraphNode, ...] | None:
         head = ast.parse("class _:\n" + "\n".join([*lines[begin : number + 1], "        pass"])).body[0]
         reader.read_arguments(head.body[0], lines[number + 1 :], begin - 1)  # type: ignore[attr-defined]
         for at in range(number + 1, len(lines)):
-            line = lines[at]
-            stripped = line.lstrip()
-            if not stripped or stripped.startswith("#"):
-                continue
-            if stripped.startswith("return"):
+            if lines[at].lstrip().startswith("return"):
                 reader.read_one("\n".join(lines[at:]), at)
                 break
-            match = _STATEMENT.match(line)
-            if match is None or not reader.read_plain(
-                match["name"], _FREED.sub("", match["value"]), match["detail"] or "", at + 1
-            ):
-                reader.read_one(line, at)
+            reader.read_line(lines[at], at)
     except (SyntaxError, ValueError, RecursionError, IndexError, AttributeError):
         return None
     return reader.nodes()
 
 
+def _count_of_definitions(lines: list[str]) -> int:
+    some = [line for line in lines if "class " in line or "def " in line]
+    return sum(line.lstrip().startswith(("class ", "def ")) for line in some)
+
+
 class _Reader:
-    def __init__(self, text: str, offset: int) -> None:
+    def __init__(self, lines: Sequence[str], offset: int) -> None:
         self._offset = offset
         self._origins: list[tuple[int, Origin | None, str]] = []
-        for number, line in enumerate(text.split("\n"), 1):
-            if match := _ORIGIN.match(line):
-                self._origins.append((number, Origin(match["file"], int(match["line"])), match["code"]))
-            elif line.lstrip().startswith(_NO_ORIGIN):
+        known: dict[str, tuple[Origin, str]] = {}  # each layer of a model has the same
+        for number, line in enumerate(lines, 1):
+            if "# File: " in line:
+                if line not in known and (match := _ORIGIN.match(line)):
+                    known[line] = (Origin(match["file"], int(match["line"])), match["code"])
+                if line in known:
+                    self._origins.append((number, *known[line]))
+            elif "# No" in line and line.lstrip().startswith(_NO_ORIGIN):
                 self._origins.append((number, None, ""))
         self._lines_of_origins = [number for number, _, _ in self._origins]
         self._nodes: dict[str, GraphNode] = {}
+        self._known: dict[str, None] = {}  # names of nodes
         self._aliases: dict[str, str] = {}
+        self._changed: tuple[str, ast.expr, ast.expr] | None = None  # by the statement before: how, what, by what
 
     def read(self, forward: ast.FunctionDef) -> list[GraphNode]:
         declared = [
@@ -160,6 +228,31 @@ class _Reader:
         declared = [match[1] for line in body if (match := _DECLARED.match(line))]
         self._arguments(forward, declared, before)
 
+    def know(self, name: str, of: str | None = None) -> None:
+        """A name that statements may use, though its own is not read; ``of``: what it only renames."""
+        if of is None:
+            self._known[name] = None
+        elif of in self._known and name not in self._known:
+            self._aliases[name] = self._aliases.get(of, of)
+
+    def add_input(self, name: str, detail: str, line: int) -> None:
+        self._add(name, "placeholder", name, detail, [], line)
+
+    def read_line(self, line: str, before: int) -> None:
+        """A line of the body; ``before``: lines that stand before it.  Raises SyntaxError for a part of a statement."""
+        if match := _CALLED.match(line):  # most statements of most graphs
+            name, detail, target, arguments = match.groups()
+            self.call(name, target, detail or "", _USED.findall(arguments), before + 1)
+            return
+        stripped = line.lstrip()
+        if not stripped or stripped.startswith("#"):
+            return
+        match = _STATEMENT.match(line)
+        if match is None or not self.read_plain(
+            match["name"], _FREED.sub("", match["value"]), match["detail"] or "", before + 1
+        ):
+            self.read_one(line, before)
+
     def read_one(self, text: str, before: int) -> None:
         """One statement that was parsed on its own; ``before``: lines that stand before it."""
         for statement in ast.parse(textwrap.dedent(text) if "\n" in text else text.lstrip()).body:
@@ -170,7 +263,7 @@ class _Reader:
         """A statement that calls a function or a method, takes an item or renames; false where it is none of these."""
         if call := _CALL.match(value):
             self.call(name, call["target"], detail, _USED.findall(call["arguments"]), line)
-        elif not detail and self._aliases.get(value, value) in self._nodes:
+        elif not detail and self._aliases.get(value, value) in self._known:
             return self._rename(name, value)
         elif (call := _METHOD.match(value)) and call["of"] not in _NAMESPACES:
             self.call(name, call["target"], detail, [call["of"], *_USED.findall(call["arguments"])], line)
@@ -181,14 +274,15 @@ class _Reader:
         return True
 
     def _rename(self, name: str, value: str) -> bool:
-        if value in self._nodes:
+        if value in self._known:
             self._aliases[name] = value
-        return value in self._nodes
+        return value in self._known
 
     def call(self, name: str, target: str, detail: str, words: list[str], line: int) -> None:
         """A statement that calls something; ``words`` are the names among its arguments."""
-        found = [self._aliases.get(word, word) for word in words]
-        inputs = list(dict.fromkeys(word for word in found if word in self._nodes))
+        if self._aliases:
+            words = [self._aliases.get(word, word) for word in words]
+        inputs = [word for word in dict.fromkeys(words) if word in self._known]
         self._add(name, "call", target, detail, inputs, line)
 
     def _arguments(self, forward: ast.FunctionDef, declared: list[str], before: int) -> None:
@@ -212,13 +306,25 @@ class _Reader:
             name, detail, value = statement.targets[0].id, "", statement.value
         elif isinstance(statement, ast.Expr):
             name, detail, value = f"_{statement.lineno}", "", statement.value
+        elif isinstance(statement, ast.AugAssign):
+            self._changed = (f"operator.i{_OPERATORS.get(type(statement.op), '?')}", statement.target, statement.value)
+            return
+        elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
+            self._changed = ("operator.setitem", statement.targets[0], statement.value)
+            return
         else:
             return  # `a = b = None` frees memory; `x, y, = tree_flatten_spec(…)` unpacks the inputs
-        if value is None:  # `primals_1: "f32[…]"` declares an input of a joint graph
+        changed, self._changed = self._changed, None
+        if changed is not None and isinstance(value, ast.Name) and value.id == _first_name(changed[1]):
+            # `a += b;  c = a` is the node c, in two statements; so is `a[0] = b;  c = a`
+            target, *parts = changed
+            inputs = list(dict.fromkeys(name for part in parts for name in self._inputs(part)))
+            self._add(name, "call", target, detail, inputs, statement.lineno)
+        elif value is None:  # `primals_1: "f32[…]"` declares an input of a joint graph
             self._add(name, "placeholder", name, detail, [], statement.lineno)
         elif isinstance(value, ast.Constant) and value.value is None:
             return
-        elif isinstance(value, ast.Name) and value.id in self._nodes:
+        elif isinstance(value, ast.Name) and value.id in self._known:
             self._aliases[name] = value.id  # `l_x_ = L_x_` only renames
         elif isinstance(value, ast.Attribute) and ast.unparse(value).startswith("self."):
             self._add(name, "get_attr", ast.unparse(value)[5:], detail, [], statement.lineno)
@@ -229,7 +335,7 @@ class _Reader:
         names = [node for node in ast.walk(value) if isinstance(node, ast.Name)] if value else []
         names.sort(key=lambda node: (node.lineno, node.col_offset))
         found = [self._aliases.get(node.id, node.id) for node in names]
-        return list(dict.fromkeys(name for name in found if name in self._nodes))
+        return list(dict.fromkeys(name for name in found if name in self._known))
 
     def _add(self, name: str, op: str, target: str, detail: str, inputs: list[str], line: int) -> None:
         origin, code = None, ""
@@ -237,7 +343,14 @@ class _Reader:
             above = bisect.bisect_right(self._lines_of_origins, line + self._offset)
             if above:
                 _, origin, code = self._origins[above - 1]
+        self._known[name] = None
         self._nodes[name] = GraphNode(name, op, target, detail, tuple(inputs), line + self._offset, origin, code)
+
+
+def _first_name(changed: ast.expr) -> str:
+    """``a`` of ``a`` and of ``a[0]``."""
+    inner = changed.value if isinstance(changed, ast.Subscript) else changed
+    return inner.id if isinstance(inner, ast.Name) else ""
 
 
 def _text(annotation: ast.expr | None) -> str:

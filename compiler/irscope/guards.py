@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.findings.guardtext import parse_failed_guard, readable, without_type
+from irscope.findings.guardtext import FailedGuard, parse_failed_guard, readable, without_type
 from irscope.findings.slow_guards import latency_microseconds
 from irscope.protocol import Compile, Origin
 
@@ -60,7 +59,9 @@ class GuardList:
     guards: tuple[Guard, ...]
 
 
-def guards_of(compile: Compile, text: str, compiles: Sequence[Compile], costs: Any = None) -> GuardList:
+def guards_of(
+    compile: Compile, text: str, compiles: Sequence[Compile], costs: Any = None, most: int | None = None
+) -> GuardList:
     """Reads the ``guards`` stage of a compile.
 
     Parameters
@@ -69,37 +70,56 @@ def guards_of(compile: Compile, text: str, compiles: Sequence[Compile], costs: A
         All compiles of the run: their reasons tell which guards failed, their files complete the printed names.
     costs
         What is kept beside the text: for each guard its kind, how many lines it prints, and its nanoseconds.
+    most
+        So many guards at most, the failed ones among them first.
     """
-    files = {other.file for other in compiles}
     failures = [
         parse_failed_guard(reason)
         for other in compiles
         for reason in other.reasons[:1]
         if reason.startswith(f"{compile.id.partition('#')[0]}: ") and _same_round(other.id, compile.id)
     ]
-    guards = []
+    matches = [match for line in text.split("\n") if "+- " in line and (match := _GUARD.match(line))]
+    nanoseconds = _nanoseconds([match["kind"] for match in matches], costs)
+    rows = list(zip(matches, nanoseconds, strict=True))
+    if most is not None and not failures:
+        rows = rows[:most]
+    files = {other.file for other in compiles}
     paths: dict[str, str] = {}  # printed → whole
-    for line in text.split("\n"):
-        if (match := _GUARD.match(line)) is None:
-            continue
-        site = _SITE.search(match["rest"])
-        check = match["rest"][: site.start()] if site else match["rest"]
-        access = _ACCESS.search(check)
-        source = readable(access[0]) if access else ""
-        if site and site["file"] not in paths:
-            paths[site["file"]] = _full_path(site["file"], files)
-        origin = Origin(paths[site["file"]], int(site["line"])) if site else None
-        failed = sum(_is(failure.text, failure.source, match["kind"], check, source) for failure in failures)
-        guards.append(Guard(match["kind"], check.strip(), source, origin, (site["code"] or "") if site else "", failed))
-    return GuardList(compile.id, latency_microseconds(text), tuple(_with_costs(guards, costs)))
+    guards = [_guard(match, cost, failures, files, paths) for match, cost in rows]
+    if most is not None:
+        guards = sorted(guards, key=lambda guard: not guard.failed)[:most]
+    return GuardList(compile.id, latency_microseconds(text), tuple(guards))
 
 
-def _with_costs(guards: list[Guard], costs: Any) -> list[Guard]:
-    """The guards with what each costs; without, where the costs are not of these guards."""
+def count_of_guards(text: str) -> int:
+    """How many guards `guards_of` finds."""
+    return sum("+- " in line and _GUARD.match(line) is not None for line in text.split("\n"))
+
+
+def _guard(
+    match: re.Match[str],
+    nanoseconds: float | None,
+    failures: Sequence[FailedGuard],
+    files: Iterable[str],
+    paths: dict[str, str],
+) -> Guard:
+    kind, rest = match["kind"], match["rest"]
+    site = _SITE.search(rest) if "# " in rest else None
+    check = rest[: site.start()] if site else rest
+    access = _ACCESS.search(check)
+    source = readable(access[0]) if access else ""
+    if site and site["file"] not in paths:
+        paths[site["file"]] = _full_path(site["file"], files)
+    origin = Origin(paths[site["file"]], int(site["line"])) if site else None
+    failed = sum(_is(failure.text, failure.source, kind, check, source) for failure in failures)
+    return Guard(kind, check.strip(), source, origin, (site["code"] or "") if site else "", failed, nanoseconds)
+
+
+def _nanoseconds(kinds: list[str], costs: Any) -> list[float | None]:
+    """What each guard costs; of none, where the costs are not of these guards."""
     lines = [(kind, ns if i == 0 else None) for kind, count, ns in costs or () for i in range(count)]
-    if [guard.kind for guard in guards] != [kind for kind, _ in lines]:
-        return guards
-    return [dataclasses.replace(guard, nanoseconds=ns) for guard, (_, ns) in zip(guards, lines, strict=True)]
+    return [ns for _, ns in lines] if [kind for kind, _ in lines] == kinds else [None] * len(kinds)
 
 
 def on_argument(guards: Iterable[Guard], name: str) -> list[Guard]:

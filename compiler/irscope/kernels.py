@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from irscope.graphs import Graph
@@ -13,6 +13,12 @@ from irscope.protocol import Origin
 from irscope.usercode import is_package_file, is_user_file
 
 _LANGUAGES = {"cpp_pybinding": "cpp", "cpp": "cpp"}
+_DEFINITION = re.compile(r"^(?P<name>\w+) = async_compile\.\w+\(", re.MULTILINE)
+_QUOTES = re.compile(r"\'\'\'|\"\"\"")
+# A comment, or the name of what is called; names inside of strings are not followed by a parenthesis.
+_CALLED = re.compile(
+    r"(?P<comment>#.*)|(?<![\w.])(?P<name>(?:extern_kernels|aten|torch\.ops)(?:\.[A-Za-z_]\w*)+)(?=\()"
+)
 _SOURCE_NODES = re.compile(r"#.*Source Nodes: \[(?P<nodes>[^\]]*)\]")
 _HANDLES = re.compile(r"# \[Provenance debug handles\] (?P<handles>.*)$", re.MULTILINE)
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)', re.MULTILINE)
@@ -32,6 +38,52 @@ def kernels_in(output_code: str) -> list[KernelSource]:
 
     Output code that cannot be parsed has none.
     """
+    parts = _definitions(output_code)
+    if parts is None:
+        return _kernels_in_tree(output_code)
+    found: dict[str, KernelSource] = {}
+    rest = []
+    for text, definition in parts:
+        if definition is not None:
+            found.setdefault(definition.name, definition)
+        else:
+            rest.append(text)
+    extern = {name: KernelSource(name, "extern", "") for text in rest for name in _extern_calls(text)}
+    return [*found.values(), *extern.values()]
+
+
+def _definitions(code: str) -> list[tuple[str, KernelSource | None]] | None:
+    """Output code cut into the definitions of kernels and what stands between, in their order; nothing where that
+    cannot be told line by line.  The syntax tree of a thousand calls would take a second, and holds no more."""
+    parts: list[tuple[str, KernelSource | None]] = []
+    at = 0
+    while match := _DEFINITION.search(code, at):
+        opened = _QUOTES.search(code, match.end())
+        newline = code.find("\n", match.end())
+        end = newline
+        if opened is not None and (newline < 0 or opened.start() < newline or "(\n" in match[0]):
+            end = code.find(opened[0], opened.end())
+            end = end if end < 0 else code.find("\n", end + 3)
+        end = len(code) if end < 0 else end
+        try:
+            statement = ast.parse(code[match.start() : end]).body[0]
+        except (SyntaxError, ValueError, RecursionError, IndexError):
+            return None
+        made = _made_by(statement.value) if isinstance(statement, ast.Assign) else None
+        parts.append((code[at : match.start()], None))
+        parts.append(("", KernelSource(match["name"], *made)) if made else (code[match.start() : end], None))
+        at = end
+    parts.append((code[at:], None))
+    return None if any(_QUOTES.search(text) for text, kernel in parts if kernel is None) else parts
+
+
+def _extern_calls(text: str) -> Iterator[str]:
+    for match in _CALLED.finditer(text):
+        if not match["comment"] and not match["name"].startswith("torch.ops.inductor."):
+            yield match["name"]
+
+
+def _kernels_in_tree(output_code: str) -> list[KernelSource]:
     try:
         tree = ast.parse(output_code)
     except (SyntaxError, ValueError, RecursionError):

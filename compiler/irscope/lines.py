@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irscope.graphs import GRAPH_STAGES, GraphNode
+from irscope.graphs import GRAPH_STAGES, GraphNode, read_nodes
 from irscope.protocol import Kernel, Origin, Report
-from irscope.provenance import Provenance
 from irscope.provenance.kernels import output_code_of
+from irscope.provenance.trails import reached
 from irscope.store import Store
 
 
 @dataclass(frozen=True)
 class Place:
-    """Something in a stage's text: a node, a scheduler node, the definition or a call of a kernel."""
+    """Something in a stage's text: a node, a scheduler node, the definition or a call of a kernel.
+
+    Parameters
+    ----------
+    fate
+        Why it became nothing further down, in words; empty where it became something, or no reason is known.
+    """
 
     name: str
     line: int
     end_line: int
+    fate: str = ""
 
 
 @dataclass(frozen=True)
@@ -35,26 +42,27 @@ class LineTrail:
     kernels: tuple[Kernel, ...]
 
 
-def trail_of(store: Store, report: Report, file: str, line: int) -> LineTrail:
-    """All that came from a line in one run, along the pipeline of each compile."""
-    thread = Provenance(store, report)
-    below = thread.below(thread.source(file, line))
+def trail_of(store: Store, report: Report, file: str, line: int, most: int | None = None) -> LineTrail:
+    """All that came from a line in one run, along the pipeline of each compile.
+
+    Parameters
+    ----------
+    most
+        So many ``nodes`` of each stage at most; all where nothing is said.  ``places`` has all in any case.
+    """
     names = {stage.id: stage.name for compile in report.compiles for stage in compile.stages}
     steps = []
-    reached: set[tuple[str, str]] = set()
-    for stage, elements in below.items():
+    called: set[tuple[str, str]] = set()
+    for stage, (elements, known) in reached(store, report, file, line).items():
         if names[stage] == "output-code":
-            reached.update((stage, element.name.rpartition(":")[0] or element.name) for element in elements)
-        elif names[stage] == "bytecode" or names[stage] == "kernel" or "/kernel" in stage:
-            continue  # the instructions of a line are plain, and of a kernel it is the whole text
+            called.update((stage, element.name.rpartition(":")[0] or element.name) for element, _ in elements)
         nodes: tuple[GraphNode, ...] = ()
         if names[stage] in GRAPH_STAGES:
-            nodes = tuple(node for element in elements if (node := thread.graph_node(element)) is not None)
-        steps.append(LineStep(stage, nodes, tuple(Place(one.name, one.line, one.end_line) for one in elements)))
+            wanted = {element.name: element.line for element, _ in elements}
+            nodes = read_nodes(store.stage_text(report.run, stage), wanted, known, most)
+        steps.append(LineStep(stage, nodes, tuple(Place(one.name, one.line, one.end_line, why) for one, why in elements)))
     origin = Origin(file, line)
     kernels = tuple(
-        kernel
-        for kernel in report.kernels
-        if origin in kernel.origins or (output_code_of(kernel), kernel.name) in reached
+        kernel for kernel in report.kernels if origin in kernel.origins or (output_code_of(kernel), kernel.name) in called
     )
     return LineTrail(tuple(steps), kernels)

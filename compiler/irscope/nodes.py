@@ -40,9 +40,9 @@ to.  What leads on to kernels is the data of ``ir-pre-fusion`` (`irscope.capture
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 # A statement or a declared input on a line of its own; an input in a list of them.
 _DECLARED = re.compile(r'^\s+(?P<name>\w+)(?:: "[^"]*")?(?: =|;|,|$|\s+#)')
@@ -73,6 +73,9 @@ class Value:
     parts: tuple[Value, ...] = ()
 
 
+_NO_VALUE = Value()
+
+
 @dataclass(frozen=True)
 class Frame:
     file: str
@@ -80,8 +83,7 @@ class Frame:
     function: str
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """A node that another came from.  ``graph`` is the number of its graph, -1 where there is none."""
 
     name: str
@@ -91,8 +93,7 @@ class Source:
     sources: tuple[Source, ...]
 
 
-@dataclass(frozen=True)
-class NodeFacts:
+class NodeFacts(NamedTuple):  # a tuple, because a large graph makes tens of thousands
     """What is known of a node.
 
     Parameters
@@ -180,7 +181,9 @@ class _Reader:
     def facts(self) -> Iterator[NodeFacts]:
         columns, data = self._data["nodes"], self._data
         names, views, backward = columns["name"], set(data["views"]), set(data["backward"])
-        values = [self._values[index] if index >= 0 else Value() for index in columns["value"]]
+        targets, modules = data["targets"], [(path, cls) for path, cls in data["modules"]]
+        values = [self._values[index] if index >= 0 else _NO_VALUE for index in columns["value"]]
+        sizes = [value.bytes if value.kind else 0 for value in values]
         users: list[list[str]] = [[] for _ in names]
         for number, inputs in enumerate(columns["inputs"]):
             for index in inputs:
@@ -188,32 +191,30 @@ class _Reader:
         for number, name in enumerate(names):
             op, inputs = columns["op"][number], columns["inputs"][number]
             touches = op.startswith("call_") and number not in views
-            module, aten = columns["module"][number], columns["aten"][number]
+            module, aten, stack = columns["module"][number], columns["aten"][number], columns["stack"][number]
             yield NodeFacts(
-                name=name,
-                line=self._lines.get(name, 0),
-                op=op,
-                target=data["targets"][columns["target"][number]],
-                value=values[number],
-                inputs=tuple(names[index] for index in inputs),
-                users=tuple(users[number]),
-                flops=columns["flops"][number],
-                read=_sum(values[index] for index in inputs) if touches else 0,
-                written=values[number].bytes if touches else 0,
-                is_view=number in views,
-                is_backward=number in backward,
-                stack=self._stacks[columns["stack"][number]] if columns["stack"][number] >= 0 else (),
-                module=tuple(data["modules"][module]) if module >= 0 else None,
-                original_aten=data["targets"][aten] if aten >= 0 else "",
-                seq_nr=columns["seq"][number],
-                sources=tuple(self._sources[index] for index in columns["from"][number]),
+                name,
+                self._lines.get(name, 0),
+                op,
+                targets[columns["target"][number]],
+                values[number],
+                tuple([names[index] for index in inputs]),
+                tuple(users[number]),
+                columns["flops"][number],
+                _sum([sizes[index] for index in inputs]) if touches else 0,
+                values[number].bytes if touches else 0,
+                number in views,
+                number in backward,
+                self._stacks[stack] if stack >= 0 else (),
+                modules[module] if module >= 0 else None,
+                targets[aten] if aten >= 0 else "",
+                columns["seq"][number],
+                tuple([self._sources[index] for index in columns["from"][number]]),
             )
 
 
-def _sum(values: Iterable[Value]) -> int | None:
-    sizes = [value.bytes for value in values if value.kind]
-    known = [size for size in sizes if size is not None]
-    return sum(known) if len(known) == len(sizes) else None
+def _sum(sizes: Sequence[int | None]) -> int | None:
+    return None if None in sizes else sum(size or 0 for size in sizes)
 
 
 def lines_of(text: str) -> dict[str, int]:

@@ -476,15 +476,23 @@ T = TypeVar("T")
 
 def to_json(value: Any) -> Any:
     """Dataclasses to dicts, tuples to lists, enums to their values."""
+    if value is None or type(value) in (str, int, float, bool):  # most are; a large answer has a million
+        return value
     if isinstance(value, enum.Enum):
         return value.value
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if names := _names(type(value)):
+        return {name: to_json(getattr(value, name)) for name in names}
     if isinstance(value, (list, tuple)):
         return [to_json(item) for item in value]
     if isinstance(value, dict):
         return {str(key): to_json(item) for key, item in value.items()}
     return value
+
+
+@functools.cache
+def _names(cls: type) -> tuple[str, ...]:
+    """Of the fields, where it is a dataclass."""
+    return tuple(field.name for field in dataclasses.fields(cls)) if dataclasses.is_dataclass(cls) else ()
 
 
 def from_json(cls: type[T], data: Any) -> T:

@@ -149,6 +149,8 @@ class Store:
                 "INSERT OR REPLACE INTO stages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (run, stage.id, compile, position, *about),
             )
+            if "/kernel" not in stage.id:  # what is made of a kernel when somebody asks is no part of them
+                self._db.execute("DELETE FROM trails WHERE run = ? AND compile = ?", (run, compile))
 
     def put_stage_data(self, run: str, stage: str, data: object) -> None:
         """Replaces what is kept of a stage beside its text; does nothing where there is no such stage."""
@@ -159,6 +161,12 @@ class Store:
             nodes = count_of(row[0], data) if row else None
             if nodes is not None:
                 self._db.execute("UPDATE stages SET nodes = ? WHERE run = ? AND id = ?", (nodes, run, stage))
+
+    def put_trails(self, run: str, compile: str, trails: object) -> None:
+        """Keeps what `provenance.trails` knows of a compile, until one of its stages is written again."""
+        with self.transaction():
+            digest = self._texts.put(json.dumps(trails, separators=(",", ":")))[0]
+            self._db.execute("INSERT OR REPLACE INTO trails VALUES (?, ?, ?)", (run, compile, digest))
 
     def put_source(self, run: str, file: str, text: str) -> None:
         """Keeps the text of a source file as it was in this run."""
@@ -229,13 +237,15 @@ class Store:
         sources = self._db.execute("SELECT digest FROM sources WHERE run = ? ORDER BY file", (run,)).fetchall()
         # Alike next to alike: the graphs of a compile, then their data; long data of few stages last.
         self._texts.pack([digest for _, _, digest, _ in stages] + [digest for (digest,) in sources])
+        trails = self._db.execute("SELECT digest FROM trails WHERE run = ?", (run,)).fetchall()
+        self._texts.pack(digest for (digest,) in trails)
         made = made_texts()
         self._texts.pack(data for _, _, _, data in sorted(stages, key=lambda row: str(row[1]) in made) if data)
 
     def _delete_facts(self, run: str) -> None:
         with contextlib.suppress(DamagedValues):
             shutil.rmtree(folder_of(self.path, run), ignore_errors=True)
-        for table in ("compiles", "stages", "sources", "kernels", "findings", "gaps"):
+        for table in ("compiles", "stages", "sources", "kernels", "findings", "gaps", "trails"):
             self._db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
 
     # --- reading ------------------------------------------------------------------------------------------------------
@@ -359,6 +369,13 @@ class Store:
         rows = self._db.execute("SELECT file, digest FROM sources WHERE run = ?", (run,)).fetchall()
         return {file: text for file, digest in rows if (text := self._text(digest)) is not None}
 
+    def has_trails(self, run: str) -> bool:
+        return self._db.execute("SELECT 1 FROM trails WHERE run = ?", (run,)).fetchone() is not None
+
+    def trails(self, run: str) -> dict[str, Any]:
+        """By compile what `put_trails` kept, as plain JSON values."""
+        rows = self._db.execute("SELECT compile, digest FROM trails WHERE run = ?", (run,)).fetchall()
+        return {compile: json.loads(text) for compile, digest in rows if (text := self._text(digest)) is not None}
     def put_files(self, run: str, digests: Mapping[str, str]) -> None:
         """Keeps which files of the user's a run has imported, each with the digest of its text."""
         how, _ = self.how_run(run)

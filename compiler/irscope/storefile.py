@@ -10,7 +10,10 @@ from collections.abc import Iterator
 
 from irscope.texts import CHANGES_FROM_4, TABLES
 
-VERSION = 5
+VERSION = 6
+_TRAILS = (
+    "CREATE TABLE trails (run TEXT NOT NULL, compile TEXT NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (run, compile))"
+)
 _TABLES = f"""
 CREATE TABLE runs (
   id TEXT PRIMARY KEY, script TEXT NOT NULL, args TEXT NOT NULL, lane TEXT NOT NULL, started REAL NOT NULL,
@@ -26,13 +29,19 @@ CREATE TABLE kernels (run TEXT NOT NULL, stage TEXT NOT NULL, name TEXT NOT NULL
 CREATE TABLE findings (run TEXT NOT NULL, cause TEXT NOT NULL, position INTEGER NOT NULL, facts TEXT NOT NULL,
   PRIMARY KEY (run, cause));
 CREATE TABLE gaps (run TEXT NOT NULL, what TEXT NOT NULL, why TEXT NOT NULL, PRIMARY KEY (run, what, why));
+{_TRAILS};
 {TABLES.strip()};
 """
 USED_TEXTS = (
     "SELECT digest FROM stages UNION SELECT data FROM stages WHERE data IS NOT NULL UNION SELECT digest FROM sources"
+    " UNION SELECT digest FROM trails"
 )
 """The digests of all texts that are needed."""
-_CHANGES = {0: _TABLES, 4: f"{CHANGES_FROM_4};\nALTER TABLE stages ADD COLUMN nodes INTEGER"}
+_CHANGES = {
+    0: _TABLES,
+    4: f"{CHANGES_FROM_4};\nALTER TABLE stages ADD COLUMN nodes INTEGER;\n{_TRAILS}",
+    5: _TRAILS,
+}
 """What makes a file of these versions one of the newest."""
 
 

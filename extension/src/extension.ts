@@ -26,6 +26,7 @@ export interface Internals {
   linked: LinkedEditors;
   dock: Dock;
   values: ValuePanel;
+  status: StatusItem;
 }
 
 const GRAPH: PanelKind = {
@@ -84,7 +85,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<Intern
   );
   // Not awaited: the editor is not kept waiting for a Python interpreter.
   void server.restart();
-  return { server, tree, graphs, linked, dock, regions, values };
+  return { server, tree, graphs, linked, dock, regions, values, status };
 }
 
 export async function deactivate(): Promise<void> {

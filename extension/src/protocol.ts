@@ -115,6 +115,10 @@ export interface Graph {
     originLine: number[];
     /** Only where it is compared: 0 as before, 1 added, 2 gone, 3 changed. */
     state?: number[];
+    /** Of a schedule: further lines that it came from, as file, line, file, line, … */
+    places?: number[][];
+    /** Of a schedule: what was fused with others. */
+    group?: number[];
   };
   /** From, to, from, to, … */
   edges: number[];
@@ -125,6 +129,20 @@ export interface Graph {
   modules: { path: string[]; type: string }[];
   files: string[];
   timeOf: string;
+  /** Of a schedule: the fused nodes, by name and kind. */
+  groups?: { name: string; type: string }[];
+  decisions?: FusionDecision[];
+}
+
+/** What Inductor decided on two nodes of its schedule, or on what they had been fused to by then; numbers of nodes. */
+export interface FusionDecision {
+  first: number[];
+  second: number[];
+  fused: boolean;
+  /** `vertical`, `horizontal`, `template`. */
+  kind: string;
+  /** The score of what was fused, or the reason against it. */
+  why: string;
 }
 
 /** A graph along the pipeline, or after a pass that changed it; `before` is the one to compare it with, if any. */
@@ -174,6 +192,8 @@ export interface FileState {
   /** The limit that stopped the last run, if one did. */
   limit: "seconds" | "memory" | "output" | "steady-state" | null;
   text: string;
+  /** Since the run before, in one line; nothing where nothing was, or where one of the two did not come to its end. */
+  changed: { run: string; since: string; text: string } | null;
 }
 
 export interface Entries {

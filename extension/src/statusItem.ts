@@ -16,7 +16,8 @@ const ICONS: Record<WorkerState["state"], string> = {
 };
 
 export class StatusItem implements vscode.Disposable {
-  private readonly item = vscode.window.createStatusBarItem("irscope.status", vscode.StatusBarAlignment.Right, 90);
+  /** Public for tests: the editor gives no other way to read it. */
+  readonly item = vscode.window.createStatusBarItem("irscope.status", vscode.StatusBarAlignment.Right, 90);
   private readonly subscriptions: vscode.Disposable[];
   private worker: WorkerState | undefined;
   private readonly fileStates = new Map<string, FileState>();
@@ -86,6 +87,9 @@ export class StatusItem implements vscode.Disposable {
     if (file?.state === "stale") {
       return ["history", "IRScope: edited", text];
     }
+    if (file?.changed && file.state === "current") {
+      return ["diff", `IRScope: ${file.changed.text}`, text];
+    }
     if (file?.limit !== undefined && file.limit !== null && file.limit !== "steady-state") {
       return ["watch", "IRScope: stopped at limit", text];
     }
@@ -95,6 +99,24 @@ export class StatusItem implements vscode.Disposable {
   private aboutFile(detail: string): string[] {
     const text = this.activeFile()?.text ?? "";
     return text === "" || text === detail ? [] : [text];
+  }
+
+  /** What is said in full, with links to what can be done about it. */
+  private tooltip(detail: string, python: string | undefined, bad: boolean): vscode.MarkdownString {
+    const tooltip = new vscode.MarkdownString("", true);
+    tooltip.isTrusted = { enabledCommands: ["irscope.showChanges", "irscope.showLog"] };
+    for (const line of [detail, ...this.aboutFile(detail)]) {
+      tooltip.appendText(line).appendMarkdown("\n\n");
+    }
+    const changed = this.activeFile()?.changed;
+    if (changed) {
+      tooltip.appendMarkdown("Since the last run: [").appendText(changed.text);
+      tooltip.appendMarkdown('](command:irscope.showChanges "Show what changed")\n\n');
+    }
+    if (python !== undefined) {
+      tooltip.appendText(`Python: ${python}`);
+    }
+    return bad ? tooltip.appendMarkdown("\n\n[Show Log](command:irscope.showLog)") : tooltip;
   }
 
   private update(): void {
@@ -109,13 +131,8 @@ export class StatusItem implements vscode.Disposable {
           : this.whatGoesOn();
     this.item.text = `$(${icon}) ${text}`;
     this.item.accessibilityInformation = { label: `${text}. ${detail}`, role: "button" };
-    const python = this.worker?.python || interpreter?.path;
-    this.item.tooltip = [
-      detail,
-      ...this.aboutFile(detail),
-      ...(python === undefined ? [] : [`Python: ${python}`]),
-    ].join("\n");
     const bad = state === "failed" || this.worker?.state === "crashed" || this.worker?.state === "refused";
+    this.item.tooltip = this.tooltip(detail, this.worker?.python || interpreter?.path, bad);
     this.item.backgroundColor = bad ? new vscode.ThemeColor("statusBarItem.warningBackground") : undefined;
     if (this.files.current || this.worker?.state === "running") {
       this.item.show();

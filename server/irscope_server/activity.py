@@ -284,6 +284,7 @@ class Activity:
             progress.end(f"{outcome.kind.value}: {words.count(len(ended.report.findings), 'finding')}")
         self._told.pop(run, None)
         server.results.end(run.live, ended)
+        self._spawn(server.since_last_run.look(run.key, ended))
         if outcome.kind is OutcomeKind.ENVIRONMENT_ERROR:
             self._show_once(outcome.message)
         elif outcome.kind is OutcomeKind.COMPLETED:

@@ -77,6 +77,10 @@ class Controls:
         finally:
             use_overlays({})
 
+    def severities(self, script: str) -> Mapping[str, str]:
+        """Those that the user wants for a script, by code or kind."""
+        return self._settings_of(script).severity
+
     def _lines(self, report: Report, texts: Texts) -> dict[str, Sequence[str]]:
         files = {file_key(file): file for file in files_of(report)}
         return {key: texts.get(key) or self._lines_of(file) for key, file in files.items()}

@@ -197,7 +197,7 @@ def _stage_feature(work: Callable[[IrscopeServer, Any], Awaitable[Any]]) -> Call
 
 
 def _findings(ls: IrscopeServer, params: wire.FindingsParams) -> Awaitable[Encoded]:
-    return findings(ls, params, ls.controls.hidden)
+    return findings(ls, params, ls.controls.hidden, ls.controls.severities)
 
 
 def _text_document_content(ls: IrscopeServer, params: types.TextDocumentContentParams) -> Awaitable[Any]:

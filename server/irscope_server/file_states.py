@@ -57,4 +57,5 @@ class FileStates:
         if outcome.limit is not None and outcome.limit is not Limit.STEADY_STATE:
             parts.append(outcome.message)
         limit = outcome.limit.value if outcome.limit else None
-        return FileState(uri, "stale" if stale else "current", entry, limit, " ".join(parts))
+        changed = server.since_last_run.of(plan.entry.key)
+        return FileState(uri, "stale" if stale else "current", entry, limit, " ".join(parts), changed)

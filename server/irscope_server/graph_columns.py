@@ -17,20 +17,20 @@ from irscope.graphs import Graph, GraphNode, parse_graph
 from irscope.nodes import NodeFacts
 from irscope.roofline import TARGETS, dtype_of
 
-_KINDS = {"placeholder": 0, "get_attr": 1, "call": 2, "output": 3}
+KINDS = {"placeholder": 0, "get_attr": 1, "call": 2, "output": 3}
 SAME, ADDED, REMOVED, CHANGED = range(4)
 _TYPED = re.compile(r"^(?P<dtype>[a-z]+\d*[a-z0-9_]*)\[(?P<sizes>[^\]]*)\](?:\[[^\]]*\])?(?P<device>[a-z][\w:]*)?$")
 _BITS = re.compile(r"\d+")
 _SEGMENT = re.compile(r"\[['\"]?([^'\"\]]*)['\"]?\]|([^.\[\]]+)")
-_TARGET = TARGETS["h100"]
+TARGET = TARGETS["h100"]
 """What a node's time is estimated for: only how nodes compare to each other is of use."""
 
 
-_UNTOLD = -2
+UNTOLD = -2
 """In place of a module: a pass or autograd made the node, and nothing says for what."""
 
 
-class _Table:
+class Table:
     """Values by number, in the order of their first appearance."""
 
     def __init__(self) -> None:
@@ -118,7 +118,7 @@ def columns(
     states: Sequence[int] = (),
 ) -> dict[str, Any]:
     """The columns of a graph's nodes with their tables."""
-    ops, details, dtypes, devices, modules, files = (_Table() for _ in range(6))
+    ops, details, dtypes, devices, modules, files = (Table() for _ in range(6))
     nodes: dict[str, list[Any]] = {
         key: []
         for key in (
@@ -131,12 +131,12 @@ def columns(
     for node in graph.nodes:
         known = facts.get(node.name)
         if node.detail not in parsed:
-            parsed[node.detail] = _typed(node.detail)
+            parsed[node.detail] = typed(node.detail)
         dtype, device, size = parsed[node.detail]
         if known is not None and known.value.bytes is not None and known.value.kind in ("tensor", "list"):
             size = known.value.bytes
         nodes["name"].append(node.name)
-        nodes["kind"].append(_KINDS.get(node.op, 2))
+        nodes["kind"].append(KINDS.get(node.op, 2))
         nodes["op"].append(ops(_op_name(node)))
         nodes["detail"].append(details(node.detail))
         nodes["dtype"].append(dtypes(dtype))
@@ -147,9 +147,9 @@ def columns(
         nodes["micros"].append(_micros(known))
         place = None if known is None else known.module
         if place not in numbers:
-            numbers[place] = modules(None if place is None else _split(*place))
+            numbers[place] = modules(None if place is None else split_module(*place))
         module = numbers[place]
-        nodes["module"].append(_UNTOLD if module < 0 and _is_untold(known) else module)
+        nodes["module"].append(UNTOLD if module < 0 and _is_untold(known) else module)
         nodes["backward"].append(int(known is not None and known.is_backward))
         nodes["line"].append(max(0, node.line - 1))
         nodes["file"].append(files(node.origin.file) if node.origin else -1)
@@ -163,7 +163,7 @@ def columns(
         "devices": devices.entries,
         "modules": [{"path": list(path), "type": kind} for path, kind in modules.entries],
         "files": [uri_of(file) for file in files.entries],
-        "timeOf": _TARGET.name,
+        "timeOf": TARGET.name,
     }
 
 
@@ -174,7 +174,7 @@ def _op_name(node: GraphNode) -> str:
     return node.target.removeprefix("torch.ops.").removesuffix(".default") or node.name
 
 
-def _typed(detail: str) -> tuple[str, str, int | None]:
+def typed(detail: str) -> tuple[str, str, int | None]:
     """Dtype, device and bytes as far as the printed type tells them."""
     match = _TYPED.match(detail)
     if match is None:
@@ -196,7 +196,12 @@ def _micros(known: NodeFacts | None) -> float | None:
     """The least that the target takes, in microseconds; nothing where too little is known."""
     if known is None or not known.op.startswith("call_"):
         return None
-    least = [one for one in _TARGET.least_seconds(_moved(known), known.flops, dtype_of(known)) if one is not None]
+    return least_micros(_moved(known), known.flops, dtype_of(known))
+
+
+def least_micros(moved: int | None, flops: int | None, dtype: str) -> float | None:
+    """Microseconds by the roofline model; nothing where neither bytes nor operations are known."""
+    least = [one for one in TARGET.least_seconds(moved, flops, dtype) if one is not None]
     return float(f"{max(least) * 1e6:.4g}") if least else None
 
 
@@ -205,7 +210,7 @@ def _is_untold(known: NodeFacts | None) -> bool:
     return known is not None and known.op.startswith("call_") and (not known.stack or known.is_backward)
 
 
-def _split(path: str, kind: str) -> tuple[tuple[str, ...], str]:
+def split_module(path: str, kind: str) -> tuple[tuple[str, ...], str]:
     """``G['model'].encoder.layer.0`` → (model, encoder, layer, 0), with the module's class."""
     head, *rest = [match[1] or match[2] for match in _SEGMENT.finditer(path)] or [path]
     if rest and head in ("L", "G"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -18,6 +17,8 @@ from irscope.store import Store
 from irscope_server import words
 from irscope_server.documents import uri_of_stage
 from irscope_server.graph_columns import columns, compared, edges_of
+from irscope_server.graph_known import Modules, known_columns
+from irscope_server.graph_schedule import SCHEDULE_STAGES, Schedule, schedule_columns, schedule_names
 from irscope_server.messages import Encoded
 from irscope_server.tree import kernel_items, stage_named
 from irscope_server.wire import GraphParams, StageParams
@@ -56,21 +57,7 @@ async def graph(server: IrscopeServer, params: GraphParams) -> Encoded:
     if (known := server.graphs.get(key)) is not None:
         return known
 
-    def read(store: Store) -> tuple[str, str, dict[str, NodeFacts]]:
-        text = store.stage_text(params.run, stage.id)
-        facts = facts_along(store, params.run, compile, before) if before else {}
-        facts.update(facts_along(store, params.run, compile, stage))
-        return text, store.stage_text(params.run, before.id) if before else "", facts
-
-    text, old, facts = await server.archive.ask(read)
-
-    def encode() -> Encoded:
-        if before is None:
-            graph = parse_graph(text)
-            body = columns(graph, edges_of(graph), facts, server.uri_of)
-        else:
-            both = compared(old, text)
-            body = columns(both.graph, both.edges, facts, server.uri_of, both.states)
+    def answer(store: Store) -> Encoded:
         head = {
             "title": f"{stage_words(stage)} of {compile.function} ({compile.id})",
             "compareWith": before.id if before else None,
@@ -78,9 +65,62 @@ async def graph(server: IrscopeServer, params: GraphParams) -> Encoded:
             "beforeUri": uri_of_stage(params.run, before.id, before.language) if before else None,
             "versions": versions_of(compile),
         }
+        body = _columns(store, params.run, compile, stage, before, server.uri_of)
         return Encoded(json.dumps({**head, **body}, separators=(",", ":")))
 
-    return server.graphs.put(key, await asyncio.to_thread(encode))
+    return server.graphs.put(key, await server.archive.ask_aside(answer))
+
+
+def _columns(
+    store: Store, run: str, compile: Compile, stage: StageRef, before: StageRef | None, uri_of: Callable[[str], str]
+) -> dict[str, Any]:
+    if stage.name in SCHEDULE_STAGES:
+        return schedule_columns(_schedule(store, run, compile, stage, uri_of))
+    text = store.stage_text(run, stage.id)
+    if before is None:
+        if not stage.passed and (known := _known_columns(store, run, compile, stage, text, uri_of)) is not None:
+            return known
+        graph = parse_graph(text)
+        return columns(graph, edges_of(graph), facts_along(store, run, compile, stage), uri_of)
+    both = compared(store.stage_text(run, before.id), text)
+    facts = {**facts_along(store, run, compile, before), **facts_along(store, run, compile, stage)}
+    return columns(both.graph, both.edges, facts, uri_of, both.states)
+
+
+def _known_columns(
+    store: Store, run: str, compile: Compile, stage: StageRef, text: str, uri_of: Callable[[str], str]
+) -> dict[str, Any] | None:
+    try:
+        data = store.stage_data(run, stage.id)
+        return known_columns(text, data, lambda: modules_above(store, run, compile, stage), uri_of)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return None  # none, or data of another version: what the text tells is shown
+
+
+def _schedule(
+    store: Store, run: str, compile: Compile, stage: StageRef, uri_of: Callable[[str], str]
+) -> Schedule:
+    """Of one of `SCHEDULE_STAGES`, with what the stages beside it know."""
+    stages = {one.id: one for one in compile.stages}
+
+    def beside(name: str) -> StageRef | None:
+        return stages.get(stage.id.replace(f"/{stage.name}", f"/{name}"))
+
+    def data(name: str) -> Any:
+        ref = beside(name)
+        return (store.stage_data(run, ref.id) if ref else None) or {}
+
+    before, after, post = beside("ir-pre-fusion"), beside("ir-post-fusion"), beside("post-grad-graph")
+    described = before or after
+    return Schedule(
+        store.stage_text(run, stage.id),
+        store.stage_text(run, described.id) if described else "",
+        data("ir-pre-fusion").get("nodes", []),
+        data("ir-post-fusion").get("nodes", []),
+        stage.name != "ir-pre-fusion",
+        data("fusion"),
+        (_columns(store, run, compile, post, None, uri_of) if post else None) or {},
+    )
 
 
 async def graph_kernels(server: IrscopeServer, params: StageParams) -> Encoded:
@@ -187,8 +227,26 @@ def facts_along(store: Store, run: str, compile: Compile, stage: StageRef) -> di
         own = {**_facts(store, run, _base(stage).id, False)[1], **before, **own}
     for name, fact in own.items():
         if fact.module is None and (module := _module_of(fact.sources, modules)):
-            own[name] = dataclasses.replace(fact, module=module)
+            own[name] = fact._replace(module=module)
     return own
+
+
+def modules_above(store: Store, run: str, compile: Compile, stage: StageRef) -> Modules:
+    """The module of each node of the graphs before a stage that has one, by the number of the graph and its name."""
+    found: dict[tuple[int, str], tuple[str, str]] = {}
+    for one in _in_order(compile, chain.is_backward(stage)):
+        if one.id == stage.id:
+            break
+        try:
+            data = store.stage_data(run, one.id) or {}
+            data = data.get("new", {}) if one.passed else data
+            nodes, modules, number = data["nodes"], [(path, kind) for path, kind in data["modules"]], data["graph"]
+            found.update(
+                {(number, name): modules[at] for name, at in zip(nodes["name"], nodes["module"], strict=True) if at >= 0}
+            )
+        except (LookupError, TypeError, ValueError, AttributeError):
+            continue  # none, or data of another version
+    return found
 
 
 def _module_of(sources: tuple[Source, ...], modules: dict[tuple[int, str], tuple[str, str]]) -> tuple[str, str] | None:
@@ -216,12 +274,20 @@ def kernel_calls(store: Store, report: Report, stage: StageRef) -> tuple[list[tu
     """
     thread = Provenance(store, report, versions=bool(stage.passed))
     below = _memoized(thread.children)
+    home = stage.id
+    if stage.name in SCHEDULE_STAGES:
+        # The nodes that are drawn are those before fusion, whichever of the stages is shown.
+        compile, _ = stage_named(report, stage.id)
+        names = schedule_names(_schedule(store, report.run, compile, stage, str))
+        unfused = stage.id.replace(f"/{stage.name}", "/ir-pre-fusion")
+        home = unfused if any(one.id == unfused for one in compile.stages) else home
+    else:
+        names = [node.name for node in parse_graph(store.stage_text(report.run, stage.id)).nodes]
     found: dict[str, dict[Element, None]] = {}
-    for element in thread.elements(stage.id):
+    for element in thread.elements(home):
         found[element.name] = below(element)
     order = sorted({one for calls in found.values() for one in calls}, key=lambda one: (one.stage, one.line))
     numbers = {one: number for number, one in enumerate(order)}
-    names = [node.name for node in parse_graph(store.stage_text(report.run, stage.id)).nodes]
     split = [one.name.rpartition(":") for one in order]
     return (
         [(kernel, int(call)) for kernel, _, call in split],

@@ -32,18 +32,20 @@ class OnDemand:
         """Puts a stage that could be made into the store; returns why that is not possible, or nothing."""
         server = self._server
         if not server.trusted:
-            return _cannot(stage, "The workspace is not trusted, so no compiler is started.")
+            return cannot(stage, "The workspace is not trusted, so no compiler is started.")
         async with self._turn:
             archive = server.archive
             progress = Progress(server, words.made_title(stage)) if server.shows_progress else None
             try:
-                problem = await asyncio.to_thread(_make, archive.path, report.run, stage, await self._python(report))
+                problem = await asyncio.to_thread(
+                    make_stage, archive.path, report.run, stage, await self._python(report)
+                )
             finally:
                 if progress is not None:
                     progress.end("")
             archive.forget(report.run)
         if problem:
-            return _cannot(stage, problem)
+            return cannot(stage, problem)
         server.tell("irscope/runsChanged", RunsChanged(report.run, server.uri_of(report.script), running=False))
         return ""
 
@@ -55,7 +57,8 @@ class OnDemand:
         return (await server.settings_for(server.uri_of(report.script))).interpreter
 
 
-def _make(path: str, run: str, stage: str, python: str) -> str:
+def make_stage(path: str, run: str, stage: str, python: str) -> str:
+    """Puts a stage that could be made into a store, with an interpreter's compilers; returns why it cannot be."""
     from irscope import lowering  # takes time to import, and few need it
 
     try:
@@ -68,7 +71,8 @@ def _make(path: str, run: str, stage: str, python: str) -> str:
     return ""
 
 
-def _cannot(stage: str, why: str) -> str:
+def cannot(stage: str, why: str) -> str:
+    """What stands in the document of a stage that could not be made."""
     return (
         f"{words.made_title(stage)}: this cannot be made now.\n\n{why}\n\nIt is tried again when this is opened anew.\n"
     )

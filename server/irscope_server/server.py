@@ -33,6 +33,7 @@ from irscope_server.plans import Plan, Planner
 from irscope_server.results import Results
 from irscope_server.runs import Execute, Runs
 from irscope_server.settings import SECTION, Settings, read_settings
+from irscope_server.since_last_run import SinceLastRun
 from irscope_server.stage_features import StageTexts
 from irscope_server.texts import Texts, file_key
 from irscope_server.views import Views
@@ -82,6 +83,7 @@ class IrscopeServer(LanguageServer):
         self.views = Views(self.results, self.texts)
         self.line_facts = LineFactsOfRuns(self)
         self.publisher = Publisher(self)
+        self.since_last_run = SinceLastRun(self)
         self.file_states = FileStates(self)
         self.idle = DeepWhenIdle(self)
         self.activity = Activity(self)

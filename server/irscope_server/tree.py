@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from irscope.graphs import GRAPH_STAGES
 from irscope.protocol import Compile, Kernel, Report, RunSummary, StageRef
 
 from irscope_server import words
 from irscope_server.documents import uri_of_stage
+from irscope_server.graph_schedule import DRAWN_STAGES
 from irscope_server.results import kernels_by_compile
 from irscope_server.wire import CompileItem, Gap, KernelItem, Place, RunItem, RunTree, StageItem, StageOfCompile
 
@@ -73,7 +73,7 @@ def stage_item(run: str, stage: StageRef, made: bool = True) -> StageItem:
         stage.language,
         stage.bytes,
         uri_of_stage(run, stage.id, stage.language),
-        stage.name in GRAPH_STAGES,
+        stage.name in DRAWN_STAGES,
         stage.nodes,
         made,
     )

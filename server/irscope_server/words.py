@@ -77,6 +77,8 @@ def stage_title(stage: StageRef) -> str:
     last = stage.id.rpartition("/")[2]
     if last == stage.name:
         return title
+    if attempt := re.fullmatch(r"attempt-(\d+)", last):
+        return f"{title}, attempt {attempt[1]}"
     more = last.removeprefix(stage.name).strip("-").replace("-", " ") if last.startswith(stage.name) else last
     return f"{title} ({more})" if last.startswith(stage.name) else f"{title} {more}"
 

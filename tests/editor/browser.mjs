@@ -5,8 +5,9 @@ import * as path from "node:path";
 import * as esbuild from "esbuild";
 import { chromium } from "playwright-core";
 import { startEditor } from "../../scripts/lib/codeServer.mjs";
-import { OUT, ROOT } from "../../scripts/lib/paths.mjs";
+import { OUT, ROOT, SCREENSHOTS } from "../../scripts/lib/paths.mjs";
 import { ensureChromium, ensureCodeServer } from "../../scripts/setup.mjs";
+import { makeHome } from "./home.mjs";
 
 const FLAGS = [
   "--no-sandbox",
@@ -38,7 +39,7 @@ export async function launchBrowser() {
  * @returns {Promise<{exit: number, results: Results}[]>} what the extension host said, and what the tests did
  */
 export async function runInExtensionHost({ suites, env, settings, folder, grep = "", trusted = true }) {
-  const home = fs.mkdtempSync(path.join(OUT, "editor-"));
+  const home = makeHome("editor");
   const resultsFile = path.join(home, "results.json");
   const editor = await startEditor({
     codeServer: await ensureCodeServer(),
@@ -70,8 +71,7 @@ export async function runInExtensionHost({ suites, env, settings, folder, grep =
       await page.goto(editor.address(folder, { payload }));
       const exit = await Promise.race([exited, late]);
       if (exit === 124) {
-        fs.mkdirSync(path.join(ROOT, ".screenshots"), { recursive: true });
-        await page.screenshot({ path: path.join(ROOT, ".screenshots", `stuck-${path.basename(suite)}.png`) });
+        await page.screenshot({ path: path.join(SCREENSHOTS, `stuck-${path.basename(suite)}.png`) });
       }
       outcomes.push({ exit, results: readResults(resultsFile, suite, exit) });
       await page.close();

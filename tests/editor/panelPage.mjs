@@ -35,7 +35,7 @@ function host() {
 
 /**
  * @param {string} panel the panel's name @param {object} subject
- * @param {(method: string, params: any) => string} answer JSON, or raises an error that is the answer
+ * @param {(method: string, params: any) => string | Promise<string>} answer JSON, or raises an error that is the answer
  * @param {string} [styles] a style sheet with the editor's variables @param {string} [theme] the class of the body
  */
 export async function servePanel(panel, subject, answer, styles = "", theme = "vscode-dark") {
@@ -61,12 +61,12 @@ export async function servePanel(panel, subject, answer, styles = "", theme = "v
     [`/${panel}.js`]: ["text/javascript", () => fs.readFileSync(path.join(DIST, `${panel}.js`))],
     [`/${panel}.css`]: ["text/css", () => fs.readFileSync(path.join(DIST, `${panel}.css`))],
   };
-  const server = http.createServer((request, response) => {
+  const server = http.createServer(async (request, response) => {
     const url = new URL(request.url ?? "/", "http://localhost");
     if (url.pathname === "/answer") {
       let [status, body] = [200, ""];
       try {
-        body = answer(url.searchParams.get("method") ?? "", JSON.parse(url.searchParams.get("params") ?? "{}"));
+        body = await answer(url.searchParams.get("method") ?? "", JSON.parse(url.searchParams.get("params") ?? "{}"));
       } catch (error) {
         [status, body] = [500, JSON.stringify({ message: error instanceof Error ? error.message : String(error) })];
       }

@@ -1,12 +1,8 @@
 /** `irscope view` for tests: its server, and its page in a browser. */
 
 import { execFileSync, spawn } from "node:child_process";
-import * as fs from "node:fs";
 import * as path from "node:path";
-import { createRequire } from "node:module";
 import { ROOT, VENV_PYTHON } from "../../scripts/lib/paths.mjs";
-
-const AXE = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** @typedef {{url: string, stop: () => Promise<number | null>, open: (...args: string[]) => string}} View */
 
@@ -53,39 +49,6 @@ export async function openPage(browser, url, theme) {
   await page.goto(url);
   await page.locator("body[data-ready]").waitFor();
   return { page, errors };
-}
-
-/**
- * What axe has to complain of in a page or a frame.
- * @param {import("playwright-core").Page | import("playwright-core").Frame} frame @returns {Promise<string[]>}
- */
-export async function axe(frame) {
-  await frame.evaluate(AXE);
-  return frame.evaluate(async () => {
-    // @ts-expect-error axe is a global of the page now
-    const { violations } = await window.axe.run(document, {
-      runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
-      iframes: false,
-      rules: {
-        // It compares letter by letter, and a name that is read out has commas where the picture has columns.
-        "label-content-name-mismatch": { enabled: false },
-        // A panel is a frame or a webview: headings and landmarks are those of the page around it.
-        ...Object.fromEntries(
-          window.parent === window
-            ? []
-            : ["region", "page-has-heading-one", "landmark-one-main"].map((id) => [id, { enabled: false }]),
-        ),
-      },
-    });
-    return violations.flatMap(
-      (
-        /** @type {{id: string, help: string, nodes: {html: string, failureSummary: string}[]}} */ { id, help, nodes },
-      ) =>
-        nodes
-          .slice(0, 3)
-          .map(({ html, failureSummary }) => `${id}: ${help}\n  ${html.slice(0, 300)}\n  ${failureSummary}`),
-    );
-  });
 }
 
 /** Makes a store of hostile names. @param {string} home @returns {{store: string, run: string, script: string}} */

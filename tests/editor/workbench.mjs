@@ -2,12 +2,21 @@
 
 import * as fs from "node:fs";
 import * as path from "node:path";
+import { SCREENSHOTS } from "../../scripts/lib/paths.mjs";
 
 export class Workbench {
-  /** @param {import("playwright-core").Page} page @param {string} screenshots folder */
-  constructor(page, screenshots) {
-    this.page = page;
-    this.screenshots = screenshots;
+  /** @type {import("playwright-core").Page | undefined} */
+  #page;
+
+  get page() {
+    if (this.#page === undefined) {
+      throw new Error("There is no page yet.");
+    }
+    return this.#page;
+  }
+
+  set page(page) {
+    this.#page = page;
   }
 
   async ready() {
@@ -17,7 +26,7 @@ export class Workbench {
 
   /** @param {string} name */
   async screenshot(name) {
-    await this.page.screenshot({ path: path.join(this.screenshots, `${name}.png`) });
+    await this.page.screenshot({ path: path.join(SCREENSHOTS, `${name}.png`) });
   }
 
   /** Opens a file of the folder. @param {string} place its name, and a line if it matters: `name:line` */

@@ -152,7 +152,7 @@ def test_a_store_of_version_4_is_read_on(path: str) -> None:
     db = sqlite3.connect(path)
     db.executescript(
         "ALTER TABLE texts DROP COLUMN pack; ALTER TABLE texts DROP COLUMN start; ALTER TABLE stages DROP COLUMN nodes;"
-        "DROP TABLE packs; PRAGMA user_version = 4"
+        "DROP TABLE packs; DROP TABLE trails; PRAGMA user_version = 4"
     )
     db.close()
     with Store(path) as store:

@@ -62,6 +62,19 @@ class Notebook:
         structure = types.NotebookDocumentCellChangeStructure(array, did_open=[document])
         self._changed(types.NotebookDocumentCellChanges(structure=structure))
 
+    def delete(self, at: int) -> None:
+        gone = types.TextDocumentIdentifier(self.uris.pop(at))
+        array = types.NotebookCellArrayChange(at, 1)
+        structure = types.NotebookDocumentCellChangeStructure(array, did_close=[gone])
+        self._changed(types.NotebookDocumentCellChanges(structure=structure))
+
+    def swap(self, at: int) -> None:
+        """A cell and the one below it; their documents stay open."""
+        self.uris[at : at + 2] = reversed(self.uris[at : at + 2])
+        array = types.NotebookCellArrayChange(at, 2, [self._cell(uri) for uri in self.uris[at : at + 2]])
+        structure = types.NotebookDocumentCellChangeStructure(array)
+        self._changed(types.NotebookDocumentCellChanges(structure=structure))
+
     def edit(self, cell: int, line: int, start: int, end: int, text: str) -> None:
         """As VS Code does it: a piece of the cell's text."""
         place = types.Range(types.Position(line, start), types.Position(line, end))
@@ -168,6 +181,30 @@ async def test_findings_stay_with_their_cell(start_editor: StartEditor, play: Pl
     assert run["texts"][cell_name(str(path), 2)].startswith("# one\n# two\n# the model\n")
     notebook.close()
     await editor.until(lambda: editor.codes(cell) == [])
+
+
+async def test_cells_are_moved_and_deleted(start_editor: StartEditor, play: Play, path: Path, tmp_path: Path) -> None:
+    first = act(path)
+    play(first, first, {"findings": []})
+    editor = await start_editor(playing=True)
+    notebook = Notebook(editor, path)
+    cell = notebook.uris[1]
+    await editor.until(lambda: editor.codes(cell) == ["GB0059"])
+    await editor.until_ended()
+    notebook.swap(1)
+    await editor.until(lambda: editor.file_state(cell).state == "stale")
+    assert editor.codes(cell) == ["GB0059"], "it goes where its cell goes"
+    notebook.save()
+    await editor.until_ended(2)
+    assert asked(tmp_path)[-1]["cells"] == [cell_name(str(path), number) for number in (1, 3, 2)]
+    notebook.delete(2)
+    await editor.until(lambda: editor.codes(cell) == [])
+    notebook.save()
+    await editor.until_ended(3)
+    assert asked(tmp_path)[-1]["cells"] == [cell_name(str(path), number) for number in (1, 3)]
+    assert not any(editor.diagnostics(uri) for uri in (*notebook.uris, notebook.uri))
+    result = await editor.request("irscope/kernelsAt", uri=notebook.uris[1], line=0)
+    assert result.kernels == [] and result.reason
 
 
 async def test_a_notebook_without_torch_runs_nothing(

@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from irscope.lowering import LoweringError
 from irscope.protocol import Lane, Outcome, OutcomeKind, StageRef
 from irscope.store import Store
 from irscope_server.view import address, assets, web
 from irscope_server.view.reader import READING, Reader
+from irscope_server.view.wishes import Wishes, wishes_of
 from made import GRAPH, SCRIPT, compile_of, finding
 
 EVIL = "<img src=x onerror=alert(1)>"
@@ -325,6 +327,76 @@ def test_many_ask_at_once(browser: Browser, run: str) -> None:
 
     with ThreadPoolExecutor(16) as pool:
         assert all(pool.map(ask, range(96)))
+
+
+# --- what the user says about findings, and what is made on demand ------------------------------------------------------
+
+
+def test_findings_are_shown_as_the_user_wants_them(
+    store_path: str, run: str, script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """Options go before the settings of the folder, which VS Code would take; comments count in any case."""
+
+    def group(wishes: Wishes) -> tuple[str, str]:
+        reader = Reader(store_path, wishes=wishes)
+        try:
+            [found] = json.loads(reader.answer("irscope/findings", {"run": run}))["groups"]
+        finally:
+            reader.close()
+        return found["severity"], found["places"][0]["hidden"]
+
+    folder = str(tmp_path)
+    assert group(wishes_of([], None, folder)) == ("warning", "")
+    assert group(wishes_of([("GB0059", "error")], None, folder)) == ("error", "")
+    assert group(wishes_of([("graph-break", "off")], None, folder)) == ("warning", "off")
+    known = tmp_path / "known.json"
+    known.write_text(json.dumps({"irscope-baseline": 1, "findings": {'GB0059 train.py print("hi")': 1}}))
+    assert group(wishes_of([], str(known), folder)) == ("warning", "baseline")
+    (tmp_path / ".vscode").mkdir()
+    settings = tmp_path / ".vscode" / "settings.json"
+    settings.write_text('{ // mine\n "irscope.severity": {"GB0059": "hint"}, "irscope.baseline": "known.json", }')
+    assert group(wishes_of([], None, folder)) == ("hint", "baseline")
+    assert group(wishes_of([("GB0059", "error")], None, folder)) == ("error", "baseline")
+    settings.write_text('{"irscope.baseline": "none.json", "irscope.severity": {"GB0059": "loud"}}')
+    assert group(wishes_of([], None, folder)) == ("warning", "")
+    assert "loud" in (said := capsys.readouterr().err) and "none.json is no baseline" in said
+    with pytest.raises(LookupError, match="is no baseline"):
+        wishes_of([], str(script), folder)
+    with Store(store_path) as store:
+        store.put_source(run, str(script), SCRIPT.replace('print("hi")', 'print("hi")  # irscope: ignore'))
+    assert group(Wishes()) == ("warning", "ignored")
+
+
+def test_what_a_compiler_makes_of_a_kernel_is_made_when_it_is_opened(
+    browser: Browser, server: web.ViewServer, store_path: str, run: str, script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = StageRef("0/0/kernel/cpp_fused_0", "kernel", "cpp", 5)
+    with Store(store_path) as store:
+        store.put_stage(run, "0/0", kernel, "code;", 5.0)
+    uri = f"irscope:/{run}/0/0/kernel/cpp_fused_0/assembly.s"
+    [offered] = browser.ask("view/below", run=run, stage=kernel.id)["result"]["stages"]
+    assert (offered["uri"], offered["made"]) == (uri, False)
+    text = browser.ask("irscope/document", uri=uri)["result"]["text"]
+    assert "only reads" in text and "irscope show" in text, "no interpreter was given to this one"
+    asked = []
+
+    def assembly_of(code: str, python: str) -> tuple[str, list[tuple[int, int]]]:
+        asked.append((code, python))
+        if len(asked) == 1:
+            raise LoweringError("There is no C++ compiler. Install g++.")
+        return "ret", [(0, 1)]
+
+    monkeypatch.setattr("irscope.lowering.cpp.assembly_of", assembly_of)
+    monkeypatch.setattr(server.reader, "_python", "/usr/bin/python3")
+    events = Events(browser)
+    assert "There is no C++ compiler" in browser.ask("irscope/document", uri=uri)["result"]["text"]
+    assert browser.ask("irscope/document", uri=uri)["result"]["text"] == "ret", "it is tried again"
+    assert browser.ask("irscope/document", uri=uri)["result"]["text"] == "ret"
+    assert asked == [("code;", "/usr/bin/python3")] * 2, "it is made once"
+    assert events.next() == {"type": "changed", "run": run, "running": False}
+    events.close()
+    [made] = browser.ask("view/below", run=run, stage=kernel.id)["result"]["stages"]
+    assert made["made"] and made["bytes"] == 3
 
 
 # --- what is new ------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 from irscope.driver import RunSpec, execute
 from irscope.processes import proportional_bytes
-from irscope.protocol import Lane, Outcome, OutcomeKind, Report
+from irscope.protocol import EntryKind, Lane, Outcome, OutcomeKind, Report
 from irscope.store import Store
 from irscope.worker.client import LayerNote, Worker, WorkerState, can_fork, wait_for
 from support import at_rest, children_but_spares, run_plain, write
@@ -90,9 +91,9 @@ class Desk:
     scripts: Path
     printed: list[str] = field(default_factory=list)
 
-    def run(self, script: Path, worker: bool = True) -> tuple[Outcome, Report]:
+    def run(self, script: Path, worker: bool = True, entry: EntryKind = EntryKind.SCRIPT) -> tuple[Outcome, Report]:
         self.printed.clear()
-        spec = RunSpec(str(script), lane=Lane.FAST, cwd=str(script.parent), env=self.env)
+        spec = RunSpec(str(script), lane=Lane.FAST, cwd=str(script.parent), env=self.env, entry=entry)
         with Store(str(self.scripts / "runs.db")) as store:
             run, outcome = execute(
                 spec,
@@ -397,3 +398,23 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except FileNotFoundError:
         return False
+
+
+def test_a_notebook_has_a_layer_as_a_script_has(desk: Desk) -> None:
+    """Of the imports in its cells, up to the first that an import could notice; not that of a script with the same."""
+    desk.layered(write(desk.scripts, PARENT))
+    cells = (
+        "%matplotlib inline\nimport os, sys\nimport lib",
+        "print(os.getppid(), 'lib' in sys.modules, '__file__' in globals())",
+        "x = = 1",
+    )
+    path = desk.scripts / "try.ipynb"
+    path.write_text(json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]}))
+    for _ in range(2):
+        outcome, _ = desk.run(path, entry=EntryKind.NOTEBOOK)
+        assert outcome.kind is OutcomeKind.SCRIPT_ERROR and "cell-3" in outcome.message
+        parent, *rest = desk.output.splitlines()[0].split()
+        assert rest == ["True", "False"]
+        note = desk.next_note("ready", "refused") if parent == str(desk.pid) else None
+        assert note is None or (note.state, note.layer) == ("ready", "import lib"), note
+    assert note is None and parent != str(desk.pid), "the second one is a fork of the layer"

@@ -48,6 +48,29 @@ def test_cells_run_in_order_in_one_process(tmp_path: Path) -> None:
     assert ran.report.script == str(path) and path.read_bytes() == before
 
 
+FRONT_END = (
+    "import ipywidgets as widgets\nfrom IPython.display import display, clear_output, HTML\nfrom IPython import get_ipython",
+    "try:\n    import ipympl\n    found = True\nexcept ImportError:\n    found = False",
+    "slider = widgets.IntSlider(min=0, max=3)\nslider.observe(print, names='value')\n"
+    "@widgets.interact(x=(0, 3))\ndef shown(x):\n    return x",
+    "class Broken:\n    def __repr__(self):\n        raise ValueError('no')",
+    "handle = display(HTML('<b>'), Broken(), display_id=True)\nhandle.update(1)\nclear_output(wait=True)",
+    "print(shown(2), found, 'IPKernelApp' in get_ipython().config, bool(get_ipython()))",
+    "import not_there",
+)
+
+
+def test_what_only_a_front_end_has_is_left_out_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the environment's own packages: none of these is installed in the tests' one."""
+    ran = run(notebook(tmp_path, *FRONT_END))
+    displayed, *rest = ran.stdout.splitlines()
+    assert displayed.startswith("<") and "IPython" not in displayed
+    assert rest == ["<Broken, whose repr() raised ValueError: no>", "2 False False False"], ran.stderr
+    gaps = {gap.what for gap in ran.report.capture_gaps}
+    assert gaps == {f"what the cells do with {name}: it is left out" for name in ("ipywidgets", "IPython")}
+    assert ran.report.outcome.message.startswith("ModuleNotFoundError: No module named 'not_there'")
+
+
 def test_the_first_cell_that_fails_is_the_last(tmp_path: Path) -> None:
     path = notebook(tmp_path, "x = 1", "def h():\n    return 1 / 0\n\nh()", "print('not reached')")
     ran = run(path)

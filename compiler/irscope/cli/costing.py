@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 
 from irscope.cli.diffing import find_stage
-from irscope.cli.text import Paint, printable, size, table, to_stdout
+from irscope.cli.text import Paint, print_json, printable, size, table, to_stdout
 from irscope.protocol import Report, to_json
 from irscope.roofline import TARGETS, Work, kernel_costs, node_costs
 from irscope.store import Store
@@ -32,7 +31,7 @@ def show_costs(store: Store, report: Report, options: argparse.Namespace) -> int
             {**to_json(cost), "intensity": cost.intensity, "seconds": cost.seconds, "bound": cost.bound}
             for cost in costs
         ]
-        print(json.dumps(data, indent=1))
+        print_json(data)
         return 0
     paint = Paint(sys.stdout)
     if peaks is not None:

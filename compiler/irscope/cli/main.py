@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import os
 import sys
@@ -147,7 +148,7 @@ def parser() -> argparse.ArgumentParser:
         "--write-baseline", metavar="FILE", help="write the findings to this file, as those that are known"
     )
     run.add_argument(
-        "--severity", metavar="CODE=LEVEL", action="append", type=_severity, default=[],
+        "--severity", metavar="CODE=LEVEL", action="append", type=severity_option, default=[],
         help="error, warning, information, hint or off for a code (GB0059) or a kind (recompilation); may be repeated",
     )  # fmt: skip
     run.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
@@ -175,6 +176,7 @@ def parser() -> argparse.ArgumentParser:
     show.add_argument(
         "--target", choices=sorted(TARGETS), help="with --costs: the least time on this device, and what bounds it"
     )
+    show.add_argument("--all", action="store_true", help="with --line, --guards or --costs: every row, however many")
     show.add_argument("--time", action="store_true", help="where the compile time went: per phase, pass and kernel")
     show.add_argument(
         "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
@@ -270,6 +272,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.args = [*options.args, *rest]
     if options.command in _RUNS:
         _settle_entry(options)
+    if options.command not in (*_RUNS, "view"):
+        gc.disable()  # what is read of a large run is all in use until the command ends, a second later
     try:
         return int(options.do(options))
     except StoreError as error:
@@ -306,7 +310,8 @@ def _settle_entry(options: argparse.Namespace) -> None:
         options.script = None
 
 
-def _severity(text: str) -> tuple[str, str]:
+def severity_option(text: str) -> tuple[str, str]:
+    """``CODE=LEVEL`` as a pair.  Raises ArgumentTypeError."""
     code, _, level = text.partition("=")
     if not code or level not in ("error", "warning", "information", "hint", "off"):
         raise argparse.ArgumentTypeError(

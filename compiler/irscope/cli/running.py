@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import gc
 import json
 import sqlite3
 import sys
@@ -16,6 +17,7 @@ from irscope.control import controlled, read_baseline, write_baseline
 from irscope.driver import RunSpec, execute
 from irscope.notebooks import is_notebook
 from irscope.protocol import Budget, CaptureGap, EntryKind, GapSeen, Lane, Message, OutcomeKind, to_json
+from irscope.provenance.trails import keep_trails
 from irscope.store import Store
 
 
@@ -65,6 +67,8 @@ def run(options: argparse.Namespace) -> int:
         else:
             to_stdout(report_lines(report, Paint(sys.stdout)))
         with contextlib.suppress(sqlite3.Error):
+            gc.disable()  # from here on everything is in use until the end
+            keep_trails(store, run_id)
             store.tidy(run_id)
     return 3 if outcome.kind is OutcomeKind.ENVIRONMENT_ERROR else 0
 

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import json
+import contextlib
 import os
+import sqlite3
 import sys
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from irscope.cli.report import report_lines, use_cells
-from irscope.cli.text import Paint, count, printable, short_path, shortened, size, table, to_stdout
+from irscope.cli.text import Paint, count, print_json, printable, short_path, shortened, size, table, to_stdout
 from irscope.control import controlled
-from irscope.guards import guards_of
+from irscope.guards import count_of_guards, guards_of
 from irscope.protocol import Compile, Report, StageRef, to_json
 from irscope.source import line_text
 from irscope.store import Store
 
 if TYPE_CHECKING:
     from irscope.lines import LineTrail
+
+_MOST_NODES = 20
+"""Of each stage, of what came from a line; a layer that is there a hundred times has as many of each."""
+_MOST_GUARDS = 100
 
 
 def show(options: argparse.Namespace) -> int:
@@ -49,7 +54,7 @@ def show(options: argparse.Namespace) -> int:
         if options.compile is not None:
             return _compile(_find_compile(report, options.compile), options)
         if options.json:
-            print(json.dumps(to_json(report), indent=1))
+            print_json(to_json(report))
         else:
             to_stdout(report_lines(report, Paint(sys.stdout)))
     return 0
@@ -65,7 +70,7 @@ def _find_compile(report: Report, id: str) -> Compile:
 
 def _compile(compile: Compile, options: argparse.Namespace) -> int:
     if options.json:
-        print(json.dumps(to_json(compile), indent=1))
+        print_json(to_json(compile))
         return 0
     print(
         printable(
@@ -90,28 +95,24 @@ def _compile(compile: Compile, options: argparse.Namespace) -> int:
 
 def _guards(store: Store, report: Report, options: argparse.Namespace) -> int:
     compiles = [_find_compile(report, options.compile)] if options.compile else list(report.compiles)
-    lists = [
-        guards_of(
-            compile,
-            store.stage_text(report.run, stage.id),
-            report.compiles,
-            store.stage_data(report.run, stage.id),
-        )
-        for compile in compiles
-        for stage in compile.stages
-        if stage.name == "guards"
-    ]
+    most = None if options.json or options.all else _MOST_GUARDS
+    lists, counts = [], []
+    for compile in compiles:
+        for stage in compile.stages:
+            if stage.name == "guards":
+                text, costs = store.stage_text(report.run, stage.id), store.stage_data(report.run, stage.id)
+                lists.append(guards_of(compile, text, report.compiles, costs, most))
+                counts.append((count_of_guards(text), [cost for _, _, cost in costs or () if cost is not None]))
     if options.json:
-        print(json.dumps(to_json(lists), indent=1))
+        print_json(to_json(lists))
         return 0
     paint = Paint(sys.stdout)
     known = {guard.origin.file for guards in lists for guard in guards.guards if guard.origin}
     paths = {file: short_path(file) for file in known}  # a hundred guards a line are nothing special
-    for guards in lists:
+    for guards, (number, alone) in zip(lists, counts, strict=True):
         latency = f", one check of all takes {guards.latency:.0f} µs" if guards.latency is not None else ""
-        alone = [guard.nanoseconds for guard in guards.guards if guard.nanoseconds is not None]
         measured = f"; {len(alone)} of them, measured alone, {sum(alone) / 1000:.1f} µs" if alone else ""
-        print(paint(f"{guards.compile}  {count(len(guards.guards), 'guard')}{latency}{measured}", "bold"))
+        print(paint(f"{guards.compile}  {count(number, 'guard')}{latency}{measured}", "bold"))
         rows = [
             [
                 f"failed ×{guard.failed}" if guard.failed else "",
@@ -124,6 +125,8 @@ def _guards(store: Store, report: Report, options: argparse.Namespace) -> int:
             for guard in guards.guards
         ]
         to_stdout(table(["", "cost", "kind", "watches", "made at", "check"], rows, paint, right=frozenset({1})))
+        if number > len(guards.guards):
+            print(paint(f"… and {number - len(guards.guards):,} more (--all)", "dim"))
     if not lists:
         print("This run has no guards: nothing was compiled.")
     return 0
@@ -159,9 +162,7 @@ def _kernel(store: Store, report: Report, options: argparse.Namespace) -> int:
 def _print_stages(store: Store, report: Report, stages: list[StageRef], options: argparse.Namespace) -> int:
     texts = [store.stage_text(report.run, stage.id) for stage in stages]
     if options.json:
-        print(
-            json.dumps([{**to_json(stage), "text": text} for stage, text in zip(stages, texts, strict=True)], indent=1)
-        )
+        print_json([{**to_json(stage), "text": text} for stage, text in zip(stages, texts, strict=True)])
         return 0
     distinct: dict[str, list[str]] = {}
     for stage, text in zip(stages, texts, strict=True):
@@ -180,15 +181,19 @@ def _line(store: Store, report: Report, options: argparse.Namespace) -> int:
     if not file or not number.isdigit():
         raise LookupError(f"--line wants FILE:LINE, as in model.py:42, not {options.line!r}.")
     from irscope.lines import trail_of
+    from irscope.provenance.trails import keep_trails
 
     path, line = _known_file(report, file), int(number)
-    trail = trail_of(store, report, path, line)
+    most = None if options.json or options.all else _MOST_NODES
+    trail = trail_of(store, report, path, line, most)
     if options.json:
-        print(json.dumps({"file": path, "line": line, **to_json(trail)}, indent=1))
+        print_json({"file": path, "line": line, **to_json(trail)})
         return 0
     paint = Paint(sys.stdout)
     print(paint(f"{short_path(path)}:{line}  ", "bold") + printable(line_text(path, line).strip()))
-    to_stdout(_trail_lines(trail, paint) or ["Nothing in this run came from this line."])
+    to_stdout(_trail_lines(trail, paint, most) or ["Nothing in this run came from this line."])
+    with contextlib.suppress(sqlite3.Error):  # a run of the editor's, or of an older version: the next time is faster
+        keep_trails(store, report.run)
     return 0
 
 
@@ -202,17 +207,23 @@ def _known_file(report: Report, name: str) -> str:
     return ending[0] if len(ending) == 1 else path
 
 
-def _trail_lines(trail: LineTrail, paint: Paint) -> list[str]:
+def _trail_lines(trail: LineTrail, paint: Paint, most: int | None) -> list[str]:
     lines = []
     for step in trail.steps:
         if "/output-code" in step.stage:
             continue  # its kernels are listed by themselves
         lines.append(f"  {paint(step.stage, 'cyan')}")
+        fates = {place.name: place.fate for place in step.places if place.fate}
         for node in step.nodes:
             detail = f"  {paint(printable(node.detail), 'dim')}" if node.detail else ""
-            lines.append(f"    {printable(node.name)} = {printable(node.target)}{detail}")
+            fate = f"  {paint(printable(f'→ {fates[node.name]}'), 'dim')}" if node.name in fates else ""
+            lines.append(f"    {printable(node.name)} = {printable(node.target)}{detail}{fate}")
         if not step.nodes:
-            lines.append(f"    {printable(', '.join(place.name for place in step.places))}")
+            shown = step.places[:most]
+            lines.append(f"    {printable(', '.join(place.name for place in shown))}")
+            lines += [f"    {printable(place.name)}{paint(f'  → {printable(place.fate)}', 'dim')}" for place in shown if place.fate]
+        if most is not None and len(step.places) > most:
+            lines.append(paint(f"    … and {len(step.places) - most:,} more (--all)", "dim"))
     for kernel in trail.kernels:
         lines.append(
             f"  {paint('kernel', 'green')} {printable(kernel.name)}  {paint(f'{kernel.language}, {kernel.stage}', 'dim')}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -104,6 +105,15 @@ def shortened(text: str, width: int) -> str:
 def printable(text: str) -> str:
     """Without control characters: what a script named must not steer the terminal."""
     return _CONTROL.sub("�", text)
+
+
+def print_json(value: object) -> None:
+    """Plain values as JSON: indented, unless it is so long that nobody reads it and laying it out takes a second."""
+    text = json.dumps(value)
+    print(text if len(text) > _LONG_JSON else json.dumps(value, indent=1))
+
+
+_LONG_JSON = 200_000
 
 
 def to_stdout(lines: Sequence[str]) -> None:

@@ -177,9 +177,13 @@ def _expression(text: str) -> ast.expr | None:
 def readable(source: str) -> str:
     """A guard's source as the user would write it: ``L['self']._modules['drop'].training`` → ``self.drop.training``."""
     source = re.sub(r"\b[LG]\['([^']+)'\]", r"\1", source)
-    source = re.sub(r"\._(?:modules|parameters|buffers)\['([^'\d][^']*)'\]", r".\1", source)
-    source = re.sub(r"\._(?:modules|parameters|buffers)\['(\d+)'\]", r"[\1]", source)
-    source = re.sub(r"\blist\(dict\.keys\((.+)\)\)", r"list(\1)", source)
+    if "._" in source:  # a large model has a hundred thousand guards
+        source = re.sub(r"\._(?:modules|parameters|buffers)\['([^'\d][^']*)'\]", r".\1", source)
+        source = re.sub(r"\._(?:modules|parameters|buffers)\['(\d+)'\]", r"[\1]", source)
+    if "dict.keys" in source:
+        source = re.sub(r"\blist\(dict\.keys\((.+)\)\)", r"list(\1)", source)
+    if "__" not in source:
+        return source
     source = re.sub(r"\b__import_(\w+)", lambda match: match[1].replace("_dot_", "."), source)
     return re.sub(r"\.__dict__\['([^']+)'\]", r".\1", source)
 

@@ -16,6 +16,7 @@ from irscope.provenance import chain
 from irscope.provenance.elements import SOURCE, Element, Item, Items, items_of
 from irscope.provenance.fates import fate_of
 from irscope.provenance.links import Links, link
+from irscope.provenance.replaced import add_replaced
 from irscope.store import Store
 from irscope.symbolic import Walk
 from irscope.usercode import is_package_file, is_user_file
@@ -34,9 +35,11 @@ class Provenance:
     ----------
     versions
         Follow graphs through their version after each pass, too.
+    ends
+        With the two ends of the way: the bytecode, and the texts of kernels with what is below them.
     """
 
-    def __init__(self, store: Store, report: Report, versions: bool = False) -> None:
+    def __init__(self, store: Store, report: Report, versions: bool = False, ends: bool = True) -> None:
         self._store, self._report = store, report
         self._compiles = {compile.id: compile for compile in report.compiles}
         self._stages: dict[str, StageRef] = {}
@@ -44,7 +47,7 @@ class Provenance:
         self._pipelines: dict[str, tuple[StageRef, ...]] = {}
         self._tracks: dict[str, tuple[tuple[chain.Level, ...], ...]] = {}
         for compile in report.compiles:
-            self._pipelines[compile.id] = chain.pipeline(compile, versions)
+            self._pipelines[compile.id] = chain.pipeline(compile, versions, ends)
             self._tracks[compile.id] = chain.tracks(self._pipelines[compile.id])
             for stage in compile.stages:
                 self._stages[stage.id] = stage
@@ -99,11 +102,12 @@ class Provenance:
         """The versions of the graphs that a stage's nodes went through, with their data."""
         side = chain.is_backward(stage)
         if (compile.id, side) not in self._versions:
-            self._versions[compile.id, side] = [
-                (version, self._store.stage_data(self._report.run, version.id) or {})
+            mine = [
+                (version, self._store.stage_data(self._report.run, version.id))
                 for version in compile.stages
                 if chain.is_version(version) and (chain.is_shared(version) or chain.is_backward(version) == side)
             ]
+            self._versions[compile.id, side] = [(version, _with_sets(data)) for version, data in mine]
         return self._versions[compile.id, side]
 
     def graph_node(self, element: Element) -> GraphNode | None:
@@ -142,8 +146,10 @@ class Provenance:
 
     def fate(self, element: Element) -> str:
         """Why it has no `children`, in words; empty where it has some, or no reason is known."""
-        if element.stage == SOURCE or self.children(element):
-            return ""
+        return "" if element.stage == SOURCE or self.children(element) else self.fate_of_last(element)
+
+    def fate_of_last(self, element: Element) -> str:
+        """The `fate` of something that is known to have no children."""
         compile, stage = self._compile_of[element.stage], self._stages[element.stage]
         item, items = self._item(element), self._items_of(stage.id)
         reason = fate_of(item, items, stage, self._passes_over(compile, stage))
@@ -236,8 +242,13 @@ class Provenance:
             return self._from_bytecode(a, b)
         if chain.is_below_kernel(b) and chain.kernel_of(a) != chain.kernel_of(b) and a.name != "output-code":
             return {}
-        kernels = [kernel for kernel in self._report.kernels if kernel.compile == self._compile_of[below].id]
-        return link(a, self._items_of(above), b, self._items_of(below), kernels)
+        compile = self._compile_of[below]
+        kernels = [kernel for kernel in self._report.kernels if kernel.compile == compile.id]
+        links = link(a, self._items_of(above), b, self._items_of(below), kernels)
+        if a.name.endswith("-graph") and b.name.endswith("-graph"):
+            for _, data in self._passes_over(compile, b):
+                add_replaced(links, self._items_of(above), data)
+        return links
 
     def _from_bytecode(self, bytecode: StageRef, graph: StageRef) -> Links:
         """The instruction of the compiled function that was at work when a node was made: from the symbolic trace
@@ -288,12 +299,12 @@ class Provenance:
         return frames[:1]
 
     def _from_source(self, line: Element) -> tuple[Element, ...]:
+        """The instructions of the line, and the nodes that came from it by none of these."""
         found: dict[Element, None] = {}
         for compile in self._report.compiles:
-            for stage in self._first(compile.id):
-                if here := self._at_line(stage, Origin(line.file, line.line)):
-                    found.update(dict.fromkeys(here))
-                    break
+            for i, stage in enumerate(self._first(compile.id)):
+                here = self._at_line(stage, Origin(line.file, line.line))
+                found.update(dict.fromkeys(one for one in here if i == 0 or line in self.parents(one)))
         return tuple(found)
 
     def _first(self, compile: str) -> list[str]:
@@ -313,6 +324,13 @@ class Provenance:
                 for origin in self._lines(element):
                     self._by_line[stage][origin].append(element)
         return self._by_line[stage].get(line, [])
+
+
+def _with_sets(data: Any) -> dict[str, Any]:
+    """What is kept of a version, with the names of its nodes as sets: they are many, and asked for one by one."""
+    whole = data if isinstance(data, dict) else {}
+    sets = {key: whole.get(key) for key in ("added", "removed", "changed")}
+    return {**whole, **{key: frozenset(map(str, names if isinstance(names, list) else ())) for key, names in sets.items()}}
 
 
 def _of_neighbours(items: Items, found: dict[str, tuple[Element, ...]]) -> None:

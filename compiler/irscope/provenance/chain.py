@@ -56,15 +56,23 @@ def kernel_of(stage: StageRef) -> str:
     return "/".join(parts[: at + 2])
 
 
-def pipeline(compile: Compile, versions: bool = False) -> tuple[StageRef, ...]:
+def pipeline(compile: Compile, versions: bool = False, ends: bool = True) -> tuple[StageRef, ...]:
     """The stages of a compile on the way down, the forward's before the backward's.
 
     Parameters
     ----------
     versions
         With the versions of graphs after each pass.
+    ends
+        With the bytecode, and the texts of kernels and what is below them.
     """
-    stages = [stage for stage in compile.stages if rank(stage) is not None and (versions or not is_version(stage))]
+    stages = [
+        stage
+        for stage in compile.stages
+        if (at := rank(stage)) is not None
+        and (versions or not is_version(stage))
+        and (ends or _RANKS["dynamo-graph"] <= at <= _RANKS["output-code"])
+    ]
     return tuple(sorted(stages, key=lambda stage: (is_backward(stage), rank(stage))))
 
 

@@ -5,12 +5,13 @@ Everything is read from the stage's text and data, so a stored run is followed a
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from irscope.graphs import GraphNode, parse_graph
+from irscope.graphs import Graph, GraphNode, parse_graph
 from irscope.kernels import kernels_in
 from irscope.nodes import NodeFacts, facts_of
 from irscope.protocol import Origin, StageRef
@@ -21,8 +22,7 @@ SOURCE = "source"
 """In place of a stage's id: the user's own text."""
 
 
-@dataclass(frozen=True)
-class Element:
+class Element(NamedTuple):  # a tuple, as are items, because a large run has hundreds of thousands
     """Something in a stage that was made from something in an earlier one.
 
     Parameters
@@ -44,8 +44,7 @@ class Element:
     file: str = ""
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(NamedTuple):
     """An element with what ties it to others.
 
     Parameters
@@ -86,6 +85,18 @@ class Items:
     def of(items: list[Item], graph: int | None = None) -> Items:
         return Items(tuple(items), {item.element.name: item for item in items}, graph)
 
+    @functools.cached_property
+    def needed(self) -> frozenset[str]:
+        """The names of the nodes that what a graph returns depends on."""
+        found: set[str] = set()
+        todo = [item.element.name for item in self.items if item.op == "output"]
+        while todo:
+            name = todo.pop()
+            if name not in found and name in self.by_name:
+                found.add(name)
+                todo += self.by_name[name].inputs
+        return frozenset(found)
+
     def at(self, line: int) -> Item | None:
         """The smallest item that holds a line."""
         holding = [item for item in self.items if item.element.line <= line <= item.element.end_line]
@@ -116,9 +127,15 @@ def _lines(stage: str, text: str, data: Any) -> Items:
     return Items.of([Item(Element(stage, str(n), n, n), ancestors=tuple(above.get(n, ()))) for n in numbers])
 
 
+@functools.lru_cache(1)
+def _parsed(text: str) -> Graph:
+    """Often no pass changes Dynamo's graph, and the next one has the same text."""
+    return parse_graph(text)
+
+
 def _nodes(stage: str, text: str, data: Any) -> Items:
     try:
-        graph = parse_graph(text)
+        graph = _parsed(text)
     except ValueError:
         return Items()
     whole = data.get("new", data) if isinstance(data, dict) else {}
@@ -128,9 +145,15 @@ def _nodes(stage: str, text: str, data: Any) -> Items:
         if facts.op == "placeholder":
             known.setdefault(facts.target, facts)  # printed by what it is called in the signature: `L_x_` for `l_x_`
     found = []
+    frames_of: dict[int, tuple[Origin, ...]] = {}  # many nodes share a stack
     for node in graph.nodes:
         mine = known.get(node.name)
-        frames = tuple(Origin(frame.file, frame.line) for frame in reversed(mine.stack)) if mine else ()
+        frames: tuple[Origin, ...] = ()
+        if mine is not None and mine.stack:
+            key = id(mine.stack)
+            if key not in frames_of:
+                frames_of[key] = tuple(Origin(frame.file, frame.line) for frame in reversed(mine.stack))
+            frames = frames_of[key]
         found.append(
             Item(
                 Element(stage, node.name, node.line, node.line),
@@ -198,8 +221,12 @@ def _kernels(stage: str, text: str, data: Any) -> Iterator[Item]:
     lines = text.split("\n")
     known = kernels_in(text)
     made = _nodes_of_calls(data)
+    starts: dict[str, int] = {}
+    for number, line in enumerate(lines, 1):
+        if " = async_compile." in line:
+            starts.setdefault(line.partition(" = ")[0], number)
     for kernel in known:
-        start = next((n for n, line in enumerate(lines, 1) if line.startswith(f"{kernel.name} = ")), None)
+        start = starts.get(kernel.name)
         if kernel.text and start is not None:
             end = min(start + kernel.text.rstrip("\n").count("\n") + 2, len(lines))
             nodes = dict.fromkeys(node for call in made.get(kernel.name, ()) for node in call)

@@ -29,7 +29,8 @@ def fate_of(item: Item, items: Items, stage: StageRef, versions: Sequence[tuple[
     items
         All of its stage.
     versions
-        Of the graphs of this compile after each pass, in their order, with their data.
+        Of the graphs of this compile after each pass, in their order, with their data, in which the names of nodes are
+        sets.
     """
     if stage.name == "bytecode":
         return "adds no node to the graph"
@@ -45,9 +46,9 @@ def fate_of(item: Item, items: Items, stage: StageRef, versions: Sequence[tuple[
         return "an input of the graph"
     name, facts = item.element.name, item.facts
     for version, data in versions:
-        if name in (data.get("removed") or ()):
+        if name in data["removed"]:
             return f"removed by the pass {version_name(version, data)}"
-    if name not in needed(items):
+    if name not in items.needed:
         return "dead: nothing that the graph returns needs it"
     if facts is not None and facts.value.kind == "symbol":
         return "a size: computed by the code around the kernels"
@@ -65,7 +66,7 @@ def fate_of(item: Item, items: Items, stage: StageRef, versions: Sequence[tuple[
         return "a view: what reads it takes the memory as it lies"
     users = facts.users if facts is not None else ()
     for version, data in versions:
-        if users and any(user in (data.get("removed") or ()) or user in (data.get("changed") or ()) for user in users):
+        if any(user in data["removed"] or user in data["changed"] for user in users):
             return f"needed no more since the pass {version_name(version, data)} changed what used it"
     return ""
 
@@ -76,18 +77,6 @@ def _of_scheduler_node(kind: str) -> str:
     if "Extern" in kind:
         return "one of several results of a library call"
     return ""
-
-
-def needed(items: Items) -> frozenset[str]:
-    """The names of the nodes that what a graph returns depends on."""
-    found: set[str] = set()
-    todo = [item.element.name for item in items.items if item.op == "output"]
-    while todo:
-        name = todo.pop()
-        if name not in found and name in items.by_name:
-            found.add(name)
-            todo += items.by_name[name].inputs
-    return frozenset(found)
 
 
 def _value(items: Items, name: str) -> Value | None:

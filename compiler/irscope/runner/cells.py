@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irscope.runner.script import ScriptFailure, main_module, run_main
+from irscope.runner.standins import Nothing, StandIns
 from irscope.source import overlay_of
 
 _FUTURE = 0
@@ -20,7 +21,11 @@ for _name in __future__.all_feature_names:
 
 
 def run_cells_as_main(
-    notebook: str, cells: Sequence[str], args: Sequence[str], on_end: Callable[[int, str], None]
+    notebook: str,
+    cells: Sequence[str],
+    args: Sequence[str],
+    on_end: Callable[[int, str], None],
+    on_missing: Callable[[str], None],
 ) -> ScriptFailure | None:
     """Executes the texts of the cells, which are overlays; the first one that fails is the last one that runs.
 
@@ -30,12 +35,17 @@ def run_cells_as_main(
         Its absolute path.
     cells
         Names of its cells: their code objects have them as file names.
+    on_missing
+        Called with the name of a package of a notebook's front end that is not installed (`standins.py`).
 
     A cell may ``await`` at its top level; all of them share an event loop.  For the rest see `run_as_main`.
     """
     sys.argv = [notebook, *args]
     namespace = main_module(None).__dict__
-    namespace.update(get_ipython=_get_ipython, display=_display)
+    own = {"get_ipython": _get_ipython, "display": _display}
+    namespace.update(own)
+    finder: Any = StandIns(own, on_missing)
+    sys.meta_path.append(finder)
     sys.excepthook = _print_traceback
 
     def execute() -> None:
@@ -65,19 +75,17 @@ def _print_traceback(kind: type[BaseException], error: BaseException, where: typ
     traceback.print_exception(kind, error, where)
 
 
-class _NoShell:
-    """What ``get_ipython()`` gives a cell: there is no kernel, so whatever it is asked to do it leaves undone."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return lambda *args, **keywords: None
+def _get_ipython() -> Nothing:
+    """There is no kernel, so whatever a cell asks it to do is left undone."""
+    return Nothing()
 
 
-def _get_ipython() -> _NoShell:
-    return _NoShell()
-
-
-def _display(*objects: object, **keywords: Any) -> None:
-    """Prints, as IPython's does where there is no kernel."""
-    print(*map(repr, objects), sep="\n")
+def _display(*objects: object, **keywords: Any) -> Nothing | None:
+    """Prints, as IPython's does where there is no kernel; an object that cannot be printed ends no cell."""
+    for one in objects:
+        try:
+            text = repr(one)
+        except Exception as error:  # noqa: BLE001  whatever a __repr__ raises
+            text = f"<{type(one).__name__}, whose repr() raised {type(error).__name__}: {error}>"
+        print(text)
+    return Nothing() if keywords.get("display_id") else None

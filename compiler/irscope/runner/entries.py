@@ -37,8 +37,10 @@ def hooks_for(request: RunRequest) -> list[Hook]:
     return [pytest_entry.OVERLAYS] if request.entry is EntryKind.PYTEST and request.overlays else []
 
 
-def run_entry(request: RunRequest, on_end: Callable[[int, str], None]) -> ScriptFailure | None:
-    """Runs it as ``__main__``; see `run_as_main`."""
+def run_entry(
+    request: RunRequest, on_end: Callable[[int, str], None], on_missing: Callable[[str], None]
+) -> ScriptFailure | None:
+    """Runs it as ``__main__``; see `run_as_main`, and `run_cells_as_main` for ``on_missing``."""
     if request.entry is EntryKind.MODULE:
         return run_module_as_main(request.target, request.args, on_end)
     if request.entry is EntryKind.PYTEST:
@@ -47,6 +49,6 @@ def run_entry(request: RunRequest, on_end: Callable[[int, str], None]) -> Script
     if request.entry is EntryKind.NOTEBOOK:
         for name in request.cells:
             treat_as_user_code(name)
-        return run_cells_as_main(request.script, request.cells, request.args, on_end)
+        return run_cells_as_main(request.script, request.cells, request.args, on_end, on_missing)
     treat_as_user_code(request.script)
     return run_as_main(request.script, request.argv0 or request.script, request.args, on_end)

@@ -35,7 +35,7 @@ def run(request: RunRequest, messages: MessagePipe) -> None:
     # Registered before the script runs, so it is the last of the functions at exit: what the script compiles in its
     # own, or in threads that outlive its main module, is still captured.
     atexit.register(session.finish)
-    failure = run_entry(request, session.script_ended)
+    failure = run_entry(request, session.script_ended, session.left_out)
     if isinstance(failure, ScriptFailure):
         sys.exit(failure.exit_code)
 

@@ -326,6 +326,11 @@ class Session:
         self._messages.send(FindingSeen(finding))
         self._steady.found(finding)
 
+    def left_out(self, package: str) -> None:
+        """A package that a notebook's cell imports is not there, and something that does nothing stands in for it."""
+        why = f"{package} is not installed in {sys.executable}. Install it there if what is compiled depends on it."
+        self._gap(CaptureGap(f"what the cells do with {package}: it is left out", why))
+
     def _gap(self, gap: CaptureGap) -> None:
         if gap in self._gaps or not self._alive:
             return

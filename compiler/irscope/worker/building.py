@@ -66,15 +66,25 @@ class Built:
     environment: dict[str, str | None] = field(default_factory=dict)
 
 
-def build(steps: Sequence[Step], script: str, cwd: str, env: dict[str, str]) -> Built:
-    """Does the steps in this process.  Raises UnsafeError where a run could tell the difference."""
+def build(steps: Sequence[Step], script: str, cwd: str, env: dict[str, str], has_file: bool = True) -> Built:
+    """Does the steps in this process.  Raises UnsafeError where a run could tell the difference.
+
+    Parameters
+    ----------
+    has_file
+        Whether the main module knows its file: a script does, a notebook does not.
+    """
     signal.alarm(_SECONDS)
     try:
         os.chdir(cwd)
         os.environ.clear()
         os.environ.update(env)
         sys.path[0] = os.path.dirname(os.path.realpath(script))
-        sys.modules["__main__"].__dict__["__file__"] = script
+        main = vars(sys.modules["__main__"])
+        if has_file:
+            main["__file__"] = script
+        else:
+            main.pop("__file__", None)
         arguments = _Watched([script])
         sys.argv = arguments
         modules, before = set(sys.modules), _State()

@@ -7,6 +7,7 @@ is built when that run has ended, for the next save.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import os
 import socket
@@ -38,6 +39,8 @@ class LayerKey:
     """The script's, which is first on ``sys.path``."""
     cwd: str
     env: tuple[tuple[str, str], ...]
+    notebook: bool = False
+    """A notebook's main module has no file."""
 
     @property
     def text(self) -> str:
@@ -100,13 +103,14 @@ class Layers:
 
     def _layer_for(self, message: dict[str, Any]) -> Layer | None:
         request = from_json(RunRequest, message["request"])
-        if request.entry is not EntryKind.SCRIPT or getattr(sys.flags, "safe_path", False):
+        if request.entry not in (EntryKind.SCRIPT, EntryKind.NOTEBOOK) or getattr(sys.flags, "safe_path", False):
             return None
         steps = _head(request)
         if not steps:
             return None
         folder = os.path.dirname(os.path.realpath(request.script))
-        key = LayerKey(steps, folder, message["cwd"], tuple(sorted(message["env"].items())))
+        notebook = request.entry is EntryKind.NOTEBOOK
+        key = LayerKey(steps, folder, message["cwd"], tuple(sorted(message["env"].items())), notebook)
         if key in self._refused:
             return None
         layer = self._layers.get(key)
@@ -192,7 +196,8 @@ class Layers:
 def build_layer(wanted: Wanted, connection: socket.socket) -> Built | None:
     """In the layer's process: does the imports and says how that went."""
     try:
-        built = build(wanted.key.steps, wanted.script, wanted.key.cwd, dict(wanted.key.env))
+        key = wanted.key
+        built = build(key.steps, wanted.script, key.cwd, dict(key.env), has_file=not key.notebook)
     except UnsafeError as error:
         send(connection, {"refused": str(error)})
         return None
@@ -204,6 +209,8 @@ def _head(request: RunRequest) -> tuple[Step, ...]:
     """None where the script cannot be read, or where its variables are for torch: it needs a fresh process anyway."""
 
     def read(path: str) -> str | bytes:
+        if path == request.script and request.cells:
+            return _cells(request)
         text = request.overlays.get(path)
         if text is None:
             with open(path, "rb") as file:
@@ -216,6 +223,19 @@ def _head(request: RunRequest) -> tuple[Step, ...]:
         return ()
     variables = [step.text for step in steps if step.kind == "variable"]
     return () if any(prefix in text for prefix in READ_AT_IMPORT for text in variables) else steps
+
+
+def _cells(request: RunRequest) -> str:
+    """The cells of a notebook as one text, up to one that is no Python: the run ends there."""
+    texts = []
+    for name in request.cells:
+        text = request.overlays.get(name, "")
+        try:
+            ast.parse(text)
+        except SyntaxError:
+            break
+        texts.append(text)
+    return "\n".join(texts)
 
 
 def _stale(built: Built, folder: str) -> str:

@@ -16,6 +16,9 @@ export async function showMenu(services: Services): Promise<void> {
   if (!vscode.workspace.isTrusted) {
     items.push({ label: "$(shield) Manage Workspace Trust", command: "workbench.trust.manage" });
   }
+  if (file?.changed) {
+    items.push({ label: "$(diff) Show What Changed", description: file.changed.text, command: "irscope.showChanges" });
+  }
   if (running) {
     items.push({ label: "$(debug-stop) Cancel Run", command: "irscope.cancel" });
   } else if (state === "ready") {

@@ -12,7 +12,7 @@ export interface Place {
 const SMALLEST_SCALE = 0.01;
 const LARGEST_SCALE = 5;
 /** At the start, text is never smaller than it can be read; a graph that does not fit begins at its top. */
-const READABLE_SCALE = 0.8;
+const READABLE_SCALE = 0.7;
 const MOVE_MS = 220;
 
 export const isCalm = (): boolean => window.matchMedia("(prefers-reduced-motion: reduce)").matches;

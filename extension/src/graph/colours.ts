@@ -25,6 +25,8 @@ export interface Colouring {
   text(node: number): string;
   /** The swatches are the steps of a scale. */
   isScale: boolean;
+  /** Stands above the legend where the colours need a word. */
+  heading?: string;
 }
 
 export type Lightness = "dark" | "light";
@@ -84,37 +86,54 @@ export function colouring(model: Model, mode: ColourMode, lightness: Lightness):
       return { ...base, swatches, of: kinds };
     }
     case "dtype":
-      return { ...base, ...categories(model.graph.dtypes, palette), of: (node) => model.graph.nodes.dtype[node] ?? -1 };
+      return {
+        ...base,
+        ...categories(model.graph.dtypes, palette, lightness),
+        of: (node) => model.graph.nodes.dtype[node] ?? -1,
+      };
     case "device":
       return {
         ...base,
-        ...categories(model.graph.devices, palette),
+        ...categories(model.graph.devices, palette, lightness),
         of: (node) => model.graph.nodes.device[node] ?? -1,
         text: (node) => model.device(node) || model.shape(node),
       };
     case "kernel": {
-      const names = [...new Set((model.kernelCalls ?? []).map(({ name }) => name))];
-      const numbers = new Map(names.map((name, at) => [name, at]));
       const of = (node: number): string => model.kernelCalls?.[model.kernels(node)[0] ?? -1]?.name ?? "";
+      const counts = new Map((model.kernelCalls ?? []).map(({ name }) => [name, 0]));
+      for (let node = 0; node < model.count; node += 1) {
+        counts.set(of(node), (counts.get(of(node)) ?? 0) + 1);
+      }
+      counts.delete("");
+      // Those with most nodes have the colours that are told apart best.
+      const names = [...counts].sort((left, right) => right[1] - left[1]).map(([name]) => name);
+      const numbers = new Map(names.map((name, at) => [name, at]));
       return {
         ...base,
-        ...categories(names, palette),
+        ...categories(names, palette, lightness),
         of: (node) => numbers.get(of(node)) ?? -1,
-        text: (node) =>
-          of(node).replace(/^(?:cpp|triton_[a-z]+)_fused_+/, "") ||
-          (model.kernelCalls === undefined ? "…" : "no kernel"),
+        text: (node) => {
+          if (model.kind(node) !== CALL) {
+            return model.shape(node);
+          }
+          const name = of(node).replace(/^(?:(?:cpp|triton_[a-z]+)_fused_+|extern_kernels\.)/, "");
+          return name || (model.kernelCalls === undefined ? "…" : "no kernel");
+        },
       };
     }
     case "bytes":
       return scale(model, mode, lightness, (node) => model.graph.nodes.bytes[node] ?? undefined, bytes);
     case "time":
-      return scale(
-        model,
-        mode,
-        lightness,
-        (node) => model.graph.nodes.micros[node] ?? undefined,
-        (value) => time(value),
-      );
+      return {
+        ...scale(
+          model,
+          mode,
+          lightness,
+          (node) => model.graph.nodes.micros[node] ?? undefined,
+          (value) => time(value),
+        ),
+        heading: `estimated: the least time on ${model.graph.timeOf}`,
+      };
     case "change": {
       const { added, gone, changed } = CHANGES[lightness];
       const swatches = [
@@ -129,8 +148,31 @@ export function colouring(model: Model, mode: ColourMode, lightness: Lightness):
   }
 }
 
-function categories(names: readonly string[], palette: readonly string[]): { swatches: Swatch[] } {
-  return { swatches: names.map((text, at) => ({ text, colour: palette[at % palette.length] ?? "" })) };
+/** A colour for each name: no two have the same, though beyond those of the palette some are hard to tell apart. */
+function categories(
+  names: readonly string[],
+  palette: readonly string[],
+  lightness: Lightness,
+): { swatches: Swatch[] } {
+  return {
+    swatches: names.map((text, at) => ({ text, colour: palette[at] ?? further(at - palette.length, lightness) })),
+  };
+}
+
+/** Hues by the golden angle, so that those that follow each other are far apart. */
+function further(at: number, lightness: Lightness): string {
+  const hue = (at * 137.508 + 75) % 360;
+  const [dim, bright] = lightness === "dark" ? [0.58, 0.74] : [0.3, 0.44];
+  const level = at % 2 === 0 ? bright : dim;
+  const strength = 0.55 * Math.min(level, 1 - level);
+  const channel = (offset: number): string => {
+    const k = (offset + hue / 30) % 12;
+    const value = level - strength * Math.max(-1, Math.min(k - 3, 9 - k, 1));
+    return Math.round(value * 255)
+      .toString(16)
+      .padStart(2, "0");
+  };
+  return `#${channel(0)}${channel(8)}${channel(4)}`;
 }
 
 /** Five steps from the least to the most, by orders of magnitude, as sizes and times differ by those. */

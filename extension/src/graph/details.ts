@@ -1,5 +1,6 @@
 /** What is known of the selection, with ways to where it comes from and to what it became. */
 
+import type { FusionDecision } from "../protocol";
 import { pathOf, type Forest } from "./clusters";
 import { count, counted, bytes, flops, time } from "./format";
 import type { Labels } from "./labels";
@@ -19,6 +20,7 @@ export interface Ways {
 
 const MOST_LINKS = 8;
 const MOST_KERNELS = 3;
+const MOST_REASONS = 3;
 
 export function showDetails(page: Page, model: Model, labels: Labels, box: Box | undefined, ways: Ways): void {
   const { details } = page;
@@ -50,7 +52,7 @@ function ofNode(page: Page, model: Model, node: number, ways: Ways): void {
     ["result", result === null || result === undefined ? "" : bytes(result)],
     ["moves", value(nodes.moved, bytes)],
     ["computes", value(nodes.flops, flops)],
-    [`least time on ${model.graph.timeOf}`, value(nodes.micros, time)],
+    [`estimated least time on ${model.graph.timeOf}`, value(nodes.micros, time)],
     ["module", module === undefined ? "" : `${module.path.join(".")} (${module.type})`],
     ["line", origin === undefined ? "" : `${decoded(origin.uri).split("/").pop() ?? ""}:${origin.line + 1}`],
     ["change", ["", "added", "removed", "changed"][model.state(node)] ?? ""],
@@ -58,6 +60,7 @@ function ofNode(page: Page, model: Model, node: number, ways: Ways): void {
   details.links.replaceChildren(
     ...links("uses", [...model.inputs(node)], model, ways),
     ...links("used by", [...model.users(node)], model, ways),
+    ...decisions(model, node, ways),
   );
   const source = action("go-source", "Go to Source Line", "Enter", () => ways.goToSource(node));
   source.disabled = origin === undefined;
@@ -97,7 +100,7 @@ function ofCluster(page: Page, model: Model, labels: Labels, box: Box, ways: Way
   facts(details.facts, [
     ["moves", moved > 0 ? bytes(moved) : ""],
     ["computes", computed > 0 ? flops(computed) : ""],
-    [`least time on ${model.graph.timeOf}`, least > 0 ? time(least) : ""],
+    [`estimated least time on ${model.graph.timeOf}`, least > 0 ? time(least) : ""],
   ]);
   details.links.replaceChildren();
   details.actions.replaceChildren(
@@ -130,7 +133,7 @@ function facts(list: HTMLElement, pairs: [string, string][]): void {
   );
 }
 
-function links(title: string, nodes: number[], model: Model, ways: Ways): Node[] {
+function links(title: string, nodes: number[], model: Model, ways: Ways, why = ""): Node[] {
   if (nodes.length === 0) {
     return [];
   }
@@ -145,7 +148,30 @@ function links(title: string, nodes: number[], model: Model, ways: Ways): Node[]
     return link;
   });
   return [
-    make("span", {}, make("span", { class: "quiet" }, title), ...list, more > 0 ? ` and ${count(more)} more` : ""),
+    make(
+      "span",
+      {},
+      make("span", { class: "quiet" }, title),
+      ...list,
+      more > 0 ? ` and ${count(more)} more` : "",
+      ...(why === "" ? [] : [make("span", { class: "quiet" }, ` — ${why}`)]),
+    ),
+  ];
+}
+
+/** What Inductor fused it with, and what not and why. */
+function decisions(model: Model, node: number, ways: Ways): Node[] {
+  const all = model.decisions(node);
+  const others = ({ first, second }: FusionDecision): number[] => (first.includes(node) ? second : first);
+  const fused = [...new Set(all.filter((one) => one.fused).flatMap(others))];
+  const apart = all.filter((one) => !one.fused);
+  const reasons = [...new Set(apart.map(({ why }) => why))].slice(0, MOST_REASONS);
+  return [
+    ...links("fused with", fused, model, ways),
+    ...reasons.flatMap((why) => {
+      const nodes = [...new Set(apart.filter((one) => one.why === why).flatMap(others))];
+      return links("not fused with", nodes, model, ways, why);
+    }),
   ];
 }
 

@@ -8,7 +8,7 @@
 import ELK, { type ElkExtendedEdge, type ElkNode } from "elkjs/lib/elk-api";
 // The worker's source: scripts/build.mjs makes it a string.
 import workerSource from "graph-worker-source";
-import type { Link } from "./clusters";
+import type { Link } from "./links";
 
 export interface Size {
   width: number;

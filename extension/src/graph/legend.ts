@@ -4,6 +4,8 @@ import type { Colouring } from "./colours";
 import { make } from "./page";
 
 const MOST = 8;
+/** Letters at the end of a long name that are always shown. */
+const KEPT = 14;
 
 export function showLegend(section: HTMLElement, colours: Colouring, counts: readonly number[]): void {
   const present = colours.swatches
@@ -14,10 +16,19 @@ export function showLegend(section: HTMLElement, colours: Colouring, counts: rea
   const list = shown.map(({ colour, text, sign }) => {
     const patch = make("span", { class: "patch", "aria-hidden": "true" }, sign ?? "");
     patch.style.setProperty("--patch", colour);
-    return make("li", { title: text }, patch, make("span", {}, text));
+    return make("li", { title: text }, patch, make("span", {}, ...ends(text)));
   });
   const more = present.length - shown.length;
   section.replaceChildren(
+    ...(colours.heading === undefined ? [] : [make("p", { class: "quiet" }, colours.heading)]),
     make("ul", {}, ...list, ...(more > 0 ? [make("li", { class: "quiet" }, `and ${more} more`)] : [])),
   );
+}
+
+/** A text in two parts of which only the first gives way: what tells long names apart stands at their end. */
+function ends(text: string): (Node | string)[] {
+  if (text.length <= KEPT * 2) {
+    return [text];
+  }
+  return [make("span", {}, text.slice(0, -KEPT)), make("span", {}, text.slice(-KEPT))];
 }

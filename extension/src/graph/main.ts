@@ -5,6 +5,8 @@ import type { Subject } from "../panels/messages";
 import type { Graph, GraphKernels, GraphVersion } from "../protocol";
 import type { Grouping } from "./clusters";
 import type { ColourMode } from "./colours";
+import { saveDot, saveSvg } from "./exporting";
+import { groupings } from "./grouping";
 import { handleKey } from "./keys";
 import { Layouter } from "./layout";
 import { Model } from "./model";
@@ -15,6 +17,9 @@ import { Results } from "./results";
 import { boxAt, HEADER, type Box } from "./scene";
 import type { State } from "./state";
 import { onThemeChange } from "./theme";
+
+/** What lies over the picture: the mouse means it, and not the boxes beneath. */
+const ON_TOP = "#corner, #legend";
 
 const page = buildPage();
 const layouter = new Layouter();
@@ -123,7 +128,10 @@ function offerChanges(versions: readonly GraphVersion[]): void {
 
 function offerChoices(): void {
   const state = recall<State>();
-  page.grouping.value = state.grouping ?? "module";
+  for (const option of page.grouping.options) {
+    option.hidden = panel !== undefined && !groupings(panel.model).includes(option.value as Grouping);
+  }
+  page.grouping.value = panel?.grouping ?? "module";
   const isCompared = panel?.model.compared === true;
   for (const option of page.colour.options) {
     option.hidden = option.value === "change" && !isCompared;
@@ -209,9 +217,9 @@ function listenToPage(): void {
   buttons.zoomIn.addEventListener("click", () => panel?.view.camera.zoom(1.3));
   buttons.zoomOut.addEventListener("click", () => panel?.view.camera.zoom(1 / 1.3));
   buttons.fit.addEventListener("click", () => panel?.view.camera.glide(panel.view.camera.fitting()));
-  buttons.svg.addEventListener("click", () => panel?.saveSvg());
-  buttons.dotShown.addEventListener("click", () => panel?.saveDot("shown"));
-  buttons.dotWhole.addEventListener("click", () => panel?.saveDot("whole"));
+  buttons.svg.addEventListener("click", () => panel && saveSvg(panel.shown));
+  buttons.dotShown.addEventListener("click", () => panel && saveDot(panel.shown, "shown"));
+  buttons.dotWhole.addEventListener("click", () => panel && saveDot(panel.shown, "whole"));
   onThemeChange(() => panel?.themeChanged());
   page.tree.addEventListener("keydown", (event) => {
     if (panel !== undefined && handleKey(panel, event)) {
@@ -249,11 +257,7 @@ function isOnChevron(event: MouseEvent, box: Box): boolean {
 function listenToMouse(): void {
   page.canvas.addEventListener("click", (event) => {
     const target = event.target as HTMLElement;
-    if (
-      panel === undefined ||
-      page.canvas.classList.contains("dragging") ||
-      target.closest("#minimap, #legend") !== null
-    ) {
+    if (panel === undefined || page.canvas.classList.contains("dragging") || target.closest(ON_TOP) !== null) {
       return;
     }
     const box = boxUnder(event);
@@ -268,14 +272,15 @@ function listenToMouse(): void {
     }
   });
   page.canvas.addEventListener("dblclick", (event) => {
-    const box = boxUnder(event);
+    const box = (event.target as HTMLElement).closest(ON_TOP) === null ? boxUnder(event) : undefined;
     if (box?.cluster !== undefined && !isOnChevron(event, box)) {
       void panel?.toggle(box.item);
     }
   });
   let hovered: Box | undefined;
   page.canvas.addEventListener("pointermove", (event) => {
-    const box = event.buttons === 0 ? boxUnder(event) : undefined;
+    const isFree = event.buttons === 0 && (event.target as HTMLElement).closest(ON_TOP) === null;
+    const box = isFree ? boxUnder(event) : undefined;
     if (box !== hovered) {
       hovered = box;
       page.canvas.classList.toggle("over", box !== undefined && (box.cluster === undefined || !box.isOpen));

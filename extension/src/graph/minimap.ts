@@ -3,22 +3,26 @@
 import type { Camera } from "./camera";
 import type { Box, Scene } from "./scene";
 
-const WIDTH = 168;
-const HEIGHT = 112;
+/** At most and at least, in pixels; what shape it has between follows the picture's. */
+const WIDEST = 168;
+const TALLEST = 240;
+const LEAST = 64;
+/** So much of the panel's height it takes at most. */
+const SHARE = 0.4;
+const MARGIN = 8;
 
 export class Minimap {
   private readonly context: CanvasRenderingContext2D;
   private picture: HTMLCanvasElement | undefined;
   private scale = 1;
   private offset = { x: 0, y: 0 };
+  private size = { width: WIDEST, height: TALLEST };
   private readonly ratio = window.devicePixelRatio;
 
   constructor(
     private readonly canvas: HTMLCanvasElement,
     private readonly camera: Camera,
   ) {
-    canvas.width = WIDTH * this.ratio;
-    canvas.height = HEIGHT * this.ratio;
     this.context = canvas.getContext("2d") as CanvasRenderingContext2D;
     const go = (event: PointerEvent): void => {
       const rect = canvas.getBoundingClientRect();
@@ -40,8 +44,16 @@ export class Minimap {
 
   /** Draws the scene anew; needed only when it or its colours have changed. */
   show(scene: Scene, fill: (box: Box) => string, border: string): void {
-    this.scale = Math.min((WIDTH - 8) / scene.width, (HEIGHT - 8) / scene.height);
-    this.offset = { x: (WIDTH - scene.width * this.scale) / 2, y: (HEIGHT - scene.height * this.scale) / 2 };
+    const tallest = Math.min(TALLEST, Math.max(this.camera.height * SHARE, LEAST));
+    this.scale = Math.min((WIDEST - MARGIN) / scene.width, (tallest - MARGIN) / scene.height);
+    const width = Math.max(Math.round(scene.width * this.scale) + MARGIN, LEAST);
+    const height = Math.max(Math.round(scene.height * this.scale) + MARGIN, LEAST);
+    this.size = { width, height };
+    this.offset = { x: (width - scene.width * this.scale) / 2, y: (height - scene.height * this.scale) / 2 };
+    this.canvas.width = width * this.ratio;
+    this.canvas.height = height * this.ratio;
+    this.canvas.style.width = `${width}px`;
+    this.canvas.style.height = `${height}px`;
     this.picture = document.createElement("canvas");
     this.picture.width = this.canvas.width;
     this.picture.height = this.canvas.height;
@@ -88,8 +100,8 @@ export class Minimap {
     context.lineWidth = 1.5;
     const left = Math.max(this.offset.x + x * this.scale, 1);
     const top = Math.max(this.offset.y + y * this.scale, 1);
-    const right = Math.min(this.offset.x + (x + width) * this.scale, WIDTH - 1);
-    const bottom = Math.min(this.offset.y + (y + height) * this.scale, HEIGHT - 1);
+    const right = Math.min(this.offset.x + (x + width) * this.scale, this.size.width - 1);
+    const bottom = Math.min(this.offset.y + (y + height) * this.scale, this.size.height - 1);
     context.strokeRect(left, top, Math.max(right - left, 4), Math.max(bottom - top, 4));
   }
 }

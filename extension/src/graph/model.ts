@@ -1,6 +1,6 @@
 /** A graph in the panel: the columns that the server sent, and who uses whom. */
 
-import type { Graph, GraphKernels } from "../protocol";
+import type { FusionDecision, Graph, GraphKernels } from "../protocol";
 
 export const PLACEHOLDER = 0;
 export const GET_ATTR = 1;
@@ -24,6 +24,7 @@ export class Model {
   private readonly after: Adjacency;
   private calls: GraphKernels | undefined;
   private texts: string[] | undefined;
+  private decided: Map<number, FusionDecision[]> | undefined;
 
   constructor(readonly graph: Graph) {
     this.count = graph.nodes.name.length;
@@ -74,6 +75,29 @@ export class Model {
     return this.graph.modules[this.graph.nodes.module[node] ?? -1];
   }
 
+  /** What was fused with others: the number of its group. */
+  group(node: number): number {
+    return this.graph.nodes.group?.[node] ?? -1;
+  }
+
+  /** Whether it is Inductor's schedule, and not a graph of operations. */
+  get isSchedule(): boolean {
+    return this.graph.groups !== undefined;
+  }
+
+  /** What Inductor decided on a node and others. */
+  decisions(node: number): readonly FusionDecision[] {
+    if (this.decided === undefined) {
+      this.decided = new Map();
+      for (const decision of this.graph.decisions ?? []) {
+        for (const one of [...decision.first, ...decision.second]) {
+          this.decided.set(one, [...(this.decided.get(one) ?? []), decision]);
+        }
+      }
+    }
+    return this.decided.get(node) ?? [];
+  }
+
   state(node: number): number {
     return this.graph.nodes.state?.[node] ?? SAME;
   }
@@ -88,8 +112,8 @@ export class Model {
       return this.name(node);
     }
     return this.op(node).replace(
-      /^(?:torch\._C\._nn\.|torch\._C\._|torch\.nn\.functional\.|torch\.|aten\.|prims\.|operator\.)?(.*?)(?:\.(?:Tensor|default))?$/,
-      "$1",
+      /^(?:torch\._C\._nn\.|torch\._C\._|torch\.nn\.functional\.|torch\.|operator\.)?(?:(?:aten|prims)\.(\w+)(?:\.\w+)?|(.*?)(?:\.(?:Tensor|default))?)$/,
+      "$1$2",
     );
   }
 
@@ -148,13 +172,25 @@ export class Model {
       return found;
     }
     for (let node = 0; node < this.count; node += 1) {
-      if (
-        ofStage ? lines[node] === line && this.state(node) !== GONE : file[node] === number && originLine[node] === line
-      ) {
+      const isThere = ofStage
+        ? lines[node] === line && this.state(node) !== GONE
+        : (file[node] === number && originLine[node] === line) || this.hasPlace(node, number, line);
+      if (isThere) {
         found.push(node);
       }
     }
     return found;
+  }
+
+  /** Whether a line is among the further ones that a node came from. */
+  private hasPlace(node: number, file: number, line: number): boolean {
+    const places = this.graph.nodes.places?.[node] ?? [];
+    for (let at = 0; at < places.length; at += 2) {
+      if (places[at] === file && places[at + 1] === line) {
+        return true;
+      }
+    }
+    return false;
   }
 }
 

@@ -69,7 +69,7 @@ export function buildPage(): Page {
   const search = make("input", {
     type: "search",
     id: "search",
-    placeholder: "Search (op: dtype: module: kernel:)",
+    placeholder: "Search: op, name, shape, module…",
     "aria-label": "Search nodes; Enter for the next match, Shift+Enter for the one before, arrow down for the list",
     title:
       "Words that must all fit; op:, name:, dtype:, shape:, device:, module:, kernel: or change: before a word looks at that alone",
@@ -86,6 +86,7 @@ export function buildPage(): Page {
   );
   const [groupingLabel, grouping] = choice("grouping", "Group by", [
     ["module", "module"],
+    ["fusion", "fused node"],
     ["kernel", "kernel"],
     ["order", "order"],
   ]);
@@ -125,16 +126,7 @@ export function buildPage(): Page {
     { id: "toolbar", role: "toolbar", "aria-label": "Graph" },
     make("span", { class: "group" }, search, matches, previous, next, only),
     make("span", { class: "group" }, compareLabel, groupingLabel, colourLabel),
-    make(
-      "span",
-      { class: "group" },
-      buttons.expand,
-      buttons.collapse,
-      exporting,
-      buttons.zoomOut,
-      buttons.zoomIn,
-      buttons.fit,
-    ),
+    make("span", { class: "group" }, buttons.expand, buttons.collapse, exporting),
     menu,
   );
 
@@ -156,7 +148,15 @@ export function buildPage(): Page {
     tabindex: "-1",
     hidden: true,
   });
-  const canvas = make("main", { id: "canvas" }, picture, tree, legend, minimap);
+  const zoom = make(
+    "div",
+    { id: "zoom", role: "group", "aria-label": "Zoom" },
+    buttons.zoomOut,
+    buttons.zoomIn,
+    buttons.fit,
+  );
+  const corner = make("div", { id: "corner" }, zoom, minimap);
+  const canvas = make("main", { id: "canvas" }, picture, tree, legend, corner);
 
   const notice = {
     text: make("p", { id: "notice-text" }, "Loading the graph…"),

@@ -2,6 +2,7 @@
 
 import { ADDED, CHANGED, GONE } from "./model";
 import type { Colouring } from "./colours";
+import type { Far } from "./far";
 import type { Labels } from "./labels";
 import type { Pen } from "./pens";
 import { HEADER, type Box, type Scene, type Wire } from "./scene";
@@ -25,17 +26,24 @@ export interface Marks {
   /** The match that the search stands at. */
   current: Box | undefined;
   /** Boxes that the selection uses or is used by, as far as no wire of the scene leads there. */
-  far: { box: Box; isInput: boolean }[];
+  far: Far[];
 }
 
 /** Letters smaller than this many pixels are not drawn. */
 const SMALLEST_TEXT = 4.5;
+/** Where a second line would be smaller than this, the first has its place, too. */
+const SMALLEST_SECOND = 5.5;
+const LARGEST_TITLE = 24;
+/** Below this zoom a box is a patch of its colour. */
+const PATCHES = 0.35;
 const SMALLEST_BOX = 3;
 const STRIP = 5;
 
 export class Painter {
   private readonly byWidth = new WeakMap<readonly Wire[], Wire[][]>();
   private readonly tints = new Map<string, string>();
+  /** How much of a node's colour is in what it is filled with. */
+  private tint = 0;
 
   constructor(
     public theme: Theme,
@@ -52,6 +60,8 @@ export class Painter {
     seen?: { x: number; y: number; width: number; height: number },
   ): void {
     this.tints.clear();
+    const isFar = seen !== undefined && scale < PATCHES;
+    this.tint = (this.theme.lightness === "dark" ? 0.16 : 0.12) * (isFar ? 2.5 : 1);
     this.inside(pen, scene.root, marks, scale, seen);
     this.selection(pen, marks, scale);
   }
@@ -158,7 +168,9 @@ export class Painter {
       fill: mixed(theme.cluster, theme.ink, theme.isHighContrast ? 0 : 0.05),
       ...line,
     });
-    if (12 * scale >= SMALLEST_TEXT) {
+    if (10.5 * scale < SMALLEST_SECOND) {
+      this.soleTitle(pen, box, scale, 14, height - 12);
+    } else {
       const { title, sub } = labels.of(box.item);
       this.chevron(pen, x + 12, y + 15, false);
       pen.text(title, x + 24, y + 19, { size: 12, colour: theme.ink, font: theme.sans, bold: true });
@@ -198,11 +210,13 @@ export class Painter {
       pen.rect(x + 1, y + 3, STRIP - 1, height - 6, 0, { fill: swatch.colour });
     }
     this.stubs(pen, box, scale);
-    if (12 * scale >= SMALLEST_TEXT) {
+    if (10 * scale < SMALLEST_SECOND) {
+      this.soleTitle(pen, box, scale, 9, height);
+    } else {
       const { title, sub } = labels.of(box.item);
       const middle = sub === "" ? y + height / 2 + 4 : y + 16;
       pen.text(title, x + 11, middle, { size: 12, colour: theme.ink, font: theme.sans, bold: true });
-      if (sub !== "" && 10 * scale >= SMALLEST_TEXT) {
+      if (sub !== "") {
         pen.text(sub, x + 11, y + 30, { size: 10, colour: theme.muted, font: theme.mono });
       }
       const sign = { [ADDED]: "+", [GONE]: "−", [CHANGED]: "~" }[state];
@@ -210,6 +224,18 @@ export class Painter {
         const colour = swatch?.colour ?? theme.ink;
         pen.text(sign, x + width - 8, y + 16, { size: 15, colour, font: theme.sans, bold: true, align: "right" });
       }
+    }
+  }
+
+  /** From afar the title alone, as large as the box has room for. */
+  private soleTitle(pen: Pen, box: Box, scale: number, indent: number, height: number): void {
+    const { theme, labels } = this;
+    const { title } = labels.of(box.item);
+    const room = box.width - indent - 6;
+    const size = Math.min(LARGEST_TITLE, Math.max(12, (12 * room) / Math.max(labels.widthOf(title, true), 1)));
+    if (size * scale >= SMALLEST_TEXT) {
+      const base = box.y + height / 2 + size * 0.36;
+      pen.text(title, box.x + indent, base, { size, colour: theme.ink, font: theme.sans, bold: true });
     }
   }
 
@@ -243,7 +269,7 @@ export class Painter {
     }
     let tint = this.tints.get(colour);
     if (tint === undefined) {
-      tint = mixed(theme.node, colour, theme.lightness === "dark" ? 0.16 : 0.12);
+      tint = mixed(theme.node, colour, this.tint);
       this.tints.set(colour, tint);
     }
     return tint;
@@ -272,8 +298,12 @@ export class Painter {
     const pixel = 1 / Math.min(scale, 1);
     const own = box.parent?.wires.filter(({ from, to }) => from === box || to === box) ?? [];
     pen.wires(own, theme.focus, 2 * pixel, scale > 0.3);
-    for (const { box: other, isInput } of marks.far) {
-      const [from, to] = isInput ? [other, box] : [box, other];
+    for (const { box: other, kind } of marks.far) {
+      if (kind === "apart") {
+        this.apart(pen, box, other, pixel);
+        continue;
+      }
+      const [from, to] = kind === "input" ? [other, box] : [box, other];
       const [x1, y1] = [from.x + from.width / 2, from.y + (from.isOpen ? HEADER : from.height)];
       const [x2, y2] = [to.x + to.width / 2, to.y];
       const bend = Math.min(Math.max(Math.abs(y2 - y1) / 3, 24), 160);
@@ -282,4 +312,30 @@ export class Painter {
     const shape = { stroke: theme.focus, width: 2.5 * pixel };
     pen.rect(box.x - 2, box.y - 2, box.width + 4, box.height + 4, 6, shape);
   }
+
+  /** A straight line with a bar across: two that were not fused. */
+  private apart(pen: Pen, box: Box, other: Box, pixel: number): void {
+    const { apart } = this.theme;
+    const [x1, y1] = towards(box, other);
+    const [x2, y2] = towards(other, box);
+    const length = Math.max(Math.hypot(x2 - x1, y2 - y1), 1);
+    const [x, y, half] = [(x1 + x2) / 2, (y1 + y2) / 2, 6 * pixel];
+    const [dx, dy] = [(-(y2 - y1) / length) * half, ((x2 - x1) / length) * half];
+    pen.curve([x1, y1, x1, y1, x2, y2, x2, y2], apart, 1.4 * pixel, [2 * pixel, 3 * pixel]);
+    pen.curve([x - dx, y - dy, x - dx, y - dy, x + dx, y + dy, x + dx, y + dy], apart, 2 * pixel);
+    pen.rect(other.x - pixel, other.y - pixel, other.width + 2 * pixel, other.height + 2 * pixel, 5, {
+      stroke: apart,
+      width: 1.4 * pixel,
+      dash: [2 * pixel, 3 * pixel],
+    });
+  }
+}
+
+/** Where a line from the middle of a box to that of another leaves it; of an open cluster its head counts. */
+function towards(box: Box, other: Box): [x: number, y: number] {
+  const [width, height] = [box.width, box.isOpen ? HEADER : box.height];
+  const [x, y] = [box.x + width / 2, box.y + height / 2];
+  const [dx, dy] = [other.x + other.width / 2 - x, other.y + (other.isOpen ? HEADER : other.height) / 2 - y];
+  const part = Math.min(width / 2 / Math.max(Math.abs(dx), 1), height / 2 / Math.max(Math.abs(dy), 1), 1);
+  return [x + dx * part, y + dy * part];
 }

@@ -1,21 +1,22 @@
 /** One graph in the panel: how it is folded, what is open, selected and sought. */
 
-import { open as openPlace, post, recall, remember } from "../panels/bridge";
-import { childClusters, fold, openAtFirst, pathOf, type Cluster, type Forest, type Grouping } from "./clusters";
+import { open as openPlace, recall, remember } from "../panels/bridge";
+import { Arranger } from "./arranger";
+import { childClusters, fold, pathOf, type Cluster, type Forest, type Grouping } from "./clusters";
 import { colouring, type ColourMode, type Colouring } from "./colours";
 import { showDetails, showPath, type Ways } from "./details";
-import { shownAsDot, wholeAsDot } from "./dot";
 import { counted } from "./format";
 import { Labels } from "./labels";
-import { LayoutCancelled, type Layouter } from "./layout";
+import type { Shown } from "./exporting";
+import { farFrom } from "./far";
+import type { Layouter } from "./layout";
 import { showLegend } from "./legend";
 import { CALL, SAME, type Model } from "./model";
-import { hideNotice, notice } from "./notice";
+import { groupings } from "./grouping";
+import { openAtFirst } from "./opening";
 import { described } from "./outline";
 import { setText, type Page } from "./page";
-import { Painter } from "./painter";
-import { SvgPen } from "./pens";
-import { arrange, boxOf, type Box } from "./scene";
+import { boxOf, type Box } from "./scene";
 import { Search } from "./search";
 import type { State } from "./state";
 import { readTheme, type Theme } from "./theme";
@@ -25,9 +26,6 @@ import { GraphView } from "./view";
 const BOXES_AT_FIRST = 110;
 const MOST_BOXES = 1500;
 const MOST_BELOW = 400;
-const MOST_FAR = 60;
-/** After this long it is said that something is being laid out. */
-const PATIENCE_MS = 350;
 
 export class GraphPanel {
   readonly view: GraphView;
@@ -38,7 +36,7 @@ export class GraphPanel {
   private theme: Theme = readTheme();
   private open: Set<number>;
   private selected: number | undefined;
-  private arranging = 0;
+  private readonly arranger: Arranger;
 
   constructor(
     private readonly page: Page,
@@ -50,7 +48,10 @@ export class GraphPanel {
     this.view = view ?? new GraphView(page, (at) => remember<State>({ view: at }));
     this.view.clear();
     this.layouter.clear();
-    this.forest = this.fold(state.grouping ?? "module");
+    this.arranger = new Arranger(page, this.view, layouter, () => {
+      void this.arrange().then(() => this.view.camera.start());
+    });
+    this.forest = this.fold();
     this.open = this.openAtFirst();
     this.colours = this.colour(state.colour ?? (model.compared ? "change" : "operation"));
     this.labels = new Labels(model, this.forest, this.theme, this.colours);
@@ -85,6 +86,13 @@ export class GraphPanel {
     return this.refold();
   }
 
+  /** What was chosen, as far as this graph has it. */
+  get grouping(): Grouping {
+    const can = groupings(this.model);
+    const wanted = recall<State>().grouping;
+    return wanted !== undefined && can.includes(wanted) ? wanted : (can[0] ?? "order");
+  }
+
   setColour(mode: ColourMode): void {
     remember<State>({ colour: mode });
     this.colours = this.colour(mode);
@@ -93,11 +101,10 @@ export class GraphPanel {
 
   /** The kernels of the nodes are known now. */
   async kernelsCame(): Promise<void> {
-    const { grouping, colour } = recall<State>();
-    if (colour === "kernel") {
+    if (recall<State>().colour === "kernel") {
       this.setColour("kernel");
     }
-    if (grouping === "kernel") {
+    if (this.grouping === "kernel") {
       await this.refold();
     }
     this.showSelection();
@@ -118,15 +125,17 @@ export class GraphPanel {
     return colouring(this.model, mode === "change" && !this.model.compared ? "operation" : mode, this.theme.lightness);
   }
 
-  private fold(grouping: Grouping): Forest {
+  private fold(): Forest {
+    const { grouping } = this;
     const isCut = recall<State>().only === true && this.search !== undefined && this.search.matches.length > 0;
     // Until the kernels are known, and where there are none, the modules are as good as it gets.
-    const known = grouping === "kernel" && this.model.kernelCalls === undefined ? "module" : grouping;
+    const hasKernels = this.model.kernelCalls !== undefined;
+    const known = grouping === "kernel" && !hasKernels ? (groupings(this.model)[0] ?? "order") : grouping;
     return fold(this.model, known, isCut ? (node) => this.search.has(node) : undefined);
   }
 
   private async refold(): Promise<void> {
-    this.forest = this.fold(recall<State>().grouping ?? "module");
+    this.forest = this.fold();
     this.layouter.clear();
     this.search.refold(this.forest);
     this.open = this.openAtFirst();
@@ -158,68 +167,18 @@ export class GraphPanel {
   }
 
   /** Lays out what is open and shows it. What was shown stays where this is cancelled. */
-  private async arrange(still?: number): Promise<boolean> {
-    this.arranging += 1;
-    const mine = this.arranging;
-    const { model, forest, labels, page } = this;
-    let said = false;
-    const say = (done: number, of: number): void => {
-      notice(page, "Laying out the graph…", of > 1 ? `${done} of ${of} clusters` : "", {
-        text: "Cancel",
-        run: () => this.layouter.cancel(),
-      });
-    };
-    const timer = setTimeout(() => {
-      said = true;
-      say(0, 0);
-    }, PATIENCE_MS);
-    try {
-      const scene = await arrange(
-        model,
-        forest,
-        this.open,
-        this.layouter,
-        (item) => labels.sizeOf(item),
-        (done, of) => {
-          if (said) {
-            say(done, of);
-          }
-        },
-      );
-      if (mine !== this.arranging) {
-        return false;
-      }
-      this.view.show(scene, still);
-      hideNotice(page);
+  private async arrange(still?: number): Promise<void> {
+    const { forest, model, labels } = this;
+    const outcome = await this.arranger.arrange(model, forest, this.open, labels, still);
+    if (outcome === "shown") {
       this.showSelection();
       const keys = [...this.open].flatMap((item) =>
         item === forest.root.item ? [] : (forest.clusters[item - model.count]?.key ?? []),
       );
       remember<State>({ open: keys });
-      return true;
-    } catch (error) {
-      if (mine !== this.arranging) {
-        return false;
-      }
-      if (error instanceof LayoutCancelled && this.view.scene !== undefined) {
-        this.open = new Set([
-          forest.root.item,
-          ...[...this.view.scene.byItem.values()].flatMap((box) => (box.isOpen ? box.item : [])),
-        ]);
-        hideNotice(page);
-        setText(page.announcement, "The layout was cancelled; what was shown before is shown again.");
-      } else {
-        const text =
-          error instanceof LayoutCancelled ? "The layout was cancelled." : "The graph could not be laid out.";
-        const detail = error instanceof LayoutCancelled || !(error instanceof Error) ? "" : error.message;
-        notice(page, text, detail, {
-          text: "Lay Out Again",
-          run: () => void this.arrange().then(() => this.view.camera.start()),
-        });
-      }
-      return false;
-    } finally {
-      clearTimeout(timer);
+    } else if (outcome === "as before") {
+      const shown = [...(this.view.scene?.byItem.values() ?? [])];
+      this.open = new Set([forest.root.item, ...shown.flatMap((box) => (box.isOpen ? box.item : []))]);
     }
   }
 
@@ -326,34 +285,13 @@ export class GraphPanel {
 
   private showSelection(): void {
     const box = this.selectedBox;
-    this.view.mark({ selected: box, far: box === undefined ? [] : this.far(box), current: this.currentBox });
+    this.view.mark({
+      selected: box,
+      far: box === undefined ? [] : farFrom(box, this.view.scene, this.forest, this.model),
+      current: this.currentBox,
+    });
     showDetails(this.page, this.model, this.labels, box, this.ways);
     showPath(this.page, this.forest, this.model, box, this.ways);
-  }
-
-  /** What the selection uses, and is used by, in other clusters. */
-  private far(box: Box): { box: Box; isInput: boolean }[] {
-    const { scene } = this.view;
-    const found = new Map<Box, boolean>();
-    const nodes =
-      box.cluster === undefined ? [box.item] : box.isOpen ? [] : [...this.nodesOf(box.cluster).subarray(0, 2000)];
-    for (const node of nodes) {
-      for (const isInput of [true, false]) {
-        for (const other of isInput ? this.model.inputs(node) : this.model.users(node)) {
-          const there = scene === undefined ? undefined : boxOf(scene, this.forest, other);
-          if (
-            there !== undefined &&
-            there !== box &&
-            there.parent !== box.parent &&
-            there.parent !== undefined &&
-            found.size < MOST_FAR
-          ) {
-            found.set(there, isInput);
-          }
-        }
-      }
-    }
-    return [...found].map(([other, isInput]) => ({ box: other, isInput }));
   }
 
   readonly ways: Ways = {
@@ -424,36 +362,8 @@ export class GraphPanel {
 
   // --- export --------------------------------------------------------------------------------------------------------
 
-  saveSvg(): void {
-    const { scene } = this.view;
-    if (scene !== undefined) {
-      const pen = new SvgPen();
-      new Painter(this.theme, this.labels, this.colours).draw(
-        pen,
-        scene,
-        { ...this.view.marks, far: [], selected: undefined },
-        1,
-      );
-      const { title } = this.model.graph;
-      post({
-        type: "save",
-        name: `${fileName(title)}.svg`,
-        text: pen.finish(scene.width, scene.height, this.theme.background, title),
-      });
-    }
+  get shown(): Shown {
+    const { model, forest, view, theme, labels, colours } = this;
+    return { model, forest, view, theme, labels, colours };
   }
-
-  saveDot(which: "shown" | "whole"): void {
-    const { title } = this.model.graph;
-    const { scene } = this.view;
-    if (scene !== undefined) {
-      const text =
-        which === "whole" ? wholeAsDot(this.model, this.forest, title) : shownAsDot(scene, this.labels, title);
-      post({ type: "save", name: `${fileName(title)}.dot`, text });
-    }
-  }
-}
-
-function fileName(title: string): string {
-  return title.replace(/[^\w.-]+/g, "-").replace(/^-|-$/g, "");
 }

@@ -1,7 +1,8 @@
 /** What is on the canvas: boxes and routes in the graph's own units, with the open clusters laid out inside each other. */
 
-import { linksIn, type Cluster, type Forest } from "./clusters";
+import type { Cluster, Forest } from "./clusters";
 import type { Layout, Layouter, Size } from "./layout";
+import { linksIn } from "./links";
 import type { Model } from "./model";
 
 export interface Box {

@@ -17,6 +17,8 @@ export interface Theme {
   focus: string;
   match: string;
   linked: string;
+  /** Between what was not fused. */
+  apart: string;
   sans: string;
   mono: string;
 }
@@ -48,12 +50,13 @@ export function readTheme(): Theme {
     border: isHighContrast ? colour("contrastBorder", ink) : mixed(background, ink, 0.32),
     cluster: isHighContrast ? background : mixed(background, ink, 0.045),
     clusterBorder: isHighContrast ? colour("contrastBorder", ink) : mixed(background, ink, 0.28),
-    wire: isHighContrast ? ink : mixed(background, ink, 0.42),
+    wire: isHighContrast ? ink : mixed(background, ink, 0.5),
     focus: colour("contrastActiveBorder focusBorder", "#0078d4"),
     match: isHighContrast
       ? colour("contrastActiveBorder focusBorder", "#f38518")
       : colour("charts-yellow", isLight ? "#bf8803" : "#cca700"),
     linked: colour("charts-orange contrastActiveBorder", "#d18616"),
+    apart: colour("charts-red errorForeground", isLight ? "#b5200d" : "#f48771"),
     sans: style.getPropertyValue("--vscode-font-family").trim() || "sans-serif",
     mono: `${style.getPropertyValue("--vscode-editor-font-family").trim() || "monospace"}, monospace`,
   };

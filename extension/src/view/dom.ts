@@ -91,6 +91,13 @@ export function announce(text: string): void {
   }
 }
 
+/** Shows a line until the function that it gives is called. */
+export function busy(text: string): () => void {
+  const line = el("div", { class: "toast info", role: "status" }, iconOf("running"), el("span", {}, text));
+  document.getElementById("toasts")?.append(line);
+  return () => line.remove();
+}
+
 /** Shows a line that goes by itself; errors stay longer. */
 export function toast(text: string, kind: "info" | "error" = "info"): void {
   const host = document.getElementById("toasts");

@@ -3,6 +3,7 @@
 import type { PanelName } from "../panels/messages";
 import { format, parse, takeToken } from "./address";
 import { button, el, iconOf, toast } from "./dom";
+import { Following } from "./following";
 import { Opened } from "./opened";
 import { forgetReport, listen, NoSession, runs, startSession, type News } from "./server";
 import { rowOfRun } from "./runs";
@@ -37,6 +38,7 @@ async function page(): Promise<void> {
   const state = el("span", { class: "state", role: "status" });
   const empty = el("div", { class: "empty" });
   const opened = new Opened(panels, empty);
+  const following = new Following(opened);
   const side = el(
     "nav",
     { class: "side", "aria-label": "Runs" },
@@ -52,6 +54,7 @@ async function page(): Promise<void> {
       el("h1", {}, "irscope"),
       state,
       el("span", { class: "spacer" }),
+      ...following.elements,
       themeChooser(),
     ),
     el("div", { class: "work" }, side, el("main", { "aria-label": "Texts and panels" }, opened.panes.element)),
@@ -70,10 +73,19 @@ async function page(): Promise<void> {
   await show(known);
 
   let timer: number | undefined;
+  const heard: string[] = [];
   const refreshSoon = (): void => {
     timer ??= window.setTimeout(() => {
       timer = undefined;
-      runs().then(show, (error: Error) => toast(error.message, "error"));
+      const ended = heard.splice(0);
+      void runs()
+        .then(async (list) => {
+          await show(list);
+          for (const run of ended) {
+            await following.heard(list, run);
+          }
+        })
+        .catch((error: Error) => toast(error.message, "error"));
     }, REFRESH_DELAY_MS);
   };
   const hear = (news: News): void => {
@@ -82,6 +94,9 @@ async function page(): Promise<void> {
       return;
     }
     forgetReport(news.run);
+    if (!news.running) {
+      heard.push(news.run);
+    }
     refreshSoon();
     tellAll({ type: "changed", run: news.run, running: news.running });
   };

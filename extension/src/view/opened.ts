@@ -4,7 +4,7 @@ import type { PanelName, Subject as PanelSubject } from "../panels/messages";
 import type { Place, RunItem, StageItem } from "../protocol";
 import { fileUri, nameOf, normal, pathOf, sameUri, format, type Subject } from "./address";
 import { diffView } from "./diffView";
-import { announce, button, el, toast } from "./dom";
+import { announce, busy, button, el, toast } from "./dom";
 import { counterparts, linkedLines } from "./links";
 import { copy, PanelFrame, tellAll, type Host } from "./panelFrame";
 import { Panes, toolbar, type Column, type Tab } from "./panes";
@@ -26,6 +26,8 @@ interface TextTab extends Tab {
 }
 
 const CURSOR_DELAY_MS = 60;
+/** A text that takes longer is one that has to be made first. */
+const BUSY_MS = 700;
 
 export class Opened implements Opener, Host {
   readonly panes: Panes;
@@ -85,6 +87,57 @@ export class Opened implements Opener, Host {
       this.panel("findings", { run: item.run, title: `${PANEL_TITLES.findings} · ${baseName(item.script)}` });
     } else if (code !== undefined) {
       await this.show(item.run, code.uri, 0, { title: titleOf(code), preview: true, focus: false });
+    }
+  }
+
+  /**
+   * Puts what is open of a run aside for the same of a newer run of its script, where that has it; a stage that the newer
+   * run has not stays.
+   */
+  async follow(item: RunItem, older: string): Promise<void> {
+    const front = this.panes.front;
+    const visible = this.panes.visible;
+    const tabs = this.panes.all.filter((tab) => tab.subject().run === older);
+    let shown = false;
+    // What is in front comes last, so that it is in front again.
+    for (const tab of tabs.sort((a, b) => rank(a) - rank(b))) {
+      const column = this.panes.columnOf(tab);
+      if (column !== undefined && (await this.again(item, tab, column))) {
+        this.panes.close(tab);
+        shown = true;
+      }
+    }
+    if (!shown) {
+      await this.overview(item);
+    }
+
+    function rank(tab: Tab): number {
+      return tab === front ? 2 : visible.includes(tab) ? 1 : 0;
+    }
+  }
+
+  /** Opens in a column what a tab shows, of another run; says whether there is such a thing. */
+  private async again(item: RunItem, tab: Tab, column: Column): Promise<boolean> {
+    const { stage, file, line, panel, compile } = tab.subject();
+    const tree = await report(item.run);
+    if (compile !== undefined && !tree.compiles.some(({ id }) => id === compile)) {
+      return false;
+    }
+    try {
+      const found = stage === undefined ? undefined : await stageOf(item.run, stage);
+      if (panel !== undefined) {
+        const about = { ...(compile && { compile }), ...(stage && { stage }) };
+        this.panel(panel, { run: item.run, title: tab.title, ...about }, column);
+        return true;
+      }
+      const uri = found?.uri ?? (file === undefined ? undefined : fileUri(file));
+      if (uri === undefined) {
+        return false; // A comparison is between two runs or stages that somebody chose.
+      }
+      await this.show(item.run, uri, Number(line ?? 1) - 1, { title: tab.title, column, focus: false });
+      return true;
+    } catch {
+      return false;
     }
   }
 
@@ -370,9 +423,17 @@ function titleOf(stage: StageItem): string {
 }
 
 async function textOf(run: string, uri: string): Promise<Text> {
-  return runOf(uri) === undefined
-    ? request<Text>("view/source", { run, uri })
-    : request<Text>("irscope/document", { uri });
+  if (runOf(uri) === undefined) {
+    return request<Text>("view/source", { run, uri });
+  }
+  let done: (() => void) | undefined;
+  const timer = window.setTimeout(() => (done = busy(`A compiler makes ${nameOf(uri)}; this takes seconds.`)), BUSY_MS);
+  try {
+    return await request<Text>("irscope/document", { uri });
+  } finally {
+    window.clearTimeout(timer);
+    done?.();
+  }
 }
 
 async function stageOf(run: string, id: string): Promise<StageItem> {

@@ -4,7 +4,7 @@ import { bytes, plural, seconds, time } from "../format";
 import type { PanelName } from "../panels/messages";
 import type { CompileItem, KernelItem, RunItem, RunTree, StageItem } from "../protocol";
 import type { IconName } from "./dom";
-import { report } from "./server";
+import { below, report } from "./server";
 import type { Row } from "./tree";
 
 /** What a row can do. */
@@ -164,8 +164,8 @@ function rowOfStage(stage: StageItem, compile: string, opener: Opener): Row {
   return {
     id: `${stage.run}/${stage.stage}`,
     label: title,
-    detail: stage.made ? size : "made when asked for",
-    tooltip: `${title} of ${compile}: ${stage.language}, ${size}`,
+    detail: stage.made ? size : "made when it is opened",
+    tooltip: `${title} of ${compile}: ${stage.language}${stage.made ? `, ${size}` : ""}`,
     icon: stage.isGraph ? "graph" : "file",
     open: (beside) => opener.text(stage.run, stage.uri, 0, `${title} · ${compile}`, beside),
   };
@@ -192,5 +192,8 @@ function rowOfKernel(kernel: KernelItem, index: number, opener: Opener): Row {
     ].join(" · "),
     icon: "kernel",
     open: (beside) => opener.text(kernel.run, kernel.uri, kernel.line, kernel.name, beside),
+    ...(kernel.language === "extern"
+      ? {}
+      : { children: async () => (await below(kernel)).map((stage) => rowOfStage(stage, kernel.name, opener)) }),
   };
 }

@@ -1,6 +1,6 @@
 /** The page's way to its server: a session for the token, requests, and news. */
 
-import type { RunItem, RunTree } from "../protocol";
+import type { RunItem, RunTree, StageItem } from "../protocol";
 import type { Subject } from "./address";
 
 /** The token is missing or old: only the command that prints the address helps. */
@@ -86,6 +86,11 @@ export function report(run: string): Promise<RunTree> {
     () => reports.delete(run),
   );
   return asked;
+}
+
+/** What is below a kernel: Triton's stages, its assembly; also what is made when somebody opens it. */
+export async function below({ run, stage }: { run: string; stage: string }): Promise<StageItem[]> {
+  return (await request<{ stages: StageItem[] }>("view/below", { run, stage })).stages;
 }
 
 export function forgetReport(run: string): void {

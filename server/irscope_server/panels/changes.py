@@ -13,6 +13,7 @@ from irscope_server.documents import uri_of_stage
 from irscope_server.messages import Encoded
 from irscope_server.panels.answers import Reader, answer, place_uri
 from irscope_server.panels.findings import place_of
+from irscope_server.since_last_run import ran_whole, run_before
 from irscope_server.tree import UriOf, run_item
 from irscope_server.wire import ChangesParams, Place, RunItem
 
@@ -95,7 +96,8 @@ async def changes(server: Reader, params: ChangesParams) -> Encoded:
     older = [one for one in same if mine is not None and one.started < mine.started]
     items = tuple(run_item(one, server.uri_of) for one in older[:_MOST_RUNS])
     item = run_item(mine, server.uri_of) if mine is not None else None
-    wanted = params.since or next((one.run for one in older if one.compiles), items[0].run if items else "")
+    before = run_before(runs, params.run, lane)
+    wanted = params.since or (before.run if before is not None else "")
     since = next((run_item(one, server.uri_of) for one in runs if one.run == wanted), None)
 
     def read(store: Store, report: Report) -> ChangesResult:
@@ -105,7 +107,8 @@ async def changes(server: Reader, params: ChangesParams) -> Encoded:
             )
             return _nothing(item, items, reason)
         diff = diff_runs(store, since.run, params.run)
-        return _result(item, since, items, diff, store.report(since.run), report, server.uri_of)
+        whole = mine is None or ran_whole(mine)
+        return _result(item, since, items, diff, store.report(since.run), report, server.uri_of, whole)
 
     return await answer(server, ("changes", params.run, wanted), params.run, read)
 
@@ -122,6 +125,7 @@ def _result(
     before: Report,
     after: Report,
     uri_of: UriOf,
+    whole: bool,
 ) -> ChangesResult:
     stages = {
         report.run: {stage.id: stage for compile in report.compiles for stage in compile.stages}
@@ -133,7 +137,7 @@ def _result(
         run,
         since,
         older,
-        summary(diff, len(new), len(gone), len(changed)),
+        summary(diff, len(new), len(gone), len(changed), whole),
         tuple(_finding(finding, uri_of) for finding in diff.findings_new),
         tuple(_finding(finding, uri_of) for finding in diff.findings_gone),
         diff.findings_kept,
@@ -147,14 +151,26 @@ def _result(
         diff.kernels_kept,
         times if all(times) else None,
         (diff.seconds.before, diff.seconds.after),
-        "" if not diff.same else "Nothing but times differs between the two runs.",
+        _about(diff, after, whole),
     )
 
 
-def summary(diff: RunDiff, new_kernels: int, gone_kernels: int, changed_kernels: int) -> str:
-    """One line: ``1 finding fixed · 2 kernels changed · compiles 12.3 s → 9.1 s``."""
+def _about(diff: RunDiff, after: Report, whole: bool) -> str:
+    if not whole:
+        return f"{after.outcome.message} What the script did not come to in this run counts as gone.".strip()
+    return "Nothing but times differs between the two runs." if diff.same else ""
+
+
+def summary(diff: RunDiff, new_kernels: int, gone_kernels: int, changed_kernels: int, whole: bool = True) -> str:
+    """One line: ``1 finding fixed · 2 kernels changed · compiles 12.3 s → 9.1 s``.
+
+    Parameters
+    ----------
+    whole
+        Whether the newer run came to its end; else what is gone may be what it did not come to.
+    """
     parts = [
-        (len(diff.findings_gone), "finding", "fixed"),
+        (len(diff.findings_gone), "finding", "fixed" if whole else "not seen"),
         (len(diff.findings_new), "finding", "new"),
         (new_kernels, "kernel", "gained"),
         (gone_kernels, "kernel", "lost"),

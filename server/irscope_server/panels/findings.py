@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from irscope.control import hidden_because
 from irscope.protocol import Finding, Lane, Report, Severity
-from irscope.source import use_overlays
 from irscope.store import Store
 
 from irscope_server import words
@@ -21,6 +19,7 @@ Hidden = Mapping[tuple[object, ...], str]
 """Why a finding is not shown in the source, by its cause: ``ignored``, ``baseline`` or ``off``."""
 
 Wishes = Callable[[Report, Lane, Mapping[str, list[str]]], Hidden]
+Severities = Callable[[str], Mapping[str, str]]
 """What the user's settings and comments hide of a report; gets the texts as they ran, by path."""
 
 _ORDER = [Severity.ERROR, Severity.WARNING, Severity.INFORMATION, Severity.HINT]
@@ -70,38 +69,45 @@ class FindingsResult:
     reason: str
 
 
-async def findings(server: Reader, params: FindingsParams, wishes: Wishes | None = None) -> Encoded:
-    """Raises LookupError where there is no such run."""
+async def findings(server: Reader, params: FindingsParams, wishes: Wishes, severities: Severities) -> Encoded:
+    """What a run found.
+
+    Parameters
+    ----------
+    wishes
+        Says why findings are not shown in the source.
+    severities
+        Gives those that the user wants for a script, by code or kind.
+
+    Raises LookupError where there is no such run.
+    """
     texts = await server.archive.ask_aside(
         lambda store: {file: split_lines(text) for file, text in store.sources(params.run).items()}
     )
     lane = await server.archive.ask(lambda store: store.lane_of(params.run))
     report = await server.archive.report(params.run)
-    hidden = (wishes or comments_only)(report, lane, texts)
-    key = ("findings", params.run, tuple(sorted(map(repr, hidden.items()))))
+    hidden = wishes(report, lane, texts)
+    wanted = severities(report.script)
+    key = ("findings", params.run, tuple(sorted(map(repr, hidden.items()))), tuple(sorted(wanted.items())))
 
     def read(_: Store, report: Report) -> FindingsResult:
-        return _result(report, lane, texts, hidden, server.uri_of)
+        return _result(report, lane, texts, hidden, wanted, server.uri_of)
 
     return await answer(server, key, params.run, read)
 
 
-def comments_only(report: Report, lane: Lane, texts: Mapping[str, list[str]]) -> Hidden:
-    """What comments in the source hide, where nobody has settings."""
-    use_overlays({file: "\n".join(lines) for file, lines in texts.items()})
-    try:
-        return hidden_because(report)
-    finally:
-        use_overlays({})
-
-
 def _result(
-    report: Report, lane: Lane, texts: Mapping[str, list[str]], hidden: Hidden, uri_of: UriOf
+    report: Report,
+    lane: Lane,
+    texts: Mapping[str, list[str]],
+    hidden: Hidden,
+    wanted: Mapping[str, str],
+    uri_of: UriOf,
 ) -> FindingsResult:
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in report.findings:
         groups.setdefault((finding.kind, finding.code), []).append(finding)
-    found = [_group(mine, texts, hidden, uri_of) for mine in groups.values()]
+    found = [_group(mine, texts, hidden, wanted, uri_of) for mine in groups.values()]
     found.sort(key=lambda group: (-group.seconds, -group.count))
     return FindingsResult(
         report.run,
@@ -118,13 +124,17 @@ def _why_none(report: Report) -> str:
     return f"Nothing was compiled in this run. {report.outcome.message}".strip()
 
 
-def _group(mine: list[Finding], texts: Mapping[str, list[str]], hidden: Hidden, uri_of: UriOf) -> FindingGroup:
+def _group(
+    mine: list[Finding], texts: Mapping[str, list[str]], hidden: Hidden, wanted: Mapping[str, str], uri_of: UriOf
+) -> FindingGroup:
     first = mine[0]
+    severity = min((finding.severity for finding in mine), key=_ORDER.index).value
+    chosen = wanted.get(first.code, wanted.get(first.kind, severity))
     return FindingGroup(
         first.kind,
         first.code,
         words.kind_title(first.kind),
-        min((finding.severity for finding in mine), key=_ORDER.index).value,
+        severity if chosen == "off" else chosen,
         first.message,
         first.explanation,
         first.hints,

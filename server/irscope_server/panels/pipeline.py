@@ -13,6 +13,7 @@ from irscope.store import Store
 
 from irscope_server import words
 from irscope_server.documents import uri_of_stage
+from irscope_server.graph_schedule import DRAWN_STAGES
 from irscope_server.messages import Encoded
 from irscope_server.panels.answers import CompileChoice, Reader, answer, compile_choices, compile_named, why_empty
 from irscope_server.panels.passes import PassItem, QuietPass, passes_of
@@ -153,7 +154,7 @@ class _Strip:
             words.short_stage_title("kernels" if is_kernels else first.name),
             track,
             column,
-            first.name in GRAPH_STAGES,
+            first.name in DRAWN_STAGES,
             sum(stage.bytes for stage in stages),
             count,
             unit,

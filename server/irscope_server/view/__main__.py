@@ -12,11 +12,13 @@ import webbrowser
 from collections.abc import Sequence
 
 from irscope import __version__
+from irscope.cli.main import severity_option
 from irscope.store import Store, StoreError, default_path
 
 _DESCRIPTION = """\
 Shows the runs of a store in a web browser: the tree of runs, every stage with its counterparts, graphs, findings,
-times, memory.  It serves on 127.0.0.1 to whoever has the address that it prints, only reads, and ends with Ctrl-C.
+times, memory.  It serves on 127.0.0.1 to whoever has the address that it prints, and ends with Ctrl-C.  A kernel's
+assembly, machine code and passes are made when they are opened.
 
 On a cluster: `irscope view --no-browser --port 8765` there, `ssh -L 8765:127.0.0.1:8765 HOST` here, and open the address
 that it printed.
@@ -37,6 +39,19 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--store", metavar="FILE", default=default_path(), help="the run store (default: %(default)s; IRSCOPE_STORE)"
     )
+    parser.add_argument(
+        "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
+        help="interpreter whose compilers make assembly and the like (default: %(default)s; variable IRSCOPE_PYTHON)",
+    )  # fmt: skip
+    parser.add_argument("--read-only", action="store_true", help="make nothing; only show what is in the store")
+    parser.add_argument(
+        "--severity", metavar="CODE=LEVEL", action="append", type=severity_option, default=[],
+        help="show findings of this code or kind as error, warning, information, hint, or off (default: as "
+        ".vscode/settings.json of this folder says)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--baseline", metavar="FILE", help="findings that are known (default: as .vscode/settings.json says)"
+    )
     parser.add_argument("--version", action="version", version=f"irscope {__version__}")
     return parser
 
@@ -44,12 +59,15 @@ def _parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Serves until it is interrupted; returns the exit code."""
     options = _parser().parse_args(argv)
+    from irscope_server.view.wishes import wishes_of  # here: --help needs none of this
+
     try:
         subject = _subject(options)
+        wishes = wishes_of(options.severity, options.baseline, os.getcwd())
     except (LookupError, StoreError) as error:
         print(f"irscope view: {error.args[0]}", file=sys.stderr)
         return 2 if isinstance(error, LookupError) else 3
-    from irscope_server.view import address, assets, web  # here: --help and a wrong name need no server
+    from irscope_server.view import address, assets, web
     from irscope_server.view.reader import Reader
 
     store = os.path.abspath(options.store)
@@ -65,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 3
-    reader = Reader(store)
+    reader = Reader(store, "" if options.read_only else options.python, wishes)
     try:
         server = web.ViewServer(reader, address.new_token(), options.port)
     except OSError as error:

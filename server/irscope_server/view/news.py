@@ -69,6 +69,10 @@ class News:
                 listener.tell(text)
             return len(self._listeners)
 
+    def told_of(self, run: str) -> None:
+        """A run that has ended has more in the store than at its end."""
+        self.tell({"type": "changed", "run": run, "running": False})
+
     def close(self) -> None:
         """Ends all listening."""
         self._closed = True

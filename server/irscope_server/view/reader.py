@@ -22,8 +22,11 @@ from irscope_server.entries import BadEntry, parse_entry
 from irscope_server.graph_requests import GraphCache
 from irscope_server.linked import StageReader
 from irscope_server.messages import Encoded, RequestFailed
+from irscope_server.on_demand import cannot, make_stage
 from irscope_server.panels.findings import findings
 from irscope_server.texts import Texts, file_key, text_on_disk
+from irscope_server.tree import stages_of
+from irscope_server.view.wishes import Wishes
 
 T = TypeVar("T")
 
@@ -43,9 +46,10 @@ READING = (
     "irscope/subjectOf",
     "irscope/step",
 )
-"""Requests that only read the store.  All others need an editor, or run something."""
+"""Requests that are answered from the store.  All others need an editor, or run something."""
 
-_ANSWER_SECONDS = 120.0
+_ANSWER_SECONDS = 300.0
+"""A kernel's assembly may have to be made first."""
 _LANGUAGES = {".py": "python", ".pyw": "python", ".ipynb": "json"}
 
 
@@ -65,6 +69,18 @@ class SourceText:
     language_id: str
     current: bool
     """Whether the text is that of the run; else it is the file as it is now."""
+
+
+@dataclass(frozen=True)
+class BelowParams:
+    run: str
+    stage: str
+
+
+@dataclass(frozen=True)
+class Below:
+    stages: tuple[wire.StageOfCompile, ...]
+    """Of a kernel: what the run kept of it, what was made of it, and what can be."""
 
 
 @dataclass(frozen=True)
@@ -97,9 +113,18 @@ class Reader:
     ----------
     store
         The store's file.
+    python
+        The interpreter whose compilers make a kernel's assembly and the like when it is opened; nothing: none is made.
+    wishes
+        Which findings are shown, and how.
     """
 
-    def __init__(self, store: str) -> None:
+    def __init__(self, store: str, python: str = "", wishes: Wishes | None = None) -> None:
+        self._python = python
+        self._wishes = wishes or Wishes()
+        self._turn = asyncio.Lock()
+        self.on_made: Callable[[str], None] = lambda run: None
+        """Called with a run that got a new stage, in the reader's thread."""
         self.archive = Archive(store)
         self.texts = Texts(lambda key: None)
         self.stages = StageReader(lambda: store)
@@ -127,10 +152,12 @@ class Reader:
             return self._answer(self._source, SourceParams, params)
         if method == "view/latest":
             return self._answer(self._latest, LatestParams, params)
+        if method == "view/below":
+            return self._answer(self._below, BelowParams, params)
         if method == "irscope/document":
             return self._answer(self._document, wire.UriParams, params)
-        if method == "irscope/findings":  # without the settings of an editor, which would hide some
-            return self._answer(lambda checked: findings(self, checked), wire.FindingsParams, params)
+        if method == "irscope/findings":
+            return self._answer(self._findings, wire.FindingsParams, params)
         if method not in READING or method not in wire.PARAMS:
             raise Refused(f"{method} is no request that is answered here.")
         return self._wait_for(lambda: self._read(method, params))
@@ -166,7 +193,22 @@ class Reader:
         return await features.read(AsRan(self, sources), method, params)
 
     async def _document(self, params: wire.UriParams) -> wire.DocumentResult:
-        return await document(self.archive, params.uri, _not_made)
+        return await document(self.archive, params.uri, self._made)
+
+    async def _made(self, report: Report, stage: str) -> str:
+        """Has a stage made that takes a compiler, one after the other; returns why that cannot be, or nothing."""
+        if not self._python:
+            return _not_made(report, stage)
+        async with self._turn:
+            problem = await asyncio.to_thread(make_stage, self.archive.path, report.run, stage, self._python)
+            self.archive.forget(report.run)
+        if problem:
+            return cannot(stage, problem)
+        self.on_made(report.run)
+        return ""
+
+    async def _findings(self, params: wire.FindingsParams) -> Encoded:
+        return await findings(self, params, self._wishes.hidden, lambda _: self._wishes.severities)
 
     async def _source(self, params: SourceParams) -> SourceText:
         """A file as it was in a run, or else as it is now; only files that the run tells of.  Raises LookupError."""
@@ -190,6 +232,10 @@ class Reader:
             raise LookupError(f"{os.path.basename(path)} is not there any more, and the run kept no copy of it.")
         return SourceText(await asyncio.to_thread(text_on_disk, path), language, False)
 
+    async def _below(self, params: BelowParams) -> Below:
+        report = await self.archive.report(params.run)
+        return Below(tuple(one for one in stages_of(report) if one.stage.startswith(f"{params.stage}/")))
+
     async def _latest(self, params: LatestParams) -> Latest:
         """The newest run that has something in a file; deep ones first, since they tell more."""
         path = self.path_of(params.uri)
@@ -207,9 +253,9 @@ class Reader:
         return Latest(await self.archive.ask(find))
 
 
-async def _not_made(report: Report, stage: str) -> str:
-    """In place of a stage that takes a compiler: this page starts none."""
+def _not_made(report: Report, stage: str) -> str:
+    """In place of a stage that takes a compiler where none is to be started."""
     return (
         f"{stage} is made by the compilers of the interpreter that ran the script, when somebody asks.\n"
-        f"This page only reads. Make it once, and it is here:\n\n  irscope show {report.run} --stage {stage}\n"
+        f"This page only reads (--read-only). Make it once, and it is here:\n\n  irscope show {report.run} --stage {stage}\n"
     )

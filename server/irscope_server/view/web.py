@@ -3,7 +3,7 @@
 The page itself, its scripts and styles hold no data, so everybody on this machine may have them; what is in the store
 goes to whoever sends the cookie, and that is given for the token.  The token comes to the page behind the ``#`` of its
 address, so it is in no log and no Referer.  A Host that is no loopback name is another site's name that points here
-(DNS rebinding); an Origin that is not this one is another site's page.  Nothing here writes to the store.
+(DNS rebinding); an Origin that is not this one is another site's page.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ class ViewServer(ThreadingHTTPServer):
     def __init__(self, reader: Reader, token: str, port: int = 0) -> None:
         self.reader = reader
         self.news = News(reader)  # before the socket: where that fails, `server_close` is called
+        reader.on_made = lambda run: self.news.told_of(run)
         super().__init__(("127.0.0.1", port), _Handler)
         self.address = Address(self.server_address[1], token, reader.archive.path)
 

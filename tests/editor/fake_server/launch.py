@@ -126,6 +126,7 @@ class Server:
             "irscope/counterparts": self.counterparts,
             "irscope/regions": self.regions,
             "test/environment": self.environment,
+            "test/tell": lambda params: self.notify(params["method"], params["params"]),
             **panels.ANSWERS,
         }
         if method not in answers:
@@ -174,6 +175,9 @@ class Server:
         self.runs = [self.item(outcome)]
         self.notify("irscope/worker", self.worker("ready", "Ready"))
         self.notify("irscope/runsChanged", {"run": RUN, "uri": self.uri, "running": False})
+        changed = {"run": RUN, "since": "20261119-101500-fake", "text": "1 <b>break</b> fixed · −0.4 s"}
+        state = {"state": "current", "entry": None, "limit": None, "text": "", "changed": changed}
+        self.notify("irscope/fileState", {"uri": self.uri, **state})
         return {"run": RUN, "outcome": outcome, "message": ""}
 
     def cancel(self, _: Any) -> Any:

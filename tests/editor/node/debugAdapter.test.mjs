@@ -5,7 +5,8 @@ import { execFileSync } from "node:child_process";
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { DebugClient } from "@vscode/debugadapter-testsupport";
-import { OUT, ROOT, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
+import { ROOT, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
+import { makeHome } from "../home.mjs";
 
 const LAUNCHER = path.join(ROOT, "extension", "launch_server.py");
 const MAKE_RUN = `
@@ -23,8 +24,7 @@ describe("the debug adapter and the official test client", function () {
   let client;
 
   before(() => {
-    fs.mkdirSync(OUT, { recursive: true });
-    home = fs.mkdtempSync(path.join(OUT, "debug-"));
+    home = makeHome("debug");
     execFileSync(VENV_PYTHON, ["-c", MAKE_RUN, path.join(ROOT, "tests", "protocol"), home]);
     // The test client gives its executable one argument, so the flags that the extension gives stand in a script.
     const words = `[sys.executable, "-I", "-S", ${JSON.stringify(LAUNCHER)}, "--dap"]`;

@@ -7,12 +7,8 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import * as fs from "node:fs";
 import * as path from "node:path";
-import { startEditor } from "../../../scripts/lib/codeServer.mjs";
-import { OUT, ROOT, SCREENSHOTS, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
-import { VSIX } from "../../../scripts/package.mjs";
-import { ensureCodeServer } from "../../../scripts/setup.mjs";
-import { launchBrowser } from "../browser.mjs";
-import { Workbench } from "../workbench.mjs";
+import { ROOT, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
+import { onScreen } from "../screen.mjs";
 
 const MAKE_RUN = `
 import sys, pathlib
@@ -44,61 +40,34 @@ with torch.no_grad():
 
 describe("a debug session on the screen", function () {
   this.timeout(240_000);
-  /** @type {import("../../../scripts/lib/codeServer.mjs").Editor} */
-  let editor;
-  /** @type {import("playwright-core").Browser} */
-  let browser;
-  /** @type {Workbench} */
-  let workbench;
-  /** @type {string} */
-  let home;
-
-  before(async () => {
-    fs.mkdirSync(SCREENSHOTS, { recursive: true });
-    fs.mkdirSync(OUT, { recursive: true });
-    home = fs.mkdtempSync(path.join(OUT, "debugging-"));
-    const folder = path.join(home, "project");
-    fs.mkdirSync(path.join(folder, ".vscode"), { recursive: true });
-    execFileSync(VENV_PYTHON, ["-c", MAKE_RUN, path.join(ROOT, "tests", "protocol"), home, folder]);
-    const attach = { type: "irscope", request: "attach", name: "The Run", store: path.join(home, "runs.db") };
-    const wrong = {
-      type: "irscope",
-      request: "launch",
-      name: "Divergence",
-      program: path.join(folder, "wrong.py"),
-      store: path.join(home, "values.db"),
-      values: true,
-      divergence: true,
-      stopOn: "none",
-    };
-    fs.writeFileSync(wrong.program, WRONG);
-    const launch = { version: "0.2.0", configurations: [attach, wrong] };
-    fs.writeFileSync(path.join(folder, ".vscode", "launch.json"), JSON.stringify(launch));
-    editor = await startEditor({
-      codeServer: await ensureCodeServer(),
-      vsix: VSIX,
-      home,
-      settings: {
-        "irscope.python": VENV_PYTHON,
-        "irscope.run.onSave": "off",
-        "workbench.colorTheme": "Default Dark Modern",
-        "debug.toolBarLocation": "docked",
-        "debug.internalConsoleOptions": "neverOpen",
-      },
-    });
-    browser = await launchBrowser();
-    const page = await browser.newPage({ viewport: { width: 1500, height: 950 } });
-    workbench = new Workbench(page, SCREENSHOTS);
-    await page.goto(editor.address(folder));
-    await workbench.ready();
-  });
-
-  after(async () => {
-    await browser?.close();
-    await editor?.stop();
-    if (home !== undefined) {
-      fs.rmSync(home, { recursive: true, force: true });
-    }
+  const workbench = onScreen({
+    name: "debugging",
+    viewport: { width: 1500, height: 950 },
+    settings: {
+      "irscope.run.onSave": "off",
+      "debug.toolBarLocation": "docked",
+      "debug.internalConsoleOptions": "neverOpen",
+    },
+    open: (home) => {
+      const folder = path.join(home, "project");
+      fs.mkdirSync(path.join(folder, ".vscode"), { recursive: true });
+      execFileSync(VENV_PYTHON, ["-c", MAKE_RUN, path.join(ROOT, "tests", "protocol"), home, folder]);
+      const attach = { type: "irscope", request: "attach", name: "The Run", store: path.join(home, "runs.db") };
+      const wrong = {
+        type: "irscope",
+        request: "launch",
+        name: "Divergence",
+        program: path.join(folder, "wrong.py"),
+        store: path.join(home, "values.db"),
+        values: true,
+        divergence: true,
+        stopOn: "none",
+      };
+      fs.writeFileSync(wrong.program, WRONG);
+      const launch = { version: "0.2.0", configurations: [attach, wrong] };
+      fs.writeFileSync(path.join(folder, ".vscode", "launch.json"), JSON.stringify(launch));
+      return folder;
+    },
   });
 
   /** The debugger's views need more room than they have at first. */
@@ -112,12 +81,6 @@ describe("a debug session on the screen", function () {
       await workbench.page.mouse.up();
     }
   }
-
-  afterEach(async function () {
-    if (this.currentTest?.state === "failed") {
-      await workbench.screenshot(`failed-${this.currentTest.title.replace(/\W+/g, "-")}`);
-    }
-  });
 
   const frames = () => workbench.page.locator(".debug-call-stack .monaco-list-row .stack-frame");
   const variables = () => workbench.page.locator(".debug-variables .monaco-list-row");
@@ -174,7 +137,7 @@ describe("a debug session on the screen", function () {
   }
 
   it("stops in the symbolic trace where the graph breaks, with the stack, the locals and the reason", async () => {
-    await workbench.goToText(path.join(home, "project", "model.py"), "h = torch.relu");
+    await workbench.goToText(path.join(workbench.home, "project", "model.py"), "h = torch.relu");
     await workbench.page.keyboard.press("F9");
     await workbench.page.locator(".codicon-debug-breakpoint, .codicon-debug-breakpoint-unverified").first().waitFor();
     await workbench.page.keyboard.press("Control+Shift+D");

@@ -1,78 +1,24 @@
 /** The view in the panel area, with canned answers: every tab in dark and light, by mouse and by keyboard. */
 
 import assert from "node:assert/strict";
-import * as fs from "node:fs";
-import * as path from "node:path";
-import { startEditor } from "../../../scripts/lib/codeServer.mjs";
-import { OUT, ROOT, SCREENSHOTS, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
-import { VSIX } from "../../../scripts/package.mjs";
-import { ensureCodeServer } from "../../../scripts/setup.mjs";
-import { seriousViolations } from "../accessibility.mjs";
-import { launchBrowser } from "../browser.mjs";
-import { Workbench } from "../workbench.mjs";
+import { OF_THE_PAGE_AROUND, violations } from "../accessibility.mjs";
+import { FAKE, onScreen } from "../screen.mjs";
 
-const EDITOR = path.join(ROOT, "tests", "editor");
 const MARKUP = "<img src=x onerror=alert(1)>";
 /** Tab → what is there when it is drawn. */
 const TABS = { strip: ".card", findings: "tr.group", time: ".box", memory: ".area", changes: ".changes li" };
 
 describe("the dock", function () {
   this.timeout(150_000);
-  /** @type {import("../../../scripts/lib/codeServer.mjs").Editor} */
-  let editor;
-  /** @type {import("playwright-core").Browser} */
-  let browser;
-  /** @type {Workbench} */
-  let workbench;
+  const workbench = onScreen({ name: "dock", viewport: { width: 1400, height: 900 }, ...FAKE });
   /** @type {import("playwright-core").FrameLocator} */
   let dock;
-  /** @type {string} */
-  let home;
-
-  before(async () => {
-    fs.mkdirSync(SCREENSHOTS, { recursive: true });
-    fs.mkdirSync(OUT, { recursive: true });
-    home = fs.mkdtempSync(path.join(OUT, "dock-"));
-    editor = await startEditor({
-      codeServer: await ensureCodeServer(),
-      vsix: VSIX,
-      home,
-      settings: { "irscope.python": VENV_PYTHON, "workbench.colorTheme": "Default Dark Modern" },
-      env: { IRSCOPE_LAUNCHER: path.join(EDITOR, "fake_server", "launch.py") },
-    });
-    browser = await launchBrowser();
-    const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
-    workbench = new Workbench(page, SCREENSHOTS);
-    await page.goto(editor.address(path.join(EDITOR, "workspace")));
-    await workbench.ready();
-  });
-
-  after(async () => {
-    await browser?.close();
-    await editor?.stop();
-    if (home !== undefined) {
-      fs.rmSync(home, { recursive: true, force: true });
-    }
-  });
-
-  afterEach(async function () {
-    if (this.currentTest?.state === "failed") {
-      await workbench.screenshot(`failed-${this.currentTest.title.replace(/\W+/g, "-")}`);
-    }
-  });
 
   /** @param {keyof typeof TABS} tab */
   async function showTab(tab) {
     await dock.locator(`#tab-${tab}`).click();
     await dock.locator(TABS[tab]).first().waitFor({ state: "attached" });
     await workbench.page.waitForTimeout(300);
-  }
-
-  async function frame() {
-    const outer = await (await workbench.page.locator("iframe.webview.ready").elementHandle())?.contentFrame();
-    const inner = outer?.childFrames()[0];
-    assert.ok(inner);
-    return inner;
   }
 
   it("is not offered where torch is not used", async () => {
@@ -259,7 +205,7 @@ describe("the dock", function () {
     }
   });
 
-  it("axe finds nothing serious in any tab, in light, dark and high contrast", async () => {
+  it("axe finds nothing in any tab, in light, dark and high contrast", async () => {
     const found = [];
     for (const theme of ["Light Modern", "Dark High Contrast", "Dark Modern"]) {
       await workbench.setTheme(theme);
@@ -269,7 +215,11 @@ describe("the dock", function () {
         if (theme !== "Dark Modern") {
           await workbench.screenshot(`dock-${tab}-${theme.toLowerCase().replaceAll(" ", "-")}`);
         }
-        found.push(...(await seriousViolations(await frame())).map((each) => `${tab}, ${theme}: ${each}`));
+        found.push(
+          ...(await violations(await workbench.webviewFrame(), OF_THE_PAGE_AROUND)).map(
+            (each) => `${tab}, ${theme}: ${each}`,
+          ),
+        );
       }
     }
     assert.deepEqual(found, []);
@@ -296,6 +246,6 @@ describe("the dock", function () {
       await dock.locator("#page .notice-text").waitFor();
       assert.notEqual(await dock.locator("#page .notice-detail").innerText(), "", tab);
     }
-    assert.deepEqual(await seriousViolations(await frame()), []);
+    assert.deepEqual(await violations(await workbench.webviewFrame(), OF_THE_PAGE_AROUND), []);
   });
 });

@@ -6,12 +6,7 @@
 import assert from "node:assert/strict";
 import * as fs from "node:fs";
 import * as path from "node:path";
-import { startEditor } from "../../../scripts/lib/codeServer.mjs";
-import { OUT, SCREENSHOTS, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
-import { VSIX } from "../../../scripts/package.mjs";
-import { ensureCodeServer } from "../../../scripts/setup.mjs";
-import { launchBrowser } from "../browser.mjs";
-import { Workbench } from "../workbench.mjs";
+import { onScreen } from "../screen.mjs";
 
 const LIBRARY = `import torch
 
@@ -42,49 +37,20 @@ const RUN_MS = 120_000;
 
 describe("a library module on the screen", function () {
   this.timeout(RUN_MS + 60_000);
-  /** @type {import("../../../scripts/lib/codeServer.mjs").Editor} */
-  let editor;
-  /** @type {import("playwright-core").Browser} */
-  let browser;
-  /** @type {Workbench} */
-  let workbench;
-  /** @type {string} */
-  let home;
   /** @type {string} */
   let folder;
-
-  before(async () => {
-    fs.mkdirSync(SCREENSHOTS, { recursive: true });
-    fs.mkdirSync(OUT, { recursive: true });
-    home = fs.mkdtempSync(path.join(OUT, "entries-"));
-    folder = path.join(home, "project");
-    fs.mkdirSync(path.join(folder, ".vscode"), { recursive: true });
-    fs.writeFileSync(path.join(folder, "model.py"), LIBRARY);
-    fs.writeFileSync(path.join(folder, "train.py"), SCRIPT);
-    fs.writeFileSync(path.join(folder, ".vscode", "launch.json"), LAUNCH);
-    editor = await startEditor({
-      codeServer: await ensureCodeServer(),
-      vsix: VSIX,
-      home,
-      settings: {
-        "irscope.python": VENV_PYTHON,
-        "workbench.colorTheme": "Default Dark Modern",
-        "files.autoSave": "off", // A web editor saves by itself otherwise.
-      },
-    });
-    browser = await launchBrowser();
-    const page = await browser.newPage({ viewport: { width: 1100, height: 600 } });
-    workbench = new Workbench(page, SCREENSHOTS);
-    await page.goto(editor.address(folder));
-    await workbench.ready();
-  });
-
-  after(async () => {
-    await browser?.close();
-    await editor?.stop();
-    if (home !== undefined) {
-      fs.rmSync(home, { recursive: true, force: true });
-    }
+  const workbench = onScreen({
+    name: "entries",
+    viewport: { width: 1100, height: 600 },
+    settings: { "files.autoSave": "off" }, // A web editor saves by itself otherwise.
+    open: (home) => {
+      folder = path.join(home, "project");
+      fs.mkdirSync(path.join(folder, ".vscode"), { recursive: true });
+      fs.writeFileSync(path.join(folder, "model.py"), LIBRARY);
+      fs.writeFileSync(path.join(folder, "train.py"), SCRIPT);
+      fs.writeFileSync(path.join(folder, ".vscode", "launch.json"), LAUNCH);
+      return folder;
+    },
   });
 
   const status = () => workbench.page.locator("[id*='irscope.status']");

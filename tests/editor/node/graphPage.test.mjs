@@ -2,15 +2,14 @@
 
 import assert from "node:assert/strict";
 import * as fs from "node:fs";
-import { createRequire } from "node:module";
 import * as path from "node:path";
 import { bundle } from "../../../scripts/build.mjs";
 import { SCREENSHOTS } from "../../../scripts/lib/paths.mjs";
+import { violations } from "../accessibility.mjs";
 import { launchBrowser } from "../browser.mjs";
 import { servePanel } from "../panelPage.mjs";
 import { THEMES } from "../themes.mjs";
 
-const AXE = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const EVIL = '<img src=x onerror="alert(1)">';
 
 /** Two layers, an input and an output, as the server sends them. @param {boolean} compared */
@@ -127,14 +126,7 @@ describe("the graph panel in a page", function () {
       await panel.locator("#results [role=option]").first().waitFor();
       await page.waitForTimeout(300);
       await page.screenshot({ path: path.join(SCREENSHOTS, `graph-page-${theme}.png`) });
-      await panel.evaluate(AXE);
-      const violations = await panel.evaluate(async () =>
-        (await /** @type {any} */ (globalThis).axe.run()).violations.map(
-          (/** @type {any} */ each) =>
-            `${each.id}: ${each.nodes.map((/** @type {any} */ node) => `${node.html} ${node.failureSummary}`).join("; ")}`,
-        ),
-      );
-      assert.deepEqual(violations, []);
+      assert.deepEqual(await violations(panel), []);
       assert.deepEqual(errors, []);
     });
   }

@@ -1,59 +1,11 @@
 /** The graph panel where there is nothing to draw, much to draw, or something went wrong; with canned answers. */
 
 import assert from "node:assert/strict";
-import * as fs from "node:fs";
-import * as path from "node:path";
-import { startEditor } from "../../../scripts/lib/codeServer.mjs";
-import { OUT, ROOT, SCREENSHOTS, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
-import { VSIX } from "../../../scripts/package.mjs";
-import { ensureCodeServer } from "../../../scripts/setup.mjs";
-import { launchBrowser } from "../browser.mjs";
-import { Workbench } from "../workbench.mjs";
-
-const EDITOR = path.join(ROOT, "tests", "editor");
+import { FAKE, onScreen } from "../screen.mjs";
 
 describe("the graph panel", function () {
   this.timeout(120_000);
-  /** @type {import("../../../scripts/lib/codeServer.mjs").Editor} */
-  let editor;
-  /** @type {import("playwright-core").Browser} */
-  let browser;
-  /** @type {Workbench} */
-  let workbench;
-  /** @type {string} */
-  let home;
-
-  before(async () => {
-    fs.mkdirSync(SCREENSHOTS, { recursive: true });
-    fs.mkdirSync(OUT, { recursive: true });
-    home = fs.mkdtempSync(path.join(OUT, "graph-"));
-    editor = await startEditor({
-      codeServer: await ensureCodeServer(),
-      vsix: VSIX,
-      home,
-      settings: { "irscope.python": VENV_PYTHON, "workbench.colorTheme": "Default Dark Modern" },
-      env: { IRSCOPE_LAUNCHER: path.join(EDITOR, "fake_server", "launch.py") },
-    });
-    browser = await launchBrowser();
-    const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
-    workbench = new Workbench(page, SCREENSHOTS);
-    await page.goto(editor.address(path.join(EDITOR, "workspace")));
-    await workbench.ready();
-  });
-
-  after(async () => {
-    await browser?.close();
-    await editor?.stop();
-    if (home !== undefined) {
-      fs.rmSync(home, { recursive: true, force: true });
-    }
-  });
-
-  afterEach(async function () {
-    if (this.currentTest?.state === "failed") {
-      await workbench.screenshot(`failed-${this.currentTest.title.replace(/\W+/g, "-")}`);
-    }
-  });
+  const workbench = onScreen({ name: "graph", viewport: { width: 1400, height: 900 }, ...FAKE });
 
   /** @param {string} title the stage's @param {number} nth which of that title */
   async function showGraph(title, nth = 0) {

@@ -7,12 +7,8 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import * as fs from "node:fs";
 import * as path from "node:path";
-import { startEditor } from "../../../scripts/lib/codeServer.mjs";
-import { OUT, SCREENSHOTS, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
-import { VSIX } from "../../../scripts/package.mjs";
-import { ensureCodeServer } from "../../../scripts/setup.mjs";
-import { launchBrowser } from "../browser.mjs";
-import { Workbench } from "../workbench.mjs";
+import { VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
+import { onScreen } from "../screen.mjs";
 
 const SCRIPT = `import torch
 
@@ -41,62 +37,32 @@ const PATIENCE_MS = 60_000;
 
 describe("linked views on the screen", function () {
   this.timeout(240_000);
-  /** @type {import("../../../scripts/lib/codeServer.mjs").Editor} */
-  let editor;
-  /** @type {import("playwright-core").Browser} */
-  let browser;
-  /** @type {Workbench} */
-  let workbench;
-  /** @type {string} */
-  let home;
+  const workbench = onScreen({
+    name: "linked",
+    viewport: { width: 2300, height: 900 },
+    settings: {
+      "irscope.run.onSave": "off",
+      "workbench.activityBar.location": "hidden",
+      "workbench.sideBar.location": "right",
+      "editor.minimap.enabled": false,
+      "editor.fontSize": 12,
+    },
+    open: (home) => {
+      const folder = path.join(home, "work");
+      fs.mkdirSync(path.join(folder, ".vscode"), { recursive: true });
+      const script = path.join(folder, "block.py");
+      fs.writeFileSync(script, SCRIPT);
+      const store = path.join(home, "runs.db");
+      execFileSync(VENV_PYTHON, ["-m", "irscope", "run", "--store", store, script], { stdio: "pipe" });
+      execFileSync(VENV_PYTHON, ["-c", MAKE_ASSEMBLY, store], { stdio: "pipe" });
+      fs.writeFileSync(path.join(folder, ".vscode", "settings.json"), JSON.stringify({ "irscope.storePath": store }));
+      return folder;
+    },
+  });
 
   before(async () => {
-    fs.mkdirSync(SCREENSHOTS, { recursive: true });
-    fs.mkdirSync(OUT, { recursive: true });
-    home = fs.mkdtempSync(path.join(OUT, "linked-"));
-    const folder = path.join(home, "work");
-    fs.mkdirSync(folder);
-    const script = path.join(folder, "block.py");
-    fs.writeFileSync(script, SCRIPT);
-    const store = path.join(home, "runs.db");
-    execFileSync(VENV_PYTHON, ["-m", "irscope", "run", "--store", store, script], { stdio: "pipe" });
-    execFileSync(VENV_PYTHON, ["-c", MAKE_ASSEMBLY, store], { stdio: "pipe" });
-    editor = await startEditor({
-      codeServer: await ensureCodeServer(),
-      vsix: VSIX,
-      home,
-      settings: {
-        "irscope.python": VENV_PYTHON,
-        "irscope.storePath": store,
-        "irscope.run.onSave": "off",
-        "workbench.colorTheme": "Default Dark Modern",
-        "workbench.activityBar.location": "hidden",
-        "workbench.sideBar.location": "right",
-        "editor.minimap.enabled": false,
-        "editor.fontSize": 12,
-      },
-    });
-    browser = await launchBrowser();
-    const page = await browser.newPage({ viewport: { width: 2300, height: 900 } });
-    workbench = new Workbench(page, SCREENSHOTS);
-    await page.goto(editor.address(folder));
-    await workbench.ready();
     await workbench.command("View: Toggle Primary Side Bar Visibility");
     await workbench.open("block.py");
-  });
-
-  after(async () => {
-    await browser?.close();
-    await editor?.stop();
-    if (home !== undefined) {
-      fs.rmSync(home, { recursive: true, force: true });
-    }
-  });
-
-  afterEach(async function () {
-    if (this.currentTest?.state === "failed") {
-      await workbench.screenshot(`failed-${this.currentTest.title.replace(/\W+/g, "-")}`);
-    }
   });
 
   /** Opens a stage beside what is active. @param {string} filter @param {string} tab */

@@ -6,12 +6,8 @@
 import assert from "node:assert/strict";
 import * as fs from "node:fs";
 import * as path from "node:path";
-import { startEditor } from "../../../scripts/lib/codeServer.mjs";
-import { OUT, ROOT, SCREENSHOTS, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
-import { VSIX } from "../../../scripts/package.mjs";
-import { ensureCodeServer } from "../../../scripts/setup.mjs";
-import { launchBrowser } from "../browser.mjs";
-import { Workbench } from "../workbench.mjs";
+import { ROOT } from "../../../scripts/lib/paths.mjs";
+import { onScreen } from "../screen.mjs";
 
 const SCRIPT = "gpt_training.py";
 const SOURCE = path.join(ROOT, "examples", SCRIPT);
@@ -20,52 +16,17 @@ const RUN_MS = 170_000;
 
 describe("on the screen", function () {
   this.timeout(RUN_MS + 60_000);
-  /** @type {import("../../../scripts/lib/codeServer.mjs").Editor} */
-  let editor;
-  /** @type {import("playwright-core").Browser} */
-  let browser;
-  /** @type {Workbench} */
-  let workbench;
-  /** @type {string} */
-  let home;
-
-  before(async () => {
-    fs.mkdirSync(SCREENSHOTS, { recursive: true });
-    fs.mkdirSync(OUT, { recursive: true });
-    home = fs.mkdtempSync(path.join(OUT, "rendering-"));
-    const folder = path.join(home, "examples");
-    fs.mkdirSync(folder);
-    fs.copyFileSync(SOURCE, path.join(folder, SCRIPT));
-    fs.writeFileSync(path.join(folder, "plain.py"), "print('nothing to compile here')\n");
-    editor = await startEditor({
-      codeServer: await ensureCodeServer(),
-      vsix: VSIX,
-      home,
-      settings: {
-        "irscope.python": VENV_PYTHON,
-        "irscope.run.budgetSeconds": 150,
-        "workbench.colorTheme": "Default Dark Modern",
-      },
-    });
-    browser = await launchBrowser();
-    const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
-    workbench = new Workbench(page, SCREENSHOTS);
-    await page.goto(editor.address(folder));
-    await workbench.ready();
-  });
-
-  after(async () => {
-    await browser?.close();
-    await editor?.stop();
-    if (home !== undefined) {
-      fs.rmSync(home, { recursive: true, force: true });
-    }
-  });
-
-  afterEach(async function () {
-    if (this.currentTest?.state === "failed") {
-      await workbench.screenshot(`failed-${this.currentTest.title.replace(/\W+/g, "-")}`);
-    }
+  const workbench = onScreen({
+    name: "rendering",
+    viewport: { width: 1400, height: 900 },
+    settings: { "irscope.run.budgetSeconds": 150 },
+    open: (home) => {
+      const folder = path.join(home, "examples");
+      fs.mkdirSync(folder);
+      fs.copyFileSync(SOURCE, path.join(folder, SCRIPT));
+      fs.writeFileSync(path.join(folder, "plain.py"), "print('nothing to compile here')\n");
+      return folder;
+    },
   });
 
   it("nothing is shown where torch is not used", async () => {

@@ -6,12 +6,7 @@
 import assert from "node:assert/strict";
 import * as fs from "node:fs";
 import * as path from "node:path";
-import { startEditor } from "../../../scripts/lib/codeServer.mjs";
-import { OUT, SCREENSHOTS, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
-import { VSIX } from "../../../scripts/package.mjs";
-import { ensureCodeServer } from "../../../scripts/setup.mjs";
-import { launchBrowser } from "../browser.mjs";
-import { Workbench } from "../workbench.mjs";
+import { onScreen } from "../screen.mjs";
 
 const RUN_MS = 170_000;
 const SCRIPT = `\
@@ -71,58 +66,25 @@ function notebookOf(sources) {
 
 describe("around the code", function () {
   this.timeout(RUN_MS + 60_000);
-  /** @type {import("../../../scripts/lib/codeServer.mjs").Editor} */
-  let editor;
-  /** @type {import("playwright-core").Browser} */
-  let browser;
-  /** @type {Workbench} */
-  let workbench;
-  /** @type {string} */
-  let home;
   /** @type {string} */
   let source;
-
-  before(async () => {
-    fs.mkdirSync(SCREENSHOTS, { recursive: true });
-    fs.mkdirSync(OUT, { recursive: true });
-    home = fs.mkdtempSync(path.join(OUT, "source-"));
-    const folder = path.join(home, "work");
-    fs.mkdirSync(folder);
-    source = path.join(folder, "block.py");
-    fs.writeFileSync(source, SCRIPT);
-    fs.writeFileSync(path.join(folder, "steps.ipynb"), JSON.stringify(notebookOf(CELLS)));
-    editor = await startEditor({
-      codeServer: await ensureCodeServer(),
-      vsix: VSIX,
-      home,
-      settings: {
-        "irscope.python": VENV_PYTHON,
-        "irscope.run.budgetSeconds": 150,
-        "irscope.run.onSave": "deep",
-        "workbench.colorTheme": "Default Dark Modern",
-        "editor.minimap.enabled": false,
-        "files.autoSave": "off",
-      },
-    });
-    browser = await launchBrowser();
-    const page = await browser.newPage({ viewport: { width: 1200, height: 760 } });
-    workbench = new Workbench(page, SCREENSHOTS);
-    await page.goto(editor.address(folder));
-    await workbench.ready();
-  });
-
-  after(async () => {
-    await browser?.close();
-    await editor?.stop();
-    if (home !== undefined) {
-      fs.rmSync(home, { recursive: true, force: true });
-    }
-  });
-
-  afterEach(async function () {
-    if (this.currentTest?.state === "failed") {
-      await workbench.screenshot(`failed-${this.currentTest.title.replace(/\W+/g, "-")}`);
-    }
+  const workbench = onScreen({
+    name: "source",
+    viewport: { width: 1200, height: 760 },
+    settings: {
+      "irscope.run.budgetSeconds": 150,
+      "irscope.run.onSave": "deep",
+      "editor.minimap.enabled": false,
+      "files.autoSave": "off",
+    },
+    open: (home) => {
+      const folder = path.join(home, "work");
+      fs.mkdirSync(folder);
+      source = path.join(folder, "block.py");
+      fs.writeFileSync(source, SCRIPT);
+      fs.writeFileSync(path.join(folder, "steps.ipynb"), JSON.stringify(notebookOf(CELLS)));
+      return folder;
+    },
   });
 
   /** Whole-line decorations with a bar of a style. @param {string} style */

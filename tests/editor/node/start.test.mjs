@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import * as fs from "node:fs";
 import * as path from "node:path";
-import { OUT, ROOT } from "../../../scripts/lib/paths.mjs";
+import { ROOT } from "../../../scripts/lib/paths.mjs";
+import { makeHome } from "../home.mjs";
 
 describe("npm start", function () {
   this.timeout(400_000);
@@ -12,8 +13,7 @@ describe("npm start", function () {
   let home;
 
   before(() => {
-    fs.mkdirSync(OUT, { recursive: true });
-    home = fs.mkdtempSync(path.join(OUT, "start-"));
+    home = makeHome("start");
   });
 
   after(() => fs.rmSync(home, { recursive: true, force: true }));

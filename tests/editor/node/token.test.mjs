@@ -4,10 +4,9 @@ import assert from "node:assert/strict";
 import * as fs from "node:fs";
 import * as http from "node:http";
 import * as net from "node:net";
-import * as path from "node:path";
 import { startEditor } from "../../../scripts/lib/codeServer.mjs";
-import { OUT } from "../../../scripts/lib/paths.mjs";
 import { ensureCodeServer } from "../../../scripts/setup.mjs";
+import { makeHome } from "../home.mjs";
 
 describe("the browser-based editor", function () {
   this.timeout(60_000);
@@ -19,8 +18,7 @@ describe("the browser-based editor", function () {
   let cookie;
 
   before(async () => {
-    fs.mkdirSync(OUT, { recursive: true });
-    home = fs.mkdtempSync(path.join(OUT, "token-"));
+    home = makeHome("token");
     editor = await startEditor({ codeServer: await ensureCodeServer(), home, settings: {} });
     const answer = await fetch(editor.address("/tmp"), { redirect: "manual" });
     cookie = (answer.headers.get("set-cookie") ?? "").split(";")[0] ?? "";

@@ -4,9 +4,11 @@ import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import * as fs from "node:fs";
 import * as path from "node:path";
-import { OUT, ROOT, SCREENSHOTS, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
+import { ROOT, SCREENSHOTS, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
+import { OF_THE_PAGE_AROUND, violations } from "../accessibility.mjs";
 import { launchBrowser } from "../browser.mjs";
-import { axe, hostileStore, openPage, startView } from "../viewPage.mjs";
+import { makeHome, pictureOfFailure } from "../home.mjs";
+import { hostileStore, openPage, startView } from "../viewPage.mjs";
 
 const SCRIPT = `"""A small model, compiled."""
 
@@ -38,9 +40,7 @@ describe("irscope view", function () {
   let page;
 
   before(async () => {
-    fs.mkdirSync(SCREENSHOTS, { recursive: true });
-    fs.mkdirSync(OUT, { recursive: true });
-    home = fs.mkdtempSync(path.join(OUT, "view-"));
+    home = makeHome("view");
     store = path.join(home, "runs.db");
     script = path.join(home, "train.py");
     fs.writeFileSync(script, SCRIPT);
@@ -57,9 +57,7 @@ describe("irscope view", function () {
 
   afterEach(async function () {
     if (this.currentTest?.state === "failed") {
-      await page?.screenshot({
-        path: path.join(SCREENSHOTS, `failed-${this.currentTest.title.replace(/\W+/g, "-")}.png`),
-      });
+      await page?.screenshot({ path: pictureOfFailure(this.currentTest.title) });
     }
     await page?.close();
     page = undefined;
@@ -93,7 +91,7 @@ describe("irscope view", function () {
       await page.locator(".column").nth(1).locator(".cm-line.counterpart").first().waitFor();
       await page.waitForTimeout(300);
       await page.screenshot({ path: path.join(SCREENSHOTS, `view-${theme}.png`) });
-      assert.deepEqual(await axe(page), []);
+      assert.deepEqual(await violations(page), []);
       assert.deepEqual(errors, []);
       const background = await page.locator("body").evaluate((body) => getComputedStyle(body).backgroundColor);
       const [red = 0] = (background.match(/\d+/g) ?? []).map(Number);
@@ -110,7 +108,7 @@ describe("irscope view", function () {
     await stranger.goto(new URL(view.url).origin);
     await stranger.getByText("This page needs the address with its token").waitFor();
     assert.equal(await stranger.locator(".row").count(), 0);
-    assert.deepEqual(await axe(stranger), []);
+    assert.deepEqual(await violations(stranger), []);
     await stranger.getByLabel("Token").fill(/token=([\w-]+)/.exec(view.url)?.[1] ?? "");
     await stranger.keyboard.press("Enter");
     await stranger.locator(".row").first().waitFor();
@@ -167,7 +165,7 @@ describe("irscope view", function () {
     await page.locator(".cm-changedLine").first().waitFor();
     await page.waitForTimeout(300);
     await page.screenshot({ path: path.join(SCREENSHOTS, "view-diff.png") });
-    assert.deepEqual(await axe(page), []);
+    assert.deepEqual(await violations(page), []);
   });
 
   for (const theme of /** @type {const} */ (["dark", "light", "hc-dark"])) {
@@ -190,7 +188,7 @@ describe("irscope view", function () {
         }
         await page.waitForTimeout(1_000);
         await page.screenshot({ path: path.join(SCREENSHOTS, `view-panel-${name}-${theme}.png`) });
-        assert.deepEqual(await axe(frame), [], name);
+        assert.deepEqual(await violations(frame, OF_THE_PAGE_AROUND), [], name);
         const focusable = await frame.locator("button, [tabindex='0'], input, select, a[href]").count();
         // The first run of a script has nothing to compare with: a text.
         assert.ok(focusable > 0 || name === "changes", `${name} can be reached with the keyboard`);
@@ -224,7 +222,7 @@ describe("irscope view", function () {
       await page.getByRole("heading", { name: "No run yet" }).waitFor();
       await page.getByText("irscope run train.py").waitFor();
       await page.screenshot({ path: path.join(SCREENSHOTS, "view-empty.png") });
-      assert.deepEqual(await axe(page), []);
+      assert.deepEqual(await violations(page), []);
       assert.deepEqual(errors, []);
     } finally {
       await empty.stop();

@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import * as fs from "node:fs";
 import * as path from "node:path";
-import { OUT, ROOT, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
+import { ROOT, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
 import { VSIX } from "../../../scripts/package.mjs";
+import { makeHome } from "../home.mjs";
 import { LspClient } from "../lspClient.mjs";
 
 describe("the packed extension", function () {
@@ -16,8 +17,7 @@ describe("the packed extension", function () {
   let extension;
 
   before(() => {
-    fs.mkdirSync(OUT, { recursive: true });
-    home = fs.mkdtempSync(path.join(OUT, "vsix-"));
+    home = makeHome("vsix");
     // Python's own unzip: nothing to install.
     execFileSync(VENV_PYTHON, ["-m", "zipfile", "-e", VSIX, home]);
     extension = path.join(home, "extension");

@@ -56,7 +56,7 @@ let unread = new Set<Tab>();
 const tabs = new Map<Tab, HTMLButtonElement>();
 const controls = h("div", { class: "controls" });
 const nothing = h("div", { class: "view" });
-const page = h("main", { id: "page", attributes: { role: "tabpanel" } });
+const page = h("div", { id: "page", attributes: { role: "tabpanel" } });
 const list = h("div", { class: "tabs", attributes: { role: "tablist", "aria-label": "IRScope" } });
 for (const tab of TABS) {
   const made = button(TITLES[tab], () => showTab(tab, false), {

@@ -56,7 +56,8 @@ export function scaleOf(values: (number | null)[], theme: "dark" | "light"): Sca
 function between(stops: Rgb[], at: number): Rgb {
   const place = Math.min(Math.max(at, 0), 1) * (stops.length - 1);
   const first = Math.min(Math.floor(place), stops.length - 2);
-  const [a, b] = [stops[first] ?? [0, 0, 0], stops[first + 1] ?? [0, 0, 0]];
+  const a: Rgb = stops[first] ?? [0, 0, 0];
+  const b: Rgb = stops[first + 1] ?? a;
   const mix = (one: number, other: number): number => Math.round(one + (other - one) * (place - first));
   return [mix(a[0], b[0]), mix(a[1], b[1]), mix(a[2], b[2])];
 }

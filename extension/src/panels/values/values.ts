@@ -1,6 +1,5 @@
 /** A value as a picture, in a value session that is stopped: heat map, histogram, statistics, and slices of more dimensions. */
 
-import * as bridge from "../bridge";
 import { announce, button, h, s, select } from "../dom";
 import type { Subject } from "../messages";
 import { Loader, notice, type View } from "../view";

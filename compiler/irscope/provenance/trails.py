@@ -1,0 +1,172 @@
+"""What came from a line, kept for large runs so that nobody has to read all their stages to follow one line.
+
+Kept of a compile is one JSON object, in which everything has a number: its place in the order of the pipeline.
+
+===========  ===========================================================================================================
+key          value
+===========  ===========================================================================================================
+``version``  `_VERSION`; anything else is not read
+``stages``   ``[id, how many elements]``, in the order of the pipeline
+``names``    of all elements, stage by stage
+``lines``    the line of each in the text of its stage; ``ends``: how many lines more it has
+``places``   ``[file, line]`` of the user's lines
+``from``     for each element that came from lines directly its number and those of its places
+``counts``   how many parents each element has
+``up``       for each of these how many elements before it the parent stands
+``words``    why something became nothing, each once; ``fates``: the number of an element and that of its words
+===========  ===========================================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from irscope.protocol import Compile, Report
+from irscope.provenance import SOURCE, Provenance
+from irscope.provenance.elements import Element
+from irscope.store import Store
+
+_VERSION = 1
+_LARGE = 4000
+"""Elements of graphs in a run; fewer are read in a tenth of a second."""
+
+
+class Reached(NamedTuple):
+    """What a stage has of a line.
+
+    Parameters
+    ----------
+    elements
+        Each with why it became nothing further down: empty where it became something.
+    names
+        Of all elements of the stage.
+    """
+
+    elements: tuple[tuple[Element, str], ...]
+    names: Sequence[str]
+
+
+
+def is_large(report: Report) -> bool:
+    """Whether it takes long to follow a line without what is kept here."""
+    return sum(stage.nodes or 0 for c in report.compiles for stage in c.stages if not stage.passed) >= _LARGE
+
+
+def keep_trails(store: Store, run: str) -> None:
+    """Keeps what `reached` needs of a run that has ended, where it is large and none of it is kept yet."""
+    report = store.report(run)
+    if is_large(report) and not store.has_trails(run):
+        thread = Provenance(store, report, ends=False)
+        for compile in report.compiles:
+            store.put_trails(run, compile.id, _trails_of(thread, compile))
+
+
+def reached(store: Store, report: Report, file: str, line: int) -> dict[str, Reached]:
+    """All that came from a line, by stage along the pipeline of each compile: in graphs, Inductor's IR, output code."""
+    kept = store.trails(report.run) if is_large(report) else {}
+    thread = Provenance(store, report, ends=False)
+    found: dict[str, Reached] = {}
+    below: dict[str, tuple[Element, ...]] | None = None
+    for compile in report.compiles:
+        read = _read(kept.get(compile.id), file, line)
+        if read is not None:
+            found.update(read)
+            continue
+        if below is None:
+            below = thread.below(thread.source(file, line))
+        for stage in thread.pipeline(compile.id):
+            if stage.id in below:
+                last = stage.name == "output-code"
+                elements = tuple((one, "" if last else thread.fate(one)) for one in below[stage.id])
+                found[stage.id] = Reached(elements, [one.name for one in thread.elements(stage.id)])
+    return found
+
+
+def _trails_of(thread: Provenance, compile: Compile) -> dict[str, Any]:
+    stages = [(stage, thread.elements(stage.id)) for stage in thread.pipeline(compile.id)]
+    starts = list(accumulate((len(elements) for _, elements in stages), initial=0))
+    numbers = {
+        stage.id: {one.name: number for number, one in enumerate(elements, start)}
+        for (stage, elements), start in zip(stages, starts, strict=False)
+    }
+    places: dict[tuple[str, int], int] = {}
+    words: dict[str, int] = {}
+    roots: list[list[int]] = []
+    counts: list[int] = []
+    up: list[int] = []
+    without_children = set(range(starts[-1]))
+    for (_, elements), start in zip(stages, starts, strict=False):
+        for number, element in enumerate(elements, start):
+            above = thread.parents(element)
+            lines = [places.setdefault((p.file, p.line), len(places)) for p in above if p.stage == SOURCE]
+            if lines:
+                roots.append([number, *lines])
+            parents = [numbers[p.stage][p.name] for p in above if p.stage != SOURCE]
+            without_children.difference_update(parents)
+            counts.append(len(parents))
+            up += [number - parent for parent in parents]
+    fates = [
+        [number, words.setdefault(why, len(words))]
+        for (stage, elements), start in zip(stages, starts, strict=False)
+        if stage.name != "output-code"
+        for number, element in enumerate(elements, start)
+        if number in without_children and (why := thread.fate_of_last(element))
+    ]
+    everything = [element for _, elements in stages for element in elements]
+    return {
+        "version": _VERSION,
+        "stages": [[stage.id, len(elements)] for stage, elements in stages],
+        "names": [element.name for element in everything],
+        "lines": [element.line for element in everything],
+        "ends": [element.end_line - element.line for element in everything],
+        "places": [list(place) for place in places],
+        "from": roots,
+        "counts": counts,
+        "up": up,
+        "words": list(words),
+        "fates": fates,
+    }
+
+
+def _read(trails: Any, file: str, line: int) -> dict[str, Reached] | None:
+    """Nothing where there is none, or it is of another version, or from elsewhere and not what it should be."""
+    try:
+        return dict(_below(trails, [file, line])) if trails["version"] == _VERSION else None
+    except (LookupError, TypeError, ValueError):
+        return None
+
+
+def _below(trails: Any, place: list[object]) -> Iterator[tuple[str, Reached]]:
+    if place not in trails["places"]:
+        return
+    wanted = trails["places"].index(place)
+    names, lines, ends, up = trails["names"], trails["lines"], trails["ends"], trails["up"]
+    fates = {number: trails["words"][why] for number, why in trails["fates"]}
+    there = bytearray(len(names))
+    for number, *places in trails["from"]:
+        if wanted in places:
+            there[number] = 1
+    at = 0
+    for number, count in enumerate(trails["counts"]):  # parents stand before their children
+        if count == 1:
+            if there[number - up[at]]:
+                there[number] = 1
+        else:
+            for step in up[at : at + count]:
+                if there[number - step]:
+                    there[number] = 1
+                    break
+        at += count
+    start = 0
+    for stage, size in trails["stages"]:
+        mine = [
+            (Element(stage, names[number], lines[number], lines[number] + ends[number]), fates.get(number, ""))
+            for number in range(start, start + size)
+            if there[number]
+        ]
+        if mine:
+            mine.sort(key=lambda one: (one[0].line, one[0].name))
+            yield stage, Reached(tuple(mine), names[start : start + size])
+        start += size

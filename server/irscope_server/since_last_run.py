@@ -1,0 +1,144 @@
+"""What a run changed since the run before it, in one line for the status item: ``1 break fixed · 2 kernels gained``.
+
+It is what the panel *Changes* shows in full (`panels/changes.py`), without findings that the user does not want to see.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections import Counter
+from collections.abc import Container, Sequence
+from typing import TYPE_CHECKING
+
+from irscope.comparing.runs import RunDiff, diff_runs
+from irscope.protocol import Finding, Kernel, Lane, OutcomeKind, RunSummary
+from irscope.store import StoreError
+
+from irscope_server import words
+from irscope_server.texts import split_lines
+from irscope_server.wire import Changed
+
+if TYPE_CHECKING:
+    from irscope_server.results import Ended
+    from irscope_server.server import IrscopeServer
+
+Hidden = Container[tuple[object, ...]]
+
+log = logging.getLogger(__name__)
+
+_COMPARABLE = frozenset({OutcomeKind.COMPLETED, OutcomeKind.BUDGET})
+"""A run that failed on its way says nothing about what it did not come to."""
+
+_SHORT = {
+    "graph-break": ("break", "breaks"),
+    "recompilation": ("recompile", "recompiles"),
+    "guard-failure": ("guard failure", "guard failures"),
+    "cache-miss": ("cache miss", "cache misses"),
+    "missed-fusion": ("missed fusion", "missed fusions"),
+    "performance-hint": ("hint", "hints"),
+    "slow-guards": ("slow guard", "slow guards"),
+}
+_MOST_PARTS = 4
+_LEAST_SECONDS = 0.1
+_LEAST_SHARE = 0.1
+"""Less than a tenth of the compile time is what two runs of one script differ by anyway."""
+
+
+def run_before(runs: Sequence[RunSummary], run: str, lane: Lane) -> RunSummary | None:
+    """Of the runs of an entry, the newest first: what a run is compared with unless another one is named."""
+    mine = next((one for one in runs if one.run == run), None)
+    older = [
+        one for one in runs if mine and one.lane is lane and one.outcome is not None and one.started < mine.started
+    ]
+    compiled = [one for one in older if one.compiles]
+    return next(filter(ran_whole, compiled), next(iter(compiled or older), None))
+
+
+def ran_whole(run: RunSummary) -> bool:
+    """Whether what a run did not find is not there."""
+    return run.outcome is not None and run.outcome.kind in _COMPARABLE
+
+
+def in_short(diff: RunDiff, hidden_before: Hidden = (), hidden: Hidden = ()) -> str:
+    """The difference in a few words; empty where there is none that matters.
+
+    Parameters
+    ----------
+    hidden_before, hidden
+        Causes of findings that the user does not want to see, of the older run and of the newer one.
+    """
+    fixed, made = _by_kind(diff.findings_gone, hidden_before), _by_kind(diff.findings_new, hidden)
+    parts = [f"{count} fixed" for count in fixed] + [f"{count} new" for count in made]
+    new, gone = (_kernels(kernels) for kernels in (diff.kernels_new, diff.kernels_gone))
+    changed = (new & gone).total()
+    kernels = [(new.total() - changed, "gained"), (gone.total() - changed, "lost"), (changed, "changed")]
+    parts += [f"{words.count(number, 'kernel')} {what}" for number, what in kernels if number]
+    if len(parts) > _MOST_PARTS:
+        parts = [*parts[: _MOST_PARTS - 1], f"{len(parts) - _MOST_PARTS + 1} more"]
+    before, after = diff.compile_seconds.before, diff.compile_seconds.after
+    by = after - before
+    if before and after and abs(by) >= max(_LEAST_SECONDS, _LEAST_SHARE * before):
+        parts.append(f"{'−' if by < 0 else '+'}{words.seconds(abs(by))}")
+    return " · ".join(parts)
+
+
+def _kernels(kernels: Sequence[Kernel]) -> Counter[tuple[str, str]]:
+    return Counter((one.compile, one.name) for one in kernels if one.language != "extern")
+
+
+def _by_kind(findings: Sequence[Finding], hidden: Hidden) -> list[str]:
+    counts = Counter(finding.kind for finding in findings if finding.cause not in hidden)
+    return [words.count(number, *_SHORT.get(kind, _nouns(kind))) for kind, number in counts.items()]
+
+
+def _nouns(kind: str) -> tuple[str, str]:
+    one = kind.replace("-", " ")
+    return one, f"{one}s"
+
+
+class SinceLastRun:
+    """The newest comparison of each entry.  Belongs to the event loop."""
+
+    def __init__(self, server: IrscopeServer) -> None:
+        self._server = server
+        self._known: dict[str, Changed] = {}
+
+    def of(self, key: str) -> Changed | None:
+        """Of an entry by its key; nothing where its last run was the first, failed, or changed nothing."""
+        return self._known.get(key)
+
+    async def look(self, key: str, raw: Ended) -> None:
+        """Compares a run that has ended with the one before it and tells the files that it is about."""
+        try:
+            changed = await self._compare(raw)
+        except (StoreError, LookupError, ValueError, sqlite3.Error) as error:
+            log.info("The run %s cannot be compared with the one before it: %s", raw.run, error)
+            changed = None
+        newest = self._server.results.newest(key)
+        if newest is not None and newest.run != raw.run:
+            return  # a newer one has ended meanwhile, and tells for itself
+        if changed is None:
+            self._known.pop(key, None)
+        else:
+            self._known[key] = changed
+        self._server.file_states.tell()
+
+    async def _compare(self, ended: Ended) -> Changed | None:
+        if not ended.run or ended.report.outcome.kind not in _COMPARABLE:
+            return None
+        server = self._server
+        runs = await server.archive.ask(lambda store: store.runs(1000, ended.report.script))
+        before = run_before(runs, ended.run, ended.lane)
+        if before is None or not ran_whole(before):
+            return None
+        older = await server.archive.report(before.run)
+        sources = await server.archive.ask(lambda store: store.sources(before.run))
+        texts_before = {file: split_lines(text) for file, text in sources.items()}
+        texts = {file: list(lines) for file, lines in ended.texts.items()}
+        hidden_before = server.controls.hidden(older, ended.lane, texts_before)
+        hidden = server.controls.hidden(ended.report, ended.lane, texts)
+        text = await server.archive.ask_aside(
+            lambda store: in_short(diff_runs(store, before.run, ended.run), hidden_before, hidden)
+        )
+        return Changed(ended.run, before.run, text) if text else None

@@ -1,0 +1,76 @@
+/** The status item: what it says of the worker, of the last run and of trouble, and what can be done from it. */
+
+import * as assert from "node:assert/strict";
+import * as vscode from "vscode";
+import { RequestType } from "vscode-languageclient/node";
+import { closeAll, internals, openScript, until } from "./help";
+
+/** Has the server with canned answers send a notification. */
+const Tell = new RequestType<{ method: string; params: object }, null, void>("test/tell");
+
+async function tell(method: string, params: object): Promise<void> {
+  const { server } = await internals();
+  await server.request(Tell, { method, params });
+}
+
+async function item(): Promise<vscode.StatusBarItem> {
+  return (await internals()).status.item;
+}
+
+async function tooltip(): Promise<string> {
+  const given = (await item()).tooltip;
+  assert.ok(given instanceof vscode.MarkdownString);
+  return given.value;
+}
+
+describe("the status item", () => {
+  beforeEach(async () => {
+    await closeAll();
+    await internals();
+  });
+
+  after(() => tell("irscope/worker", { state: "ready", text: "Ready", python: "", uri: null, run: null }));
+
+  it("tells in one line what a run changed, as text, until the next edit, and leads to the changes", async () => {
+    const editor = await openScript();
+    await vscode.commands.executeCommand("irscope.run");
+    const status = await item();
+    await until("the change", () => status.text === "$(diff) IRScope: 1 <b>break</b> fixed · −0.4 s");
+    const said = await tooltip();
+    assert.match(said, /\[1&nbsp;<b\\>break<\/b\\>.*\]\(command:irscope\.showChanges "/, "escaped");
+    assert.deepEqual((status.tooltip as vscode.MarkdownString).isTrusted, {
+      enabledCommands: ["irscope.showChanges", "irscope.showLog"],
+    });
+    assert.match(status.accessibilityInformation?.label ?? "", /fixed/);
+    await tell("irscope/fileState", {
+      uri: editor.document.uri.toString(),
+      state: "stale",
+      entry: null,
+      limit: null,
+      text: "Edited since the last run.",
+      changed: { run: "r", since: "s", text: "1 break fixed" },
+    });
+    await until("the edit", () => status.text === "$(history) IRScope: edited");
+    assert.match(await tooltip(), /1 break fixed/, "still in the hover");
+  });
+
+  it("tells the phase of a run, and of trouble what it is, with a way to the log", async () => {
+    await openScript();
+    const status = await item();
+    const worker = { python: "/usr/bin/python3", uri: null, run: null };
+    const phase = "compiling kernel 12 of 40";
+    await tell("irscope/worker", { ...worker, state: "running", text: "Running train.py (deep lane)", phase });
+    await until("the phase", () => status.text === `$(sync~spin) IRScope: ${phase}`);
+    assert.doesNotMatch(await tooltip(), /showLog/);
+    await tell("irscope/worker", {
+      ...worker,
+      state: "refused",
+      text: "There is no torch. Install it: pip install torch",
+    });
+    await until("the refusal", () => status.text === "$(circle-slash) IRScope: cannot run");
+    assert.match(await tooltip(), /There&nbsp;is&nbsp;no&nbsp;torch.*\[Show Log\]\(command:irscope\.showLog\)/s);
+    assert.ok(status.backgroundColor);
+    await tell("irscope/worker", { ...worker, state: "crashed", text: "train.py: The script was killed by SIGSEGV." });
+    await until("the crash", () => status.text === "$(flame) IRScope: crashed");
+  });
+});

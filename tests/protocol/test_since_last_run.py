@@ -1,0 +1,91 @@
+"""What the last run changed, in one line: in the state of a file, and only where it is true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from irscope.protocol import to_json
+from lsp_editor import Editor, StartEditor
+from made import SCRIPT, compile_of, finding
+
+Play = Callable[..., Path]
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+def act(script: Path, *lines: int, seconds: float = 0.5, **more: Any) -> dict[str, Any]:
+    """A run with a break on each of some lines (1-based) that compiled for so many seconds."""
+    file = str(script)
+    return {
+        "findings": [to_json(finding(file, line, 4, 15)) for line in lines],
+        "compiles": [[to_json(compile_of(file, seconds=seconds)), []]],
+        **more,
+    }
+
+
+async def after_saves(editor: Editor, script: Path, saves: int) -> str:
+    """Opens the script and saves it so often; gives the pieces of the changes that were told last."""
+    uri = editor.open(script)
+    await editor.until_ended(1)
+    for number in range(saves):
+        editor.save(uri)
+        await editor.until_ended(number + 2)
+    return uri
+
+
+def changed(editor: Editor, uri: str) -> str | None:
+    state = editor.file_state(uri)
+    return state.changed.text if state is not None and state.changed is not None else None
+
+
+async def test_a_save_tells_what_it_fixed_and_what_is_new(start_editor: StartEditor, play: Play, script: Path) -> None:
+    play(act(script, 5, 6, 7), act(script, 5, seconds=0.1), act(script, 5, 6, seconds=0.12))
+    editor = await start_editor(playing=True)
+    uri = await after_saves(editor, script, 1)
+    await editor.until(lambda: changed(editor, uri) == "2 breaks fixed · −0.4 s")
+    state = editor.file_state(uri).changed
+    shown = await editor.request("irscope/changes", run=state.run)
+    assert shown.since.run == state.since and len(shown.findingsGone) == 2, "the panel shows the same two runs"
+    editor.save(uri)
+    await editor.until(lambda: changed(editor, uri) == "1 break new")  # 20 ms are what two runs differ by anyway
+
+
+async def test_what_a_run_that_failed_did_not_come_to_is_not_fixed(
+    start_editor: StartEditor, play: Play, script: Path
+) -> None:
+    play(act(script, 5, 6), act(script, 5, outcome="script-error"), act(script, 5))
+    editor = await start_editor(playing=True)
+    uri = await after_saves(editor, script, 1)
+    await editor.until(lambda: editor.codes(uri) == ["GB0059"])
+    assert not any(told.changed for told in editor.told["irscope/fileState"])
+    failed = editor.told["irscope/runsChanged"][-1].run
+    shown = await editor.request("irscope/changes", run=failed)
+    assert shown.summary.startswith("1 finding not seen") and "did not come to" in shown.reason
+    editor.save(uri)
+    await editor.until(lambda: changed(editor, uri) == "1 break fixed")  # than the run that came to its end
+
+
+@pytest.mark.parametrize(("severity", "told"), [({}, "1 break new"), ({"GB0059": "off"}, None)])
+async def test_what_the_user_does_not_want_to_see_is_not_told(
+    start_editor: StartEditor, play: Play, script: Path, severity: dict[str, str], told: str | None
+) -> None:
+    """One of two new breaks has an ignore comment on its line; a severity of *off* hides both."""
+    script.write_text(SCRIPT.replace('print("hi")', 'print("hi")  # irscope: ignore'))
+    play(act(script), act(script, 5, 6), act(script, seconds=5))
+    editor = await start_editor(playing=True, settings={"severity": severity})
+    uri = await after_saves(editor, script, 1)
+    if told is not None:
+        await editor.until(lambda: changed(editor, uri) == told)
+    editor.save(uri)
+    fixed = told and told.replace("new", "fixed")
+    await editor.until(lambda: changed(editor, uri) == " · ".join(filter(None, [fixed, "+4.5 s"])))
+    said = [one.changed.text for one in editor.told["irscope/fileState"] if one.changed]
+    assert told is not None or not any("break" in text for text in said)
