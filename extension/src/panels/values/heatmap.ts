@@ -20,9 +20,14 @@ interface Listeners {
 
 const LARGEST_CELL = 48;
 
-export function heatmap(picture: Picture, listeners: Listeners, theme: "dark" | "light", label: string): Heatmap {
+export function heatmap(
+  picture: Picture,
+  listeners: Listeners,
+  { theme, isDifference }: { theme: "dark" | "light"; isDifference: boolean },
+  label: string,
+): Heatmap {
   const [rows, columns] = picture.size;
-  const scale = scaleOf(picture.cells.map(numberOf), theme);
+  const scale = scaleOf(picture.cells.map(numberOf), theme, isDifference);
   const canvas = h("canvas", { class: "cells", attributes: { width: columns, height: rows, "aria-hidden": true } });
   paint(canvas, picture, scale);
   const signs = h("div", { class: "signs", attributes: { "aria-hidden": true } }, ...signsOf(picture));

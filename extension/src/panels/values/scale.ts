@@ -26,7 +26,8 @@ export const MARKS: Record<"nan" | "posinf" | "neginf", { rgb: Rgb; sign: string
   neginf: { rgb: parse("#8a3ffc"), sign: "▼", name: "−∞" },
 };
 
-export function scaleOf(values: (number | null)[], theme: "dark" | "light"): Scale {
+/** Zero stands in the middle where both signs are there, and always in a difference. */
+export function scaleOf(values: (number | null)[], theme: "dark" | "light", isDifference = false): Scale {
   let low = Infinity;
   let high = -Infinity;
   for (const value of values) {
@@ -38,9 +39,9 @@ export function scaleOf(values: (number | null)[], theme: "dark" | "light"): Sca
   if (low > high) {
     [low, high] = [0, 0];
   }
-  const isSigned = low < 0 && high > 0;
+  const isSigned = (low < 0 && high > 0) || (isDifference && low < high);
   if (isSigned) {
-    high = Math.max(-low, high);
+    high = Math.max(Math.abs(low), Math.abs(high));
     low = -high;
   }
   const stops = isSigned ? SIGNED[theme] : CIVIDIS;

@@ -64,6 +64,7 @@ export function createValues(): View {
   let wish: Wish = {};
   let map: Heatmap | undefined;
   let cell: [number, number] = [0, 0];
+  let isZoomed = false;
   let back = "";
   const loader = new Loader<Answer>(body, "the value", draw);
 
@@ -87,7 +88,8 @@ export function createValues(): View {
   function draw(answer: Answer): void {
     const { picture } = answer;
     const theme = document.body.classList.contains("vscode-light") || isLight() ? "light" : "dark";
-    const kept = cell;
+    const kept = isZoomed ? picture.size.map((count) => Math.floor(count / 2)) : cell;
+    isZoomed = false;
     drawToolbar(answer);
     const label = `${answer.expression}, ${shapeOf(picture)}; arrow keys move, plus and minus zoom, 0 shows all`;
     map = heatmap(
@@ -100,7 +102,7 @@ export function createValues(): View {
         zoom: (row, column, by) => zoom(picture, row, column, by),
         reset: () => ask({ window: [0, 0, ...picture.extent] }, ".heatmap"),
       },
-      theme,
+      { theme, isDifference: answer.expression.includes(" - ") },
       label,
     );
     const [top, left, bottom, right] = picture.window;
@@ -125,7 +127,7 @@ export function createValues(): View {
       ),
       h("div", { class: "facts-side" }, ...facts(answer)),
     );
-    map.choose(...kept);
+    map.choose(kept[0] ?? 0, kept[1] ?? 0);
     if (back !== "") {
       element.querySelector<HTMLElement>(back)?.focus();
       back = "";
@@ -223,7 +225,7 @@ export function createValues(): View {
     };
     const [first, last] = around(top, bottom, row, picture.size[0], picture.extent[0]);
     const [start, end] = around(left, right, column, picture.size[1], picture.extent[1]);
-    cell = [Math.floor(picture.size[0] / 2), Math.floor(picture.size[1] / 2)];
+    isZoomed = true;
     ask({ window: [first, start, last, end] }, ".heatmap");
   }
 
@@ -351,8 +353,8 @@ function legend({ scale }: Heatmap, picture: Picture): HTMLElement {
     ...marks.map((name) =>
       h(
         "span",
-        { class: "mark" },
-        h("span", { class: "box", style: { background: `rgb(${MARKS[name].rgb.join(" ")})` } }, MARKS[name].sign),
+        { class: "not-finite" },
+        h("span", { class: "sign", style: { background: `rgb(${MARKS[name].rgb.join(" ")})` } }, MARKS[name].sign),
         MARKS[name].name,
       ),
     ),
