@@ -480,7 +480,7 @@ def to_json(value: Any) -> Any:
         return value
     if isinstance(value, enum.Enum):
         return value.value
-    if names := _names(type(value)):
+    if names := _names(value.__class__):
         return {name: to_json(getattr(value, name)) for name in names}
     if isinstance(value, (list, tuple)):
         return [to_json(item) for item in value]

@@ -376,6 +376,7 @@ class Store:
         """By compile what `put_trails` kept, as plain JSON values."""
         rows = self._db.execute("SELECT compile, digest FROM trails WHERE run = ?", (run,)).fetchall()
         return {compile: json.loads(text) for compile, digest in rows if (text := self._text(digest)) is not None}
+
     def put_files(self, run: str, digests: Mapping[str, str]) -> None:
         """Keeps which files of the user's a run has imported, each with the digest of its text."""
         how, _ = self.how_run(run)

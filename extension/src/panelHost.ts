@@ -5,6 +5,8 @@ import * as vscode from "vscode";
 import { RequestType } from "vscode-languageclient/node";
 import { columnOf, SCHEME, showSource, type Documents } from "./documents";
 import type { FromPanel, PanelName, Subject, ToPanel } from "./panels/messages";
+import { visible } from "./panels/visible";
+import { withoutLinks } from "./plainText";
 import type { Place } from "./protocol";
 import { messageOf, type Server } from "./server";
 
@@ -123,13 +125,13 @@ export class Panels implements vscode.WebviewPanelSerializer<{ subject?: Subject
       case "run":
         return attempt(() => vscode.commands.executeCommand("irscope.run"));
       case "title":
-        panel.title = message.title;
+        panel.title = visible(message.title);
         return;
       case "drawn":
         this.drawn.fire({ subject, what: message.what });
         return;
       case "problem":
-        void vscode.window.showWarningMessage(`IRScope: ${message.message}`);
+        void vscode.window.showWarningMessage(`IRScope: ${withoutLinks(message.message)}`);
     }
   }
 
@@ -170,7 +172,7 @@ export async function attempt(what: () => Thenable<unknown>): Promise<void> {
   try {
     await what();
   } catch (error) {
-    void vscode.window.showWarningMessage(`IRScope: ${messageOf(error)}`);
+    void vscode.window.showWarningMessage(`IRScope: ${withoutLinks(messageOf(error))}`);
   }
 }
 

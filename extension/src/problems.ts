@@ -1,6 +1,7 @@
 /** Messages about what went wrong: what to do next stands in the text, and a button leads to the log. */
 
 import * as vscode from "vscode";
+import { withoutLinks } from "./plainText";
 
 const LOG = "Show Log";
 
@@ -15,7 +16,7 @@ export async function showWithLog(
     error: vscode.window.showErrorMessage,
     information: vscode.window.showInformationMessage,
   }[kind];
-  const text = message.startsWith("IRScope:") ? message : `IRScope: ${message}`;
+  const text = withoutLinks(message.startsWith("IRScope:") ? message : `IRScope: ${message}`);
   const chosen = await show(text, ...Object.keys(actions), LOG);
   if (chosen === LOG) {
     await vscode.commands.executeCommand("irscope.showLog");

@@ -4,6 +4,7 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 import { sameUri } from "./documents";
 import { plural, seconds, sizeOf, time } from "./format";
+import { visible } from "./panels/visible";
 import type { CaptureGap, CompileItem, KernelItem, Place, RunItem, RunTree, StageItem } from "./protocol";
 import { ReportRequest, RunsRequest } from "./requests";
 import { ServerUnavailable, type Server } from "./server";
@@ -85,6 +86,10 @@ export class RunsTree implements vscode.TreeDataProvider<Element>, vscode.Dispos
   }
 
   getTreeItem(element: Element): vscode.TreeItem {
+    return shown(this.treeItem(element));
+  }
+
+  private treeItem(element: Element): vscode.TreeItem {
     switch (element.kind) {
       case "run":
         return runItem(element.item);
@@ -175,6 +180,19 @@ export class RunsTree implements vscode.TreeDataProvider<Element>, vscode.Dispos
     }
     return tree;
   }
+}
+
+/** Names are those of scripts and stores: what cannot be seen in them is written out. */
+function shown(item: vscode.TreeItem): vscode.TreeItem {
+  item.label = visible(typeof item.label === "string" ? item.label : "");
+  if (typeof item.description === "string") {
+    item.description = visible(item.description);
+  }
+  item.tooltip = visible(typeof item.tooltip === "string" ? item.tooltip : item.label);
+  if (item.accessibilityInformation !== undefined) {
+    item.accessibilityInformation = { label: visible(item.accessibilityInformation.label) };
+  }
+  return item;
 }
 
 function childrenOfCompile(parent: Element, compile: CompileItem): Element[] {

@@ -21,6 +21,7 @@ import {
 import type { Channels } from "./channels";
 import { findInterpreter, onMayHaveChanged, type Interpreter } from "./interpreter";
 import { OneAtATime } from "./oneAtATime";
+import { withoutIcons } from "./plainText";
 import { showWithLog } from "./problems";
 import type { FileState, RunsChanged, WorkerState } from "./protocol";
 import {
@@ -226,7 +227,10 @@ export class Server implements vscode.Disposable {
         },
         handleWorkDoneProgress: (token, params, next) => {
           if (this.progressReaders.size === 0 || params.kind === "end") {
-            next(token, params);
+            // It is shown in the status bar, which knows icons.
+            const message = params.message === undefined ? {} : { message: withoutIcons(params.message) };
+            const title = params.kind === "begin" ? { title: withoutIcons(params.title) } : {};
+            next(token, { ...params, ...message, ...title });
           } else {
             this.progressReaders.forEach((report) => report(params.message ?? ""));
           }

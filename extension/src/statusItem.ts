@@ -2,6 +2,8 @@
 
 import * as vscode from "vscode";
 import { activeNotebook } from "./notebooks";
+import { visible } from "./panels/visible";
+import { withoutIcons } from "./plainText";
 import type { FileState, WorkerState } from "./protocol";
 import type { Server } from "./server";
 import { setContext, type TorchFiles } from "./torchFiles";
@@ -106,15 +108,15 @@ export class StatusItem implements vscode.Disposable {
     const tooltip = new vscode.MarkdownString("", true);
     tooltip.isTrusted = { enabledCommands: ["irscope.showChanges", "irscope.showLog"] };
     for (const line of [detail, ...this.aboutFile(detail)]) {
-      tooltip.appendText(line).appendMarkdown("\n\n");
+      tooltip.appendText(visible(line)).appendMarkdown("\n\n");
     }
     const changed = this.activeFile()?.changed;
     if (changed) {
-      tooltip.appendMarkdown("Since the last run: [").appendText(changed.text);
+      tooltip.appendMarkdown("Since the last run: [").appendText(visible(changed.text));
       tooltip.appendMarkdown('](command:irscope.showChanges "Show what changed")\n\n');
     }
     if (python !== undefined) {
-      tooltip.appendText(`Python: ${python}`);
+      tooltip.appendText(visible(`Python: ${python}`));
     }
     return bad ? tooltip.appendMarkdown("\n\n[Show Log](command:irscope.showLog)") : tooltip;
   }
@@ -129,8 +131,8 @@ export class StatusItem implements vscode.Disposable {
         : state === "failed"
           ? ["error", "IRScope: not running", problem]
           : this.whatGoesOn();
-    this.item.text = `$(${icon}) ${text}`;
-    this.item.accessibilityInformation = { label: `${text}. ${detail}`, role: "button" };
+    this.item.text = `$(${icon}) ${withoutIcons(text)}`;
+    this.item.accessibilityInformation = { label: visible(`${text}. ${detail}`), role: "button" };
     const bad = state === "failed" || this.worker?.state === "crashed" || this.worker?.state === "refused";
     this.item.tooltip = this.tooltip(detail, this.worker?.python || interpreter?.path, bad);
     this.item.backgroundColor = bad ? new vscode.ThemeColor("statusBarItem.warningBackground") : undefined;

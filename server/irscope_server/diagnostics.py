@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from irscope.control import UNUSED
 from irscope.protocol import Range, Severity
+from irscope.visible import visible
 from lsprotocol import types
 
+from irscope_server import words
 from irscope_server.texts import file_key, to_units
 from irscope_server.views import PlacedFinding
 
@@ -59,10 +61,10 @@ def diagnostic_of(server: IrscopeServer, placed: PlacedFinding, lines: Sequence[
     finding = placed.finding
     return types.Diagnostic(
         range=lsp_range(lines, placed.line, placed.column, placed.end_line, placed.end_column, server.encoding),
-        message=finding.message,
+        message=visible(finding.message),
         severity=_SEVERITY[finding.severity],
-        code=finding.code,
-        code_description=types.CodeDescription(finding.link) if finding.link else None,
+        code=visible(finding.code),
+        code_description=types.CodeDescription(finding.link) if words.is_web_link(finding.link) else None,
         source="irscope",
         related_information=[
             types.DiagnosticRelatedInformation(
@@ -70,7 +72,7 @@ def diagnostic_of(server: IrscopeServer, placed: PlacedFinding, lines: Sequence[
                     server.uri_of(related.file),
                     range_in(server.texts.lines(related.file), related.range, server.encoding),
                 ),
-                related.message,
+                visible(related.message),
             )
             for related in finding.related
         ]

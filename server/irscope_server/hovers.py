@@ -119,7 +119,7 @@ def _covers(placed: PlacedFinding, line: int, column: int, lines: Sequence[str])
 def finding_text(finding: Finding, uri_of: Callable[[str], str]) -> str:
     """A finding as Markdown; nothing of the script's own text counts as markup."""
     code = words.markdown(finding.code)
-    if finding.link and finding.link.startswith(("https://", "http://")):
+    if words.is_web_link(finding.link):
         code = f"[{code}]({finding.link.replace(' ', '%20').replace(')', '%29').replace('<', '%3C')})"
     parts = [
         f"**{words.markdown(finding.kind.replace('-', ' ').capitalize())}** {code}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from irscope.visible import visible
 from lsprotocol import types
 
 from irscope_server.functions import Function
@@ -44,7 +45,7 @@ async def inlay_hints_of(server: IrscopeServer, path: str, uri: str, span: types
         hints.append(
             types.InlayHint(
                 position,
-                label,
+                visible(label),
                 kind=types.InlayHintKind.Type,
                 tooltip=types.MarkupContent(types.MarkupKind.Markdown, told),
                 padding_left=not label.startswith(":"),

@@ -19,7 +19,7 @@ from irscope.protocol import Compile, Report, StageRef
 from irscope.store import Store
 
 from irscope_server.results import Ended, frame_of
-from irscope_server.texts import file_key
+from irscope_server.texts import file_key, split_lines
 
 if TYPE_CHECKING:
     from irscope_server.server import IrscopeServer
@@ -92,12 +92,18 @@ class LineFacts:
         By compile and name.
     flops
         By `file_key` and line: of one call of the newest compile, forward only.  Only lines with some.
+    functions
+        By `file_key`, first line and name of each function that was compiled in another, with the compiles.
+    texts
+        By `file_key`, the lines of those files as they ran.
     """
 
     ops: Mapping[str, Mapping[int, tuple[Op, ...]]] = field(default_factory=dict)
     arguments: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     symbols: Mapping[str, Mapping[str, SymbolFacts]] = field(default_factory=dict)
     flops: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    functions: Mapping[str, Mapping[tuple[int, str], tuple[str, ...]]] = field(default_factory=dict)
+    texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class LineFactsOfRuns:
@@ -120,10 +126,12 @@ class LineFactsOfRuns:
 
     async def _read(self, report: Report) -> LineFacts:
         try:
-            texts = await self._server.archive.ask(lambda store: _read_texts(store, report))
+            texts, functions, sources = await self._server.archive.ask(
+                lambda store: (_read_texts(store, report), _read_functions(store, report), store.sources(report.run))
+            )
         except Exception:  # noqa: BLE001  an unreadable store says so elsewhere; a hint is no place for it
             return LineFacts()
-        return await asyncio.to_thread(facts_of_texts, texts)
+        return await asyncio.to_thread(facts_of_texts, texts, functions, sources)
 
 
 @dataclass(frozen=True)
@@ -167,7 +175,26 @@ def _read_texts(store: Store, report: Report) -> list[CompileTexts]:
     return found[::-1]
 
 
-def facts_of_texts(texts: Sequence[CompileTexts]) -> LineFacts:
+def _read_functions(store: Store, report: Report) -> dict[str, list[tuple[str, int, str]]]:
+    """By compile, file, first line and name of the functions in it; of each frame those of the newest compiles."""
+    found: dict[str, list[tuple[str, int, str]]] = {}
+    seen: dict[str, int] = {}
+    for compile in reversed(report.compiles):
+        stages = [stage for stage in compile.stages if stage.name == "modified-bytecode"]
+        seen[frame_of(compile)] = seen.get(frame_of(compile), 0) + 1
+        if not stages or seen[frame_of(compile)] > _NEWEST:
+            continue
+        data = store.stage_data(report.run, stages[-1].id)
+        if isinstance(data, dict):
+            found[compile.id] = [(str(file), int(line), str(name)) for file, line, name in data.get("functions", ())]
+    return found
+
+
+def facts_of_texts(
+    texts: Sequence[CompileTexts],
+    functions: Mapping[str, Sequence[tuple[str, int, str]]] | None = None,
+    sources: Mapping[str, str] | None = None,
+) -> LineFacts:
     """The facts of a run's compiles, given in their order."""
     ops: dict[str, dict[int, list[Op]]] = {}
     arguments: dict[str, dict[str, str]] = {}
@@ -193,7 +220,20 @@ def facts_of_texts(texts: Sequence[CompileTexts]) -> LineFacts:
         arguments,
         symbols,
         flops,
+        _by_file(functions or {}),
+        {file_key(file): tuple(split_lines(text)) for file, text in (sources or {}).items()},
     )
+
+
+def _by_file(
+    functions: Mapping[str, Sequence[tuple[str, int, str]]],
+) -> dict[str, dict[tuple[int, str], tuple[str, ...]]]:
+    found: dict[str, dict[tuple[int, str], tuple[str, ...]]] = {}
+    for compile, walked in functions.items():
+        for file, line, name in walked:
+            here = found.setdefault(file_key(file), {})
+            here[line, name] = (*here.get((line, name), ()), compile)
+    return found
 
 
 def _op(compile: str, node: GraphNode, number: int) -> Op:

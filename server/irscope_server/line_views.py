@@ -76,11 +76,14 @@ async def line_view(server: IrscopeServer, path: str) -> LineView | None:
             continue
         seen.add(ended.run)
         facts = await server.line_facts.of(ended)
-        if key in facts.ops or any(file_key(compile.file) == key for compile in ended.report.compiles):
+        told = key in facts.ops or key in facts.functions
+        if told or any(file_key(compile.file) == key for compile in ended.report.compiles):
             now = server.texts.lines(path)
-            ran = ended.texts.get(key) or now
+            # A file of which only functions were called is not among the texts that the run was started with.
+            ran = ended.texts.get(key) or facts.texts.get(key) or now
             line_map = server.views.line_map(ran, now)
-            return LineView(key, ended, facts, ran, line_map, server.views.is_stale(ended.texts))
+            stale = server.views.is_stale(ended.texts) or list(ran) != list(now)
+            return LineView(key, ended, facts, ran, line_map, stale)
     return None
 
 

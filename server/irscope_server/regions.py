@@ -55,6 +55,10 @@ def _functions(view: LineView) -> Iterator[Region]:
         if around:
             inner = max(around, key=lambda f: f.first_line)
             compiled.setdefault(inner, []).extend(op.compile for op in ops)
+    for (first_line, name), walks in view.facts.functions.get(view.key, {}).items():
+        function = function_of(outline, name, first_line)
+        if function is not None and function.name != "<lambda>":
+            compiled.setdefault(function, []).extend(walks)
     for function, ids in compiled.items():
         yield from _moved(view, function, "compiled", f"Compiled, in {_compiles(ids)}")
     for function, ids in skipped.items():

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import textwrap
+from typing import TypeGuard
 
 from irscope.protocol import StageRef
+from irscope.visible import visible
 
 _TITLES = {
     "bytecode": "Bytecode",
@@ -44,7 +46,7 @@ _TITLES = {
     "divergence": "Divergence",
 }
 
-_MARKUP = re.compile(r"[\\`*\[\]<>&|~$]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|^[#+\-=]")
+_MARKUP = re.compile(r"[\\`*\[\]<>&|~$]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=\bwww)\.|^[#+\-=]")
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 _RESUMED = re.compile(r"^torch_dynamo_resume_in_(.+)_at_(\d+)$")
 _BELOW_KERNEL = re.compile(r"^.+?/kernel[^/]*/(?P<kernel>[^/]+)/[^/]+(?:/(?P<rest>.+))?$")
@@ -128,7 +130,7 @@ def markdown(text: str) -> str:
 
     No line of it ends the paragraph.
     """
-    parts = _CODE.split(" ".join(text.split()))
+    parts = _CODE.split(visible(" ".join(text.split())))
     return "".join(code_span(part) if number % 2 else _escaped(part) for number, part in enumerate(parts))
 
 
@@ -152,9 +154,15 @@ def markdown_blocks(text: str) -> str:
 
 
 def _fenced(code: str) -> str:
+    code = visible(code)
     longest = max((len(run) for run in re.findall("`+", code)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}python\n{code}\n{fence}"
+
+
+def is_web_link(link: str | None) -> TypeGuard[str]:
+    """Whether a link may be offered for a click: a store may hold one that is a command or a script."""
+    return link is not None and link.startswith(("https://", "http://"))
 
 
 def list_item(text: str) -> str:
@@ -169,7 +177,7 @@ def _escaped(text: str) -> str:
 
 def code_span(text: str) -> str:
     """Text of unknown origin as inline code, whatever backticks it holds."""
-    text = " ".join(text.split())
+    text = visible(" ".join(text.split()))
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * (longest + 1)
     pad = " " if text[:1] == "`" or text[-1:] == "`" else ""

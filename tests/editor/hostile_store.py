@@ -32,9 +32,14 @@ EVIL = "<img src=x onerror=parent.hacked()><script>parent.hacked()</script>"
 LINK = "[x](command:workbench.action.closeAllEditors) ![x](http://127.0.0.1:9/x.png)"
 
 
+TURN = "\u202e"
+"""Turns the direction of what follows."""
+
+
 def name(what: str) -> str:
-    """A name that holds markup."""
-    return f"{what}<img src=x onerror=parent.hacked()>&lt;b&gt;\"'`$(bug)"
+    """A name that holds markup, an icon of VS Code's, a link that is a command, and control characters."""
+    link = "[l](command:workbench.action.closeAllEditors)"
+    return f"{what}<img src=x onerror=parent.hacked()>&lt;b&gt;\"'`$(bug){link}\x1b[31m{TURN}evil"
 
 
 GRAPH = f"""\

@@ -71,9 +71,11 @@ def execute(
     for facts, stages in act.get("compiles", []):
         compile = from_json(Compile, facts)
         store.put_compile(run, compile)
-        for number, (stage, stage_text) in enumerate(stages):
-            store.put_stage(run, compile.id, from_json(StageRef, stage), stage_text, number)
+        for number, (stage, stage_text, *data) in enumerate(stages):
+            store.put_stage(run, compile.id, from_json(StageRef, stage), stage_text, number, *data)
         on_message(CompileSeen(compile))
+    for file, source in act.get("sources", {}).items():
+        store.put_source(run, file, source)
     for facts in act.get("findings", []):
         if cancel.wait(act.get("pause", 0)):
             break

@@ -170,6 +170,47 @@ async def test_a_lens_says_what_it_counted_before_the_last_edit(
     assert (await editor.lenses(uri))[0][1].startswith("2 graphs · 1 break (was 3) · "), "until the next edit"
 
 
+HEADS = """\
+import torch
+
+class Head:
+    def forward(self, x):
+        return pooled(x)
+
+def pooled(x):
+    return x
+
+def unused(x):
+    return (lambda y: y)(x)
+"""
+
+
+async def test_functions_that_only_call_others_are_compiled_too(
+    start_editor: StartEditor, play: Play, script: Path
+) -> None:
+    """No graph has a line of them; the file was not open when it ran, and is edited later."""
+    heads = script.with_name("heads.py")
+    heads.write_text(HEADS)
+    of_run = act(script)
+    walked = [
+        [str(heads), 7, "pooled"],
+        [str(heads), 4, "forward"],
+        [str(heads), 11, "<lambda>"],
+        [str(script), 3, "inner"],
+    ]
+    walk = [to_json(stage("0/0", "modified-bytecode", "python-bytecode")), "", {"functions": walked}]
+    of_run["compiles"][0][1].append(walk)
+    play({**of_run, "sources": {str(heads): HEADS}})
+    editor, uri = await shown(start_editor, script)
+    assert ("compiled", 2, 3) in await regions(editor, uri)
+    other = editor.open(heads)
+    assert await regions(editor, other) == [("compiled", 3, 4), ("compiled", 6, 7)]
+    editor.change(other, "# a line\n" + HEADS.replace("def pooled(x)", "def pooled(y)"))
+    found = await editor.request("irscope/regions", uri=other)
+    assert [(each.kind, each.line, each.endLine) for each in found.regions] == [("compiled", 4, 5)]
+    assert found.stale and found.regions[0].text == "Compiled, in compile 0/0"
+
+
 # --- the parts --------------------------------------------------------------------------------------------------------
 
 

@@ -11,9 +11,11 @@ import unicodedata
 from collections.abc import Sequence
 from typing import TextIO
 
+from irscope.visible import UNSEEN
+
 _COLOUR = re.compile(r"\033\[[\d;]*m")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
-_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")  # Unicode's category Cc, without the tab
+_UNSEEN = re.compile(f"[{UNSEEN}\n]")
 _CODES = {
     "bold": "1",
     "dim": "2",
@@ -103,8 +105,8 @@ def shortened(text: str, width: int) -> str:
 
 
 def printable(text: str) -> str:
-    """Without control characters: what a script named must not steer the terminal."""
-    return _CONTROL.sub("�", text)
+    """Without control characters and those that turn the direction: what a script named must not steer the terminal."""
+    return _UNSEEN.sub("�", text)
 
 
 def print_json(value: object) -> None:

@@ -39,7 +39,7 @@ def add_replaced(links: dict[str, tuple[str, ...]], parents: Items, data: Mappin
         links[name] = tuple(dict.fromkeys([*own, *others]))
 
 
-def _patterns(removed: set[str], graph: Items) -> dict[str, Sequence[str]]:
+def _patterns(removed: set[str], graph: Items) -> Mapping[str, Sequence[str]]:
     """Each removed node → the removed ones that hang together with it by edges of the graph, itself among them."""
     found: dict[str, list[str]] = {name: [name] for name in removed}
     for name in sorted(removed, key=lambda name: graph.by_name[name].element.line):

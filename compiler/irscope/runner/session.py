@@ -14,7 +14,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from irscope.capture import fusion, guardcosts, kernelprogress
+from irscope.capture import fusion, guardcosts, inlined, kernelprogress
 from irscope.capture.hooks import Hook, Hooks, Undo
 from irscope.capture.lanes import hooks_for
 from irscope.capture.listening import listen
@@ -405,7 +405,20 @@ class Session:
 
     def _see_bytecode(self, _original: types.CodeType, modified: types.CodeType) -> None:
         if (current := self._current()) is not None:
-            self._put_stage(current[0], "modified-bytecode", _disassemble(modified), current[1])
+            data = {"functions": self._walked_through(current[0])}
+            self._put_stage(current[0], "modified-bytecode", _disassemble(modified), current[1], data)
+
+    def _walked_through(self, compile: str) -> list[tuple[str, int, str]]:
+        """The functions that are compiled in a compile: file, first line, name."""
+        try:
+            functions = inlined.functions_of(inlined.traced_codes())
+        except LookupError as error:
+            self._gap(CaptureGap("functions that were inlined into compiled ones", str(error)))
+            return []
+        for file in dict.fromkeys(file for file, _, _ in functions):
+            if is_user_file(file):
+                self._keep_source(file)
+        return functions
 
     def _current_compile(self, event: str) -> str | None:
         """The compile that is going on in this thread, by the name that it has in this run."""

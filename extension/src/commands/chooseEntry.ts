@@ -2,6 +2,8 @@
 
 import * as path from "node:path";
 import * as vscode from "vscode";
+import { visible } from "../panels/visible";
+import { withoutIcons, withoutLinks } from "../plainText";
 import { EntriesRequest } from "../requests";
 import { SECTION } from "../settings";
 import { activePythonFile, requireTrust, type Services } from "./context";
@@ -27,17 +29,17 @@ export async function chooseEntry(services: Services, given?: string): Promise<v
   const { file, entry, candidates } = await services.server.request(EntriesRequest, { uri: uri.toString() });
   const choices: Choice[] = candidates.map((each) => ({
     entry: each.entry,
-    label: each.entry,
-    description: each.detail,
+    label: withoutIcons(each.entry),
+    description: withoutIcons(each.detail),
     ...(each.entry === entry ? { detail: "$(check) runs this file now" } : {}),
   }));
   choices.push(
     { label: "", kind: vscode.QuickPickItemKind.Separator },
-    { entry: file, label: "$(file) This file by itself", description: file },
+    { entry: file, label: "$(file) This file by itself", description: withoutIcons(file) },
     { label: "$(edit) Another entry…", description: "a script, -m package.module or pytest tests/test_model.py::test" },
   );
   const chosen = await vscode.window.showQuickPick(choices, {
-    title: `Choose Entry Script for ${path.basename(uri.fsPath)}`,
+    title: visible(`Choose Entry Script for ${path.basename(uri.fsPath)}`),
     placeHolder:
       candidates.length > 0 ? "What runs this file?" : "Nothing in this folder imports it. What runs this file?",
     matchOnDescription: true,
@@ -61,7 +63,7 @@ export async function chooseEntry(services: Services, given?: string): Promise<v
 /** Says that nothing is known to run a file, and offers to choose. */
 export async function offerEntries(services: Services, uri: vscode.Uri, message: string): Promise<void> {
   const choose = "Choose Entry Script";
-  if ((await vscode.window.showInformationMessage(`IRScope: ${message}`, choose)) === choose) {
+  if ((await vscode.window.showInformationMessage(`IRScope: ${withoutLinks(message)}`, choose)) === choose) {
     await chooseEntry(services, uri.toString());
   }
 }

@@ -7,6 +7,7 @@ import { partsOf, type Documents } from "../documents";
 import type { FirstMinutes } from "../firstMinutes";
 import type { LinkedEditors } from "../linked/linkedEditors";
 import { activeCellEditor } from "../notebooks";
+import { withoutLinks } from "../plainText";
 import { showWithLog } from "../problems";
 import type { Panels } from "../panelHost";
 import { CancelRequest } from "../requests";
@@ -99,9 +100,9 @@ export async function withRunProgress<Result>(
   const late = new Promise<boolean>((resolve) => setTimeout(() => resolve(false), PROGRESS_DELAY_MS));
   if (!(await Promise.race([settled, late]))) {
     await vscode.window.withProgress(
-      { location: vscode.ProgressLocation.Notification, title: `IRScope: ${title}`, cancellable: true },
+      { location: vscode.ProgressLocation.Notification, title: `IRScope: ${withoutLinks(title)}`, cancellable: true },
       async (progress, token) => {
-        report = (message) => progress.report({ message });
+        report = (message) => progress.report({ message: withoutLinks(message) });
         token.onCancellationRequested(() => {
           cancellation.cancel();
           void services.server.request(CancelRequest, { uri: uri.toString() }).catch(() => undefined);

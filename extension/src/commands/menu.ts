@@ -1,6 +1,8 @@
 /** What a click on the status item offers: the few things that make sense in the state at hand. */
 
 import * as vscode from "vscode";
+import { visible } from "../panels/visible";
+import { withoutIcons } from "../plainText";
 import type { Services } from "./context";
 
 interface MenuItem extends vscode.QuickPickItem {
@@ -26,7 +28,7 @@ export async function showMenu(services: Services): Promise<void> {
   }
   if (state === "ready" && file !== undefined && (file.state === "noEntry" || file.entry !== null)) {
     const choose = { label: "$(file-code) Choose Entry Script for This File", command: "irscope.chooseEntry" };
-    const item = file.entry === null ? choose : { ...choose, description: `now ${file.entry}` };
+    const item = file.entry === null ? choose : { ...choose, description: withoutIcons(`now ${file.entry}`) };
     items.splice(file.state === "noEntry" ? 0 : items.length, 0, item);
   }
   items.push(
@@ -36,12 +38,16 @@ export async function showMenu(services: Services): Promise<void> {
     { label: "$(refresh) Restart Server", command: "irscope.restartServer" },
     {
       label: "$(settings-gear) Choose an Interpreter",
-      description: interpreter === undefined ? "" : `${interpreter.path} (from the ${interpreter.source})`,
+      description:
+        interpreter === undefined ? "" : withoutIcons(`${interpreter.path} (from the ${interpreter.source})`),
       command: "workbench.action.openSettings",
       arguments: ["irscope.python"],
     },
   );
-  const chosen = await vscode.window.showQuickPick(items, { title: "IRScope", placeHolder: problem || "What to do?" });
+  const chosen = await vscode.window.showQuickPick(items, {
+    title: "IRScope",
+    placeHolder: visible(problem) || "What to do?",
+  });
   if (chosen !== undefined) {
     await vscode.commands.executeCommand(chosen.command, ...(chosen.arguments ?? []));
   }

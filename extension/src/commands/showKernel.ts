@@ -6,6 +6,7 @@
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { partsOf, sameUri, wireUri } from "../documents";
+import { withoutIcons } from "../plainText";
 import type { KernelItem, KernelsAt, Place } from "../protocol";
 import { showWithLog } from "../problems";
 import { KernelsAtRequest } from "../requests";
@@ -68,8 +69,8 @@ type KernelChoice = vscode.QuickPickItem & { kernel: KernelItem };
 async function pickKernel(kernels: KernelItem[], line: number): Promise<KernelItem | undefined> {
   const choices: KernelChoice[] = kernels.map((kernel) => ({
     kernel,
-    label: `$(circuit-board) ${kernel.name}`,
-    description: `${LANGUAGES[kernel.language] ?? kernel.language} · compile ${kernel.compile}`,
+    label: `$(circuit-board) ${withoutIcons(kernel.name)}`,
+    description: withoutIcons(`${LANGUAGES[kernel.language] ?? kernel.language} · compile ${kernel.compile}`),
     detail: originsOf(kernel),
   }));
   const chosen = await vscode.window.showQuickPick(choices, {

@@ -4,6 +4,8 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 import { partsOf, sameUri, wireUri } from "../documents";
 import { sizeOf } from "../format";
+import { visible } from "../panels/visible";
+import { withoutIcons } from "../plainText";
 import type { CompileStageItem, StageItem, StagesOf } from "../protocol";
 import { showWithLog } from "../problems";
 import { StagesOfRequest } from "../requests";
@@ -71,11 +73,11 @@ async function pickStage(
   for (const stage of stages) {
     if (stage.compile !== compile) {
       compile = stage.compile;
-      choices.push({ label: `${stage.compile} ${stage.function}`, kind: vscode.QuickPickItemKind.Separator });
+      choices.push({ label: visible(`${stage.compile} ${stage.function}`), kind: vscode.QuickPickItemKind.Separator });
     }
     choices.push({
       stage,
-      label: `$(${stage.isGraph ? "type-hierarchy-sub" : "file-code"}) ${stage.title || stage.name}`,
+      label: `$(${stage.isGraph ? "type-hierarchy-sub" : "file-code"}) ${withoutIcons(stage.title || stage.name)}`,
       description: sizeOf(stage),
     });
   }

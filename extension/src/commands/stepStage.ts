@@ -2,6 +2,8 @@
 
 import * as vscode from "vscode";
 import { columnOf, partsOf, SCHEME, showSource, wireUri } from "../documents";
+import { visible } from "../panels/visible";
+import { withoutLinks } from "../plainText";
 import { StepRequest, SubjectOfRequest } from "../requests";
 import type { Services } from "./context";
 
@@ -29,7 +31,7 @@ export async function compareStage(services: Services): Promise<void> {
     return;
   }
   const [left, right] = [vscode.Uri.parse(step.uri, true), editor.document.uri];
-  const title = `${nameOf(left)} ↔ ${nameOf(right)}`;
+  const title = visible(`${nameOf(left)} ↔ ${nameOf(right)}`);
   await vscode.commands.executeCommand("vscode.diff", left, right, title);
 }
 
@@ -54,7 +56,7 @@ async function stepFrom(
   const line = editor.selection.active.line;
   const { uri, line: target, reason } = await server.request(StepRequest, { run: run.run, stage, line, by });
   if (uri === null) {
-    void vscode.window.showInformationMessage(`IRScope: ${reason}`);
+    void vscode.window.showInformationMessage(`IRScope: ${withoutLinks(reason)}`);
     return undefined;
   }
   return { uri, line: target };

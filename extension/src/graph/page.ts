@@ -1,5 +1,7 @@
 /** The elements of the panel. They are made here and not in the host's page, which has nothing in it. */
 
+import { visible } from "../panels/visible";
+
 export interface Page {
   canvas: HTMLElement;
   picture: HTMLCanvasElement;
@@ -46,10 +48,13 @@ export function make<Tag extends keyof HTMLElementTagNameMap>(
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== false) {
-      element.setAttribute(name, value === true ? "" : value);
+      element.setAttribute(
+        name,
+        value === true ? "" : name === "title" || name === "aria-label" ? visible(value) : value,
+      );
     }
   }
-  element.append(...content);
+  element.append(...content.map((each) => (typeof each === "string" ? visible(each) : each)));
   return element;
 }
 
@@ -218,7 +223,7 @@ export function buildPage(): Page {
 
 /** Leaves an unchanged text alone, so that a screen reader does not say it again. */
 export function setText(element: HTMLElement, text: string): void {
-  if (element.textContent !== text) {
-    element.textContent = text;
+  if (element.textContent !== visible(text)) {
+    element.textContent = visible(text);
   }
 }

@@ -1,5 +1,6 @@
 /** Two ways to draw the same picture: on the canvas, and as the text of an SVG. */
 
+import { visible } from "../panels/visible";
 import type { Wire } from "./scene";
 
 export interface Shape {
@@ -124,7 +125,7 @@ export class CanvasPen implements Pen {
     }
     this.context.textAlign = align;
     this.context.fillStyle = colour;
-    this.context.fillText(text, x, y);
+    this.context.fillText(visible(text), x, y);
   }
 
   private line({ stroke = "", width = 1, dash }: Shape): void {
@@ -173,7 +174,7 @@ export class SvgPen implements Pen {
     const anchor = { left: "", center: ' text-anchor="middle"', right: ' text-anchor="end"' }[align];
     const weight = bold ? ' font-weight="600"' : "";
     this.parts.push(
-      `<text x="${round(x)}" y="${round(y)}" font-size="${size}" font-family="${escaped(font)}" fill="${escaped(colour)}"${weight}${anchor}${this.alpha}>${escaped(text)}</text>`,
+      `<text x="${round(x)}" y="${round(y)}" font-size="${size}" font-family="${escaped(font)}" fill="${escaped(colour)}"${weight}${anchor}${this.alpha}>${escaped(visible(text))}</text>`,
     );
   }
 

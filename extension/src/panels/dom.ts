@@ -1,5 +1,7 @@
 /** Makes elements. All text goes in as text: what a trace or a script is called never becomes markup. */
 
+import { visible } from "./visible";
+
 type Child = Node | string | null | undefined | false;
 
 export interface Properties {
@@ -28,7 +30,7 @@ export function h<Tag extends keyof HTMLElementTagNameMap>(
     element.id = properties.id;
   }
   if (properties.title !== undefined) {
-    element.title = properties.title;
+    element.title = visible(properties.title);
   }
   if (properties.tabIndex !== undefined) {
     element.tabIndex = properties.tabIndex;
@@ -39,7 +41,7 @@ export function h<Tag extends keyof HTMLElementTagNameMap>(
   }
   for (const [name, value] of Object.entries(properties.attributes ?? {})) {
     if (value !== undefined) {
-      element.setAttribute(name, String(value));
+      element.setAttribute(name, name === "aria-label" ? visible(String(value)) : String(value));
     }
   }
   for (const [name, value] of Object.entries(properties.style ?? {})) {
@@ -48,10 +50,14 @@ export function h<Tag extends keyof HTMLElementTagNameMap>(
   for (const [type, listener] of Object.entries(properties.on ?? {})) {
     element.addEventListener(type, listener as EventListener);
   }
-  element.append(
-    ...children.filter((child): child is Node | string => child !== null && child !== undefined && child !== false),
-  );
+  element.append(...shown(children));
   return element;
+}
+
+function shown(children: Child[]): (Node | string)[] {
+  return children
+    .filter((child): child is Node | string => child !== null && child !== undefined && child !== false)
+    .map((child) => (typeof child === "string" ? visible(child) : child));
 }
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -65,9 +71,7 @@ export function s<Tag extends keyof SVGElementTagNameMap>(
   for (const [name, value] of Object.entries(attributes)) {
     element.setAttribute(name, String(value));
   }
-  element.append(
-    ...children.filter((child): child is Node | string => child !== null && child !== undefined && child !== false),
-  );
+  element.append(...shown(children));
   return element;
 }
 
@@ -113,7 +117,7 @@ export function announce(text: string): void {
     });
     document.body.append(region);
   }
-  if (region.textContent !== text) {
-    region.textContent = text;
+  if (region.textContent !== visible(text)) {
+    region.textContent = visible(text);
   }
 }

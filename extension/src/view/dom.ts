@@ -1,6 +1,11 @@
 /** Elements without markup: whatever a name or a text holds, it is shown as text. */
 
+import { visible } from "../panels/visible";
+
 type Child = Node | string | undefined;
+
+/** Attributes that a person reads or hears. */
+const READ = new Set(["title", "aria-label"]);
 
 export type Attributes = Record<string, string | undefined>;
 
@@ -12,19 +17,23 @@ export function el<Tag extends keyof HTMLElementTagNameMap>(
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== undefined) {
-      made.setAttribute(name, value);
+      made.setAttribute(name, READ.has(name) ? visible(value) : value);
     }
   }
-  made.append(...children.filter((child) => child !== undefined));
+  made.append(
+    ...children
+      .filter((child) => child !== undefined)
+      .map((child) => (typeof child === "string" ? visible(child) : child)),
+  );
   return made;
 }
 
 export function button(label: string, action: () => void, attributes: Attributes = {}, icon?: IconName): HTMLElement {
   const made = el("button", { type: "button", title: label, ...attributes });
   if (icon === undefined) {
-    made.append(label);
+    made.append(visible(label));
   } else {
-    made.setAttribute("aria-label", label);
+    made.setAttribute("aria-label", visible(label));
     made.append(iconOf(icon));
   }
   made.addEventListener("click", action);
@@ -87,7 +96,7 @@ export function newId(prefix: string): string {
 export function announce(text: string): void {
   const live = document.getElementById("live");
   if (live !== null) {
-    live.textContent = text;
+    live.textContent = visible(text);
   }
 }
 

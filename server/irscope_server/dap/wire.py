@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
+from irscope.visible import visible
+
 Body = dict[str, Any]
 
 _MISSING: Any = object()
@@ -141,7 +143,21 @@ def _type(value: Any) -> str:
     return words.get(type(value), "null")
 
 
+_SHOWN = frozenset({"name", "value", "result", "type", "message", "description", "text", "instruction"})
+"""Keys of what a client shows to a person and hands to nobody."""
+
+
+def _shown(part: Any, key: str = "") -> Any:
+    """A message in which names of a script neither move nor hide what is around them."""
+    if isinstance(part, str):
+        return visible(part) if key in _SHOWN else part
+    if isinstance(part, Mapping):
+        return {name: _shown(value, name) for name, value in part.items()}
+    return [_shown(each) for each in part] if isinstance(part, (list, tuple)) else part
+
+
 def encode(message: Mapping[str, Any]) -> bytes:
     """A message with its header."""
-    body = json.dumps(message, separators=(",", ":"), allow_nan=False).encode("ascii")
+    printed = message.get("event") == "output"  # a console knows control characters
+    body = json.dumps(message if printed else _shown(message), separators=(",", ":"), allow_nan=False).encode("ascii")
     return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)

@@ -138,7 +138,7 @@ def _group(
         first.message,
         first.explanation,
         first.hints,
-        first.link if first.link and first.link.startswith(("https://", "http://")) else None,
+        first.link if words.is_web_link(first.link) else None,
         sum(finding.count for finding in mine),
         round(sum(finding.cost.seconds for finding in mine), 6),
         sum(finding.cost.graphs for finding in mine),
