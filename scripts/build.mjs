@@ -104,7 +104,7 @@ export async function bundle({ watch = false } = {}) {
       outfile: path.join(DIST, `${name}.css`),
     })),
   ];
-  for (const name of ["dock", "strip", "findings", "time", "memory", "changes"]) {
+  for (const name of ["dock", "strip", "findings", "time", "memory", "changes", "values"]) {
     builds.push({
       ...browser,
       entryPoints: [path.join(SOURCES, "panels", name, "main.ts")],

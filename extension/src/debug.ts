@@ -122,7 +122,9 @@ async function debugSideBySide(): Promise<void> {
     return;
   }
   const folder = vscode.workspace.getWorkspaceFolder(script);
-  const python = { type: "debugpy", request: "launch", name: "Debug Script", program: script.fsPath };
+  // What is left out is as the user has set it for the Python Debugger, `justMyCode` among it.
+  const console = "integratedTerminal";
+  const python = { type: "debugpy", request: "launch", name: "Debug Script", program: script.fsPath, console };
   await Promise.all([
     vscode.debug.startDebugging(folder, python),
     vscode.debug.startDebugging(folder, launchOf(script.fsPath)),

@@ -15,6 +15,7 @@ import { RunsTree } from "./runsTree";
 import { Server } from "./server";
 import { StatusItem } from "./statusItem";
 import { setContext, TorchFiles } from "./torchFiles";
+import { ValuePanel } from "./valuePanel";
 
 /** What `activate` gives to the tests of this extension; nothing else may rely on it. */
 export interface Internals {
@@ -24,6 +25,7 @@ export interface Internals {
   regions: Regions;
   linked: LinkedEditors;
   dock: Dock;
+  values: ValuePanel;
   status: StatusItem;
 }
 
@@ -64,7 +66,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<Intern
     channels,
     firstMinutes,
   });
-  context.subscriptions.push(registerDebugging(context, server), firstMinutes);
+  const values = new ValuePanel(context.extensionUri);
+  context.subscriptions.push(registerDebugging(context, server), firstMinutes, values);
   const runs = server.onDidChangeRuns(() => files.activate());
   context.subscriptions.push(
     commands,
@@ -82,7 +85,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<Intern
   );
   // Not awaited: the editor is not kept waiting for a Python interpreter.
   void server.restart();
-  return { server, tree, graphs, linked, dock, regions, status };
+  return { server, tree, graphs, linked, dock, regions, values, status };
 }
 
 export async function deactivate(): Promise<void> {

@@ -66,7 +66,9 @@ def test_each_expression_of_a_line_has_a_column(client: Client, folder: Path) ->
     assert [TEXT[each["column"] - 1 : each["endColumn"] - 1] for each in found] == [
         "half(x)", "sum(-1)", "+ (x @ w).relu().sum(-1)", "@ w", "relu()", "sum(-1)",
     ]  # fmt: skip
-    narrowed = client.ask("breakpointLocations", source=source(folder), line=LINE, column=expected[2], endLine=LINE, endColumn=expected[3])
+    narrowed = client.ask(
+        "breakpointLocations", source=source(folder), line=LINE, column=expected[2], endLine=LINE, endColumn=expected[3]
+    )
     assert [each["column"] for each in narrowed["breakpoints"]] == expected[2:4]
 
 
@@ -75,9 +77,9 @@ def test_a_breakpoint_stops_at_what_came_from_its_expression_alone(
     client: Client, folder: Path, word: str, node: str
 ) -> None:
     column = TEXT.index(word) + 1
-    [answer] = client.ask(
-        "setBreakpoints", source=source(folder), breakpoints=[{"line": LINE, "column": column + 1}]
-    )["breakpoints"]
+    [answer] = client.ask("setBreakpoints", source=source(folder), breakpoints=[{"line": LINE, "column": column + 1}])[
+        "breakpoints"
+    ]
     assert (answer["verified"], answer["line"], answer["column"]) == (True, LINE, column)
     seen = stops(client)
     nodes = [name for name in seen if " = " in name or "%" in name]
@@ -105,14 +107,18 @@ def test_conditions_counts_and_logs_work_with_columns(client: Client, folder: Pa
 
 def test_inputs_on_one_line_of_a_graph(client: Client) -> None:
     graph = next(
-        each for each in client.ask("loadedSources")["sources"] if each.get("adapterData", {}).get("stage") == "0/0/dynamo-graph"
+        each
+        for each in client.ask("loadedSources")["sources"]
+        if each.get("adapterData", {}).get("stage") == "0/0/dynamo-graph"
     )
     text = client.ask("source", source=graph, sourceReference=graph["sourceReference"])["content"].split("\n")
     line = next(number for number, each in enumerate(text, 1) if "def forward(self" in each)
     found = client.ask("breakpointLocations", source=graph, line=line)["breakpoints"]
     columns = [each["column"] for each in found]
     assert [text[line - 1][column - 1 :].partition(":")[0] for column in columns] == ["L_x_", "L_w_"]
-    [answer] = client.ask("setBreakpoints", source=graph, breakpoints=[{"line": line, "column": columns[1] + 2}])["breakpoints"]
+    [answer] = client.ask("setBreakpoints", source=graph, breakpoints=[{"line": line, "column": columns[1] + 2}])[
+        "breakpoints"
+    ]
     assert (answer["line"], answer["column"]) == (line, columns[1])
     assert len(seen := stops(client)) == 1
     assert "l_w_" in seen[0].lower()

@@ -119,6 +119,8 @@ def test_a_function_that_is_nowhere(client: Client, store: str) -> None:
     [found] = client.ask("setFunctionBreakpoints", breakpoints=[{"name": "aten.conv2d"}])["breakpoints"]
     assert not found["verified"]
     assert "aten.conv2d" in found["message"]
+    [found] = client.ask("setFunctionBreakpoints", breakpoints=[{"name": "code"}])["breakpoints"]
+    assert not found["verified"], "only comments name it"
 
 
 def test_findings_are_exceptions(client: Client, store: str) -> None:

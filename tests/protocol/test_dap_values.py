@@ -109,6 +109,31 @@ def test_expressions_over_tensors_are_evaluated_in_a_process_of_their_own(sessio
     assert "can be called here" in client.refused("evaluate", expression="nothing.abs()", frameId=frame)
 
 
+def test_a_divergence_as_a_picture(session: Session) -> None:
+    client, _, _ = session
+    frame = client.ask("stackTrace", threadId=1)["stackFrames"][0]["id"]
+
+    def picture(expression: str, **view: Any) -> dict[str, Any]:
+        return dict(client.ask("irscopePicture", frameId=frame, expression=expression, view=view))
+
+    whole = picture("value")
+    assert (whole["node"], whole["picture"]["size"], whole["compared"]) == (
+        "tanh", [4, 6], ["compiled", "eager", "float64"],
+    )  # fmt: skip
+    compiled, eager = (picture(name)["picture"]["cells"] for name in ("compiled", "eager"))
+    assert compiled == pytest.approx([1.01 * each for each in eager], rel=1e-4)
+    off = picture("compiled - float64", window=[1, 2, 2, 3])["picture"]
+    assert off["cells"] == pytest.approx([0.01 * eager[8]], rel=1e-3)
+    assert "must be an object" in client.refused("irscopePicture", frameId=frame, view=[])
+    assert "there is no value of 'nothing' here" in client.refused(
+        "irscopePicture", frameId=frame, expression="nothing + 1"
+    )
+    assert float(client.ask("evaluate", expression="(compiled - eager).abs().max()", frameId=frame)["result"]) > 0.001
+    value = next(each for each in client.ask("scopes", frameId=frame)["scopes"] if each["name"] == "Value")
+    rows = client.variables(value["variablesReference"])
+    assert {each["__vscodeVariableMenuContext"] for each in rows} == {"value"}
+
+
 def test_conditions_speak_of_values(session: Session) -> None:
     client, _, _ = session
     client.ask("setExceptionBreakpoints", filters=[])

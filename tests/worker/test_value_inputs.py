@@ -126,5 +126,7 @@ def test_a_file_of_torch_save_is_never_unpickled(tmp_path: Path) -> None:
 
 
 def test_a_backward_takes_what_it_has_by_name(tmp_path: Path) -> None:
-    given = GivenInputs(str(write(tmp_path, "import torch\ninputs = {'x': torch.full((2, 3), 4.0), 'other': 1}", "given.py")))
+    given = GivenInputs(
+        str(write(tmp_path, "import torch\ninputs = {'x': torch.full((2, 3), 4.0), 'other': 1}", "given.py"))
+    )
     assert given.put_into(INPUTS, OWN, backward=True)[0].max() == 4

@@ -107,7 +107,11 @@ class PassCheck:
             off = _apart(*([each[number] for number in known] for each in (first, second, noisy)))
         if off <= 1:
             return []
-        name = "joint graph → forward graph" if one.placeholders != other.placeholders else "inference graph → post-grad graph"
+        name = (
+            "joint graph → forward graph"
+            if one.placeholders != other.placeholders
+            else "inference graph → post-grad graph"
+        )
         return [Blame("post-grad-graph", name, "", off, one, other)]
 
     def _in_stage(self, stage: str, group: Sequence[Version]) -> list[Blame]:

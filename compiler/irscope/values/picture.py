@@ -44,8 +44,8 @@ def picture(value: Any, view: Mapping[str, Any]) -> dict[str, Any]:
     matrix = matrix.abs() if matrix.is_complex() else matrix
     window = _window(view.get("window"), matrix.shape)
     part = matrix[window[0] : window[2], window[1] : window[3]]
-    most = view.get("most")
-    limits = [max(1, min(MOST, int(each))) for each in most] if _whole(most, 2) else [MOST, MOST]
+    most: Any = view.get("most")
+    limits = [max(1, min(MOST, int(each))) for each in (most if _whole(most, 2) else ())] or [MOST, MOST]
     size = [min(limit, have) for limit, have in zip(limits, part.shape, strict=True)]
     cell = "largest" if view.get("cell") == "largest" else "mean"
     cells, marks = _cells(part, size, cell)

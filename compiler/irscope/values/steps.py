@@ -80,7 +80,9 @@ class StepCheck:
         output = _output(self.after)
         values = output.args[0] if isinstance(output.args[0], list | tuple) else [output.args[0]]
         described = output.meta.get("desc")
-        self._out = list(zip(described if isinstance(described, list | tuple) else [None] * len(values), values, strict=True))
+        self._out = list(
+            zip(described if isinstance(described, list | tuple) else [None] * len(values), values, strict=True)
+        )
 
     # --- what is what -------------------------------------------------------------------------------------------------
 
@@ -119,7 +121,9 @@ class StepCheck:
         return found
 
     def _compare(self, draws: Draws) -> Blame | None:
-        joint = [node for node in self.after.graph.nodes if node.op == "placeholder" and node.name.startswith("tangents_")]
+        joint = [
+            node for node in self.after.graph.nodes if node.op == "placeholder" and node.name.startswith("tangents_")
+        ]
         self._one = one = self._run_dynamo(draws, bool(joint))
         if joint:
             self._make_tangents(joint, one)
@@ -194,7 +198,9 @@ class StepCheck:
         if not given or not one.leaves:
             return 0.0
         values, tangents = zip(*given, strict=True)
-        own = self._torch.autograd.grad(values, list(one.leaves.values()), tangents, retain_graph=True, allow_unused=True)
+        own = self._torch.autograd.grad(
+            values, list(one.leaves.values()), tangents, retain_graph=True, allow_unused=True
+        )
         by_name, found = dict(zip(one.leaves, own, strict=True)), [0.0]
         for (desc, _), value, shaken in zip(self._out, other.outputs, (noisy or other).outputs, strict=True):
             grad_of: Any = getattr(desc, "grad_of", None)
@@ -218,7 +224,9 @@ class StepCheck:
             if above is None:
                 continue
             floor = 1e-9 * float(above.square().mean().sqrt())
-            if any(not _is_among(each, made[node.name], floor) for each in self._own_gradients(runner, node, one, above)):
+            if any(
+                not _is_among(each, made[node.name], floor) for each in self._own_gradients(runner, node, one, above)
+            ):
                 return Blame("dynamo-graph", STEP.format("backward"), node.name, ratio, self.before, self.after)
         return Blame("dynamo-graph", STEP.format("backward"), "", ratio, self.before, self.after)
 
@@ -268,7 +276,9 @@ class StepCheck:
         except RuntimeError as error:
             if not wanted:
                 raise
-            self._note(f"Autograd could not differentiate the dynamo graph, so gradients were not compared: {error}"[:300])
+            self._note(
+                f"Autograd could not differentiate the dynamo graph, so gradients were not compared: {error}"[:300]
+            )
             return self._run(self.before, given, Draws(draws.in_place_below), set())
 
     def _run_after(self, draws: Draws, noise: float = 0.0) -> _Run:

@@ -393,4 +393,10 @@ def _is_called(recording: Recording, name: str) -> bool:
     if any(name in call_names(kernel.name) for kernel in recording.report.kernels):
         return True
     word = re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)|\.{re.escape(name)}(?!\w)")
-    return any(name == section.stage.passed or word.search(section.text) for section in recording.documents())
+    texts = (_COMMENT.sub("", section.text) for section in recording.documents())
+    passed = {section.stage.passed for section in recording.documents()}
+    return name in passed or any(word.search(text) for text in texts)
+
+
+_COMMENT = re.compile(r"(?:#|//).*$", re.MULTILINE)
+"""Nothing stops at what a comment names: the operation that a kernel's nodes were before decompositions."""

@@ -37,8 +37,12 @@ def spec_of(recording: Recording, wanted: ValuesRequest, arguments: Arguments) -
     how, digest = recording.store.how_run(run)
     target, cwd, entry = how.get("target"), how.get("cwd"), how.get("entry")
     args, variables = how.get("args"), how.get("variables")
-    if not (isinstance(target, str) and isinstance(cwd, str) and isinstance(args, list) and isinstance(variables, list)):
-        raise _refused(run, "the store does not tell how it was run (it is of an older irscope): launch the script instead")
+    if not (
+        isinstance(target, str) and isinstance(cwd, str) and isinstance(args, list) and isinstance(variables, list)
+    ):
+        raise _refused(
+            run, "the store does not tell how it was run (it is of an older irscope): launch the script instead"
+        )
     if entry == EntryKind.NOTEBOOK.value:
         raise _refused(run, "it is of a notebook, whose cells the editor runs: launch it there")
     changed = _changed(recording, how.get("files"), digest if entry == EntryKind.SCRIPT.value else None)
@@ -51,7 +55,7 @@ def spec_of(recording: Recording, wanted: ValuesRequest, arguments: Arguments) -
         raise _refused(run, f"its working folder {cwd} is gone")
     given = arguments.variables("env")
     if missing := [str(name) for name in variables if name not in given]:
-        raise _refused(run, f"it had variables whose values are not kept; give them as \"env\": {', '.join(missing)}")
+        raise _refused(run, f'it had variables whose values are not kept; give them as "env": {", ".join(missing)}')
     return RunSpec(
         target, tuple(str(word) for word in args), Lane.DEEP,
         python=os.path.expanduser(arguments.text("python", "")) or sys.executable, cwd=cwd, env=given or None,

@@ -200,4 +200,15 @@ describe("a debug session on the screen", function () {
       .waitFor();
     await inBothThemes("debug-divergence");
   });
+
+  it("shows the value of the frame as a picture, from the menu of a variable, and how far compiled code is off", async () => {
+    await variables().filter({ hasText: "mean" }).first().click({ button: "right" });
+    await workbench.page.locator(".monaco-menu .action-label", { hasText: "Show Value as Picture" }).first().click();
+    const panel = workbench.webview();
+    await panel.locator(".heatmap").waitFor({ timeout: 90_000 });
+    await panel.locator("h2", { hasText: "tanh" }).waitFor();
+    await panel.getByLabel("Compare").selectOption("compiled - float64");
+    await panel.locator("h2", { hasText: "compiled - float64" }).waitFor();
+    await inBothThemes("debug-value");
+  });
 });

@@ -136,6 +136,16 @@ describe("the manifest", () => {
       assert.equal(configuration.program, "${file}");
       assert.ok(compounds[0].configurations.includes(configuration.name));
     }
+    // What package.json of ms-python.debugpy declares for launch, as far as we use it or might.
+    const declared = ["program", "console", "justMyCode", "cwd", "env", "args", "python", "stopOnEntry", "subProcess"];
+    const consoles = ["externalTerminal", "integratedTerminal", "internalConsole"];
+    const [python] = configurations;
+    assert.equal(python.request, "launch");
+    const own = Object.keys(python).filter((key) => !["type", "request", "name"].includes(key));
+    assert.deepEqual(own.filter((key) => !declared.includes(key)), []); // prettier-ignore
+    assert.ok(consoles.includes(python.console));
+    const [, literal = ""] = /const python = \{ type: "debugpy", ([^}]*) \}/.exec(read("extension/src/debug.ts")) ?? [];
+    assert.deepEqual(literal.split(", ").map((part) => part.split(":")[0]), ["request", "name", ...own]); // prettier-ignore
   });
 
   it("can be installed from any registry: no address is in the lock file", () => {

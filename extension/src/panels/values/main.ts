@@ -1,0 +1,6 @@
+import "../panel.css";
+import "./values.css";
+import { alone } from "../view";
+import { createValues } from "./values";
+
+alone(createValues);
