@@ -96,6 +96,16 @@ def test_only_so_many_nodes_operations_first(store: Store) -> None:
         assert not short.nodes or short.nodes[0].op != "placeholder"
 
 
+def test_a_back_end_that_runs_the_graph_as_it_is(tmp_path: Path) -> None:
+    with Store(str(tmp_path / "eager.db")) as store:
+        run = store.create_run(MODEL, [], Lane.DEEP, "digest")
+        store.put_compile(run, a_compile(id="0/0", file=MODEL))
+        text = next(text for id, _, text, _ in stages() if id == "dynamo-graph")
+        store.put_stage(run, "0/0", StageRef("0/0/dynamo-graph", "dynamo-graph", "python", 0), text, 1)
+        (step,) = trail_of(store, store.report(run), MODEL, 8).steps
+        assert [place.fate.partition(":")[0] for place in step.places] == ["run as it is"]
+
+
 # --- what a pass replaced ---------------------------------------------------------------------------------------------
 
 BEFORE = """\

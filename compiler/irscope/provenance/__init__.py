@@ -155,13 +155,15 @@ class Provenance:
         """The `fate` of something that is known to have no children."""
         compile, stage = self._compile_of[element.stage], self._stages[element.stage]
         item, items = self._item(element), self._items_of(stage.id)
+        if item.op == "call" and (reason := self._end_of(compile, stage)):
+            return reason
         reason = fate_of(item, items, stage, self._passes_over(compile, stage))
         if not reason and item.facts is not None:
             users = [items.by_name[name].element for name in item.facts.users if name in items.by_name]
             if users and not any(self.children(user) for user in users):
                 reason = f"only {users[0].name} needed it: {self.fate(users[0])}"
         if not reason and item.op == "call":
-            reason = self._twin_of(element) or self._end_of(compile, stage)
+            reason = self._twin_of(element)
         return reason
 
     def _twin_of(self, element: Element) -> str:
@@ -173,8 +175,10 @@ class Provenance:
         return "" if first == element.name else f"the same as {first}: computed once"
 
     def _end_of(self, compile: Compile, stage: StageRef) -> str:
-        last = self._pipelines[compile.id][-1:]
-        return "run as it is: the back end tells of no stage below this graph" if last == (stage,) else ""
+        if stage.name == "post-grad-graph":
+            return ""  # Inductor's own
+        last = any(levels and stage in levels[-1] for levels in self._tracks[compile.id])
+        return "run as it is: the back end tells of no stage below this graph" if last else ""
 
     def origins(self, element: Element) -> tuple[Origin, ...]:
         """The user's lines that it came from, whatever lies between."""
