@@ -150,7 +150,9 @@ def put_unrolled(path: str, count: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("nodes", type=int, nargs="?", default=50_000)
-    parser.add_argument("--make", metavar="FILE", help="only make a store that has the graph, and print its run and stage")
+    parser.add_argument(
+        "--make", metavar="FILE", help="only make a store that has the graph, and print its run and stage"
+    )
     parser.add_argument("--store", metavar="FILE")
     parser.add_argument("--stage", nargs=2, metavar=("RUN", "STAGE"))
     options = parser.parse_args()

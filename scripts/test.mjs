@@ -73,8 +73,9 @@ function parse(args) {
 async function runPytest(tier, rest) {
   const report = path.join(OUT, `pytest-${tier}.xml`);
   fs.rmSync(report, { force: true });
-  // Each worker test is mostly one process importing torch, so two at a time keep a small machine busy.
-  const parallel = tier === "worker" ? ["-n", "2", "--dist", "worksteal"] : [];
+  // A test of the worker is mostly one process that compiles, one of the protocol mostly waits for a process to start, so
+  // two at a time keep a small machine busy.
+  const parallel = tier === "plain" ? [] : ["-n", "2", "--dist", "worksteal"];
   const args = ["-m", "pytest", path.join("tests", tier), `--junitxml=${report}`, ...parallel, ...rest];
   const exit = await new Promise((/** @type {(code: number) => void} */ resolve, reject) => {
     const child = spawn(VENV_PYTHON, args, { cwd: ROOT, stdio: "inherit" });

@@ -22,6 +22,17 @@ IRSCOPE = str(Path(sys.executable).parent / "irscope")
 REPOSITORY = Path(__file__).parents[1]
 TIMEOUT_SECONDS = 300
 
+COMPILED = """\
+import torch
+
+@torch.compile
+def f(x):
+    return x.sin() * 2 + 1
+
+f(torch.ones(3))
+"""
+BREAKS = COMPILED.replace("    return", "    print('hi')\n    return")
+
 
 @dataclass(frozen=True)
 class Ran:
@@ -137,3 +148,43 @@ def at_rest(worker: int) -> int:
             return spare
         assert time.monotonic() < end, f"no spare among {names}"
         time.sleep(0.02)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; a zombie does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def ends(pid: int, seconds: float) -> bool:
+    """Waits until a process has ended, so many seconds at most."""
+    begun = time.monotonic()
+    while alive(pid):
+        if late(begun, seconds):
+            return False
+        time.sleep(0.02)
+    return True
+
+
+# Bounds of time are those of a machine that has nothing else to do.
+
+
+def late(begun: float, seconds: float) -> bool:
+    """Whether more than these seconds have passed since a moment of `time.monotonic`."""
+    return time.monotonic() - begun > seconds and passed_at_this_load(begun) > seconds
+
+
+def passed_at_this_load(begun: float) -> float:
+    """Seconds since a moment of `time.monotonic`, as they would be on a machine that has nothing else to do."""
+    return (time.monotonic() - begun) * share_of_a_core()
+
+
+def share_of_a_core() -> float:
+    """How much of a core a process gets now, from 0 to 1, where others want it too: a loop that does nothing but count
+    takes as much longer than its processor time."""
+    start, used = time.monotonic(), time.thread_time()
+    while time.thread_time() - used < 0.1:
+        pass
+    return min(1.0, (time.thread_time() - used) / (time.monotonic() - start))

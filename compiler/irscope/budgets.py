@@ -29,6 +29,11 @@ class Limits:
         """The first limit that was reached, for good."""
         self.message = ""
 
+    @property
+    def need_looks(self) -> bool:
+        """Whether there is one that is reached without a word from the run's process."""
+        return self._budget.seconds is not None or self._budget.memory is not None
+
     def printed(self, bytes: int) -> None:
         """The script has printed that much more."""
         self._printed += bytes

@@ -106,7 +106,7 @@ def read_nodes(
     if most is not None and len(wanted) > most:
         inputs = {name for name, number in wanted.items() if _is_input(lines, number)}
         wanted = dict(sorted(wanted.items(), key=lambda one: (one[0] in inputs, one[1]))[:most])
-    if (nodes := _read_some(text, lines, wanted, known)) is not None:
+    if (nodes := _read_some(lines, wanted, known)) is not None:
         return nodes
     try:
         return tuple(node for node in parse_graph(text).nodes if node.name in wanted)
@@ -119,16 +119,11 @@ def _is_input(lines: list[str], number: int) -> bool:
     return line.startswith("    def forward(") or _INPUT.match(line) is not None
 
 
-def _read_some(
-    text: str, lines: list[str], wanted: Mapping[str, int], known: Iterable[str]
-) -> tuple[GraphNode, ...] | None:
+def _read_some(lines: list[str], wanted: Mapping[str, int], known: Iterable[str]) -> tuple[GraphNode, ...] | None:
     """Nothing where one of them does not stand in its line alone."""
     reader = _Reader(lines, 0)
     arguments: dict[str, str] = {}
-    for name in known:
-        reader.know(name)
-    for match in _RENAMED.finditer(text):
-        reader.know(match[1], match[2])
+    reader.know(known, _renamed_in(lines))
     try:
         for name, number in sorted(wanted.items(), key=lambda one: one[1]):
             line = lines[number - 1]
@@ -147,7 +142,23 @@ def _read_some(
 
 _ARGUMENT = re.compile(r'([A-Za-z_]\w*)(?:: "([^"]*)")?\s*[,)]')
 _INPUT = re.compile(r'\s+([A-Za-z_]\w*): "([^"\\]*)"[,;]?\s*(?:#.*)?$')
-_RENAMED = re.compile(r"^        ([A-Za-z_]\w*) = ([A-Za-z_]\w*)(?:;|$)", re.MULTILINE)
+_RENAMED = re.compile(r"        ([A-Za-z_]\w*) = ([A-Za-z_]\w*)(?:;|$)")
+
+
+def _renamed_in(lines: list[str]) -> list[tuple[str, str]]:
+    """``l_x_ = L_x_``: each name with what it stands for.  Dynamo's graphs have them before the first operation."""
+    found = []
+    at = next((number for number, line in enumerate(lines) if line.startswith("    def forward(")), len(lines))
+    while at < len(lines) and not lines[at].rstrip().endswith("):"):
+        at += 1
+    for line in lines[at + 1 :]:
+        if match := _RENAMED.match(line):
+            found.append((match[1], match[2]))
+        elif line.strip() and not line.lstrip().startswith("#"):
+            break
+    return found
+
+
 _DECLARED = re.compile(r"^        ([A-Za-z_]\w*): ")
 _STATEMENT = re.compile(r'^        (?P<name>[A-Za-z_]\w*)(?:: "(?P<detail>[^"\\]*)")? = (?P<value>[^"\'#]+)$')
 _CALLED = re.compile(
@@ -228,19 +239,17 @@ class _Reader:
         declared = [match[1] for line in body if (match := _DECLARED.match(line))]
         self._arguments(forward, declared, before)
 
-    def know(self, name: str, of: str | None = None) -> None:
-        """A name that statements may use, though its own is not read; ``of``: what it only renames."""
-        if of is None:
-            self._known[name] = None
-        elif of in self._known and name not in self._known:
-            self._aliases[name] = self._aliases.get(of, of)
+    def know(self, names: Iterable[str], renamed: Iterable[tuple[str, str]]) -> None:
+        """The names that statements may use, though their own are not read, and other names of some of these."""
+        self._known = dict.fromkeys(names)
+        self._aliases = {name: of for name, of in renamed if of in self._known and name not in self._known}
 
     def add_input(self, name: str, detail: str, line: int) -> None:
         self._add(name, "placeholder", name, detail, [], line)
 
     def read_line(self, line: str, before: int) -> None:
         """A line of the body; ``before``: lines that stand before it.  Raises SyntaxError for a part of a statement."""
-        if match := _CALLED.match(line):  # most statements of most graphs
+        if " = torch." in line and (match := _CALLED.match(line)):  # most statements of most graphs
             name, detail, target, arguments = match.groups()
             self.call(name, target, detail or "", _USED.findall(arguments), before + 1)
             return

@@ -111,13 +111,23 @@ def _made_by(value: ast.expr) -> tuple[str, str] | None:
 
 
 def _extern_name(call: ast.Call) -> str | None:
-    name = ast.unparse(call.func) if isinstance(call.func, ast.Attribute) else ""
+    name = _dotted(call.func) if isinstance(call.func, ast.Attribute) else ""
     if name.startswith(("extern_kernels.", "aten.")):
         return name
     # Any operation that Inductor does not generate code for, custom ones too; its own helpers are no kernels.
     if name.startswith("torch.ops.") and not name.startswith("torch.ops.inductor."):
         return name
     return None
+
+
+def _dotted(expression: ast.expr) -> str:
+    """``torch.ops.aten.mm.default``; of anything but names and their attributes the beginning is missing."""
+    parts: list[str] = []
+    while isinstance(expression, ast.Attribute):
+        parts.append(expression.attr)
+        expression = expression.value
+    parts.append(expression.id if isinstance(expression, ast.Name) else "")
+    return ".".join(reversed(parts))
 
 
 def origins_from_stacks(payload: str, output_code: str) -> dict[str, tuple[Origin, ...]]:

@@ -60,9 +60,13 @@ def trail_of(store: Store, report: Report, file: str, line: int, most: int | Non
         if names[stage] in GRAPH_STAGES:
             wanted = {element.name: element.line for element, _ in elements}
             nodes = read_nodes(store.stage_text(report.run, stage), wanted, known, most)
-        steps.append(LineStep(stage, nodes, tuple(Place(one.name, one.line, one.end_line, why) for one, why in elements)))
+        steps.append(
+            LineStep(stage, nodes, tuple(Place(one.name, one.line, one.end_line, why) for one, why in elements))
+        )
     origin = Origin(file, line)
     kernels = tuple(
-        kernel for kernel in report.kernels if origin in kernel.origins or (output_code_of(kernel), kernel.name) in called
+        kernel
+        for kernel in report.kernels
+        if origin in kernel.origins or (output_code_of(kernel), kernel.name) in called
     )
     return LineTrail(tuple(steps), kernels)

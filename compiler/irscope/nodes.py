@@ -147,6 +147,28 @@ def facts_of(data: Any, text: str = "") -> tuple[NodeFacts, ...]:
     return tuple(_Reader(data, lines_of(text)).facts())
 
 
+def dtypes_of(data: Any) -> dict[str, str]:
+    """Node of a graph stage → dtype of what it gives, of several results that of the first; empty where it is no tensor.
+    What `facts_of` tells, without all else."""
+    if not isinstance(data, dict) or "nodes" not in data:
+        return {}
+    values = data["values"]
+
+    def dtype(index: int) -> str:
+        if index < 0:
+            return ""
+        entry = values[index]
+        if entry[0] == "list":
+            return next((dtype(part) for part in entry[1] if part >= 0), "")
+        return str(entry[1]).removeprefix("torch.") if entry[0] == "tensor" else ""
+
+    known = [dtype(index) for index in range(len(values))]
+    return {
+        name: known[index] if index >= 0 else ""
+        for name, index in zip(data["nodes"]["name"], data["nodes"]["value"], strict=True)
+    }
+
+
 def count_of(stage: str, data: Any) -> int | None:
     """How many nodes a stage of this name has by its data: a graph, or Inductor's schedule; nothing for any other."""
     nodes = data.get("nodes") if isinstance(data, dict) else None

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.nodes import NodeFacts, facts_of
+from irscope.nodes import NodeFacts, dtypes_of, facts_of
 from irscope.protocol import Report, StageRef
 from irscope.store import Store
 
@@ -142,7 +142,7 @@ def _dtypes(store: Store, report: Report, output_code: StageRef, stages: Iterabl
     wanted = output_code.id.replace("/output-code", "/post-grad-graph")
     for stage in stages:
         if stage.id == wanted:
-            return {node.name: dtype_of(node) for node in facts_of(store.stage_data(report.run, stage.id))}
+            return dtypes_of(store.stage_data(report.run, stage.id))
     return {}
 
 

@@ -11,6 +11,11 @@ direction; what takes no room.  Joiners (U+200C, U+200D) are not in it: language
 _UNSEEN = re.compile(f"[{UNSEEN}]")
 
 
+def without_links(text: str) -> str:
+    """The text for a place where an editor makes links, also to commands, of ``[text](target)``."""
+    return visible(text).replace("](", "] (")
+
+
 def visible(text: str) -> str:
     """The text with ``\\u202e`` and its like written out."""
     return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -34,6 +34,7 @@ from irscope.store import Store
 
 # How soon a cancel and a limit are seen; the end of the process, its messages and its output wake us at once.
 _TICK_SECONDS = 0.05
+_LONG_TICK_SECONDS = 1.0  # where there is neither a cancel nor a limit to be seen
 _DRAIN_SECONDS = 2.0
 _END = "the end of the process"
 
@@ -70,6 +71,7 @@ class Watch:
             selector.register(fd, selectors.EVENT_READ, name)
         if process.status_fd is not None:
             selector.register(process.status_fd, selectors.EVENT_READ, _END)
+        watchful = cancel is not None or self._limits.need_looks or process.status_fd is None
         stopped: OutcomeKind | None = None
         try:
             while (code := process.poll()) is None:
@@ -81,7 +83,8 @@ class Watch:
                     process.kill()
                     if self._limits.reached is Limit.OUTPUT:  # it may print on until it is dead
                         _unregister(selector, run.outputs)
-                self._read(selector, _TICK_SECONDS)
+                ending = stopped is not None or bool(self.unfit)
+                self._read(selector, _TICK_SECONDS if watchful or ending else _LONG_TICK_SECONDS)
             if process.status_fd is not None:
                 _unregister(selector, [process.status_fd])
             # What was written before the end.  A child that lives on is not waited for, even if it prints on and on.

@@ -5,9 +5,9 @@ import { columnOf, SCHEME, showSource, wireUri, type Documents } from "./documen
 import { answer, attempt, html, save } from "./panelHost";
 import type { FromPanel, PanelName, Subject, Tab, ToPanel } from "./panels/messages";
 import type { SubjectOf } from "./panels/results";
-import { withoutLinks } from "./plainText";
 import type { Place, RunItem } from "./protocol";
 import { SubjectOfRequest } from "./requests";
+import { showWithLog } from "./problems";
 import type { Server } from "./server";
 import { usesTorch } from "./torchFiles";
 
@@ -120,7 +120,7 @@ export class Dock implements vscode.WebviewViewProvider, vscode.Disposable {
       case "title":
         return;
       case "problem":
-        void vscode.window.showWarningMessage(`IRScope: ${withoutLinks(message.message)}`);
+        void showWithLog("warning", message.message);
     }
   }
 

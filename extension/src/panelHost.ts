@@ -6,8 +6,8 @@ import { RequestType } from "vscode-languageclient/node";
 import { columnOf, SCHEME, showSource, type Documents } from "./documents";
 import type { FromPanel, PanelName, Subject, ToPanel } from "./panels/messages";
 import { visible } from "./panels/visible";
-import { withoutLinks } from "./plainText";
 import type { Place } from "./protocol";
+import { showWithLog } from "./problems";
 import { messageOf, type Server } from "./server";
 
 /** What is particular to a kind of panel. */
@@ -131,7 +131,7 @@ export class Panels implements vscode.WebviewPanelSerializer<{ subject?: Subject
         this.drawn.fire({ subject, what: message.what });
         return;
       case "problem":
-        void vscode.window.showWarningMessage(`IRScope: ${withoutLinks(message.message)}`);
+        void showWithLog("warning", message.message);
     }
   }
 
@@ -172,7 +172,7 @@ export async function attempt(what: () => Thenable<unknown>): Promise<void> {
   try {
     await what();
   } catch (error) {
-    void vscode.window.showWarningMessage(`IRScope: ${withoutLinks(messageOf(error))}`);
+    void showWithLog("warning", messageOf(error));
   }
 }
 

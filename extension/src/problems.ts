@@ -4,6 +4,9 @@ import * as vscode from "vscode";
 import { withoutLinks } from "./plainText";
 
 const LOG = "Show Log";
+const INTERPRETER = "Choose an Interpreter";
+/** What messages say that can be helped by another interpreter. */
+const ABOUT_INTERPRETER = /irscope\.python|another interpreter/;
 
 /** Shows one message with its actions, and does what is chosen. The last action of each is the log. */
 export async function showWithLog(
@@ -16,11 +19,16 @@ export async function showWithLog(
     error: vscode.window.showErrorMessage,
     information: vscode.window.showInformationMessage,
   }[kind];
+  const offered = ABOUT_INTERPRETER.test(message) ? { [INTERPRETER]: chooseInterpreter, ...actions } : actions;
   const text = withoutLinks(message.startsWith("IRScope:") ? message : `IRScope: ${message}`);
-  const chosen = await show(text, ...Object.keys(actions), LOG);
+  const chosen = await show(text, ...Object.keys(offered), LOG);
   if (chosen === LOG) {
     await vscode.commands.executeCommand("irscope.showLog");
   } else if (chosen !== undefined) {
-    await actions[chosen]?.();
+    await offered[chosen]?.();
   }
+}
+
+export function chooseInterpreter(): Thenable<unknown> {
+  return vscode.commands.executeCommand("workbench.action.openSettings", "irscope.python");
 }

@@ -117,6 +117,8 @@ export interface Graph {
     state?: number[];
     /** Of a schedule: further lines that it came from, as file, line, file, line, … */
     places?: number[][];
+    /** Of a schedule: the lines of `stageUri` that tell of it, as first, last, first, last, … */
+    spans?: number[][];
     /** Of a schedule: what was fused with others. */
     group?: number[];
   };

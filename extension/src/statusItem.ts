@@ -106,7 +106,7 @@ export class StatusItem implements vscode.Disposable {
   /** What is said in full, with links to what can be done about it. */
   private tooltip(detail: string, python: string | undefined, bad: boolean): vscode.MarkdownString {
     const tooltip = new vscode.MarkdownString("", true);
-    tooltip.isTrusted = { enabledCommands: ["irscope.showChanges", "irscope.showLog"] };
+    tooltip.isTrusted = { enabledCommands: ["irscope.showChanges", "irscope.showLog", "irscope.restartServer"] };
     for (const line of [detail, ...this.aboutFile(detail)]) {
       tooltip.appendText(visible(line)).appendMarkdown("\n\n");
     }
@@ -118,7 +118,13 @@ export class StatusItem implements vscode.Disposable {
     if (python !== undefined) {
       tooltip.appendText(visible(`Python: ${python}`));
     }
-    return bad ? tooltip.appendMarkdown("\n\n[Show Log](command:irscope.showLog)") : tooltip;
+    if (bad) {
+      tooltip.appendMarkdown("\n\n[Show Log](command:irscope.showLog)");
+    }
+    if (this.server.status().state === "failed") {
+      tooltip.appendMarkdown(" · [Restart Server](command:irscope.restartServer)");
+    }
+    return tooltip;
   }
 
   private update(): void {

@@ -33,13 +33,22 @@ const START_PATIENCE_MS = 60_000;
  * @param {Record<string, unknown>} options.settings the user's settings.json
  * @param {string[]} [options.flags] more flags for code-server
  * @param {string} [options.vsix] an extension to install
+ * @param {string} [options.extensions] folder of the extensions, where it is not in `home`
  * @param {NodeJS.ProcessEnv} [options.env]
  * @param {boolean} [options.trusted] open every folder as trusted
  * @returns {Promise<Editor>}
  */
-export async function startEditor({ codeServer, home, settings, flags = [], vsix, env = {}, trusted = true }) {
+export async function startEditor({
+  codeServer,
+  home,
+  settings,
+  flags = [],
+  vsix,
+  extensions = path.join(home, "extensions"),
+  env = {},
+  trusted = true,
+}) {
   const userData = path.join(home, "data");
-  const extensions = path.join(home, "extensions");
   fs.mkdirSync(extensions, { recursive: true });
   // To the page in the browser this is a remote machine, so what is a setting of the machine is read from `Machine`.
   for (const scope of ["User", "Machine"]) {

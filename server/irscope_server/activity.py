@@ -171,8 +171,10 @@ class Activity:
             return True
         if not plan.own:
             newest, deep = (one if one and self._has_text(one, path) else None for one in (newest, deep))
-        if server.results.newest(entry.key) is not None or server.runs.current(entry.key) is not None:
-            return False  # a run of this session is newer
+        if server.runs.current(entry.key) is not None:
+            return False
+        if (known := server.results.newest(entry.key)) is not None:  # a request has had it read, or a run ended
+            return (lane is not Lane.DEEP or known.lane is Lane.DEEP) and not server.views.is_stale(known.texts)
         for stored in (deep, newest):
             if stored:
                 server.results.end(None, await self.ended_of(stored, plan))

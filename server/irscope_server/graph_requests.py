@@ -97,9 +97,7 @@ def _known_columns(
         return None  # none, or data of another version: what the text tells is shown
 
 
-def _schedule(
-    store: Store, run: str, compile: Compile, stage: StageRef, uri_of: Callable[[str], str]
-) -> Schedule:
+def _schedule(store: Store, run: str, compile: Compile, stage: StageRef, uri_of: Callable[[str], str]) -> Schedule:
     """Of one of `SCHEDULE_STAGES`, with what the stages beside it know."""
     stages = {one.id: one for one in compile.stages}
 
@@ -196,7 +194,12 @@ def _in_order(compile: Compile, backward: bool) -> Iterator[StageRef]:
         for stage in compile.stages
         if stage.name in GRAPH_STAGES and (chain.is_shared(stage) or chain.is_backward(stage) == backward)
     ]
-    names = sorted({stage.name for stage in graphs}, key=lambda name: chain.rank(StageRef(name, name, "", 0)) or 0)
+    known = {stage.name for stage in graphs}
+    ranks: dict[str, float] = {name: chain.rank(StageRef(name, name, "", 0)) or 0 for name in known}
+    if not any(stage.name == "joint-graph" and not stage.passed for stage in graphs) and "inference-graph" in ranks:
+        # Without a backward the passes of the joint graph are run over the inference graph.
+        ranks["joint-graph"] = ranks["inference-graph"] + 0.5
+    names = sorted(known, key=lambda name: ranks[name])
     for name in names:
         bases = [stage for stage in graphs if stage.name == name and not stage.passed]
         passes = [stage for stage in graphs if stage.name == name and stage.passed]
@@ -242,7 +245,11 @@ def modules_above(store: Store, run: str, compile: Compile, stage: StageRef) -> 
             data = data.get("new", {}) if one.passed else data
             nodes, modules, number = data["nodes"], [(path, kind) for path, kind in data["modules"]], data["graph"]
             found.update(
-                {(number, name): modules[at] for name, at in zip(nodes["name"], nodes["module"], strict=True) if at >= 0}
+                {
+                    (number, name): modules[at]
+                    for name, at in zip(nodes["name"], nodes["module"], strict=True)
+                    if at >= 0
+                }
             )
         except (LookupError, TypeError, ValueError, AttributeError):
             continue  # none, or data of another version

@@ -8,7 +8,7 @@ those of the last node of the post-grad graph that it computes; the lines of the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +26,9 @@ _LAYOUT = re.compile(
     re.MULTILINE,
 )
 _HEAD = re.compile(r"^(\w+): \w*(?:SchedulerNode|KernelNode)\b")
-_UNMET = re.compile(r"^(?P<name>\w+)\.unmet_dependencies =(?P<rest>.*?)^\1\.met_dependencies =", re.MULTILINE | re.DOTALL)
+_UNMET = re.compile(
+    r"^(?P<name>\w+)\.unmet_dependencies =(?P<rest>.*?)^\1\.met_dependencies =", re.MULTILINE | re.DOTALL
+)
 _DEPENDENCY = re.compile(r"(?:MemoryDep|StarDep|WeakDep)\((?:name=)?'(\w+)'")
 _NAME = re.compile(r"\w+")
 _SHORT = {
@@ -87,7 +89,8 @@ def schedule_columns(schedule: Schedule) -> dict[str, Any]:
     number = {name: at for at, name in enumerate(names)}
     origins = _Origins(schedule.origins)
     layouts = {match["buffer"]: match for match in _LAYOUT.finditer(schedule.described)}
-    lines = _lines(schedule.text, number)
+    parts = {str(row["name"]): row["parts"] for row in schedule.after if len(row["parts"]) > 1}
+    spans = _spans(schedule.text, number, parts)
     group_of = _groups(schedule)
 
     ops, details, dtypes, devices, groups = (Table() for _ in range(5))
@@ -95,7 +98,7 @@ def schedule_columns(schedule: Schedule) -> dict[str, Any]:
         key: []
         for key in (
             "name", "kind", "op", "detail", "dtype", "device", "bytes", "moved", "flops", "micros", "module",
-            "backward", "line", "file", "originLine", "places", "group",
+            "backward", "line", "spans", "file", "originLine", "places", "group",
         )
     }  # fmt: skip
     for name in names:
@@ -111,7 +114,8 @@ def schedule_columns(schedule: Schedule) -> dict[str, Any]:
         nodes["detail"].append(details(detail))
         nodes["dtype"].append(dtypes(dtype))
         nodes["device"].append(devices(device if row is None else str(row["device"])))
-        nodes["line"].append(lines.get(name, 0))
+        nodes["spans"].append(spans[name])
+        nodes["line"].append(next(iter(spans[name]), 0))
         nodes["backward"].append(0)
         nodes["group"].append(groups(group_of.get(name)))
         if row is None:
@@ -190,19 +194,31 @@ def _groups(schedule: Schedule) -> dict[str, tuple[str, str]]:
     }
 
 
-def _lines(text: str, names: Mapping[str, int]) -> dict[str, int]:
-    """The 0-based line at which each is described, else the first that names it."""
-    found: dict[str, int] = {}
-    named: dict[str, int] = {}
-    for number, row in enumerate(text.split("\n")):
-        head = _HEAD.match(row)
-        if head is not None and head[1] in names:
-            found.setdefault(head[1], number)
-        else:
-            for word in _NAME.findall(row):
+def _spans(text: str, names: Mapping[str, int], fused: Mapping[str, Sequence[str]]) -> dict[str, list[int]]:
+    """Where a text tells of each node: 0-based first and last line, of its own description first of all.
+
+    A description goes on to the next one; what is said of a fused node is said of all its parts.  In a text without
+    descriptions (the fusion decisions) every line tells of the nodes that it names.
+    """
+    rows = text.split("\n")
+    heads = [
+        (number, head[1])
+        for number, row in enumerate(rows)
+        if (head := _HEAD.match(row)) and (head[1] in names or head[1] in fused)
+    ]
+    own: dict[str, list[int]] = {}
+    others: dict[str, list[int]] = {}
+    for at, (number, name) in enumerate(heads):
+        last = (heads[at + 1][0] if at + 1 < len(heads) else len(rows)) - 1
+        own.setdefault(name, []).extend((number, last))
+        for part in fused.get(name, ()):
+            others.setdefault(part, []).extend((number, last))
+    if not heads:
+        for number, row in enumerate(rows):
+            for word in dict.fromkeys(_NAME.findall(row)):
                 if word in names:
-                    named.setdefault(word, number)
-    return {**named, **found}
+                    own.setdefault(word, []).extend((number, number))
+    return {name: [*own.get(name, ()), *others.get(name, ())] for name in names}
 
 
 def _edges(schedule: Schedule, rows: Mapping[str, Row], number: Mapping[str, int]) -> Iterator[tuple[int, int]]:
@@ -211,7 +227,9 @@ def _edges(schedule: Schedule, rows: Mapping[str, Row], number: Mapping[str, int
     What is read is known; what only has to come later, because it overwrites a buffer, stands in the text.
     """
     writer = {buffer: name for name, row in rows.items() for buffer, _ in row["writes"]}
-    waits: dict[str, dict[str, None]] = {name: {buffer: None for buffer, _ in row["reads"]} for name, row in rows.items()}
+    waits: dict[str, dict[str, None]] = {
+        name: {buffer: None for buffer, _ in row["reads"]} for name, row in rows.items()
+    }
     for match in _UNMET.finditer(schedule.described):
         if match["name"] in waits:
             waits[match["name"]].update(dict.fromkeys(_DEPENDENCY.findall(match["rest"])))

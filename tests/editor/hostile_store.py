@@ -24,6 +24,7 @@ from irscope.protocol import (
     Severity,
     StageRef,
 )
+from irscope.source import digest_of
 from irscope.store import Store
 
 EVIL = "<img src=x onerror=parent.hacked()><script>parent.hacked()</script>"
@@ -67,11 +68,12 @@ def main(path: str, folder: str) -> None:
     script.write_text(source)
     here = Range(Position(4, 8), Position(4, 16))
     with Store(path) as store:
-        run = store.create_run(str(script), [EVIL], Lane.DEEP, "digest")
+        run = store.create_run(str(script), [EVIL], Lane.DEEP, digest_of(source))
         store.set_torch(run, EVIL)
         store.put_compile(run, Compile("0/0", name("f"), str(script), 3, CompileOutcome.COMPILED, 0, 1, 0.5, ()))
         texts = {
             "bytecode": ("python-bytecode", f"  4  0 RESUME  0 ({EVIL})\n"),
+            "dynamo-graph": ("python", GRAPH.format(script=script)),
             "forward-graph": ("python", GRAPH.format(script=script)),
             "output-code": ("python", OUTPUT),
             f"kernel/{name('cpp')}": ("cpp", f'extern "C" void kernel() {{}} // {EVIL}\n'),
@@ -80,7 +82,9 @@ def main(path: str, folder: str) -> None:
         for position, (stage, (language, text)) in enumerate(texts.items()):
             ref = StageRef(f"0/0/{stage}", stage.partition("/")[0], language, len(text))
             store.put_stage(run, "0/0", ref, text, float(position))
-        store.put_kernel(run, Kernel(name("cpp"), "cpp", "0/0", f"0/0/kernel/{name('cpp')}", (Origin(str(script), 4),)))
+        for kernel in (name("cpp"), name("other")):
+            stage = f"0/0/kernel/{name('cpp')}"
+            store.put_kernel(run, Kernel(kernel, "cpp", "0/0", stage, (Origin(str(script), 4),)))
         store.put_source(run, str(script), source)
         store.put_finding(
             run,

@@ -13,6 +13,13 @@ import { Workbench } from "./workbench.mjs";
 
 const EDITOR = path.join(ROOT, "tests", "editor");
 
+/** Has the packed extension installed, by the first editor of this process. */
+let extensions = "";
+process.on("exit", () => extensions !== "" && fs.rmSync(extensions, { recursive: true, force: true }));
+
+/** For what comes at once on a machine with nothing else to do. */
+const PATIENCE_MS = 60_000;
+
 /**
  * @typedef {object} Setting
  * @property {string} name of the folder that the editor works in
@@ -57,9 +64,10 @@ export function onScreen({ name, viewport, open, settings = {}, env = {} }) {
   before(async () => {
     screen.home = makeHome(name);
     const folder = open(screen.home);
+    const installed = extensions === "" ? { vsix: VSIX, extensions: makeHome("extensions") } : { extensions };
     editor = await startEditor({
       codeServer: await ensureCodeServer(),
-      vsix: VSIX,
+      ...installed,
       home: screen.home,
       settings: {
         "irscope.python": VENV_PYTHON,
@@ -68,8 +76,10 @@ export function onScreen({ name, viewport, open, settings = {}, env = {} }) {
       },
       env,
     });
+    extensions = installed.extensions;
     browser = await launchBrowser();
     screen.page = await browser.newPage({ viewport });
+    screen.page.setDefaultTimeout(PATIENCE_MS);
     await screen.page.goto(editor.address(folder));
     await screen.ready();
   });

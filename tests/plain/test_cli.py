@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from facts import a_compile, a_finding, a_kernel, an_outcome
+from irscope.cli import showing
 from irscope.cli.main import main
 from irscope.driver import RunSpec
 from irscope.graphs import GraphNode
@@ -134,6 +135,33 @@ def test_show_the_guards(show: Shown) -> None:
     first, _ = json.loads(show("--guards", "--json"))
     guards = from_json(GuardList, first)
     assert (guards.compile, guards.latency, [guard.source for guard in guards.guards]) == ("0/0", 94.24, ["x"])
+
+
+def test_long_answers_are_cut_off_and_say_so(show: Shown, filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(showing, "_MOST_NODES", 1)
+    monkeypatch.setattr(showing, "_MOST_GUARDS", 2)
+    line = ("--line", f"{MODEL}:15")
+    text = show(*line)
+    assert "sin = torch.ops.aten.sin.default" in text and "add = " not in text
+    assert "    … and 1 more (--all)\n" in text
+    assert "add = " in show(*line, "--all") and "more (--all)" not in show(*line, "--all")
+    assert len(json.loads(show(*line, "--json"))["steps"][0]["nodes"]) == 2
+    guard = "| | +- TENSOR_MATCH: check_tensor(L['{}'], Tensor, size=[4, 8])"
+    many = "\n".join([*GUARDS.split("\n")[:3], *(guard.format(f"x{i}") for i in range(5)), ""])
+    costs = [["TENSOR_MATCH", 1, 50.0]] * 5
+    with Store(filled.path) as store:
+        for id in ("0/0", "0/1"):
+            stage = StageRef(f"{id}/guards", "guards", "irscope-guards", 0)
+            store.put_stage(filled.run, id, stage, many, 1, costs)
+        failed = "0/0: tensor 'x3' size mismatch at index 0. expected 4, actual 5"
+        store.put_compile(filled.run, a_compile(id="0/1", reasons=(failed,)))
+    first, second = show("--guards").split("0/1  ")
+    assert first.startswith("0/0  5 guards; 5 of them, measured alone, 0.2 µs\n")
+    assert first.count("TENSOR_MATCH") == second.count("TENSOR_MATCH") == 2
+    assert "failed ×1" in first.split("\n")[2] and " x3 " in first.split("\n")[2]
+    assert "… and 3 more (--all)\n" in first
+    assert show("--guards", "--all").count("TENSOR_MATCH") == 10
+    assert [len(guards["guards"]) for guards in json.loads(show("--guards", "--json"))] == [5, 5]
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,8 @@ def test_width(text: str, width: int) -> None:
         ("\x9b31m", "�31m"),  # the one-byte form of ESC [
         ("a\rb\bc\x07d\ne\x00f", "a�b�c�d�e�f"),
         ("\033]0;title\x07", "�]0;title�"),
+        ("a\u202egpj.exe\u2066b\u200fc\u200bd", "a�gpj.exe�b�c�d"),
+        ("👩\u200d🚀", "👩\u200d🚀"),
     ],
 )
 def test_control_characters_are_not_printed(text: str, shown: str) -> None:

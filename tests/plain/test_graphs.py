@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from irscope import graphs
-from irscope.graphs import GraphNode, parse_graph
+from irscope.graphs import GraphNode, parse_graph, read_nodes
+from irscope.protocol import Origin
 
 GRAPHS = Path(__file__).parent / "graphs"
 NAMES = sorted(path.stem for path in GRAPHS.glob("*.txt"))
@@ -139,3 +140,45 @@ class GraphModule(torch.nn.Module):
 """
     origins = {node.name: node.origin and node.origin.line for node in parse_graph(text).nodes}
     assert origins == {"arg0_1": None, "relu": 5, "div_tensor": None, "exp": 6, "output": None}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_single_nodes_are_read_as_in_the_whole(name: str) -> None:
+    text = (GRAPHS / f"{name}.txt").read_text()
+    whole = parse_graph(text).nodes
+    names = [node.name for node in whole]
+    for node in whole:
+        assert read_nodes(text, {node.name: node.line}, names) == (node,)
+    calls = [node for node in whole if node.op == "call"]
+    assert read_nodes(text, {node.name: node.line for node in whole}, names, most=1)[0] in calls
+
+
+IN_PLACE = """\
+class GraphModule(torch.nn.Module):
+    def forward(self, L_x_: "f32[4]"):
+        l_x_ = L_x_
+
+        # File: /home/me/model.py:3 in f, code: h = x * 2
+        h: "f32[4]" = l_x_ * 2
+
+        # File: /home/me/model.py:4 in f, code: h += x
+        h += l_x_;  h_1: "f32[4]" = h;  h = l_x_ = None
+
+        # File: /home/me/model.py:5 in f, code: h[0] = 1
+        h_1[0] = 1;  setitem = h_1;  setitem = None
+        return (h_1,)
+"""
+
+
+@pytest.mark.parametrize(
+    "text", [IN_PLACE, IN_PLACE.replace("        l_x_ = L_x_\n", "        l_x_ = L_x_\n\n        '''\n        '''\n")]
+)
+def test_a_node_that_is_printed_as_two_statements(text: str) -> None:
+    nodes = {node.name: node for node in parse_graph(text).nodes}
+    assert [(nodes[name].target, nodes[name].inputs, nodes[name].origin) for name in ("h_1", "setitem")] == [
+        ("operator.iadd", ("h", "L_x_"), Origin("/home/me/model.py", 4)),
+        ("operator.setitem", ("h_1",), Origin("/home/me/model.py", 5)),
+    ]
+    assert nodes["h_1"].detail == "f32[4]" and nodes["output"].inputs == ("h_1",)
+    for node in nodes.values():
+        assert read_nodes(text, {node.name: node.line}, nodes) == (node,)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from irscope import usercode
+from irscope import kernels, usercode
 from irscope.graphs import parse_graph
 from irscope.kernels import kernels_in, origins_from_comments, origins_from_stacks
 from irscope.protocol import Origin
@@ -145,3 +145,33 @@ def test_a_call_without_a_comment_takes_no_other_call_s_origin() -> None:
     graph = parse_graph((HERE / "graphs" / "dynamo.txt").read_text())
     assert origins_from_comments(output_code("cpp"), graph) == {"extern_kernels.mm": (Origin(MODEL, 9),)}
     assert origins_from_comments(output_code("cpp"), None) == {}
+
+
+@pytest.mark.parametrize("name", ["cpp", "cpp_backward", "triton"])
+def test_output_code_is_read_without_its_syntax_tree(name: str) -> None:
+    code = (
+        output_code(name)
+        + """
+def more(args):
+    # aten.not_called.default(buf0)
+    assert_size_stride(buf0, (4,), (1,), 'torch.ops.aten.named.default')
+    buf1 = torch.ops.mine.op.default(buf0)
+    aten.index_put_(buf1, [buf0], buf2)
+    torch.ops.inductor.resize_storage_bytes_(buf1, 0)
+    with torch.cuda._DeviceGuard(0):
+        extern_kernels.bmm(buf1, buf2, out=buf3)
+"""
+    )
+    assert kernels._definitions(code) is not None
+    found, known = kernels_in(code), kernels._kernels_in_tree(code)
+    assert sorted(found, key=lambda one: one.name) == sorted(known, key=lambda one: one.name)
+    assert {"torch.ops.mine.op.default", "aten.index_put_", "extern_kernels.bmm"} <= {one.name for one in found}
+
+
+def test_output_code_that_is_no_text_of_lines_is_read_by_its_syntax_tree() -> None:
+    code = '''note = """
+k = async_compile.triton('k', "not this")
+"""
+real = async_compile.triton('real', "def real(): pass")
+'''
+    assert [kernel.name for kernel in kernels_in(code)] == ["real"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from irscope.nodes import Frame, Source, facts_of, lines_of
+from irscope.nodes import Frame, Source, dtypes_of, facts_of, lines_of
+from irscope.roofline import dtype_of
 
 TEXT = """\
 class GraphModule(torch.nn.Module):
@@ -81,6 +82,16 @@ def test_a_list_of_tensors_and_a_symbol() -> None:
     mm = facts_of(several, TEXT)[3]
     assert (mm.value.kind, mm.value.bytes) == ("list", 128 + 256)
     assert mm.value.parts[2].text == "s0*2"
+
+
+def test_dtypes_alone() -> None:
+    several = data()
+    several["values"] += [["list", [0, 0]], ["symbol", "s0", 8]]
+    several["nodes"]["value"][2:4] = [len(several["values"]) - 2, len(several["values"]) - 1]
+    found = dtypes_of(several)
+    assert found == {node.name: dtype_of(node) for node in facts_of(several)}
+    assert found["permute"] == "float32" and found["mm"] == ""
+    assert dtypes_of(None) == dtypes_of({"nodes_of": 1}) == {}
 
 
 def test_data_of_other_stages_has_no_nodes() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,23 @@ import pytest_asyncio
 
 sys.path.insert(0, os.path.dirname(__file__))
 
+from dap_client import Client
+from dap_runs import small_run
 from lsp_editor import PLAYING_SERVER, SERVER, Editor, StartEditor
+from made import SCRIPT
 
 
 @pytest.fixture
 def store_path(tmp_path: Path) -> str:
     return str(tmp_path / "store" / "runs.db")
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    """What the acts of `made.act` are about."""
+    path = tmp_path / "my script.py"
+    path.write_text(SCRIPT)
+    return path
 
 
 @pytest.fixture
@@ -53,3 +64,25 @@ async def start_editor(tmp_path: Path, store_path: str, play: Any) -> AsyncItera
     yield start
     for editor in editors:
         await editor.close()
+
+
+# --- the debug adapter ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A script with a stored run of it."""
+    path = tmp_path_factory.mktemp("dap")
+    small_run(path / "runs.db", path)
+    return path
+
+
+@pytest.fixture
+def store(folder: Path) -> str:
+    return str(folder / "runs.db")
+
+
+@pytest.fixture
+def client() -> Iterator[Client]:
+    with Client() as started:
+        yield started

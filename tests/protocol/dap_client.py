@@ -160,4 +160,18 @@ class Client:
     def disconnect(self) -> int:
         """Says goodbye; the process's exit code."""
         self.ask("disconnect")
-        return self.process.wait(15)
+        return self.process.wait(60)
+
+
+def where(client: Client, thread: int = 1) -> tuple[str, int]:
+    """Stage (or file) and line of the top frame."""
+    top = client.top(thread)
+    return top["source"]["name"].removeprefix("0/0 "), top["line"]
+
+
+def until_stage(client: Client, name: str, line: int) -> None:
+    """Goes to a line of a stage."""
+    source = next(each for each in client.ask("loadedSources")["sources"] if each["name"] == f"0/0 {name}")
+    targets = client.ask("gotoTargets", source=source, line=line)["targets"]
+    client.ask("goto", threadId=1, targetId=targets[0]["id"])
+    assert client.event("stopped")["reason"] == "goto"

@@ -432,3 +432,8 @@ def long_trace(store_path: Path, folder: Path, steps: int) -> str:
         store.put_stage(run, "0/0", stage, text, 0, data)
         store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, 0, "The script ran to its end.", 1.0))
     return file
+
+
+def line_of(text: str) -> int:
+    """The 1-based line of the model that begins with a text."""
+    return next(number for number, line in enumerate(MODEL.split("\n"), 1) if line.strip().startswith(text))

@@ -15,6 +15,7 @@ from typing import Any
 import pytest_lsp
 from lsprotocol import types
 from pytest_lsp import ClientServerConfig, LanguageClient
+from support import late
 
 HERE = Path(__file__).parent
 SERVER = [sys.executable, "-m", "irscope_server"]
@@ -185,9 +186,9 @@ def _capabilities(like: str) -> types.ClientCapabilities:
 
 
 async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
+    begun = time.monotonic()
     while not condition():
-        assert time.monotonic() < deadline, "it did not come to be in time"
+        assert not late(begun, seconds), "it did not come to be in time"
         await asyncio.sleep(0.01)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from irscope.protocol import (
@@ -20,6 +21,7 @@ from irscope.protocol import (
     Report,
     Severity,
     StageRef,
+    to_json,
 )
 from irscope_server.results import Ended
 from irscope_server.texts import file_key, split_lines
@@ -112,3 +114,27 @@ def ended(
         1, run, script, "2.13.0", Outcome(outcome, 0, "", 1.0), tuple(compiles), tuple(findings), tuple(kernels), ()
     )
     return Ended(script, lane, source, report, {file_key(path): split_lines(text) for path, text in texts.items()})
+
+
+def act(script: Path, **more: Any) -> dict[str, Any]:
+    """A run with one graph break, one compile and one kernel."""
+    file = str(script)
+    first = compile_of(file, "0/0", "f", 3)
+    facts: dict[str, Any] = {
+        "findings": [to_json(finding(file, 6, 4, 15, related=(related(file, 9, 0, 20, "called from <module>"),)))],
+        "compiles": [
+            [
+                to_json(first),
+                [
+                    [to_json(stage("0/0", "dynamo-graph")), GRAPH.format(script=file)],
+                    [to_json(stage("0/0", "output-code")), "import x\n\ndef call():\n    extern_kernels.mm(a, b)\n"],
+                    [{"id": "0/0/kernel/k0", "name": "kernel", "language": "cpp", "bytes": 0}, "void k0() {}\n"],
+                ],
+            ]
+        ],
+        "kernels": [
+            to_json(kernel("k0", "0/0", (file, 5))),
+            to_json(kernel("extern_kernels.mm", "0/0", (file, 7), language="extern", stage="0/0/output-code")),
+        ],
+    }
+    return {**facts, **more}

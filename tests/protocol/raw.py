@@ -51,7 +51,7 @@ class Raw:
     def answer(self, id: Any) -> dict[str, Any]:
         return self.until(lambda message: "method" not in message and message.get("id") == id)
 
-    def until(self, wanted: Callable[[dict[str, Any]], bool], seconds: float = 15.0) -> dict[str, Any]:
+    def until(self, wanted: Callable[[dict[str, Any]], bool], seconds: float = 60.0) -> dict[str, Any]:
         """The next message that fits; the server's own requests are answered with nothing."""
         deadline = time.monotonic() + seconds
         while True:
@@ -72,7 +72,7 @@ class Raw:
         document = {"uri": uri, "languageId": "python", "version": 1, "text": text}
         self.notify("textDocument/didOpen", {"textDocument": document})
 
-    def wait(self, seconds: float = 5.0) -> int:
+    def wait(self, seconds: float = 60.0) -> int:
         return self.process.wait(seconds)
 
     def close(self) -> None:

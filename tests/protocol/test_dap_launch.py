@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from dap_client import Client
-from support import write
+from support import passed_at_this_load, write
 
 COMPILED = """\
 import torch
@@ -29,12 +28,6 @@ def step(x, w):
 
 step(torch.ones(4, 8), torch.ones(8, 16))
 """
-
-
-@pytest.fixture
-def client() -> Iterator[Client]:
-    with Client() as started:
-        yield started
 
 
 def launch(client: Client, script: Path, **arguments: object) -> None:
@@ -144,13 +137,13 @@ def test_a_script_that_runs_forever_is_stopped(client: Client, tmp_path: Path, h
     if how == "end of input":
         assert client.process.stdin
         client.process.stdin.close()
-        assert client.process.wait(15) == 0
+        assert client.process.wait(60) == 0
     elif how == "signal":
         client.process.terminate()
-        assert client.process.wait(15) == 0
+        assert client.process.wait(60) == 0
     else:
         assert client.disconnect() == 0
-    assert time.monotonic() - began < 10
+    assert passed_at_this_load(began) < 10
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 

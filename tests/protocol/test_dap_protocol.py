@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from dap_client import ADAPTER, Client
 from dap_runs import small_run, traced_run
+from irscope.visible import without_links
+from irscope_server.dap.wire import encode
 
 # Debug Adapter Protocol 1.71, all requests.
 SPECIFICATION = [
@@ -68,12 +70,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("dap")
     small_run(path / "runs.db", path)
     return str(path / "runs.db")
-
-
-@pytest.fixture
-def client() -> Iterator[Client]:
-    with Client() as started:
-        yield started
 
 
 def alive(client: Client) -> bool:
@@ -360,7 +356,7 @@ def test_a_client_that_closes_its_end_does_no_harm(store: str) -> None:
         assert client.process.stdin
         client.send("continue", {"threadId": 1})
         client.process.stdin.close()
-        assert client.process.wait(15) == 0
+        assert client.process.wait(60) == 0
 
 
 def test_requests_that_were_taken_back(client: Client, store: str) -> None:
@@ -379,6 +375,18 @@ def test_pause_where_nothing_runs(client: Client, store: str) -> None:
     client.attach(store)
     client.ask("pause", threadId=1)
     assert client.event("stopped")["reason"] == "pause"
+
+
+def test_what_a_script_named_turns_no_text() -> None:
+    """What is shown is written out; what leads somewhere, and what the script prints, stays as it is."""
+    evil = "f\u202e\x1b[2J"
+    frame = {"name": evil, "source": {"name": evil, "path": evil}, "line": 1}
+    written = json.loads(encode({"type": "response", "body": {"stackFrames": [frame]}}).partition(b"\r\n\r\n")[2])
+    shown = r"f\u202e\u001b[2J"
+    assert written["body"]["stackFrames"] == [{"name": shown, "source": {"name": shown, "path": evil}, "line": 1}]
+    printed = {"type": "event", "event": "output", "body": {"category": "stdout", "output": evil}}
+    assert json.loads(encode(printed).partition(b"\r\n\r\n")[2]) == printed
+    assert without_links("[x](command:quit)\u202e") == r"[x] (command:quit)\u202e"
 
 
 def test_the_command_line() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from lsp_editor import Editor, StartEditor, until
-from support import at_rest
+from support import alive, at_rest, passed_at_this_load, share_of_a_core
 
 pytestmark = pytest.mark.worker
 
@@ -64,13 +64,6 @@ def resident(pid: int) -> int:
     return int(next(line for line in status if line.startswith("VmRSS")).split()[1])
 
 
-def gone(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
-
-
 def printed(editor: Editor) -> str:
     return "".join(told.text for told in editor.told.get("irscope/output", []))
 
@@ -101,7 +94,7 @@ async def test_a_save_is_a_fork_and_says_so(start_editor: StartEditor, tmp_path:
     begun = time.monotonic()
     editor.save(uri)
     await editor.until_ended(2)
-    assert time.monotonic() - begun < 3
+    assert passed_at_this_load(begun) < 3
     assert f"parent {worker}\n" in printed(editor)
     result = await editor.request("irscope/run", uri=uri, lane="deep")
     assert result.outcome == "completed"
@@ -125,7 +118,7 @@ async def test_nothing_starts_in_a_workspace_that_is_not_trusted(start_editor: S
     await editor.until_ended()
     worker = await ready(editor)
     editor.client.protocol.notify("irscope/trusted", {"trusted": False})
-    await editor.until(lambda: gone(worker) and editor.state == "stopped", 5)
+    await editor.until(lambda: not alive(worker) and editor.state == "stopped", 5)
 
 
 async def test_cancel_while_torch_is_being_imported(start_editor: StartEditor, tmp_path: Path) -> None:
@@ -134,8 +127,8 @@ async def test_cancel_while_torch_is_being_imported(start_editor: StartEditor, t
     await editor.until(lambda: "running" in states(editor))
     begun = time.monotonic()
     assert (await editor.request("irscope/cancel", uri=uri)).cancelled
-    await editor.until(lambda: editor.state == "starting", 2)
-    assert time.monotonic() - begun < 1
+    await editor.until(lambda: editor.state == "starting")
+    assert passed_at_this_load(begun) < 1
 
 
 async def test_a_worker_that_is_killed_is_replaced(start_editor: StartEditor, tmp_path: Path) -> None:
@@ -164,7 +157,7 @@ async def test_a_worker_that_is_killed_during_a_run(start_editor: StartEditor, t
     os.kill(worker, signal.SIGKILL)
     await editor.until_ended(1, 10)
     await editor.until(lambda: "crashed" in editor.codes(uri))
-    await until(lambda: gone(run), 5)
+    await until(lambda: not alive(run), 5)
     assert "GB0059" in editor.codes(uri), "what it found until then is kept"
 
 
@@ -186,7 +179,7 @@ async def test_nothing_outlives_a_language_server_that_is_killed(
     run, child = map(int, printed(editor).rpartition("run ")[2].split())
     (worker,) = children(server_pid(editor))
     os.kill(server_pid(editor), number)
-    await until(lambda: gone(run) and gone(worker) and gone(child), 5)
+    await until(lambda: not alive(run) and not alive(worker) and not alive(child), 5)
 
 
 async def test_two_hundred_saves_leave_nothing_behind(
@@ -254,7 +247,7 @@ async def test_a_script_that_prints_without_end(start_editor: StartEditor, tmp_p
     assert [int(line.split()[0]) for line in lines] == list(range(len(lines)))
     assert 5_500_000 < len(printed(editor)) < 9_000_000
     assert resident(server) - before < 20_000, "kilobytes"
-    assert slowest < 1.0
+    assert slowest * share_of_a_core() < 1.0
     assert "output" in texts(editor)[-1] and editor.file_state(uri).limit == "output"
 
 
@@ -308,7 +301,7 @@ async def test_other_variables_are_another_worker(start_editor: StartEditor, tmp
     worker = await ready(editor)
     editor.client.set_configuration({"irscope": {"run": {"env": {"A_VARIABLE": "1"}}}})
     editor.client.workspace_did_change_configuration(_changed())
-    await editor.until(lambda: gone(worker), 5)
+    await editor.until(lambda: not alive(worker), 5)
     editor.save(uri)
     await editor.until_ended(2)
     (second,) = children(server_pid(editor))
@@ -320,7 +313,7 @@ async def test_idle_for_long(start_editor: StartEditor, tmp_path: Path) -> None:
     uri = editor.open(write(tmp_path))
     await editor.until_ended()
     worker = await ready(editor)
-    await editor.until(lambda: gone(worker), 10)
+    await editor.until(lambda: not alive(worker), 10)
     assert editor.state == "ready"
     editor.save(uri)
     await editor.until_ended(2)
@@ -337,7 +330,7 @@ async def test_an_installed_package_changes(start_editor: StartEditor, tmp_path:
     (packages / "new_package").mkdir()
     editor.save(uri)
     await editor.until_ended(2)
-    await until(lambda: gone(worker), 5)
+    await until(lambda: not alive(worker), 5)
     (second,) = children(server_pid(editor))
     assert f"parent {second}\n" in printed(editor) and "package has changed" in editor.log
 

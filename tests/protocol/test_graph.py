@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -62,6 +63,13 @@ def test_what_is_known_of_a_node() -> None:
     assert got["nodes"]["micros"][1] == pytest.approx(256 / 3.35e12 * 1e6, rel=1e-3), "memory takes longer here"
 
 
+def test_the_bytes_that_are_known_count_more_than_what_the_text_says() -> None:
+    """Of sizes that are symbols, too: the facts have hints in place of them."""
+    graph = parse_graph(TEXT)
+    known = {"y": facts("y", value=Value(kind="tensor", bytes=999)), "sin": facts("sin", value=Value(bytes=5))}
+    assert columns(graph, edges_of(graph), known, uri_of)["nodes"]["bytes"][1:3] == [999, 4 * 8 * 4]
+
+
 BEFORE = TEXT
 AFTER = (
     TEXT.replace("sin + 1;", "cos + 1;  cos = None")
@@ -83,6 +91,12 @@ def test_two_versions_in_one() -> None:
         ("add", "output"),
         ("y", "sin"),
     ]
+
+
+def test_what_is_gone_from_the_beginning_comes_first() -> None:
+    both = compared(BEFORE.replace("L_x_:", 'L_w_: "f32[8]", L_x_:'), BEFORE)
+    assert both.graph.nodes[0].name == "L_w_" and both.states[0] == REMOVED
+    assert len(both.graph.nodes) == 6
 
 
 def stage(identity: str, name: str, passed: str = "") -> StageRef:
@@ -114,6 +128,23 @@ def test_versions_stand_in_the_order_in_which_they_came_to_be() -> None:
         ("0/0/post-grad-graph/00-tidy", "0/0/forward-graph"),
         ("0/0/post-grad-graph", "0/0/post-grad-graph/00-tidy"),
         ("0/0/backward-graph", "0/0/joint-graph/01-fold"),
+    ]
+
+
+def test_without_a_backward_the_passes_of_the_joint_graph_follow_the_inference_graph() -> None:
+    stages = (
+        stage("0/0/dynamo-graph", "dynamo-graph"),
+        stage("0/0/joint-graph/00-start", "joint-graph", "start"),
+        stage("0/0/inference-graph", "inference-graph"),
+        stage("0/0/joint-graph/01-fold", "joint-graph", "fold"),
+        stage("0/0/post-grad-graph", "post-grad-graph"),
+    )
+    assert [one["stage"].partition("0/0/")[2] for one in versions_of(dataclasses.replace(COMPILE, stages=stages))] == [
+        "dynamo-graph",
+        "inference-graph",
+        "joint-graph/00-start",
+        "joint-graph/01-fold",
+        "post-grad-graph",
     ]
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from irscope.protocol import to_json
+from irscope.protocol import Lane, Outcome, OutcomeKind, to_json
+from irscope.source import digest_of
+from irscope.store import Store
 from lsp_editor import Editor, StartEditor
-from made import SCRIPT, compile_of, finding
+from made import SCRIPT, compile_of, finding, stage
 
 Play = Callable[..., Path]
 
@@ -89,3 +92,23 @@ async def test_what_the_user_does_not_want_to_see_is_not_told(
     await editor.until(lambda: changed(editor, uri) == " · ".join(filter(None, [fixed, "+4.5 s"])))
     said = [one.changed.text for one in editor.told["irscope/fileState"] if one.changed]
     assert told is not None or not any("break" in text for text in said)
+
+
+async def test_what_a_request_has_read_from_the_store_is_not_run_again(
+    start_editor: StartEditor, play: Play, script: Path, store_path: str, tmp_path: Path
+) -> None:
+    """As `npm start` does: it asks for the stages while the file is being opened."""
+    play(act(script))
+    with Store(store_path) as store:
+        run = store.create_run(str(script), [], Lane.DEEP, digest_of(SCRIPT))
+        store.put_compile(run, compile_of(str(script)))
+        store.put_stage(run, "0/0", stage("0/0", "dynamo-graph"), "graph", 0.0)
+        store.put_source(run, str(script), SCRIPT)
+        store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, 0, "", 1.0))
+    editor = await start_editor(playing=True)
+    found = await editor.request("irscope/stagesOf", uri=script.as_uri(), run=True)
+    assert found.run == run
+    uri = editor.open(script)
+    await editor.until(lambda: editor.file_state(uri) is not None and editor.file_state(uri).state == "current")
+    await asyncio.sleep(0.5)
+    assert not (tmp_path / "play.json.asked").exists()

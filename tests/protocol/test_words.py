@@ -42,6 +42,9 @@ def test_seconds(value: float, text: str) -> None:
         ("`` odd ` ticks", r"\`\` odd \` ticks"),
         ("a `<b>|*` c", "a `<b>|*` c"),
         ("$(icon)", r"\$(icon)"),
+        ("see www.evil.org", r"see www\.evil.org"),
+        ("a\u202eb\x1b[31m", r"a\\u202eb\\u001b\[31m"),
+        ("`a\u202eb`", r"`a\u202eb`"),
     ],
 )
 def test_nothing_in_foreign_text_is_markup(text: str, escaped: str) -> None:

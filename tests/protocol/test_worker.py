@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from lsp_editor import StartEditor
 from lsprotocol import types
+from support import passed_at_this_load
 
 BREAK_AND_RECOMPILE = """\
 import torch
@@ -78,12 +79,15 @@ async def test_down_to_the_kernel_of_a_line(start_editor: StartEditor, tmp_path:
             graph = await editor.request("irscope/graph", run=stage.run, stage=stage.stage)
             lines = content.text.split("\n")
             calls = [number for number, kind in enumerate(graph.nodes.kind) if kind == 2]
-            assert calls and all(graph.nodes.name[call] in lines[graph.nodes.line[call]] for call in calls)
+            # Fusion decisions do not name what nothing was to be decided on.
+            told_of = [call for call in calls if stage.name != "fusion" or graph.nodes.spans[call]]
+            assert calls and all(graph.nodes.name[call] in lines[graph.nodes.line[call]] for call in told_of)
             assert any(graph.files[graph.nodes.file[call]] == uri for call in calls if graph.nodes.file[call] >= 0)
             linked = await editor.request("irscope/graphKernels", run=stage.run, stage=stage.stage)
             told |= {linked.calls[one].name for call in calls for one in linked.nodes[call]}
             assert all(one.place.uri.startswith("irscope:") for one in linked.calls)
     assert {kernel.name for kernel in found.kernels} <= told, "nodes lead to the kernels that they became"
+    assert {"ir-pre-fusion", "fusion", "ir-post-fusion"} <= {stage.name for stage in stages if stage.isGraph}
     offered = [stage for stage in stages if not stage.made]
     assert offered and {stage.name for stage in offered} == {"assembly"}
     made = (await editor.request("irscope/stagesOf", uri=uri)).stages
@@ -167,8 +171,8 @@ async def test_cancel_kills_at_once(start_editor: StartEditor, tmp_path: Path) -
     pid = int(editor.told["irscope/output"][0].text)
     begun = time.monotonic()
     assert (await editor.request("irscope/cancel", uri=uri)).cancelled
-    await editor.until_ended(1, 5)
-    assert time.monotonic() - begun < 1
+    await editor.until_ended()
+    assert passed_at_this_load(begun) < 1
     assert not os.path.exists(f"/proc/{pid}")
 
 

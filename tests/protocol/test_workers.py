@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from irscope.worker.client import LayerNote, WorkerState
 from irscope_server.workers import ServerWorker, Workers, package_folders
+from support import passed_at_this_load
 
 
 class Waiting(ServerWorker):
@@ -118,8 +119,8 @@ def test_a_run_waits_for_a_worker_that_starts_and_can_be_cancelled_meanwhile(des
     assert got == [] and desk.workers.state().state is WorkerState.STARTING  # type: ignore[union-attr]
     begun = time.monotonic()
     cancel.set()
-    waiting.join(5)
-    assert got == [None] and time.monotonic() - begun < 0.5
+    waiting.join(60)
+    assert got == [None] and passed_at_this_load(begun) < 0.5
     threading.Timer(0.1, desk.made[0].may_be_ready.set).start()
     assert desk.run() is desk.made[0]
     until(lambda: desk.workers.state().text == "Ready (torch 2.13.0+cpu)")  # type: ignore[union-attr]

@@ -4,46 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
-import signal
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import RunScript
-from irscope.driver import RunSpec, execute
 from irscope.protocol import (
-    Budget,
-    CompileSeen,
-    Lane,
-    Limit,
-    Message,
     OutcomeKind,
     Report,
-    ScriptEnded,
-    Started,
     from_json,
 )
 from irscope.store import Store
-from support import run_cli, run_plain, write
-
-COMPILED = """\
-import torch
-
-@torch.compile
-def f(x):
-    return x.sin() * 2 + 1
-
-f(torch.ones(3))
-"""
-BREAKS = COMPILED.replace("    return", "    print('hi')\n    return")
-
+from support import BREAKS, COMPILED, run_cli, run_plain, write
 
 # --- scripts that fail by themselves ----------------------------------------------------------------------------------
 
@@ -267,6 +242,15 @@ def test_a_store_that_is_none(tmp_path: Path) -> None:
     assert script.read_text() == COMPILED
 
 
+def test_a_run_without_irscope_installed(tmp_path: Path, bare_python: str) -> None:
+    """Another interpreter needs only torch; this one has not even that, but its own clear words."""
+    assert run_plain(write(tmp_path, "import irscope", "probe.py")).returncode == 0
+    probe = subprocess.run([bare_python, "-c", "import irscope"], capture_output=True, check=False)
+    assert probe.returncode == 1
+    done = run_cli("run", write(tmp_path, "print(1)"), "--python", bare_python)
+    assert "PyTorch is not installed" in done.stdout
+
+
 # --- no C++ compiler --------------------------------------------------------------------------------------------------
 
 
@@ -282,234 +266,3 @@ def test_no_cpp_compiler(run_script: RunScript, tmp_path: Path) -> None:
     assert finding.file == str(tmp_path / "script.py")
     assert finding.hints[0].startswith("Install a C++ compiler: `apt install g++` on Debian")
     assert [compile.outcome.value for compile in deep.report.compiles] == ["error"]
-
-
-# --- stopping ---------------------------------------------------------------------------------------------------------
-
-ENDLESS = BREAKS + "import time\nprint('at work', flush=True)\nwhile True:\n    time.sleep(0.01)\n"
-
-
-def test_a_budget(run_script: RunScript) -> None:
-    ran = run_script("print('at work', flush=True)\nwhile True:\n    pass\n", budget=Budget(seconds=3.0))
-    assert ran.report.outcome.kind is OutcomeKind.BUDGET
-    assert ran.report.outcome.limit is Limit.SECONDS
-    assert ran.report.outcome.message.startswith(
-        "Stopped after 3 s, the budget of seconds; what was found until then is kept. To let it run longer raise --budget "
-    )
-    assert ran.report.outcome.exit_code is None
-    assert ran.stdout == "at work\n"
-
-
-def test_cancel_ends_the_whole_group_and_keeps_what_was_found(tmp_path: Path) -> None:
-    source = ENDLESS.replace(
-        "import time\n",
-        "import subprocess, sys, time\nchild = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\nprint('child', child.pid, flush=True)\n",
-    )
-    cancel, printed = threading.Event(), []
-
-    def on_output(_: str, text: str) -> None:
-        printed.append(text)
-        if "at work" in text:
-            cancel.set()
-
-    with Store(str(tmp_path / "runs.db")) as store:
-        run, outcome = execute(
-            RunSpec(str(write(tmp_path, source)), lane=Lane.FAST), store, on_output=on_output, cancel=cancel
-        )
-        report = store.report(run)
-    assert outcome.kind is OutcomeKind.CANCELLED
-    assert outcome.message == "The run was cancelled; what it found until then is kept."
-    assert report.outcome == outcome
-    assert [finding.code for finding in report.findings] == ["GB0059"]
-    child = re.search(r"child (\d+)", "".join(printed))
-    assert child is not None
-    assert _gone(int(child[1]))
-
-
-def _gone(pid: int) -> bool:
-    """Whether a process has ended (a zombie has), within ten seconds."""
-    for _ in range(100):
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except FileNotFoundError:
-            return True
-        time.sleep(0.1)
-    return False
-
-
-def test_cancelled_before_it_began(tmp_path: Path) -> None:
-    cancel = threading.Event()
-    cancel.set()
-    with Store(str(tmp_path / "runs.db")) as store:
-        _, outcome = execute(RunSpec(str(write(tmp_path, "print(1)"))), store, on_output=lambda *_: None, cancel=cancel)
-    assert outcome.kind is OutcomeKind.CANCELLED
-
-
-def test_interrupted_on_the_command_line(tmp_path: Path) -> None:
-    script, store = write(tmp_path, ENDLESS), tmp_path / "runs.db"
-    process = subprocess.Popen(
-        [str(Path(sys.executable).parent / "irscope"), "run", str(script), "--lane", "fast", "--store", str(store)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stdout is not None
-    assert any("at work" in line for line in process.stdout)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "irscope: interrupted" in err
-    with Store(str(store)) as opened:
-        report = opened.report(opened.find_run())
-    assert (report.outcome.kind, report.outcome.message) == (OutcomeKind.CANCELLED, "irscope was interrupted.")
-    assert len(report.findings) == 1
-
-
-def test_a_listener_that_fails_ends_the_run(tmp_path: Path) -> None:
-    def on_message(message: Message) -> None:
-        if isinstance(message, CompileSeen):
-            raise RuntimeError("the listener's own")
-
-    with Store(str(tmp_path / "runs.db")) as store:
-        with pytest.raises(RuntimeError, match="the listener's own"):
-            execute(
-                RunSpec(str(write(tmp_path, ENDLESS)), lane=Lane.FAST),
-                store,
-                on_message=on_message,
-                on_output=lambda *_: None,
-            )
-        assert store.report(store.find_run()).outcome.kind is OutcomeKind.CANCELLED
-
-
-# --- hostile scripts --------------------------------------------------------------------------------------------------
-
-
-def test_output_is_not_kept_in_memory(tmp_path: Path) -> None:
-    """Two hundred megabytes pass through in small pieces."""
-    sizes: list[int] = []
-    source = "import sys\nline = 'x' * 1_000_000 + '\\n'\nfor _ in range(200):\n    sys.stdout.write(line)\n"
-    with Store(str(tmp_path / "runs.db")) as store:
-        _, outcome = execute(
-            RunSpec(str(write(tmp_path, source))), store, on_output=lambda _, text: sizes.append(len(text))
-        )
-    assert outcome.kind is OutcomeKind.COMPLETED
-    assert sum(sizes) == 200 * 1_000_001
-    assert max(sizes) <= 1 << 16
-
-
-def test_a_character_cut_in_two_by_the_pipe(run_script: RunScript) -> None:
-    ran = run_script("import sys\nsys.stdout.write('x' + 'é' * 200_000)\n")
-    assert ran.stdout == "x" + "é" * 200_000
-
-
-@pytest.mark.parametrize("new_session", [False, True])
-def test_a_child_that_prints_on_and_on(run_script: RunScript, new_session: bool) -> None:
-    ran = run_script(
-        f"import subprocess\nsubprocess.Popen('yes & sleep 20; kill $!', shell=True, start_new_session={new_session})\n"
-    )
-    assert ran.report.outcome.kind is OutcomeKind.COMPLETED
-
-
-def test_a_script_that_closes_every_descriptor(run_script: RunScript, tmp_path: Path) -> None:
-    """And opens its own in their place: they must stay its own."""
-    ran = run_script(
-        BREAKS
-        + f"""
-import os
-os.closerange(3, 4096)
-files = [open({str(tmp_path)!r} + f"/mine-{{i}}", "w") for i in range(20)]
-for file in files:
-    file.write("mine alone")
-    file.flush()
-f(torch.ones(3, 3))
-f(torch.ones(3, 3, 3))
-print("end", flush=True)
-""",
-        "fast",
-    )
-    assert ran.stdout.endswith("end\n")
-    assert {path.read_text() for path in tmp_path.glob("mine-*")} == {"mine alone"}
-    assert [finding.code for finding in ran.findings("graph-break")] == ["GB0059"]
-    assert ran.report.outcome.exit_code == 0
-
-
-def test_a_script_that_writes_into_every_descriptor(run_script: RunScript) -> None:
-    ran = run_script(
-        BREAKS
-        + """
-import os, stat
-for fd in range(3, 1024):
-    try:
-        if stat.S_ISFIFO(os.fstat(fd).st_mode):
-            os.write(fd, b'\\xff nonsense {"is": "Refused"}\\n[1]\\n\\n{"is": "Nothing"}\\n3\\n')
-    except OSError:
-        pass
-"""
-    )
-    assert ran.findings("graph-break")
-
-
-def test_a_script_that_breaks_the_modules_we_use(run_script: RunScript) -> None:
-    ran = run_script(
-        "import json, sys, logging, os\njson.dumps = json.loads = None\nlogging.disable(logging.CRITICAL)\nsys.meta_path.clear()\n"
-        "print('still here')\n"
-    )
-    assert ran.stdout == "still here\n"
-    assert ran.report.outcome.exit_code == 0
-
-
-@pytest.mark.parametrize(
-    "silence",
-    [
-        "logging.disable(logging.CRITICAL)",
-        "logging.config.dictConfig({'version': 1})",
-        "logging.getLogger('torch').setLevel(logging.CRITICAL)",
-    ],
-)
-def test_a_script_that_silences_logging(silence: str, run_script: RunScript) -> None:
-    """What irscope reads from PyTorch's loggers still comes; what the script silenced is not printed."""
-    source = f"""
-import logging, logging.config
-{silence}
-import torch
-{silence}
-
-@torch.compile
-def f(x, tag):
-    print("hi")
-    return x + len(tag)
-
-for n in range(12):
-    f(torch.ones(3), "x" * n)
-"""
-    ran = run_script(source)
-    assert [finding.code for finding in ran.findings("graph-break")] == ["GB0059"]
-    assert ran.findings("recompilation")
-    assert [finding.code for finding in ran.findings("recompile-limit")] == ["GB0039"]
-    assert ran.stderr == ""
-
-
-def test_a_module_of_the_script_s_folder_named_like_ours(run_script: RunScript, tmp_path: Path) -> None:
-    for name in ("protocol", "store", "source", "server", "runner", "capture", "graphs", "dis", "zlib"):
-        write(tmp_path, f"NAME = {name!r}\n", f"{name}.py")
-    ran = run_script("import protocol, store, server\nprint(protocol.NAME, store.NAME, server.NAME)\n" + BREAKS)
-    assert ran.stdout.startswith("protocol store server\n")
-    assert ran.findings("graph-break")
-
-
-def test_the_order_of_messages(run_script: RunScript) -> None:
-    ran = run_script(BREAKS)
-    kinds = [type(message) for message in ran.messages]
-    assert kinds[0] is Started
-    assert kinds[-1] is ScriptEnded
-    assert kinds.index(CompileSeen) > 0
-    facts: Any = ran.messages[-1]
-    assert (facts.exit_code, facts.error) == (0, "")
-
-
-def test_a_run_without_irscope_installed(tmp_path: Path, bare_python: str) -> None:
-    """Another interpreter needs only torch; this one has not even that, but its own clear words."""
-    assert run_plain(write(tmp_path, "import irscope", "probe.py")).returncode == 0
-    probe = subprocess.run([bare_python, "-c", "import irscope"], capture_output=True, check=False)
-    assert probe.returncode == 1
-    done = run_cli("run", write(tmp_path, "print(1)"), "--python", bare_python)
-    assert "PyTorch is not installed" in done.stdout

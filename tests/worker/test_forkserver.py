@@ -7,7 +7,6 @@ import re
 import signal
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,7 @@ from irscope.driver import RunSpec, execute
 from irscope.protocol import Budget, FindingSeen, Lane, Message, Outcome, OutcomeKind, Report
 from irscope.store import Store
 from irscope.worker.client import Worker, WorkerState, can_fork, wait_for
-from support import at_rest, children_but_spares, name_of, run_plain, write
+from support import at_rest, children_but_spares, ends, name_of, run_plain, write
 
 pytestmark = pytest.mark.skipif(not can_fork(), reason="forking with torch is not safe on this system")
 
@@ -300,7 +299,7 @@ def test_cancelling_ends_the_run_and_all_its_children(warm: Warm, tmp_path: Path
         )
     assert outcome.kind is OutcomeKind.CANCELLED
     seen = [int(pid) for pid in "".join(printed).split()]
-    assert len(seen) == 2 and not any(map(alive, seen))
+    assert len(seen) == 2 and all(ends(pid, 1.0) for pid in seen)
 
 
 def test_findings_come_while_the_script_runs(warm: Warm, tmp_path: Path) -> None:
@@ -352,7 +351,7 @@ def test_killing_the_worker_ends_its_runs_and_is_told(tmp_path: Path) -> None:
     with Store(str(warm.store)) as store:
         _, outcome = execute(RunSpec(str(script), lane=Lane.FAST), store, worker=worker, on_output=hear)
         assert outcome.kind is OutcomeKind.CRASHED
-        assert pids and not alive(pids[0])
+        assert pids and ends(pids[0], 1.0)
         _, outcome = execute(
             RunSpec(str(write(tmp_path, "print('still works')")), lane=Lane.FAST), store, worker=worker,
             on_output=lambda _stream, text: warm.printed.append(text),
@@ -367,8 +366,8 @@ def test_the_worker_ends_with_the_one_who_started_it(tmp_path: Path) -> None:
     assert wait_for(worker, 120) is WorkerState.READY
     pid = worker._process.pid  # type: ignore[union-attr]
     worker._socket.close()  # type: ignore[union-attr]  # what a killed language server leaves behind
-    worker._process.wait(timeout=10)  # type: ignore[union-attr]
-    assert not alive(pid)
+    worker._process.wait(timeout=60)  # type: ignore[union-attr]
+    assert ends(pid, 1.0)
 
 
 def test_no_torch_is_a_reason() -> None:
@@ -377,19 +376,6 @@ def test_no_torch_is_a_reason() -> None:
     assert worker.state is WorkerState.STOPPED
     refused = Worker("/nonexistent/python")
     assert refused.state is WorkerState.REFUSED and "/nonexistent/python" in refused.reason
-
-
-def alive(pid: int) -> bool:
-    """Whether a process runs; a zombie does not."""
-    for _ in range(50):
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except FileNotFoundError:
-            return False
-        if state in "ZX":
-            return False
-        time.sleep(0.02)
-    return True
 
 
 FAULTS = """

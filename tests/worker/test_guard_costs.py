@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from irscope.guards import Guard, guards_of
 from irscope.store import Store
+from irscope.worker.client import Worker
 from support import Ran, run_captured, write
 
 # Two tensors make a guard that compares the two and keeps a state (NO_TENSOR_ALIASING); a class of the user's says
@@ -40,10 +41,11 @@ for size in (5, 6, 7):
 
 
 @pytest.fixture(scope="module")
-def deep_and_fast(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Ran]:
+def deep_and_fast(tmp_path_factory: pytest.TempPathFactory, shared_worker: Worker | None) -> tuple[Ran, Ran]:
     folder = tmp_path_factory.mktemp("guard_costs")
     script = write(folder, SCRIPT)
-    return run_captured(script, folder / "runs.db", "deep"), run_captured(script, folder / "runs.db", "fast")
+    deep, fast = (run_captured(script, folder / "runs.db", lane, worker=shared_worker) for lane in ("deep", "fast"))
+    return deep, fast
 
 
 def guards_in(ran: Ran) -> list[Guard]:

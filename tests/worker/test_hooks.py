@@ -12,6 +12,7 @@ from irscope.capture.hooks import Hook, Hooks, replace_attribute
 from irscope.protocol import CaptureGap, Lane, Progress, RunRequest
 from irscope.runner.messages import MessagePipe
 from irscope.runner.session import Session
+from irscope.worker.client import Worker
 from support import REPOSITORY, Ran, run_captured, run_plain, write
 
 SCRIPT = """\
@@ -108,10 +109,10 @@ def test_one_hook_does_not_fit_and_the_others_work(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def deep_twice(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Ran]:
+def deep_twice(tmp_path_factory: pytest.TempPathFactory, shared_worker: Worker | None) -> tuple[Ran, Ran]:
     folder = tmp_path_factory.mktemp("twice")
     script = write(folder, SCRIPT)
-    first, second = (run_captured(script, folder / "runs.db", "deep") for _ in range(2))
+    first, second = (run_captured(script, folder / "runs.db", "deep", worker=each) for each in (None, shared_worker))
     return first, second
 
 
@@ -140,8 +141,8 @@ def test_a_warm_cache_hides_no_stage(deep_twice: tuple[Ran, Ran]) -> None:
     assert all(kernel.origins for kernel in deep_twice[1].report.kernels)
 
 
-def test_the_fast_lane_never_reaches_inductor(tmp_path: Path) -> None:
-    ran = run_captured(write(tmp_path, SCRIPT), tmp_path / "runs.db", "fast")
+def test_the_fast_lane_never_reaches_inductor(tmp_path: Path, shared_worker: Worker | None) -> None:
+    ran = run_captured(write(tmp_path, SCRIPT), tmp_path / "runs.db", "fast", worker=shared_worker)
     assert ran.report.kernels == ()
     assert {stage.name for compile in ran.report.compiles for stage in compile.stages} == {
         "bytecode", "dynamo-graph", "guards", "symbols", "modified-bytecode",
@@ -149,9 +150,10 @@ def test_the_fast_lane_never_reaches_inductor(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("backend", ["inductor", "aot_eager", "eager"])
-def test_both_lanes_find_the_same(backend: str, tmp_path: Path) -> None:
+def test_both_lanes_find_the_same(backend: str, tmp_path: Path, shared_worker: Worker | None) -> None:
     source = SCRIPT.replace("@torch.compile", f"@torch.compile(backend={backend!r})")
-    deep, fast = (run_captured(write(tmp_path, source), tmp_path / "runs.db", lane) for lane in ("deep", "fast"))
+    script, store = write(tmp_path, source), tmp_path / "runs.db"
+    deep, fast = (run_captured(script, store, lane, worker=shared_worker) for lane in ("deep", "fast"))
     found = [
         [
             (f.kind, f.code, f.range, f.count, f.compiles)
@@ -163,17 +165,17 @@ def test_both_lanes_find_the_same(backend: str, tmp_path: Path) -> None:
     assert found[0] == found[1] != []
 
 
-def test_a_back_end_of_the_user_s_own_runs_as_it_is(tmp_path: Path) -> None:
+def test_a_back_end_of_the_user_s_own_runs_as_it_is(tmp_path: Path, shared_worker: Worker | None) -> None:
     source = SCRIPT.replace(
         "@torch.compile",
         "def mine(graph, inputs):\n    print('mine')\n    return graph\n\n@torch.compile(backend=mine)",
     )
-    ran = run_captured(write(tmp_path, source), tmp_path / "runs.db", "fast")
+    ran = run_captured(write(tmp_path, source), tmp_path / "runs.db", "fast", worker=shared_worker)
     assert ran.stdout.count("mine\n") == 4
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="instructions have no columns")
-def test_the_exact_columns(tmp_path: Path) -> None:
+def test_the_exact_columns(tmp_path: Path, shared_worker: Worker | None) -> None:
     """They come from Dynamo's translators, by private names: two breaks on one line, in a function that is inlined."""
     source = """\
 import torch
@@ -187,7 +189,7 @@ def f(x):
 
 f(torch.ones(3))
 """
-    ran = run_captured(write(tmp_path, source), tmp_path / "runs.db", "fast")
+    ran = run_captured(write(tmp_path, source), tmp_path / "runs.db", "fast", worker=shared_worker)
     line = source.split("\n")[3]
     places = {
         line[f.range.start.column : f.range.end.column] for f in ran.findings("graph-break") if f.range.start.line == 4

@@ -17,7 +17,7 @@ from irscope.processes import proportional_bytes
 from irscope.protocol import EntryKind, Lane, Outcome, OutcomeKind, Report
 from irscope.store import Store
 from irscope.worker.client import LayerNote, Worker, WorkerState, can_fork, wait_for
-from support import at_rest, children_but_spares, run_plain, write
+from support import alive, at_rest, children_but_spares, late, run_plain, write
 
 pytestmark = pytest.mark.skipif(not can_fork(), reason="forking with torch is not safe on this system")
 
@@ -387,17 +387,10 @@ def test_layers_and_their_runs_end_with_the_worker(desk: Desk, end: str) -> None
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + 10
+    begun = time.monotonic()
     while not condition():
-        assert time.monotonic() < end, what
+        assert not late(begun, 10.0), what
         time.sleep(0.02)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
 
 
 def test_a_notebook_has_a_layer_as_a_script_has(desk: Desk) -> None:

@@ -10,6 +10,8 @@ line says where: ``to +2:9`` is column 9 two lines below, marker lines not count
 marker line for each.  The first comments of a script may set its ``lane``, an ``env`` variable and the ``outcome``.
 
 The markers are all there is: a finding without a marker fails the test as a marker without a finding does.
+The first script of each kind runs in a fresh process, as on the command line, the others in forks, as in the editor.
+
 ``UPDATE_EXPECT=1`` writes the markers anew; read the difference before you keep it.
 """
 
@@ -24,26 +26,30 @@ from pathlib import Path
 import pytest
 from irscope.control import controlled
 from irscope.protocol import Finding, Lane
+from irscope.worker.client import Worker
 from support import run_captured
 
 MARKERS = Path(__file__).parents[1] / "markers"
 SCRIPTS = sorted(MARKERS.glob("*/*.py"))
+FRESH = {script.parent: script for script in reversed(SCRIPTS)}
 _MARKER = re.compile(r"^\s*# *\^+(?: to \+\d+:\d+)? [a-z-]+ \S+(?: ×\d+)?$")
 _HEADER = re.compile(r"^# (lane|env|outcome): (.+)$", re.MULTILINE)
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_script(script: Path, tmp_path: Path) -> None:
-    check_findings(script, tmp_path)
+def test_script(script: Path, tmp_path: Path, shared_worker: Worker | None) -> None:
+    check_findings(script, tmp_path, None if script in FRESH.values() else shared_worker)
 
 
-def check_findings(script: Path, folder: Path) -> None:
+def check_findings(script: Path, folder: Path, worker: Worker | None) -> None:
     """Runs a script and compares its findings, in all of its files, with the markers.
 
     Parameters
     ----------
     folder
         Where the run may write.
+    worker
+        Nothing: the run is a fresh process.
     """
     headers = _HEADER.findall(script.read_text(encoding="utf-8"))
     setting = dict(headers)
@@ -55,6 +61,7 @@ def check_findings(script: Path, folder: Path) -> None:
         lane.value,
         cwd=str(folder),
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **env},
+        worker=worker,
     )
     assert ran.report.outcome.kind.value == setting.get("outcome", "completed"), ran.stderr[-3000:]
     assert ran.report.capture_gaps == ()

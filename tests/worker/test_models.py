@@ -22,6 +22,7 @@ import pytest
 import torch
 from irscope.findings.guardtext import parse_failed_guard
 from irscope.protocol import Finding, OutcomeKind
+from irscope.worker.client import Worker
 from support import Ran, lines_marked, run_captured, run_plain
 
 transformers = pytest.importorskip("transformers")
@@ -144,7 +145,7 @@ class Told:
 
 
 @pytest.mark.parametrize("names", GROUPS, ids="-".join)
-def test_models(names: tuple[str, ...], tmp_path: Path) -> None:
+def test_models(names: tuple[str, ...], tmp_path: Path, shared_worker: Worker | None) -> None:
     script = tmp_path / "models.py"
     script.write_text(START + RESET.join(MODELS[name] for name in names), encoding="utf-8")
     env = {**os.environ, "TORCH_TRACE": str(tmp_path / "trace"), "PYTHONWARNINGS": "ignore"}
@@ -152,7 +153,7 @@ def test_models(names: tuple[str, ...], tmp_path: Path) -> None:
     assert plain.returncode == 0, plain.stderr[-3000:]
     told = told_by_files(tmp_path / "trace")
 
-    ran = run_captured(script, tmp_path / "runs.db", "fast")
+    ran = run_captured(script, tmp_path / "runs.db", "fast", worker=shared_worker)
     assert ran.report.outcome.kind is OutcomeKind.COMPLETED, ran.stderr[-3000:]
     assert ran.report.capture_gaps == ()
     breaks = ran.findings("graph-break")

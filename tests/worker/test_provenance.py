@@ -5,15 +5,18 @@ Each model runs once, forward and backward in train mode; some then in eval mode
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 
 import pytest
 from irscope.lines import trail_of
-from irscope.protocol import OutcomeKind
+from irscope.protocol import Origin, OutcomeKind
 from irscope.provenance import SOURCE, Element, Provenance
 from irscope.provenance.kernels import elements_of, output_code_of
 from irscope.store import Store
 from irscope.usercode import is_package_file, is_user_file
+from irscope.worker.client import Worker
 from support import Ran, run_captured, write
 
 pytest.importorskip("transformers")
@@ -76,10 +79,10 @@ GRAPHS = frozenset({"dynamo-graph", "pre-grad-graph", "joint-graph", "forward-gr
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_nothing_is_lost_without_a_reason(name: str, tmp_path: Path) -> None:
+def test_nothing_is_lost_without_a_reason(name: str, tmp_path: Path, shared_worker: Worker | None) -> None:
     both = name in ("bert", "mamba")
     script = write(tmp_path, START + MODELS[name] + END + (EVAL if both else ""), f"{name}.py")
-    ran = run_captured(script, tmp_path / "runs.db", "deep")
+    ran = run_captured(script, tmp_path / "runs.db", "deep", worker=shared_worker)
     assert ran.report.outcome.kind is OutcomeKind.COMPLETED, ran.report.outcome.message
     assert len(ran.report.compiles) == 1 + both and ran.kernels("cpp")
     with Store(ran.store) as store:
@@ -155,3 +158,95 @@ def check_lines(ran: Ran, thread: Provenance, script: Path) -> None:
         assert ends
         for element in ends:
             assert (file, line) in {(origin.file, origin.line) for origin in thread.origins(element)}, element
+    check_up_and_down(ran, thread)
+
+
+def check_up_and_down(ran: Ran, thread: Provenance) -> None:
+    """Up to a line from wherever something stands, and down again: one is where one was, among others."""
+    below: dict[Origin, set[Element]] = {}
+    compared = 0
+    for compile in ran.report.compiles:
+        for stage in thread.pipeline(compile.id):
+            for element in thread.elements(stage.id) if stage.name in GRAPHS else ():
+                for origin in thread.origins(element):
+                    if origin not in below:
+                        found = thread.below(thread.source(origin.file, origin.line))
+                        below[origin] = {one for elements in found.values() for one in elements}
+                    assert element in below[origin], (element, origin)
+                    compared += 1
+    assert compared > 100
+
+
+HARD = """\
+import torch
+
+
+def f(x, weight, index, source):
+    h = x @ weight
+    h = h + source
+    h += x
+    h[0] = 1.0
+    kept = torch.zeros(4, 4).scatter_reduce(0, index, h, "amax")
+    put = kept.index_put((index[0],), source[:4], accumulate=True)
+    once = put.ne(3)
+    again = put.ne(3)
+    return (put * once + put * again).sum()
+
+
+x, weight, source = (torch.randn(4, 4, requires_grad=True) for _ in range(3))
+index = torch.randint(0, 4, (4, 4))
+torch.compile(f)(x * 2, weight, index, source).backward()
+"""
+
+
+@pytest.fixture(scope="module")
+def hard(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Path]:
+    folder = tmp_path_factory.mktemp("hard")
+    env = {**os.environ, "TORCH_COMPILE_DEBUG": "1", "TORCH_COMPILE_DEBUG_DIR": str(folder)}
+    ran = run_captured(write(folder, HARD, "hard.py"), folder / "runs.db", "deep", env=env)
+    assert ran.report.outcome.kind is OutcomeKind.COMPLETED, ran.report.outcome.message
+    assert ran.report.capture_gaps == ()
+    return ran, folder
+
+
+def test_the_files_that_pytorch_writes_for_debugging(hard: tuple[Ran, Path]) -> None:
+    """The texts of stages are those of ``TORCH_COMPILE_DEBUG``, whose graphs tell no strides and devices."""
+    ran, folder = hard
+    files = {
+        "ir_pre_fusion.txt": "ir-pre-fusion", "ir_post_fusion.txt": "ir-post-fusion", "output_code.py": "output-code",
+        "fx_graph_transformed.py": "post-grad-graph",
+    }  # fmt: skip
+    compared = []
+    with Store(ran.store) as store:
+        for path in sorted(folder.glob("torch_compile_debug/*/torchinductor/model__*/*")):
+            if path.name in files:
+                stage = f"0/0/{files[path.name]}{'-backward' * ('_backward_' in path.parent.name)}"
+                text = store.stage_text(ran.report.run, stage)
+                if "graph" in stage:
+                    text = re.sub(r'(: "\w+\[[\d, ]*\])\[[\d, ]*\]cpu"', r'\1"', text)
+                assert text.strip() == path.read_text().strip(), stage
+                compared.append(stage)
+    assert len(compared) == len(set(compared)) == 8
+
+
+def test_operations_that_are_hard_to_follow(hard: tuple[Ran, Path]) -> None:
+    """In place, replaced by one of a pass, computed once for two lines, calls of which PyTorch names no nodes."""
+    ran, folder = hard
+    script = folder / "hard.py"
+    with Store(ran.store) as store:
+        thread = Provenance(store, ran.report)
+        check_ends(ran, thread, GRAPHS - {"inference-graph"})
+        check_up_and_down(ran, thread)
+        kernels: dict[str, set[str]] = {}
+        for number, text in enumerate(HARD.split("\n"), 1):
+            trail = trail_of(store, ran.report, str(script), number)
+            kernels[text.strip()] = {kernel.name for kernel in trail.kernels}
+            if " = " in text or "+=" in text:
+                if number < 14:
+                    assert any(step.nodes for step in trail.steps), text
+        for line in ("h = x @ weight", "h = h + source"):  # one call of a library for both
+            assert "extern_kernels.addmm" in kernels[line]
+        for line in ("h += x", "h[0] = 1.0"):
+            assert "aten.scatter_reduce_.two" in kernels[line]
+        trail = trail_of(store, ran.report, str(script), HARD.split("\n").index("    again = put.ne(3)") + 1)
+        assert "the same as ne: computed once" in {place.fate for step in trail.steps for place in step.places}

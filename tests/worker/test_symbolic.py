@@ -16,6 +16,7 @@ from irscope.protocol import Lane
 from irscope.store import Store
 from irscope.symbolic import Walk
 from irscope.symbolicvariables import variable_of
+from irscope.worker.client import Worker
 from support import TIMEOUT_SECONDS, Ran, run_captured, write
 
 SCRIPT = """\
@@ -50,9 +51,9 @@ def data_of(ran: Ran, stage: str) -> Any:
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+def ran(tmp_path_factory: pytest.TempPathFactory, shared_worker: Worker | None) -> Ran:
     folder = tmp_path_factory.mktemp("symbolic")
-    ran = run_captured(write(folder, SCRIPT), folder / "runs.db", "deep")
+    ran = run_captured(write(folder, SCRIPT), folder / "runs.db", "deep", worker=shared_worker)
     assert ran.report.capture_gaps == ()
     return ran
 
@@ -189,7 +190,7 @@ def test_the_fast_lane_records_when_asked(tmp_path: Path) -> None:
     assert "phases" not in names
 
 
-def test_a_hook_that_sees_nothing_is_a_gap(tmp_path: Path) -> None:
+def test_a_hook_that_sees_nothing_is_a_gap(tmp_path: Path, shared_worker: Worker | None) -> None:
     """As it would be if some torch ran instructions in another way than by `step`."""
     source = SCRIPT.replace(
         "for size in",
@@ -199,7 +200,8 @@ convert.InstructionTranslatorBase.step = convert.InstructionTranslatorBase.step.
 for size in""",
     )
     assert "step.__closure__" in source
-    ran = run_captured(write(tmp_path, source), tmp_path / "runs.db", "deep", symbolic_trace=True)
+    script = write(tmp_path, source)
+    ran = run_captured(script, tmp_path / "runs.db", "deep", worker=shared_worker, symbolic_trace=True)
     assert ran.report.outcome.exit_code == 0, ran.stderr
     gaps = [gap for gap in ran.report.capture_gaps if gap.what == "the symbolic trace"]
     assert gaps and gaps[0].why == "no step of 0/0 was seen"

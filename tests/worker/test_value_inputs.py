@@ -11,6 +11,7 @@ from irscope.protocol import ValuesRequest
 from irscope.store import Store
 from irscope.values.inputs import GivenInputs, Input, WrongInputs
 from irscope.values.reading import StoredValues, stored_values
+from irscope.worker.client import Worker
 from support import Ran, run_captured, run_cli, write
 
 SCRIPT = """\
@@ -46,15 +47,17 @@ def inputs_seen(ran: Ran) -> list[tuple[str, float]]:
     return [(name, value["max"]) for name, value in values if value is not None and value.get("shape") == [4, 3]]
 
 
-def run_with(folder: Path, given: Path) -> Ran:
-    wanted = ValuesRequest(inputs=str(given))
-    return run_captured(write(folder, SCRIPT), folder / "runs.db", "deep", values=wanted)
+def run_with(folder: Path, given: Path | None, worker: Worker | None) -> Ran:
+    wanted = ValuesRequest(inputs="" if given is None else str(given))
+    return run_captured(write(folder, SCRIPT), folder / "runs.db", "deep", worker=worker, values=wanted)
 
 
-def test_a_python_file_gives_inputs_by_name_or_in_the_order_of_the_arguments(tmp_path: Path) -> None:
-    plain = run_captured(write(tmp_path, SCRIPT), tmp_path / "runs.db", "deep", values=ValuesRequest())
-    named = run_with(tmp_path, write(tmp_path, NAMED, "named.py"))
-    ordered = run_with(tmp_path, write(tmp_path, POSITIONAL, "positional.py"))
+def test_a_python_file_gives_inputs_by_name_or_in_the_order_of_the_arguments(
+    tmp_path: Path, shared_worker: Worker | None
+) -> None:
+    plain = run_with(tmp_path, None, shared_worker)
+    named = run_with(tmp_path, write(tmp_path, NAMED, "named.py"), shared_worker)
+    ordered = run_with(tmp_path, write(tmp_path, POSITIONAL, "positional.py"), shared_worker)
     assert [value for _, value in inputs_seen(plain)] == [1.0, 0.0]  # as the graph has them: the second first
     assert [value for _, value in inputs_seen(named)] == [7.0, 0.0]
     assert [value for _, value in inputs_seen(ordered)] == [7.0, 5.0]
@@ -62,10 +65,10 @@ def test_a_python_file_gives_inputs_by_name_or_in_the_order_of_the_arguments(tmp
     assert named.report.capture_gaps == ordered.report.capture_gaps == ()
 
 
-def test_a_file_of_torch_save_gives_inputs(tmp_path: Path) -> None:
+def test_a_file_of_torch_save_gives_inputs(tmp_path: Path, shared_worker: Worker | None) -> None:
     given = tmp_path / "given.pt"
     torch.save({"l_second_": torch.full((4, 3), 7.0)}, given)
-    ran = run_with(tmp_path, given)
+    ran = run_with(tmp_path, given, shared_worker)
     assert [value for _, value in inputs_seen(ran)] == [7.0, 0.0]
     assert ran.report.capture_gaps == ()
 

@@ -15,6 +15,7 @@ from irscope.protocol import ValuesRequest
 from irscope.store import Store
 from irscope.values.client import ValueProcess, ValueProcessError
 from irscope.values.reading import StoredValues, divergences, stored_values
+from irscope.worker.client import Worker
 from support import Ran, run_captured, run_cli, run_plain, write
 from test_hooks import MISFIT
 
@@ -88,12 +89,11 @@ def kept(ran: Ran) -> list[StoredValues]:
 
 
 @pytest.fixture(scope="module")
-def seeded(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+def seeded(tmp_path_factory: pytest.TempPathFactory, shared_worker: Worker | None) -> Ran:
     folder = tmp_path_factory.mktemp("seeded")
     words = [f"{model}={lowering}" for model, lowering in WRONG.items()]
-    return run_captured(
-        MODELS, folder / "runs.db", "deep", words, values=ValuesRequest(statistics=False, divergence=True)
-    )
+    wanted = ValuesRequest(statistics=False, divergence=True)
+    return run_captured(MODELS, folder / "runs.db", "deep", words, worker=shared_worker, values=wanted)
 
 
 @pytest.mark.parametrize("model", list(WRONG))
@@ -118,10 +118,10 @@ def test_a_divergence_is_a_finding_at_the_users_line(seeded: Ran) -> None:
 
 
 @pytest.fixture(scope="module")
-def decomposed(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+def decomposed(tmp_path_factory: pytest.TempPathFactory, shared_worker: Worker | None) -> Ran:
     folder = tmp_path_factory.mktemp("decomposed")
     wanted = ValuesRequest(statistics=False, divergence=True)
-    return run_captured(MODELS, folder / "runs.db", "deep", list(STEPS), values=wanted)
+    return run_captured(MODELS, folder / "runs.db", "deep", list(STEPS), worker=shared_worker, values=wanted)
 
 
 @pytest.mark.parametrize("model", list(STEPS))
@@ -139,9 +139,10 @@ def test_a_wrong_decomposition_is_found_at_the_step_and_the_node(decomposed: Ran
 
 
 @pytest.fixture(scope="module")
-def healthy(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+def healthy(tmp_path_factory: pytest.TempPathFactory, shared_worker: Worker | None) -> Ran:
     folder = tmp_path_factory.mktemp("healthy")
-    return run_captured(MODELS, folder / "runs.db", "deep", HEALTHY, values=ValuesRequest(divergence=True))
+    wanted = ValuesRequest(divergence=True)
+    return run_captured(MODELS, folder / "runs.db", "deep", HEALTHY, worker=shared_worker, values=wanted)
 
 
 def test_healthy_models_do_not_diverge(healthy: Ran) -> None:
@@ -159,10 +160,11 @@ def test_a_value_run_computes_and_prints_what_the_script_does(healthy: Ran) -> N
 
 
 @pytest.fixture(scope="module")
-def training(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+def training(tmp_path_factory: pytest.TempPathFactory, shared_worker: Worker | None) -> Ran:
     folder = tmp_path_factory.mktemp("training")
     script = write(folder, SCRIPT)
-    return run_captured(script, folder / "runs.db", "deep", values=ValuesRequest(call=2, divergence=True))
+    wanted = ValuesRequest(call=2, divergence=True)
+    return run_captured(script, folder / "runs.db", "deep", worker=shared_worker, values=wanted)
 
 
 def test_each_node_has_its_statistics_and_its_elements(training: Ran) -> None:
@@ -190,9 +192,10 @@ def test_random_numbers_are_those_of_the_compiled_code(training: Ran) -> None:
     assert 0 < sum(masks[0]) < 12
 
 
-def test_a_wrong_pass_is_named(tmp_path: Path) -> None:
+def test_a_wrong_pass_is_named(tmp_path: Path, shared_worker: Worker | None) -> None:
     script = write(tmp_path, WRONG_PASS + SCRIPT)
-    ran = run_captured(script, tmp_path / "runs.db", "deep", values=ValuesRequest(statistics=False, divergence=True))
+    wanted = ValuesRequest(statistics=False, divergence=True)
+    ran = run_captured(script, tmp_path / "runs.db", "deep", worker=shared_worker, values=wanted)
     found = compared(ran)[0]["found"]
     assert (found["how"], found["pass"]) == ("pass", "post_grad_custom_post_pass(scale_erf)")
     assert found["target"] == "aten.mul.Tensor"

@@ -7,7 +7,7 @@ use.
 
 The deep lane raises the level of provenance tracking, which is a part of the keys in torch 2.13 and 2.15 (not in 2.9): so its entries
 are its own, and the user's are left alone.  What the user's own run would find is looked up by the key at the user's
-level, without loading anything into the compile.
+level, without loading anything into the compile; where the cache has nothing but what this run put there, by no key.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import inspect
 import os
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from irscope.capture.hooks import Hook, Undo, replace_attribute
@@ -42,7 +42,8 @@ class _OwnKeys:
     def __init__(self) -> None:
         self._trace: Any = None
         self._level = 0  # of provenance tracking, as the user has it
-        self._keys: dict[str, str] = {}  # our key of a graph → the user's
+        self._keys: dict[str, str] = {}  # our key of a graph → the user's; empty: nothing is kept that could have it
+        self._made: set[str] = set()  # our keys
 
     def track_provenance(self, config: types.ModuleType) -> Undo:
         """As INDUCTOR_PROVENANCE=1 does: Inductor then says which graph nodes and user lines each kernel came from."""
@@ -65,7 +66,7 @@ class _OwnKeys:
         def compiled_fx_graph_hash(*args: Any, **kwargs: Any) -> Any:
             key, lines = hash_of(*args, **kwargs)
             try:
-                self._keys[key] = self._with_user_level(module, lambda: hash_of(*args, **kwargs)[0])
+                self._keys[key] = self._user_key(module, key, lambda: hash_of(*args, **kwargs)[0])
             except Exception:  # noqa: BLE001  then what the user's own run would find is not told
                 self._keys.pop(key, None)
             return key, lines
@@ -88,12 +89,20 @@ class _OwnKeys:
 
         return undo
 
+    def _user_key(self, module: Any, key: str, make: Callable[[], str]) -> str:
+        """Making a key takes as long as pickling the graph, so it is made only where an entry could have it."""
+        self._made.add(key)
+        if self._trace is None:  # the level is the user's
+            return key
+        if not _has_others(module.FxGraphCache._get_tmp_dir(), self._made):
+            return ""
+        return self._with_user_level(module, make)
+
     def _with_user_level(self, module: Any, make: Callable[[], str]) -> str:
         """Makes the key once more, without its parts in words, which take most of the time."""
         restore = [replace_attribute(module.FxGraphCachePickler, "debug_lines", lambda *_: [])]
         try:
-            if self._trace is not None:
-                restore.append(replace_attribute(self._trace, "provenance_tracking_level", self._level))
+            restore.append(replace_attribute(self._trace, "provenance_tracking_level", self._level))
             return make()
         finally:
             for step in reversed(restore):
@@ -104,13 +113,21 @@ def _hint_of(size: Any) -> Any:
     return size if isinstance(size, int) else size.node.require_hint()
 
 
+def _has_others(folder: str, keys: Collection[str]) -> bool:
+    """Whether a folder of the local cache has entries (``ab/fab…``, a folder each) with other keys than these."""
+    if not os.path.isdir(folder):
+        return False
+    with os.scandir(folder) as groups:
+        return any(name not in keys for group in groups if group.is_dir() for name in os.listdir(group.path))
+
+
 def _status(cache: Any, hint_of: Callable[[Any], Any], key: str, inputs: Any) -> dict[str, str]:
     """What a lookup in the local cache finds: ``hit``, ``full_miss``, or ``guard_miss`` with the guards of an entry.
 
     Only entries of graphs with dynamic sizes are read, for their guards, as PyTorch reads them; their guards are
     evaluated on numbers, which adds no guard to the compile.
     """
-    folder = cache._get_tmp_dir_for_key(key)
+    folder = cache._get_tmp_dir_for_key(key) if key else ""
     if not os.path.isdir(folder) or not os.listdir(folder):
         return {"cache_status_detailed": "full_miss"}
     hints = [hint_of(symint) for symint in cache._filter_backed_symints(inputs)]

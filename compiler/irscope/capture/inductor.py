@@ -62,6 +62,13 @@ def hooks(before: Callable[[Any], None], after: Callable[[Any], None], call: Cal
     """Hooks that report the scheduler's nodes of each graph before and after fusion, then each call of a kernel with
     the arguments of `call_of`.  The receivers must not raise."""
     versions = "2.9 to 2.15"
+    told = 0
+
+    def counted(*args: Any) -> None:
+        nonlocal told
+        told += 1
+        call(*args)
+
     return [
         Hook(
             "Inductor's IR before and after fusion",
@@ -70,8 +77,14 @@ def hooks(before: Callable[[Any], None], after: Callable[[Any], None], call: Cal
             lambda debug: _wrap_logs(debug, before, after),
         ),
         *(
-            Hook(f"the nodes of kernels ({module})", module, versions, functools.partial(_wrap_provenance, call))
+            Hook(f"the nodes of kernels ({module})", module, versions, functools.partial(_wrap_provenance, counted))
             for module in (_HOME, *_USERS)
+        ),
+        Hook(
+            "the nodes of library calls that PyTorch has no handle for",
+            "torch._inductor.scheduler",
+            versions,
+            functools.partial(_wrap_externs, call, lambda: told),
         ),
     ]
 
@@ -115,6 +128,23 @@ def _wrap_provenance(call: Callable[..., None], module: types.ModuleType) -> Und
     tracked._irscope_original = original  # type: ignore[attr-defined]
     setattr(module, _PROVENANCE, tracked)
     return lambda: setattr(module, _PROVENANCE, original)
+
+
+def _wrap_externs(call: Callable[..., None], told: Callable[[], int], scheduler: types.ModuleType) -> Undo:
+    """Calls that change memory in place (``aten.scatter_reduce_``, ``aten.index_put_``) get no handle."""
+    original = scheduler.Scheduler.codegen_extern_call
+
+    @functools.wraps(original)
+    def codegen(self: Any, node: Any) -> Any:
+        before = told()
+        result = original(self, node)
+        ir_node = getattr(node, "node", None)
+        kernel = getattr(ir_node, "python_kernel_name", None)
+        if kernel and told() == before:
+            call(ir_node, str(kernel), True, None)
+        return result
+
+    return replace_attribute(scheduler.Scheduler, "codegen_extern_call", codegen)
 
 
 def schedule_of(nodes: Any) -> Schedule:

@@ -59,6 +59,8 @@ class NodeWriter:
         self._graphs: dict[int, int] = {}
         self._frames: dict[str, tuple[tuple[str, int, str], ...]] = {}
         self._classes: dict[type, str] = {}
+        self.flops: dict[tuple[Any, str], int | None] = {}
+        """By what is called and the shapes of its arguments: the layers of a model are alike."""
 
     def number(self, graph_id: int) -> int:
         """The number of a graph by its ``id()``.  An address that is used again keeps its number."""
@@ -217,9 +219,16 @@ class _Description:
         try:
             arguments = [self._shape(argument) for argument in node.args]
             named = {name: self._shape(argument) for name, argument in node.kwargs.items()}
-            return int(formula(*arguments, **named, out_val=self._sizes(value)))
-        except Exception:  # noqa: BLE001  a formula that wants more than shapes, or a size without a hint: unknown
+            result = self._sizes(value)
+        except Exception:  # noqa: BLE001  a size without a hint: unknown
             return None
+        known, key = self._writer.flops, (target, repr((arguments, named, result)))
+        if key not in known:
+            try:
+                known[key] = int(formula(*arguments, **named, out_val=result))
+            except Exception:  # noqa: BLE001  a formula that wants more than shapes: unknown
+                known[key] = None
+        return known[key]
 
     def _shape(self, argument: Any) -> Any:
         """An argument with tensors as their shapes, which is all that the formulas look at."""

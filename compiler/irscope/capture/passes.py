@@ -285,7 +285,7 @@ def _shape(graph: Any) -> _Shape:
     for node in graph.nodes:
         names.append(node.name)
         try:
-            hashes.append(hash((node.op, node.target, node.args, node.kwargs)))
+            hashes.append(hash((node.op, node.target, node.args, node.kwargs or None)))
         except TypeError:  # slices and symbolic numbers have no hash
             hashes.append(hash((node.op, str(node.target), repr(node.args), repr(node.kwargs))))
     return tuple(names), tuple(hashes)

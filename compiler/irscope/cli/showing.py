@@ -221,7 +221,11 @@ def _trail_lines(trail: LineTrail, paint: Paint, most: int | None) -> list[str]:
         if not step.nodes:
             shown = step.places[:most]
             lines.append(f"    {printable(', '.join(place.name for place in shown))}")
-            lines += [f"    {printable(place.name)}{paint(f'  → {printable(place.fate)}', 'dim')}" for place in shown if place.fate]
+            lines += [
+                f"    {printable(place.name)}{paint(f'  → {printable(place.fate)}', 'dim')}"
+                for place in shown
+                if place.fate
+            ]
         if most is not None and len(step.places) > most:
             lines.append(paint(f"    … and {len(step.places) - most:,} more (--all)", "dim"))
     for kernel in trail.kernels:

@@ -12,9 +12,10 @@ nothing more is found.  What then has no partner was added or removed.
 from __future__ import annotations
 
 import bisect
+import heapq
+import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from irscope.graphs import Graph, GraphNode, parse_graph
@@ -67,6 +68,9 @@ class _Side:
                     self.users[name].append(node.name)
         lines = text.split("\n")
         self.shape = {node.name: self._shape(node, lines) for node in self.graph.nodes}
+        self.places = {
+            node.name: f"{node.origin.file}:{node.origin.line}" if node.origin else "" for node in self.graph.nodes
+        }
         self.hash: dict[str, int] = {}
         inputs = 0
         for node in self.graph.nodes:
@@ -86,6 +90,11 @@ class _Side:
         value = line.partition(" = ")[2] if " = " in line else line.strip()
         value = value.split(";", 1)[0].split("  #", 1)[0].strip()
         return _WORD.sub(lambda match: numbers.get(match[0], match[0]), value)
+
+
+def _kind(node: GraphNode) -> str:
+    """Only nodes of one kind can be the same."""
+    return node.target if node.op != "placeholder" else "placeholder"
 
 
 class _Matcher:
@@ -128,42 +137,75 @@ class _Matcher:
                 self._match(buckets[hash_].pop(0), name)
 
     def _by_agreement(self) -> None:
-        """The best partner for each node that is left; a new pair may make others plain, so until nothing changes."""
-        while True:
+        """The best pairs of what is left; each makes others plain, which are looked at next, the best of all first."""
+        seen: set[tuple[str, str]] = set()  # what changes the score of such a pair brings it up again
+        # Most partners stand in the same place; what they leave is looked at from further away.
+        for near in itertools.chain((1, 4), itertools.repeat(_NEAR)):
             left: dict[str, list[str]] = defaultdict(list)
             for name, node in self.before.nodes.items():
                 if name not in self.to_after:
-                    left[node.target if node.op != "placeholder" else "placeholder"].append(name)
-            found = []
+                    left[_kind(node)].append(name)
+            queue: list[tuple[float, int, str, str]] = []
             for other, node in self.after.nodes.items():
-                if other not in self.to_before:
-                    group = left.get(node.target if node.op != "placeholder" else "placeholder", [])
+                if other not in self.to_before and (group := left.get(_kind(node))):
                     place = bisect.bisect(group, self.after.index[other], key=self.before.index.__getitem__)
-                    near = group[max(0, place - _NEAR) : place + _NEAR]
-                    found += [(self._agreement(name, other), name, other) for name in near]
+                    for name in group[max(0, place - near) : place + near]:
+                        if (name, other) not in seen:
+                            seen.add((name, other))
+                            self._propose(queue, name, other)
+            heapq.heapify(queue)
             before = len(self.to_after)
-            for score, name, other in sorted(found, key=lambda one: -one[0]):
-                if score >= 2 and name not in self.to_after and other not in self.to_before:
+            while queue:
+                _, _, name, other = heapq.heappop(queue)
+                if name not in self.to_after and other not in self.to_before:
                     self._match(name, other)
-            if len(self.to_after) == before:
+                    self._look_around(queue, name, other)
+            if len(self.to_after) == before and near == _NEAR:
                 return
+
+    def _propose(self, queue: list[tuple[float, int, str, str]], name: str, other: str) -> bool:
+        score = self._agreement(name, other)
+        if score >= 2:
+            queue.append((-score, self.after.index[other], name, other))
+        return score >= 2
+
+    def _look_around(self, queue: list[tuple[float, int, str, str]], name: str, other: str) -> None:
+        """A new pair speaks for its inputs, one by one, and for those of its users that do the same."""
+        pairs = list(zip(self.before.nodes[name].inputs, self.after.nodes[other].inputs, strict=False))
+        users, others = self.before.users[name], self.after.users[other]
+        if len(users) <= _NEAR and len(others) <= _NEAR:
+            pairs += [(user, another) for user in users for another in others]
+        for one, another in pairs:
+            if one in self.to_after or another in self.to_before:
+                continue
+            if _kind(self.before.nodes[one]) != _kind(self.after.nodes[another]):
+                continue
+            if self._propose(queue, one, another):
+                heapq.heappush(queue, queue.pop())
 
     def _agreement(self, name: str, other: str) -> float:
         before, after = self.before.nodes[name], self.after.nodes[other]
         if before.op == "output" == after.op:
             return 100
-        inputs = sum(self.to_after.get(a) == b for a, b in zip(before.inputs, after.inputs, strict=False))
-        users = self._paired(self.before.users[name], self.after.users[other])
+        to_after = self.to_after
+        score = 0.0
+        for a, b in zip(before.inputs, after.inputs, strict=False):
+            if to_after.get(a) == b:
+                score += 2
+        users, others = self.before.users.get(name), self.after.users.get(other)
+        if users and others:
+            score += 2 * self._paired(users, others)
         return (
-            2.0 * inputs
-            + 2.0 * users
+            score
             + 1.5 * (name == other)
             + (before.detail == after.detail)
-            + (before.origin is not None and before.origin == after.origin)
+            + (self.before.places[name] == self.after.places[other] != "")
             + 0.5 * (self.before.shape[name] == self.after.shape[other])
         )
 
-    def _paired(self, names: Iterable[str], others: Iterable[str]) -> int:
+    def _paired(self, names: list[str], others: list[str]) -> int:
+        if len(names) == len(others) == 1:
+            return self.to_after.get(names[0]) == others[0]
         return len({self.to_after.get(name) for name in names} & set(others))
 
     def _what_changed(self, before: GraphNode, after: GraphNode) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ this costs the capture anything, and a run from elsewhere can be followed withou
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from typing import Any
 
@@ -26,6 +27,7 @@ __all__ = ["SOURCE", "Element", "Provenance"]
 
 _AT_WORK = ("CALL", "BINARY_", "COMPARE_", "UNARY_", "FOR_ITER", "STORE_SUBSCR", "LOAD_ATTR", "CONTAINS_OP")
 """Instructions that can make a node."""
+_WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 
 
 class Provenance:
@@ -57,6 +59,7 @@ class Provenance:
         self._parents: dict[str, dict[str, tuple[Element, ...]]] = {}
         self._children: dict[str, dict[str, tuple[Element, ...]]] = {}
         self._turned: dict[str, dict[str, dict[str, list[Element]]]] = {}
+        self._firsts: dict[str, dict[str, str]] = {}
         self._by_line: dict[str, dict[Origin, list[Element]]] = {}
 
     # --- what there is ------------------------------------------------------------------------------------------------
@@ -157,7 +160,21 @@ class Provenance:
             users = [items.by_name[name].element for name in item.facts.users if name in items.by_name]
             if users and not any(self.children(user) for user in users):
                 reason = f"only {users[0].name} needed it: {self.fate(users[0])}"
+        if not reason and item.op == "call":
+            reason = self._twin_of(element) or self._end_of(compile, stage)
         return reason
+
+    def _twin_of(self, element: Element) -> str:
+        """AOTAutograd computes what stands in a graph more than once only once."""
+        if element.stage not in self._firsts:
+            rows = self._store.stage_text(self._report.run, element.stage).split("\n")
+            self._firsts[element.stage] = _firsts_of(self._items_of(element.stage), rows)
+        first = self._firsts[element.stage].get(element.name, element.name)
+        return "" if first == element.name else f"the same as {first}: computed once"
+
+    def _end_of(self, compile: Compile, stage: StageRef) -> str:
+        last = self._pipelines[compile.id][-1:]
+        return "run as it is: the back end tells of no stage below this graph" if last == (stage,) else ""
 
     def origins(self, element: Element) -> tuple[Origin, ...]:
         """The user's lines that it came from, whatever lies between."""
@@ -326,11 +343,26 @@ class Provenance:
         return self._by_line[stage].get(line, [])
 
 
+def _firsts_of(items: Items, rows: list[str]) -> dict[str, str]:
+    """Node → the first one that computes the same from the same."""
+    found: dict[str, str] = {}
+    first: dict[str, str] = {}
+    for item in items.items:
+        if item.op == "call" and item.element.line <= len(rows):
+            value = rows[item.element.line - 1].partition(" = ")[2].partition(";")[0].strip()
+            same = _WORD.sub(lambda match: found.get(match[0], match[0]), value)
+            found[item.element.name] = first.setdefault(same, item.element.name)
+    return found
+
+
 def _with_sets(data: Any) -> dict[str, Any]:
     """What is kept of a version, with the names of its nodes as sets: they are many, and asked for one by one."""
     whole = data if isinstance(data, dict) else {}
     sets = {key: whole.get(key) for key in ("added", "removed", "changed")}
-    return {**whole, **{key: frozenset(map(str, names if isinstance(names, list) else ())) for key, names in sets.items()}}
+    return {
+        **whole,
+        **{key: frozenset(map(str, names if isinstance(names, list) else ())) for key, names in sets.items()},
+    }
 
 
 def _of_neighbours(items: Items, found: dict[str, tuple[Element, ...]]) -> None:

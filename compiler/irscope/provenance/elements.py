@@ -202,7 +202,7 @@ def _scheduler_nodes(stage: StageRef, text: str, data: Any) -> Iterator[Item]:
     starts: list[tuple[int, str]] = []
     lines = text.rstrip("\n").split("\n")
     for number, printed in enumerate(lines, 1):
-        match = _SCHEDULER_NODE.match(printed)
+        match = _SCHEDULER_NODE.match(printed) if "Node" in printed else None
         if match is not None and (number == 1 or not lines[number - 2].rstrip().endswith("=")):
             starts.append((number, match["name"]))
     for i, (number, name) in enumerate(starts):
@@ -233,7 +233,7 @@ def _kernels(stage: str, text: str, data: Any) -> Iterator[Item]:
             yield Item(Element(stage, kernel.name, start, end), ancestors=tuple(nodes), target=kernel.name)
     calls = dict.fromkeys([*(kernel.name for kernel in known), *made], 0)
     for number, line in enumerate(lines, 1):
-        match = _CALL.match(line)
+        match = _CALL.match(line) if "(" in line else None
         if match and (name := match["name"]) in calls:
             nodes_of_it = made.get(name, [])
             ancestors = nodes_of_it[calls[name]] if calls[name] < len(nodes_of_it) else ()

@@ -187,12 +187,16 @@ def _operation(target: str) -> str:
 def _kernels_by_line(parents: Items, children: Items, kernels: Iterable[Kernel]) -> Links:
     """Without Inductor's own nodes: the nodes whose lines the kernel came from."""
     lines = {kernel.name: set(kernel.origins) for kernel in kernels}
+    calls = [parent for parent in parents.items if parent.op == "call"]
+    by_line: dict[Origin, list[int]] = {}
+    for number, parent in enumerate(calls):
+        for line in parent.frames:
+            by_line.setdefault(line, []).append(number)
     found = {}
     for child in children.items:
         wanted = lines.get(child.target, set())
-        names = tuple(p.element.name for p in parents.items if p.op == "call" and wanted.intersection(p.frames))
-        if names:
-            found[child.element.name] = names
+        if numbers := {number for line in wanted for number in by_line.get(line, ())}:
+            found[child.element.name] = tuple(calls[number].element.name for number in sorted(numbers))
     return found
 
 

@@ -48,7 +48,6 @@ class Reached(NamedTuple):
     names: Sequence[str]
 
 
-
 def is_large(report: Report) -> bool:
     """Whether it takes long to follow a line without what is kept here."""
     return sum(stage.nodes or 0 for c in report.compiles for stage in c.stages if not stage.passed) >= _LARGE
@@ -139,11 +138,11 @@ def _read(trails: Any, file: str, line: int) -> dict[str, Reached] | None:
 
 
 def _below(trails: Any, place: list[object]) -> Iterator[tuple[str, Reached]]:
+    names, lines, ends, up = trails["names"], trails["lines"], trails["ends"], trails["up"]
+    fates = {number: trails["words"][why] for number, why in trails["fates"]}
     if place not in trails["places"]:
         return
     wanted = trails["places"].index(place)
-    names, lines, ends, up = trails["names"], trails["lines"], trails["ends"], trails["up"]
-    fates = {number: trails["words"][why] for number, why in trails["fates"]}
     there = bytearray(len(names))
     for number, *places in trails["from"]:
         if wanted in places:

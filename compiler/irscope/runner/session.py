@@ -14,7 +14,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from irscope.capture import fusion, guardcosts, inlined, kernelprogress
+from irscope.capture import fusion, guardcosts, inlined, kernelprogress, unread
 from irscope.capture.hooks import Hook, Hooks, Undo
 from irscope.capture.lanes import hooks_for
 from irscope.capture.listening import listen
@@ -43,9 +43,9 @@ from irscope.protocol import (
 from irscope.runner import entries
 from irscope.runner.cachekeys import STAGE, EarlierKeys, data_of, key_of, text_of
 from irscope.runner.compiles import CompileBook
+from irscope.runner.deeplane import DeepLane, Desk
 from irscope.runner.descriptors import high_numbers
 from irscope.runner.findings import FindingBook
-from irscope.runner.lowering import Desk, Lowering
 from irscope.runner.messages import MessagePipe
 from irscope.runner.progress import ProgressTeller
 from irscope.runner.runstore import RunStore
@@ -73,7 +73,8 @@ class Session:
         self._alive = True
         self._store: Store | None = None
         self._stage_ids: dict[str, str] = {}  # stage id → the compile attempt that wrote it
-        self._graphs: dict[str, str] = {}  # compile → text of its dynamo graph
+        self._graphs: dict[str, str] = {}  # compile → text of its dynamo graph, until it is read
+        self._read_graphs: dict[str, Graph | None] = {}
         self._kernels: dict[tuple[str, bool], list[Kernel]] = {}  # (compile, backward) → its kernels
         self._output_code: dict[
             str, tuple[bool, str]
@@ -97,12 +98,13 @@ class Session:
             self._bytecode_hook(),
             *self._findings.hooks(self._guarded),
             self._hints_hook(),
+            unread.hook(),
         ]
         if request.lane is Lane.DEEP:
             hooks.append(kernelprogress.hook(self._guarded(self._kernels_compiled)))
         self._values = self._value_run(request)
-        self._lowering = self._lowering_of(request.lane)
-        hooks += self._lowering.hooks() if self._lowering else fusion.hooks(self._guarded(self._fused))
+        self._deep_lane = self._deep_lane_of(request.lane)
+        hooks += self._deep_lane.hooks() if self._deep_lane else fusion.hooks(self._guarded(self._fused))
         self._steady = SteadyState(request.steady_calls or 0, messages.send)
         hooks += [*entries.hooks_for(request), *([self._steady.hook()] if request.steady_calls else [])]
         self._triton = TritonStages(
@@ -192,7 +194,7 @@ class Session:
         if (kind := stage_of(record)) is not None:
             costs = guardcosts.measure() if kind.name == "guards" and self._request.lane is Lane.DEEP else None
             self._put_stage_of(record, name, kind.name, costs)
-        elif self._lowering is not None and self._lowering.note(record, name):
+        elif self._deep_lane is not None and self._deep_lane.note(record, name):
             pass
         elif record.event == _KERNEL_STACKS:
             self._link_kernels(name, record.payload)
@@ -225,11 +227,11 @@ class Session:
     def _put_stage_of(self, record: Record, compile: str, name: str, data: object) -> None:
         text = clean(record)
         backward = is_backward(name, text)
-        if self._lowering is not None and data is None:
-            data = self._lowering.data_of(record, compile, name, backward)
+        if self._deep_lane is not None and data is None:
+            data = self._deep_lane.data_of(record, compile, name, backward)
         id = self._put_stage(compile, name, text, record.attempt, data, backward)
-        if self._lowering is not None:
-            self._lowering.stage_written(compile, name, id, backward, record.attempt, data)
+        if self._deep_lane is not None:
+            self._deep_lane.stage_written(compile, name, id, backward, record.attempt, data)
 
     def _put_stage(
         self, compile: str, name: str, text: str, attempt: int, data: object = None, backward: bool | None = None
@@ -241,6 +243,7 @@ class Session:
         self._write_stage(compile, stage, text, position(name, backward), data)
         if name == "dynamo-graph":
             self._graphs[compile] = text
+            self._read_graphs.pop(compile, None)
         elif name == "output-code":
             self._put_kernels(compile, id, text, backward)
         return id
@@ -314,10 +317,12 @@ class Session:
                     self._store.put_kernel(self._request.run, kernel)
 
     def _dynamo_graph(self, compile: str) -> Graph | None:
-        try:
-            return parse_graph(self._graphs.get(compile, ""))
-        except ValueError:
-            return None
+        if compile not in self._read_graphs:
+            try:
+                self._read_graphs[compile] = parse_graph(self._graphs.pop(compile, ""))
+            except ValueError:
+                self._read_graphs[compile] = None
+        return self._read_graphs[compile]
 
     def _publish(self, finding: Finding) -> None:
         if self._store is not None:
@@ -368,10 +373,10 @@ class Session:
 
     # --- the way down -------------------------------------------------------------------------------------------------
 
-    def _lowering_of(self, lane: Lane) -> Lowering | None:
+    def _deep_lane_of(self, lane: Lane) -> DeepLane | None:
         if lane is not Lane.DEEP:
             return None
-        return Lowering(
+        return DeepLane(
             Desk(
                 self._current,
                 self._put_stage,

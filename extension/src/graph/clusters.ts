@@ -173,8 +173,8 @@ function unwrapped(draft: Draft): Draft {
   let at = draft;
   while (at.nodes.length === 0 && at.children.size === 1) {
     const [only] = at.children.values();
-    if (only === undefined) {
-      break;
+    if (only === undefined || only.type === "fused") {
+      break; // A fused node is no module: its name says something of its own.
     }
     at = { ...only, name: `${at.name}.${only.name}` };
   }

@@ -10,6 +10,8 @@ const LEAST = 64;
 /** So much of the panel's height it takes at most. */
 const SHARE = 0.4;
 const MARGIN = 8;
+/** A small picture has a small map. */
+const LARGEST_SCALE = 0.16;
 
 export class Minimap {
   private readonly context: CanvasRenderingContext2D;
@@ -45,7 +47,7 @@ export class Minimap {
   /** Draws the scene anew; needed only when it or its colours have changed. */
   show(scene: Scene, fill: (box: Box) => string, border: string): void {
     const tallest = Math.min(TALLEST, Math.max(this.camera.height * SHARE, LEAST));
-    this.scale = Math.min((WIDEST - MARGIN) / scene.width, (tallest - MARGIN) / scene.height);
+    this.scale = Math.min((WIDEST - MARGIN) / scene.width, (tallest - MARGIN) / scene.height, LARGEST_SCALE);
     const width = Math.max(Math.round(scene.width * this.scale) + MARGIN, LEAST);
     const height = Math.max(Math.round(scene.height * this.scale) + MARGIN, LEAST);
     this.size = { width, height };

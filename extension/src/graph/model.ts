@@ -112,7 +112,7 @@ export class Model {
       return this.name(node);
     }
     return this.op(node).replace(
-      /^(?:torch\._C\._nn\.|torch\._C\._|torch\.nn\.functional\.|torch\.|operator\.)?(?:(?:aten|prims)\.(\w+)(?:\.\w+)?|(.*?)(?:\.(?:Tensor|default))?)$/,
+      /^(?:torch\._C\._nn\.|torch\._C\._|torch\.nn\.functional\.|torch\.|operator\.)?(?:(?:aten|prims)\.(\w+)(?:\.\w+)?|(?:aten\.|prims\.)?(.*?)(?:\.(?:Tensor|default))?)$/,
       "$1$2",
     );
   }
@@ -163,7 +163,7 @@ export class Model {
 
   /** The nodes of a line of the user's file or of the stage. */
   nodesAt(uri: string, line: number): number[] {
-    const { file, originLine, line: lines } = this.graph.nodes;
+    const { file, originLine } = this.graph.nodes;
     const found: number[] = [];
     const wanted = decoded(uri);
     const ofStage = wanted === decoded(this.graph.stageUri);
@@ -173,13 +173,22 @@ export class Model {
     }
     for (let node = 0; node < this.count; node += 1) {
       const isThere = ofStage
-        ? lines[node] === line && this.state(node) !== GONE
+        ? this.isTold(node, line)
         : (file[node] === number && originLine[node] === line) || this.hasPlace(node, number, line);
       if (isThere) {
         found.push(node);
       }
     }
     return found;
+  }
+
+  /** Whether a line of the stage tells of a node. */
+  private isTold(node: number, line: number): boolean {
+    const spans = this.graph.nodes.spans?.[node];
+    if (spans === undefined) {
+      return this.graph.nodes.line[node] === line && this.state(node) !== GONE;
+    }
+    return spans.some((first, at) => at % 2 === 0 && line >= first && line <= (spans[at + 1] ?? first));
   }
 
   /** Whether a line is among the further ones that a node came from. */

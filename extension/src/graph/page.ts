@@ -62,6 +62,14 @@ export function buildPage(): Page {
   // A sign has to be put into words; a text must be a part of the button's name.
   const button = (id: string, text: string, title: string): HTMLButtonElement =>
     make("button", { type: "button", id, title, ...(/\w/.test(text) ? {} : { "aria-label": title }) }, text);
+  // In a narrow panel the sign stands for the text, which stays the button's name.
+  const brief = (id: string, text: string, sign: string, title: string): HTMLButtonElement =>
+    make(
+      "button",
+      { type: "button", id, title },
+      make("span", { class: "long" }, text),
+      make("span", { class: "short", "aria-hidden": "true" }, sign),
+    );
   const choice = (
     id: string,
     label: string,
@@ -107,8 +115,8 @@ export function buildPage(): Page {
   ]);
   const [compareLabel, compare] = choice("compare", "Show", []);
   const buttons = {
-    expand: button("expand", "Expand All", "Open clusters, as many as can be drawn at once"),
-    collapse: button("collapse", "Collapse All", "Close all clusters"),
+    expand: brief("expand", "Expand All", "⊞", "Open clusters, as many as can be drawn at once"),
+    collapse: brief("collapse", "Collapse All", "⊟", "Close all clusters"),
     zoomOut: button("zoom-out", "−", "Zoom out (Page Down)"),
     zoomIn: button("zoom-in", "+", "Zoom in (Page Up)"),
     fit: button("fit", "Fit", "Show the whole graph (0)"),
@@ -129,9 +137,9 @@ export function buildPage(): Page {
   const toolbar = make(
     "div",
     { id: "toolbar", role: "toolbar", "aria-label": "Graph" },
-    make("span", { class: "group" }, search, matches, previous, next, only),
-    make("span", { class: "group" }, compareLabel, groupingLabel, colourLabel),
+    make("span", { class: "group", id: "seeking" }, search, matches, previous, next, only),
     make("span", { class: "group" }, buttons.expand, buttons.collapse, exporting),
+    make("span", { class: "group", id: "choices" }, compareLabel, groupingLabel, colourLabel),
     menu,
   );
 

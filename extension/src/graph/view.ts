@@ -33,6 +33,7 @@ export class GraphView {
     private readonly onRest: (view: View) => void,
   ) {
     this.context = page.picture.getContext("2d", { alpha: false }) as CanvasRenderingContext2D;
+    page.picture.style.visibility = "hidden"; // Without alpha it is black until something is drawn.
     this.pen = new CanvasPen(this.context);
     this.camera = new Camera(
       page.canvas,
@@ -82,6 +83,7 @@ export class GraphView {
     this.context.setTransform(1, 0, 0, 1, 0, 0);
     this.context.fillStyle = this.painter?.theme.background ?? "";
     this.context.fillRect(0, 0, this.context.canvas.width, this.context.canvas.height);
+    this.page.picture.style.visibility = "hidden"; // And again when its size changes.
     this.page.minimap.hidden = true;
     this.page.tree.replaceChildren();
   }
@@ -118,6 +120,7 @@ export class GraphView {
     if (painter === undefined || shown === undefined) {
       return;
     }
+    this.page.picture.style.visibility = "";
     const ratio = window.devicePixelRatio;
     const { x, y, scale } = camera.view;
     context.setTransform(1, 0, 0, 1, 0, 0);

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from irscope.protocol import Outcome, OutcomeKind
 from irscope.store import Store, StoreError
+from irscope.visible import visible
 
 from irscope_server.dap.breakpoint_requests import FILTERS, BreakpointRequests
 from irscope_server.dap.breakpoints import Stop
@@ -226,7 +227,7 @@ class LifecycleRequests:
         session.outcome = outcome
         well = outcome.kind is OutcomeKind.COMPLETED
         said = outcome.message or outcome.kind.value
-        session.output(f"{said[:1].upper()}{said[1:]}\n", "console" if well else "stderr")
+        session.output(visible(f"{said[:1].upper()}{said[1:]}\n"), "console" if well else "stderr")
         if wanted.only_run or not run:
             session.end()
             return

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from irscope.protocol import Outcome
+from irscope.visible import without_links
 
 from irscope_server.dap.breakpoints import Stop, Stops
 from irscope_server.dap.columns import Columns
@@ -194,9 +195,10 @@ class Session:
         message: Body = {"type": "response", "request_seq": number, "command": command, "success": True}
         if isinstance(body, RequestFailed):
             message["success"] = False
-            message["message"] = str(body)
+            said = without_links(str(body))  # VS Code shows it in a message
+            message["message"] = said
             # A brace in a format stands for a variable, so the sentence is one.
-            error = {"id": body.id, "format": "{sentence}", "variables": {"sentence": str(body)}, "showUser": body.show}
+            error = {"id": body.id, "format": "{sentence}", "variables": {"sentence": said}, "showUser": body.show}
             message["body"] = {"error": error}
         elif body is not None:
             message["body"] = body
@@ -206,6 +208,11 @@ class Session:
         self._send({"type": "event", "event": name, **({"body": body} if body is not None else {})})
 
     def output(self, text: str, category: str = "console", **more: Any) -> None:
+        if category not in (
+            "stdout",
+            "stderr",
+        ):  # what the script prints is its own; VS Code shows *important* in a message
+            text = without_links(text)
         self.event("output", {"category": category, "output": text, **more})
 
     def _send(self, message: Body) -> None:

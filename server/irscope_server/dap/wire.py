@@ -143,7 +143,7 @@ def _type(value: Any) -> str:
     return words.get(type(value), "null")
 
 
-_SHOWN = frozenset({"name", "value", "result", "type", "message", "description", "text", "instruction"})
+_SHOWN = frozenset({"name", "value", "result", "type", "message", "description", "text", "instruction", "title"})
 """Keys of what a client shows to a person and hands to nobody."""
 
 
@@ -158,6 +158,5 @@ def _shown(part: Any, key: str = "") -> Any:
 
 def encode(message: Mapping[str, Any]) -> bytes:
     """A message with its header."""
-    printed = message.get("event") == "output"  # a console knows control characters
-    body = json.dumps(message if printed else _shown(message), separators=(",", ":"), allow_nan=False).encode("ascii")
+    body = json.dumps(_shown(message), separators=(",", ":"), allow_nan=False).encode("ascii")
     return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)

@@ -12,7 +12,7 @@ from irscope_server.documents import uri_of_stage
 
 _MOST_NAMES = 60
 _START = "start"
-"""The version before the first pass that changed something (irscope.runner.lowering)."""
+"""The version before the first pass that changed something (irscope.runner.deeplane)."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,9 @@ import { closeAll, internals, openScript, until } from "./help";
 /** Has the server with canned answers send a notification. */
 const Tell = new RequestType<{ method: string; params: object }, null, void>("test/tell");
 
+const Die = new RequestType<object, null, void>("test/die");
+const Environment = new RequestType<object, { pid: number }, void>("test/environment");
+
 async function tell(method: string, params: object): Promise<void> {
   const { server } = await internals();
   await server.request(Tell, { method, params });
@@ -39,7 +42,7 @@ describe("the status item", () => {
     const said = await tooltip();
     assert.match(said, /\[1&nbsp;<b\\>break<\/b\\>.*\]\(command:irscope\.showChanges "/, "escaped");
     assert.deepEqual((status.tooltip as vscode.MarkdownString).isTrusted, {
-      enabledCommands: ["irscope.showChanges", "irscope.showLog"],
+      enabledCommands: ["irscope.showChanges", "irscope.showLog", "irscope.restartServer"],
     });
     assert.match(status.accessibilityInformation?.label ?? "", /fixed/);
     await tell("irscope/fileState", {
@@ -51,7 +54,7 @@ describe("the status item", () => {
       changed: { run: "r", since: "s", text: "1 break fixed" },
     });
     await until("the edit", () => status.text === "$(history) IRScope: edited");
-    assert.match(await tooltip(), /1 break fixed/, "still in the hover");
+    assert.match(await tooltip(), /1&nbsp;break&nbsp;fixed/, "still in the hover");
   });
 
   it("tells the phase of a run, and of trouble what it is, with a way to the log", async () => {
@@ -72,5 +75,42 @@ describe("the status item", () => {
     assert.ok(status.backgroundColor);
     await tell("irscope/worker", { ...worker, state: "crashed", text: "train.py: The script was killed by SIGSEGV." });
     await until("the crash", () => status.text === "$(flame) IRScope: crashed");
+  });
+
+  it("tells of a server that has died, and works again when it is back", async () => {
+    await openScript();
+    const { server } = await internals();
+    const seen: string[] = [];
+    const listening = server.onDidChangeState((state) => seen.push(`${state} ${server.status().problem}`));
+    const pid = await server.request(Environment, {});
+    await server.request(Die, {}).catch(() => undefined);
+    await until("the end", () => seen.some((each) => each.startsWith("failed The language server stopped.")));
+    await until("the server", () => server.status().state === "ready");
+    listening.dispose();
+    assert.notEqual((await server.request(Environment, {})).pid, pid.pid);
+    await vscode.commands.executeCommand("irscope.showKernel", { line: 4 });
+    await until("the status", async () => /Ready/.test(await tooltip()));
+  });
+
+  it("says what to do where there is no interpreter, with a way to the log and to try again", async () => {
+    const { server } = await internals();
+    await openScript();
+    const settings = vscode.workspace.getConfiguration("irscope");
+    const first = server.status().interpreter?.path;
+    await settings.update("python", "/nowhere/python", true);
+    try {
+      await until("the failure", () => server.status().state === "failed");
+      const status = await item();
+      await until("the item", () => status.text === "$(error) IRScope: not running");
+      const said = await tooltip();
+      assert.match(said, /could&nbsp;not&nbsp;be&nbsp;started.*irscope\.python/s);
+      assert.match(
+        said,
+        /\[Show Log\]\(command:irscope\.showLog\) · \[Restart Server\]\(command:irscope\.restartServer\)/,
+      );
+    } finally {
+      await settings.update("python", first, true);
+      await until("recovery", () => server.status().state === "ready");
+    }
   });
 });

@@ -99,9 +99,12 @@ describe("typing", function () {
     await vscode.commands.executeCommand("irscope.restartServer");
   });
 
-  it("drops no frame in the extension host while deep runs go on", async () => {
+  it("drops no frame in the extension host, nor the server's loop, while deep runs go on", async () => {
     const { server } = await internals();
-    delete process.env["IRSCOPE_LAUNCHER"];
+    assert.ok(launcher !== undefined);
+    process.env["IRSCOPE_LAUNCHER"] = path.join(path.dirname(launcher), "watched.py"); // The real one.
+    const serverPauses = path.join(folder, "pauses");
+    process.env["IRSCOPE_TEST_PAUSES"] = serverPauses;
     await vscode.commands.executeCommand("irscope.restartServer");
     await until("the real server", () => server.status().state === "ready", 60_000);
     const script = path.join(folder, "train.py");
@@ -125,6 +128,7 @@ describe("typing", function () {
     const typed = await type(editor, TYPING_MS);
     const pauses = watched();
     typing = false;
+    const [watching, ...ofServer] = fs.readFileSync(serverPauses, "utf8").trim().split("\n");
     await server.request(new RequestType<object, object, void>("irscope/cancel"), { uri });
     await runs;
 
@@ -137,5 +141,7 @@ describe("typing", function () {
     );
     const told = pauses.map(({ wall, work }) => `${Math.round(wall)} ms with ${Math.round(work)} ms of work`);
     assert.ok(pauses.length <= before.length, `dropped frames: ${told.join("; ")} (${before.length} without a run)`);
+    assert.equal(watching, "watching");
+    assert.deepEqual(ofServer, [], "what kept the server's event loop");
   });
 });

@@ -125,7 +125,10 @@ class Server:
             "irscope/linkedLines": self.linked_lines,
             "irscope/counterparts": self.counterparts,
             "irscope/regions": self.regions,
+            "irscope/entries": self.entries,
+            "textDocument/codeAction": self.code_actions,
             "test/environment": self.environment,
+            "test/die": lambda _: os._exit(3),
             "test/tell": lambda params: self.notify(params["method"], params["params"]),
             **panels.ANSWERS,
         }
@@ -139,13 +142,20 @@ class Server:
             "capabilities": {
                 "textDocumentSync": {"openClose": True, "change": 1, "save": True},
                 "codeLensProvider": {},
+                "codeActionProvider": True,
                 "executeCommandProvider": {"commands": ["irscope.server.run", "irscope.server.cancel"]},
             },
             "serverInfo": {"name": "fake"},
         }
 
     def environment(self, _: Any) -> Any:
-        return {"options": self.options, "path": sys.path, "isolated": sys.flags.isolated, "no_site": sys.flags.no_site}
+        return {
+            "pid": os.getpid(),
+            "options": self.options,
+            "path": sys.path,
+            "isolated": sys.flags.isolated,
+            "no_site": sys.flags.no_site,
+        }
 
     def code_lens(self, params: Any) -> Any:
         uri = params["textDocument"]["uri"]
@@ -244,13 +254,26 @@ class Server:
         self.uri = params["uri"]
         if params["line"] == LINES["kernel"]:
             return {"run": RUN, "kernels": [self.kernel("cpp_fused_mul_relu_0", 2)], "reason": ""}
-        if params["line"] == LINES["kernels"]:
+        if params["line"] in (LINES["kernels"], LINES["function"]):
             return {
                 "run": RUN,
                 "kernels": [self.kernel("cpp_fused_mul_relu_0", 2), self.kernel("cpp_fused_add_1", 3)],
                 "reason": "",
             }
         return {"run": RUN, "kernels": [], "reason": "No kernel came from this line: it runs in Python."}
+
+    def code_actions(self, params: Any) -> Any:
+        """Of the finding, which came from the line with two kernels."""
+        uri, line = params["textDocument"]["uri"], params["range"]["start"]["line"]
+        if not uri.endswith("train.py") or line != LINES["kernels"]:
+            return []
+        title = "Show Generated Kernel"
+        command = {"title": title, "command": "irscope.showKernel", "arguments": [{"uri": uri, "line": line}]}
+        return [{"title": title, "kind": "quickfix", "command": command}]
+
+    def entries(self, _: Any) -> Any:
+        candidates = [{"entry": "train.py --small", "detail": "a script that imports it"}]
+        return {"file": "train.py", "entry": None, "candidates": candidates}
 
     def regions(self, params: Any) -> Any:
         if not params["uri"].endswith("train.py"):

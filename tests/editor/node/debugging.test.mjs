@@ -88,19 +88,24 @@ describe("a debug session on the screen", function () {
   /** What the call stack shows, from the top: name and place of each frame. */
   const stack = async () => (await frames().allInnerTexts()).map((text) => text.replace(/\s+/g, " "));
 
-  /** Presses a key and waits until the thread stands somewhere else. @param {string} key @returns {Promise<string[]>} */
-  async function move(key) {
-    const [before] = await stack();
-    await workbench.page.keyboard.press(key);
-    for (let [waited, last] = [0, ""]; waited < 30_000; waited += 300) {
-      await workbench.page.waitForTimeout(300); // The frames below the top one come later.
-      const now = await stack();
-      if (now.length > 0 && now[0] !== before && now.join("\n") === last) {
-        return now;
-      }
-      last = now.join("\n");
+  /** Waits until the call stack shows these frames from the top. @param {RegExp[]} patterns */
+  async function stands(...patterns) {
+    const deadline = Date.now() + 60_000;
+    const holds = (/** @type {string[]} */ now) => patterns.every((pattern, depth) => pattern.test(now[depth] ?? ""));
+    let now = await stack();
+    while (!holds(now)) {
+      assert.ok(Date.now() < deadline, `not ${patterns.join(", ")} but\n${now.join("\n")}`);
+      await workbench.page.waitForTimeout(100); // A stack is drawn piece by piece, and for a moment there is none.
+      now = await stack();
     }
-    throw new Error(`${key} led nowhere from\n${before}`);
+  }
+
+  /** Presses a key and waits until the thread stands somewhere else. @param {string} key @param {RegExp[]} patterns */
+  async function move(key, ...patterns) {
+    const [before = ""] = await stack();
+    assert.doesNotMatch(before, /** @type {RegExp} */ (patterns[0]), "it would stand there without moving");
+    await workbench.page.keyboard.press(key);
+    await stands(...patterns);
   }
 
   /** Closes the views that take the room of the others. */
@@ -145,12 +150,11 @@ describe("a debug session on the screen", function () {
     await frames().first().waitFor({ timeout: 60_000 });
     await widen();
     await tidy();
-    assert.match((await stack())[0] ?? "", /^step model\.py 11:1/);
-    assert.match((await move("F5"))[0] ?? "", /^step model\.py 6:1/); // the breakpoint, in the user's own line
-    const inside = await move("F5"); // and where Dynamo came to it
-    assert.match(inside[0] ?? "", /^block: LOAD_GLOBAL torch .*attempt 1 of 2.*model\.py 6:9/);
-    assert.match(inside[1] ?? "", /^step: CALL 2 .*model\.py 12:9/);
-    assert.match((await move("F5"))[0] ?? "", /^step: CALL 1 .*attempt 1 of 2.*model\.py 16:5/);
+    await stands(/^step model\.py 11:1/);
+    await move("F5", /^step model\.py 6:1/); // the breakpoint, in the user's own line
+    // And where Dynamo came to it.
+    await move("F5", /^block: LOAD_GLOBAL torch .*attempt 1 of 2.*model\.py 6:9/, /^step: CALL 2 .*model\.py 12:9/);
+    await move("F5", /^step: CALL 1 .*attempt 1 of 2.*model\.py 16:5/);
     await workbench.page.locator(".zone-widget.exception-widget, .exception-widget").first().waitFor();
     await variables().filter({ hasText: "reason" }).first().waitFor(); // the first scope is open
     await open("Symbolic stack");
@@ -161,17 +165,12 @@ describe("a debug session on the screen", function () {
   });
 
   it("shows the operation in each stage from the kernel up to the user's lines, and steps back", async () => {
-    assert.match((await move("F5"))[0] ?? "", /^block: LOAD_GLOBAL torch .*attempt 2 of 2/);
+    await move("F5", /^block: LOAD_GLOBAL torch .*attempt 2 of 2/);
     const stages = [/Dynamo graph/, /Forward graph/, /Post-grad graph/, /Output code/, /\[Kernel\]/];
     for (const stage of stages) {
-      assert.match((await move("F11"))[0] ?? "", stage);
+      await move("F11", stage);
     }
-    const all = await stack();
-    for (const [depth, stage] of [...stages].reverse().entries()) {
-      assert.match(all[depth] ?? "", stage);
-    }
-    assert.match(all[5] ?? "", /^block: CALL 1 .*model\.py/);
-    assert.match(all[6] ?? "", /^step: CALL 2 .*model\.py/);
+    await stands(...stages.reverse(), /^block: CALL 1 .*model\.py/, /^step: CALL 2 .*model\.py/);
     await inBothThemes("debug-call-stack");
     await workbench.page.locator(".action-label[aria-label^='Step Back']").first().click();
     await frames().first().filter({ hasText: "Output code" }).waitFor();

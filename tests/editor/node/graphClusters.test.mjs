@@ -9,8 +9,12 @@ const ENTRY = `
 export * from "./clusters";
 export * from "./colours";
 export * from "./dot";
+export * from "./far";
+export * from "./grouping";
+export * from "./links";
 export * from "./model";
 export * from "./navigation";
+export * from "./opening";
 export * from "./pens";
 export * from "./scene";
 export * from "./search";
@@ -143,6 +147,73 @@ describe("a graph is folded", () => {
     assert.equal(shown(model, graph.fold(model, "kernel")), "extern.mm(x a) fused #1(v b) c output");
   });
 
+  it("by fused node, in the module that all of it belongs to", () => {
+    const model = modelOf([
+      ["arg0_1", "placeholder", []],
+      ["op0", "mm", ["arg0_1"], "net.a"],
+      ["op1", "add", ["op0"], "net.a"],
+      ["op2", "mul", ["op1"], "net.a"],
+      ["op3", "sum", ["op2"], "net.b"],
+      ["op4", "mul", ["op3"], "net.b"],
+      ["op5", "mm", ["op4"], "net.b"],
+    ]);
+    assert.deepEqual(graph.groupings(model), ["module", "order", "kernel"]);
+    assert.equal(model.isSchedule, false);
+    Object.assign(model.graph, {
+      groups: [
+        { name: "op1_op2", type: "FusedSchedulerNode" },
+        { name: "op3_op4", type: "FusedSchedulerNode" },
+      ],
+    });
+    model.graph.nodes.group = [-1, -1, 0, 0, 1, 1, -1];
+    assert.deepEqual(graph.groupings(model), ["fusion", "module", "order", "kernel"]);
+    const tree = shown(model, graph.fold(model, "fusion"));
+    assert.equal(tree, "arg0_1 net(a(op0 op1_op2(op1 op2)) b(op3_op4(op3 op4) op5))");
+    model.graph.nodes.group = [-1, -1, 0, 0, 0, 1, 1];
+    assert.equal(
+      shown(model, graph.fold(model, "fusion")),
+      "arg0_1 net(op0 op1_op2(op1 op2 op3) b(op3_op4(op4 op5)))",
+      "one of several modules stands in what they have in common",
+    );
+  });
+
+  it("what was not fused with a node is among what it has to do with elsewhere, and says why", () => {
+    const model = modelOf([
+      ["op0", "mm", []],
+      ["op1", "add", ["op0"]],
+      ["op2", "mul", ["op1"]],
+      ["op3", "mul", ["op0"]],
+    ]);
+    model.graph.decisions = [
+      { first: [0], second: [1, 2], fused: false, kind: "vertical", why: "too large" },
+      { first: [1], second: [2], fused: true, kind: "vertical", why: "9" },
+    ];
+    assert.deepEqual(
+      model.decisions(0).map((/** @type {any} */ one) => one.why),
+      ["too large"],
+    );
+    assert.deepEqual(
+      model.decisions(2).map((/** @type {any} */ one) => one.fused),
+      [false, true],
+    );
+    const forest = graph.fold(model, "order");
+    /** @type {any} */
+    const root = { item: forest.root.item, parent: undefined, isOpen: true };
+    const byItem = new Map([[root.item, root]]);
+    for (const item of [0, 1, 2, 3]) {
+      byItem.set(item, { item, parent: root, isOpen: false });
+    }
+    const far = graph.farFrom(byItem.get(0), { byItem }, forest, model);
+    assert.deepEqual(
+      far.map((/** @type {any} */ { box, kind }) => [box.item, kind]),
+      [
+        [1, "apart"],
+        [2, "apart"],
+      ],
+      "wires lead to what it is used by; lines to what it was not fused with",
+    );
+  });
+
   it("so that no cluster has more children than can be laid out at once, and every node is in it once", () => {
     /** @type {[string, string, string[]][]} */
     const nodes = Array.from({ length: 50_000 }, (_, at) => [`n${at}`, "add", at === 0 ? [] : [`n${at - 1}`]]);
@@ -238,6 +309,12 @@ describe("a graph is folded", () => {
     assert.deepEqual(model.nodesAt("file:///a%20b.py", 7), [0]);
     assert.deepEqual(model.nodesAt("file:///a%20b.py", 8), []);
     assert.deepEqual(model.nodesAt("irscope:/r/s.py", 0), [0]);
+    model.graph.nodes.places = [[0, 11, 0, 12]];
+    assert.deepEqual(model.nodesAt("file:///a b.py", 12), [0], "a node of a schedule came from several lines");
+    assert.deepEqual(model.nodesAt("file:///a b.py", 13), []);
+    model.graph.nodes.spans = [[20, 29, 40, 45]];
+    const told = [19, 20, 29, 30, 40, 45, 46].map((line) => model.nodesAt("irscope:/r/s.py", line).length);
+    assert.deepEqual(told, [0, 1, 1, 0, 1, 1, 0], "a node of a schedule has a description of several lines");
   });
 
   it("what it exports holds foreign text as text", () => {
@@ -295,5 +372,30 @@ describe("a graph is folded", () => {
     const colours = graph.colouring(model, "bytes", "dark");
     assert.deepEqual([0, 1, 2, 3].map(colours.of), [0, 2, 4, -1]);
     assert.equal(colours.text(2), "100 kB");
+  });
+
+  it("no two kernels have one colour, and those with most nodes have those of the palette", () => {
+    const nodes = Array.from({ length: 30 }, (_, at) => [`n${at}`, "mm", []]);
+    const model = modelOf(/** @type {any} */ ([...nodes, ["m", "mm", []], ["x", "placeholder", []]]));
+    const calls = nodes.map((_, at) => ({ name: `cpp_fused_mm_${at}`, call: 1, place: null }));
+    model.setKernels({ calls, nodes: [...nodes.map((_, at) => [at]), [29], []] });
+    for (const theme of ["dark", "light"]) {
+      const colours = graph.colouring(model, "kernel", theme);
+      const used = colours.swatches.map((/** @type {any} */ swatch) => swatch.colour);
+      assert.equal(new Set(used).size, 30);
+      assert.ok(used.every((/** @type {string} */ colour) => /^#[\da-f]{6}$/.test(colour)));
+      assert.equal(colours.swatches[0].text, "cpp_fused_mm_29", "the one with two nodes");
+      assert.deepEqual([colours.text(3), colours.text(31)], ["mm_3", "f32[2]"], "an input is in no kernel");
+    }
+    assert.match(graph.colouring(model, "time", "dark").heading, /^estimated/);
+  });
+
+  it("a box says what is computed, not which overload", () => {
+    const titles = ["aten.var_mean.correction", "prims.iota", "torch._C._nn.linear", "aten.sum.dim_IntList", "my.op.x"];
+    const model = modelOf(/** @type {any} */ (titles.map((op, at) => [`n${at}`, op, []])));
+    assert.deepEqual(
+      titles.map((_, at) => model.title(at)),
+      ["var_mean", "iota", "linear", "sum", "my.op.x"],
+    );
   });
 });

@@ -57,6 +57,20 @@ function graph(compared) {
   };
 }
 
+/** The same nodes as a schedule: two are fused, two are not. */
+function schedule() {
+  const made = graph(false);
+  return {
+    ...made,
+    nodes: { ...made.nodes, group: [-1, 0, 0, -1, -1, -1], places: made.nodes.name.map(() => []) },
+    groups: [{ name: "mm_relu", type: "FusedSchedulerNode" }],
+    decisions: [
+      { first: [1], second: [2], fused: true, kind: "vertical", why: "9" },
+      { first: [2], second: [3], fused: false, kind: "vertical", why: `too far apart ${EVIL}` },
+    ],
+  };
+}
+
 const KERNELS = {
   calls: ["cpp_fused_mm_0", "cpp_fused_relu_1"].map((name) => ({
     name,
@@ -91,12 +105,12 @@ describe("the graph panel in a page", function () {
     ends.splice(0).forEach((end) => end());
   });
 
-  /** @param {keyof typeof THEMES} name */
-  async function open(name) {
+  /** @param {keyof typeof THEMES} name @param {typeof answer} [answers] */
+  async function open(name, answers = answer) {
     const server = await servePanel(
       "graph",
       { run: "r", stage: "0/0/forward-graph", title: "T" },
-      answer,
+      answers,
       THEMES[name].css,
       THEMES[name].kind,
     );
@@ -175,6 +189,47 @@ describe("the graph panel in a page", function () {
     await panel.locator("#canvas[data-boxes='2']").waitFor();
     await panel.locator("#search").fill("");
     await panel.locator("#canvas:not([data-boxes='2'])").waitFor();
+  });
+
+  for (const theme of /** @type {(keyof typeof THEMES)[]} */ (Object.keys(THEMES))) {
+    it(`a schedule shows what was fused, and what was not and why: ${theme}`, async () => {
+      const { page, panel, errors } = await open(theme, (method, params) =>
+        method === "irscope/graph" ? JSON.stringify(schedule()) : answer(method, params),
+      );
+      assert.equal(await panel.locator("#grouping").inputValue(), "fusion");
+      const fused = panel.locator('#tree [aria-label^="mm_relu, fused, 2 nodes, open"]');
+      const tree = panel.locator("#tree");
+      await tree.focus();
+      await panel.locator("#search").fill("name:relu");
+      await panel.locator("#search").press("Enter");
+      await fused.waitFor({ state: "attached" });
+      assert.equal(await panel.locator("#details-name").innerText(), "relu");
+      const links = await panel.locator("#details-links").innerText();
+      assert.match(links, /fused with\s*mm\b/);
+      assert.match(links, /not fused with\s*mm_1\b/);
+      assert.ok(links.endsWith(` — too far apart ${EVIL}`), links);
+      await page.waitForTimeout(300);
+      await page.screenshot({ path: path.join(SCREENSHOTS, `graph-schedule-${theme}.png`) });
+      assert.deepEqual(await violations(panel), []);
+      await panel.locator("#details-links button", { hasText: "mm_1" }).last().click();
+      assert.equal(await panel.locator("#details-name").innerText(), "mm_1");
+      assert.deepEqual(errors, []);
+    });
+  }
+
+  it("the buttons over the picture are not the picture", async () => {
+    const { panel } = await open("dark");
+    const scale = async () => Number(await panel.locator("#canvas").getAttribute("data-scale"));
+    const boxes = await panel.locator("#canvas").getAttribute("data-boxes");
+    await panel.locator("#canvas[data-scale]").waitFor();
+    const before = await scale();
+    await panel.locator("#zoom-in").dblclick();
+    await panel.waitForFunction(
+      (less) => Number(/** @type {any} */ (globalThis).document.querySelector("#canvas").dataset.scale) > less,
+      before * 1.5,
+    );
+    assert.equal(await panel.locator("#canvas").getAttribute("data-boxes"), boxes, "nothing was opened beneath them");
+    assert.equal(await panel.locator("#details").isHidden(), true, "nor selected");
   });
 
   it("exports the picture as SVG and the graph as DOT, with foreign text as text", async () => {

@@ -200,11 +200,11 @@ async function scaleOf(panel) {
 
 /** @param {() => Promise<boolean>} holds @param {string} what */
 async function until(holds, what) {
-  for (let attempt = 0; attempt < 100; attempt += 1) {
+  for (let attempt = 0; attempt < 600; attempt += 1) {
     if (await holds()) {
       return;
     }
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  assert.fail(`not within ten seconds: ${what}`);
+  assert.fail(`not within a minute: ${what}`);
 }

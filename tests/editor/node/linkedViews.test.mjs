@@ -9,6 +9,7 @@ import * as fs from "node:fs";
 import * as path from "node:path";
 import { VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
 import { onScreen } from "../screen.mjs";
+import { StageViews } from "../stageViews.mjs";
 
 const SCRIPT = `import torch
 
@@ -33,7 +34,6 @@ with Store(sys.argv[1]) as store:
     kernel = next(kernel for kernel in report.kernels if kernel.language == "cpp")
     lowering.make(store, report, f"{kernel.stage}/assembly", sys.executable)
 `;
-const PATIENCE_MS = 60_000;
 
 describe("linked views on the screen", function () {
   this.timeout(240_000);
@@ -60,58 +60,22 @@ describe("linked views on the screen", function () {
     },
   });
 
+  const views = new StageViews(workbench);
+
   before(async () => {
     await workbench.command("View: Toggle Primary Side Bar Visibility");
     await workbench.open("block.py");
   });
 
-  /** Opens a stage beside what is active. @param {string} filter @param {string} tab */
-  async function openStage(filter, tab) {
-    await workbench.command("IRScope: Show Stage…");
-    await workbench.page
-      .locator(".quick-input-title:visible", { hasText: "Show Stage" })
-      .waitFor({ timeout: PATIENCE_MS });
-    await workbench.page.locator(".quick-input-widget input").fill(filter);
-    await workbench.page.locator(".quick-input-list .monaco-list-row", { hasText: filter }).first().waitFor();
-    await workbench.page.keyboard.press("Enter");
-    await workbench.page.locator(".tab.active", { hasText: tab }).waitFor({ timeout: PATIENCE_MS });
-  }
-
-  /** The group of editors with a tab. @param {string} tab */
-  const group = (tab) =>
-    workbench.page.locator(".editor-group-container").filter({ has: workbench.page.locator(".tab", { hasText: tab }) });
-
-  /**
-   * The background of each visible line of an editor that has a text, as computed; of the topmost decoration.
-   * @param {string} tab @param {string} text @returns {Promise<string[]>}
-   */
-  async function backgrounds(tab, text) {
-    return group(tab)
-      .first()
-      .evaluate((element, wanted) => {
-        const lines = [...element.querySelectorAll(".view-line")].filter((line) =>
-          (line.textContent ?? "").replace(/\u00a0/g, " ").includes(wanted),
-        );
-        return lines.map((line) => {
-          const { top } = line.getBoundingClientRect();
-          const under = [...element.querySelectorAll(".view-overlays .cdr")].filter(
-            (each) => Math.abs(each.getBoundingClientRect().top - top) < 2,
-          );
-          const colours = under.map((each) => getComputedStyle(each).backgroundColor);
-          return colours.filter((colour) => colour !== "rgba(0, 0, 0, 0)").join(" ");
-        });
-      }, text);
-  }
-
   it("source, graph, output code, kernel and assembly in a row share their colours", async () => {
-    await openStage("Post-grad graph", "post-grad-graph.py");
-    await openStage("Output code", "output-code.py");
-    await openStage("Kernel", "cpp_fused");
-    await openStage("Assembly", "assembly.s");
+    await views.open("Post-grad graph", "post-grad-graph.py");
+    await views.open("Output code", "output-code.py");
+    await views.open("Kernel", "cpp_fused");
+    await views.open("Assembly", "assembly.s");
     await workbench.page.waitForTimeout(1500);
-    const [source] = await backgrounds("block.py", "return y.exp() + x");
+    const [source] = await views.backgrounds("block.py", "return y.exp() + x");
     assert.match(source ?? "", /^rgba?\(/, "the line of the source has a colour");
-    assert.ok((await backgrounds("post-grad-graph.py", "aten.exp.default")).some((each) => each === source));
+    assert.ok((await views.backgrounds("post-grad-graph.py", "aten.exp.default")).some((each) => each === source));
     await workbench.screenshot("linked-dark");
   });
 
@@ -120,23 +84,23 @@ describe("linked views on the screen", function () {
     await workbench.page.keyboard.press("Control+1");
     await workbench.open(`block.py:${line}`);
     await workbench.page.waitForTimeout(1500);
-    const [plain = ""] = await backgrounds("block.py", "return y.exp() + x");
-    const [marked = ""] = await backgrounds("post-grad-graph.py", "aten.exp.default");
+    const [plain = ""] = await views.backgrounds("block.py", "return y.exp() + x");
+    const [marked = ""] = await views.backgrounds("post-grad-graph.py", "aten.exp.default");
     assert.notEqual(marked, plain, "the mark lies over the colour");
     assert.ok(marked.includes(plain.split(" ")[0] ?? "?"), `${marked} holds ${plain}`);
-    const kernel = await backgrounds("cpp_fused", ".exp()");
+    const kernel = await views.backgrounds("cpp_fused", ".exp()");
     assert.ok(
       kernel.length > 0 && kernel.every((each) => each === marked),
       "the kernel's line was revealed and has the same colours",
     );
-    const code = group("output-code.py").first().locator(".view-line", { hasText: ".exp()" });
+    const code = views.group("output-code.py").locator(".view-line", { hasText: ".exp()" });
     const kinds = await code
       .first()
       .evaluate(
         (element) => new Set([...element.querySelectorAll("span[class^=mtk]")].map((each) => each.className)).size,
       );
     assert.ok(kinds > 2, "the kernel in the output code is highlighted as what it is, not as a string");
-    const after = group("output-code.py").first().locator(".view-line", { hasText: "class Runner" }).first();
+    const after = views.group("output-code.py").locator(".view-line", { hasText: "class Runner" }).first();
     const styles = await after.evaluate(
       (element) => new Set([...element.querySelectorAll("span[class^=mtk]")].map((each) => each.className)).size,
     );
@@ -148,7 +112,7 @@ describe("linked views on the screen", function () {
     ])) {
       await workbench.setTheme(theme);
       await workbench.page.waitForTimeout(1500);
-      const [other = ""] = await backgrounds("post-grad-graph.py", "aten.exp.default");
+      const [other = ""] = await views.backgrounds("post-grad-graph.py", "aten.exp.default");
       assert.notEqual(other, marked, "the colours are the theme's");
       await workbench.screenshot(name);
     }
@@ -157,7 +121,7 @@ describe("linked views on the screen", function () {
 
   it("a hover on a node tells its shape, its bytes and where it came from", async () => {
     await workbench.page.keyboard.press("Control+2");
-    await group("post-grad-graph.py").first().locator(".view-line", { hasText: "aten.exp.default" }).first().click();
+    await views.group("post-grad-graph.py").locator(".view-line", { hasText: "aten.exp.default" }).first().click();
     await workbench.page.keyboard.press("Home");
     await workbench.command("Show or Focus Hover");
     const hover = workbench.page.locator(".monaco-hover:not(.hidden)", { hasText: /bytes/ });

@@ -96,6 +96,17 @@ describe("the manifest", () => {
     }
   });
 
+  it("declares no command that no test in the extension host is about", () => {
+    const folder = path.join(ROOT, "tests", "editor", "api");
+    const tests = fs.readdirSync(folder).map((name) => fs.readFileSync(path.join(folder, name), "utf8"));
+    for (const { command } of manifest.contributes.commands) {
+      assert.ok(
+        tests.some((text) => text.includes(`"${command}"`)),
+        command,
+      );
+    }
+  });
+
   it("mentions in menus and views no command that it does not declare", () => {
     const declared = new Set(
       manifest.contributes.commands.map((/** @type {{command: string}} */ each) => each.command),

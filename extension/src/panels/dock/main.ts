@@ -118,6 +118,7 @@ bridge.on("changed", ({ run, running }) => {
   }
 });
 bridge.on("cursor", ({ place }) => views.strip.cursor?.(place));
+nothing.append(notice("Looking for a run…", "The pipeline of the file in the editor is shown here."));
 showTab(current, false);
 bridge.ready();
 

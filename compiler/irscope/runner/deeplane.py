@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from irscope.capture import fusion, inductor, memory, partition
+from irscope.capture import fusion, inductor, looptext, memory, nodemeta, partition
 from irscope.capture.hooks import Hook
 from irscope.capture.nodes import NodeWriter, graph_behind
 from irscope.capture.passes import PassRun, PassWatcher, Phase
@@ -78,7 +78,7 @@ class Desk:
     """Gets a graph module before the passes of a stage (no pass), and after each that changed it."""
 
 
-class Lowering:
+class DeepLane:
     """Keeps book of the graphs of a run on their way down."""
 
     def __init__(self, desk: Desk) -> None:
@@ -104,6 +104,8 @@ class Lowering:
             ),
             *fusion.hooks(self._noted("what was fused and why not", self._fused)),
             memory.hook(self._noted("the memory plan", self._planned)),
+            looptext.hook(),
+            nodemeta.hook(),
         ]
 
     def _noted(self, what: str, receive: Callable[..., None]) -> Callable[..., None]:

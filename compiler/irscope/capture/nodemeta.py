@@ -1,0 +1,45 @@
+"""While a graph is lowered to Inductor's IR and its code is written no metadata of nodes is copied.
+
+Provenance tracking lets every interpreter of a graph copy each node's metadata, its ancestors among them, for the nodes
+that are made meanwhile.  The passes need that.  Lowering makes no node that anybody sees, but interprets the graph
+once and the body of each loop many times: copying is as much work there as printing all of the IR.  Without provenance
+tracking PyTorch copies nothing there either, so the code is that of a run without irscope.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from typing import Any
+
+from irscope.capture.hooks import Hook, Undo, replace_attribute
+
+_METHODS = ("run", "codegen", "codegen_with_cpp_wrapper")
+
+
+def hook() -> Hook:
+    return Hook(
+        "lowering without copies of metadata: it takes longer", "torch._inductor.graph", "2.9 to 2.15", _copy_nothing
+    )
+
+
+def _copy_nothing(graph: types.ModuleType) -> Undo:
+    lowering: Any = graph.GraphLowering
+    preserve: Any = sys.modules["torch.fx.traceback"].preserve_node_meta
+    undo = [replace_attribute(lowering, name, _without(getattr(lowering, name), preserve)) for name in _METHODS]
+
+    def restore() -> None:
+        for step in undo:
+            step()
+
+    return restore
+
+
+def _without(method: Any, preserve: Any) -> Any:
+    @functools.wraps(method)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        with preserve(False):
+            return method(*args, **kwargs)
+
+    return called

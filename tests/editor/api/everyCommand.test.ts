@@ -1,0 +1,205 @@
+/** Commands that no other file of this folder is about, and that none is left out. */
+
+import * as assert from "node:assert/strict";
+import * as vscode from "vscode";
+import type { Element } from "../../../extension/src/runsTree";
+import { closeAll, fileName, internals, openScript, pick, until } from "./help";
+
+/** The run of the tree, and the first of its compiles and stages. */
+async function elements(): Promise<Record<"run" | "compile" | "stage", Element>> {
+  const { tree } = await internals();
+  await openScript();
+  await vscode.commands.executeCommand("irscope.run");
+  const [run] = await tree.getChildren();
+  const [compile] = await tree.getChildren(run);
+  const [stage] = await tree.getChildren(compile);
+  assert.ok(run && compile && stage);
+  return { run, compile, stage };
+}
+
+function tabs(): string[] {
+  return vscode.window.tabGroups.all.flatMap((group) => group.tabs.map(({ label }) => label));
+}
+
+/** What a command would have debugged: the last provider that is asked calls it off. */
+async function debugged(command: string, ...given: unknown[]): Promise<vscode.DebugConfiguration[]> {
+  const seen: vscode.DebugConfiguration[] = [];
+  const provider = vscode.debug.registerDebugConfigurationProvider("irscope", {
+    resolveDebugConfigurationWithSubstitutedVariables: (_, configuration) => {
+      seen.push(configuration);
+      return undefined;
+    },
+  });
+  await vscode.commands.executeCommand(command, ...given);
+  provider.dispose();
+  return seen;
+}
+
+describe("the other commands", () => {
+  const walkthroughs = vscode.workspace.getConfiguration("workbench.welcomePage.walkthroughs");
+
+  beforeEach(async () => {
+    await closeAll();
+    await internals();
+  });
+
+  it("the walkthrough opens by itself with the first file that uses torch, once", async () => {
+    await walkthroughs.update("openOnInstall", true, vscode.ConfigurationTarget.Global);
+    try {
+      await openScript("plain.py");
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      assert.deepEqual(tabs(), ["plain.py"], "nothing opens beside a file that does not use torch");
+      await openScript();
+      await until("the walkthrough", () => tabs().some((label) => /Walkthrough|Welcome|IRScope/.test(label)));
+      await closeAll();
+      await openScript("plain.py");
+      await openScript();
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+      assert.ok(!tabs().some((label) => /Walkthrough|Welcome|IRScope/.test(label)), tabs().join());
+    } finally {
+      await walkthroughs.update("openOnInstall", false, vscode.ConfigurationTarget.Global);
+    }
+  });
+
+  it("Open Walkthrough opens it whenever it is asked for", async () => {
+    await vscode.commands.executeCommand("irscope.openWalkthrough");
+    await until("the walkthrough", () => tabs().some((label) => /Walkthrough|Welcome|IRScope/.test(label)));
+  });
+
+  it("Open an Example opens a copy that may be edited, and keeps the edits", async () => {
+    await vscode.commands.executeCommand("irscope.openExample");
+    const editor = vscode.window.activeTextEditor;
+    assert.ok(editor && /^gpt_\w+\.py$/.test(fileName(editor.document.uri)), String(editor?.document.uri));
+    assert.match(editor.document.getText(), /torch\.compile/);
+    await editor.edit((edit) => edit.insert(new vscode.Position(0, 0), "# mine\n"));
+    await editor.document.save();
+    await closeAll();
+    await vscode.commands.executeCommand("irscope.openExample");
+    assert.match(vscode.window.activeTextEditor?.document.getText() ?? "", /^# mine\n/);
+  });
+
+  it("Show Status Menu does what is chosen", async () => {
+    const { server } = await internals();
+    await openScript();
+    let ran = false;
+    const subscription = server.onDidChangeRuns(({ running }) => (ran ||= !running));
+    const done = vscode.commands.executeCommand("irscope.showMenu");
+    await pick(0);
+    await done;
+    await until("the run", () => ran);
+    subscription.dispose();
+  });
+
+  it("Refresh Runs asks the server anew", async () => {
+    const { tree } = await internals();
+    let asked = false;
+    const subscription = tree.onDidChangeTreeData(() => (asked = true));
+    await vscode.commands.executeCommand("irscope.refreshRuns");
+    assert.ok(asked);
+    subscription.dispose();
+  });
+
+  it("Go to Source, Run Again and Show as Graph work from the rows of the tree", async () => {
+    const { server, graphs } = await internals();
+    const { run, compile, stage } = await elements();
+    await closeAll();
+    await vscode.commands.executeCommand("irscope.openSource", run);
+    assert.equal(vscode.window.activeTextEditor && fileName(vscode.window.activeTextEditor.document.uri), "train.py");
+    await vscode.commands.executeCommand("irscope.openSource", compile);
+    assert.equal(vscode.window.activeTextEditor?.selection.active.line, 3);
+
+    let ran = "";
+    const subscription = server.onDidChangeRuns((change) => (ran = change.running ? ran : change.uri));
+    await vscode.commands.executeCommand("irscope.runAgain", run);
+    subscription.dispose();
+    assert.match(ran, /train\.py$/);
+
+    const drawn = new Promise<string>((resolve) => graphs.onDidDraw(({ what }) => resolve(what)));
+    await vscode.commands.executeCommand("irscope.showStageGraph", stage);
+    assert.equal(await drawn, "3 nodes");
+  });
+
+  it("Choose Entry Script for This File keeps the choice in the settings of the folder", async () => {
+    await openScript();
+    const settings = (): vscode.WorkspaceConfiguration => vscode.workspace.getConfiguration("irscope");
+    try {
+      const done = vscode.commands.executeCommand("irscope.chooseEntry");
+      await pick(0);
+      await done;
+      assert.deepEqual(settings().get("run.entryOf"), { "train.py": "train.py --small" });
+    } finally {
+      await settings().update("run.entryOf", undefined, vscode.ConfigurationTarget.Workspace);
+    }
+  });
+
+  it("Debug Compilation launches the active file, Debug Stored Run attaches to a run", async () => {
+    const { run } = await elements();
+    const [launched] = await debugged("irscope.debug");
+    assert.equal(launched?.request, "launch");
+    assert.match(String(launched["program"]), /train\.py$/);
+    assert.match(String(launched["store"]), /runs\.sqlite$/);
+    const [attached] = await debugged("irscope.debugRun", run);
+    assert.deepEqual([attached?.request, attached?.["run"]], ["attach", "20261120-101500-fake"]);
+    const [newest] = await debugged("irscope.debugRun");
+    assert.deepEqual([newest?.request, newest?.["run"]], ["attach", undefined]);
+  });
+
+  it("Debug Side by Side debugs nothing without the debugger of Python", async () => {
+    await openScript();
+    assert.equal(vscode.extensions.getExtension("ms-python.debugpy"), undefined, "as long as it is not installed here");
+    const done = debugged("irscope.debugSideBySide");
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    await vscode.commands.executeCommand("notifications.clearAll"); // It asks whether to show the extension.
+    assert.deepEqual(await done, []);
+  });
+});
+
+describe("Show Generated Kernel", () => {
+  beforeEach(async () => {
+    await closeAll();
+    await internals();
+  });
+
+  const kernel = (): Promise<vscode.TextEditor> =>
+    until("the kernel", () =>
+      vscode.window.visibleTextEditors.find(({ document }) => document.uri.path.endsWith("cpp_fused_mul_relu_0.cpp")),
+    );
+
+  it("works from a function, on its def, with a choice of its kernels", async () => {
+    const editor = await openScript();
+    editor.selection = new vscode.Selection(3, 0, 3, 0);
+    const done = vscode.commands.executeCommand("irscope.showKernel");
+    await pick(1);
+    await done;
+    assert.equal((await kernel()).selection.active.line, 3, "the second one was chosen");
+  });
+
+  it("works from a finding: an action of its line, with a choice of its kernels", async () => {
+    const { document } = await openScript();
+    const [finding] = await until("the finding", () => {
+      const found = vscode.languages.getDiagnostics(document.uri).filter(({ source }) => source === "irscope");
+      return found.length > 0 && found;
+    });
+    assert.ok(finding);
+    const actions = await vscode.commands.executeCommand<vscode.CodeAction[]>(
+      "vscode.executeCodeActionProvider",
+      document.uri,
+      finding.range,
+    );
+    const action = actions.find(({ title }) => title === "Show Generated Kernel");
+    assert.equal(action?.command?.command, "irscope.showKernel");
+    const done = vscode.commands.executeCommand(action.command.command, ...((action.command.arguments ?? []) as []));
+    await pick(1);
+    await done;
+    assert.equal((await kernel()).selection.active.line, 3, "the second one was chosen");
+  });
+
+  it("works from a node of a graph, in its text", async () => {
+    await openScript(); // The fake server's run is about it.
+    const uri = vscode.Uri.parse("irscope:/20261120-101500-fake/0/0/dynamo-graph.py");
+    const editor = await vscode.window.showTextDocument(await vscode.workspace.openTextDocument(uri));
+    editor.selection = new vscode.Selection(1, 4, 1, 4);
+    await vscode.commands.executeCommand("irscope.showKernel");
+    assert.equal((await kernel()).selection.active.line, 2);
+  });
+});

@@ -1,0 +1,224 @@
+/**
+ * Names and texts of a malicious script, and of a store that came from elsewhere, are text wherever VS Code shows them:
+ * no markup, no link, no icon, no command, and no character that turns the direction.
+ */
+
+import assert from "node:assert/strict";
+import * as fs from "node:fs";
+import * as path from "node:path";
+import { onScreen } from "../screen.mjs";
+import { hostileStore } from "../viewPage.mjs";
+
+const PATIENCE_MS = 30_000;
+const RUN_MS = 120_000;
+/** As a run of it would look like: the function, the exception and what it says have such a name. */
+const SCRIPT = `\
+import torch
+
+NAME = "f<img src=x onerror=parent.hacked()>$(bug)[l](command:workbench.action.closeAllEditors)\\x1b[31m\\u202eevil"
+
+
+def renamed(function):
+    function.__code__ = function.__code__.replace(co_name=NAME)
+    return function
+
+
+@torch.compile(backend="eager")
+@renamed
+def f(x):
+    for _ in range(300):  # long enough to be seen in the status bar
+        x = x.relu() * 2
+    return x
+
+
+f(torch.ones(8))
+raise type(NAME, (Exception,), {})(NAME)
+`;
+
+describe("a malicious script in the editor", function () {
+  this.timeout(300_000);
+  const workbench = onScreen({
+    name: "hostile",
+    viewport: { width: 1500, height: 1000 },
+    settings: {
+      "irscope.run.onSave": "off",
+      "editor.minimap.enabled": false,
+      "editor.fontSize": 12,
+    },
+    open: (home) => {
+      const folder = path.join(home, "work");
+      fs.mkdirSync(path.join(folder, ".vscode"), { recursive: true });
+      fs.writeFileSync(path.join(folder, "raises.py"), SCRIPT);
+      const { store } = hostileStore(folder);
+      fs.writeFileSync(path.join(folder, ".vscode", "settings.json"), JSON.stringify({ "irscope.storePath": store }));
+      return folder;
+    },
+  });
+  let hacked = false;
+
+  before(async () => {
+    await workbench.page.exposeFunction("hacked", () => {
+      hacked = true;
+    });
+  });
+
+  /** Opens a file from the explorer: quick open shows the file's name with an icon, which is VS Code's own affair. @param {string} name */
+  async function open(name) {
+    const { page } = workbench;
+    await workbench.command("View: Show Explorer");
+    await page.locator(".explorer-folders-view .monaco-list-row", { hasText: name }).dblclick();
+    await page.locator(".tab.active", { hasText: name }).waitFor();
+  }
+
+  /** Nothing on the screen was made of what the script said. */
+  async function isHarmless() {
+    for (const frame of workbench.page.frames()) {
+      const found = await frame
+        .evaluate(() => ({
+          elements: [...document.querySelectorAll("img[src='x'], .codicon-bug")].map((each) => each.outerHTML),
+          links: [...document.querySelectorAll("a")]
+            .map((each) => each.getAttribute("data-href") ?? each.getAttribute("href") ?? "")
+            .filter((href) => /^(?:javascript|data):|closeAllEditors|127\.0\.0\.1:9/.test(href)),
+        }))
+        .catch(() => ({ elements: [], links: [] })); // A frame that has gone meanwhile.
+      assert.deepEqual(found, { elements: [], links: [] }, frame.url());
+    }
+    assert.equal(hacked, false, "its script ran");
+  }
+
+  /** What a part of the window says, in which nothing is hidden and nothing turns. @param {string} selector */
+  async function said(selector) {
+    const text = (await workbench.page.locator(selector).allInnerTexts()).join("\n").replaceAll("\u00a0", " ");
+    assert.doesNotMatch(text, /[\u202e\u001b]/, selector);
+    return text;
+  }
+
+  it("in the status bar while it runs, and in the message at its end", async () => {
+    const { page } = workbench;
+    await open("raises.py");
+    await page
+      .locator(".codelens-decoration a, .statusbar-item[id*='irscope'] .codicon-check")
+      .first()
+      .waitFor({ timeout: RUN_MS });
+    await workbench.command("IRScope: Run on This File");
+    const message = page.locator(".notification-list-item", { hasText: "IRScope: f<img src=x" });
+    const late = Date.now() + RUN_MS;
+    const phases = new Set();
+    while ((await message.count()) === 0 && Date.now() < late) {
+      phases.add(await said(".statusbar-item[id*='irscope'], .notification-list-item"));
+      await page.waitForTimeout(30);
+    }
+    await message.first().waitFor({ timeout: 5_000 });
+    assert.match(await said(".notification-list-item"), /\$\(bug\)\[l\] \(command:workbench.action.closeAllEditors\)/);
+    await workbench.screenshot("hostile-notification");
+    await isHarmless();
+    assert.ok(
+      [...phases].some((each) => /f<img src=x.*\$\(bug\)/.test(each)),
+      `a phase was seen: ${[...phases].join(" | ")}`,
+    );
+    await workbench.command("Notifications: Clear All Notifications");
+  });
+
+  it("in the problems and in the hover", async () => {
+    const { page } = workbench;
+    await open("raises.py");
+    await page.locator(".view-line", { hasText: "raise" }).last().locator("span span").first().click();
+    await workbench.command("Show or Focus Hover");
+    await page.locator(".monaco-hover:not(.hidden)", { hasText: "f<img" }).first().waitFor({ timeout: PATIENCE_MS });
+    await page.waitForTimeout(600);
+    assert.match(
+      await said(".monaco-hover:not(.hidden)"),
+      /\$\(bug\)\[l\]\(command:workbench.action.closeAllEditors\)/,
+    );
+    await workbench.screenshot("hostile-hover");
+    await isHarmless();
+    await page.keyboard.press("Escape");
+    await workbench.command("Problems: Focus on Problems View");
+    await page.locator(".markers-panel .monaco-list-row", { hasText: "f<img" }).first().waitFor();
+    assert.match(await said(".markers-panel"), /\\u202eevil/);
+    await isHarmless();
+    await workbench.command("IRScope: Show Script Output");
+    await page.waitForTimeout(1_000);
+    await workbench.screenshot("hostile-output");
+    await isHarmless();
+  });
+
+  it("in the runs' tree", async () => {
+    await workbench.command("IRScope: Focus on Runs View");
+    const tree = workbench.page.locator(".pane-body .monaco-list", { has: workbench.page.locator("text=/train/") });
+    await tree.first().waitFor({ timeout: PATIENCE_MS });
+    await tree.locator(".monaco-list-row", { hasText: "train<img" }).first().click();
+    for (let row = 0; row < 14; row += 1) {
+      await workbench.page.keyboard.press("ArrowRight");
+      await workbench.page.waitForTimeout(250);
+      await workbench.page.keyboard.press("ArrowDown");
+    }
+    await workbench.screenshot("hostile-tree");
+    const text = await said(".pane-body .monaco-list");
+    for (const part of [
+      "0/0 f<img src=x onerror=parent.hacked()>",
+      "$(bug)",
+      "\\u202eevil",
+      "\\u001b[31m",
+      "gap<img",
+    ]) {
+      assert.ok(text.includes(part), `${part} in ${text}`);
+    }
+    await isHarmless();
+  });
+
+  it("in lists to choose from", async () => {
+    const { page } = workbench;
+    await open("train<img");
+    await page.keyboard.press("Control+G");
+    await page.locator(".quick-input-widget input").fill(":4");
+    await page.keyboard.press("Enter");
+    await page.locator(".statusbar-item", { hasText: "Ln 4," }).waitFor();
+    await workbench.command("IRScope: Show Generated Kernel");
+    await page
+      .locator(".quick-input-title:visible", { hasText: "Show Generated Kernel" })
+      .waitFor({ timeout: PATIENCE_MS });
+    await page.waitForTimeout(500);
+    await workbench.screenshot("hostile-choice");
+    assert.match(await said(".quick-input-list"), /cpp<img[^]*\$\(bug\)\[l\][^]*other<img/);
+    await isHarmless();
+    await page.keyboard.press("Escape");
+    await workbench.command("IRScope: Show Stage…");
+    await page.locator(".quick-input-title:visible", { hasText: "Show Stage" }).waitFor({ timeout: PATIENCE_MS });
+    await page.waitForTimeout(500);
+    assert.match(await said(".quick-input-list"), /pass<img[^]*\$\(bug\)/i);
+    await isHarmless();
+    await page.keyboard.press("Escape");
+  });
+
+  it("in the panels", async () => {
+    const { page } = workbench;
+    for (const [command, text] of /** @type {const} */ ([
+      ["IRScope: Show Findings", "<script>parent.hacked"],
+      ["IRScope: Show Pipeline", "f<img src=x"],
+    ])) {
+      await workbench.command(command);
+      const frame = workbench.webview();
+      await frame.getByText(text).first().waitFor({ timeout: PATIENCE_MS, state: "attached" });
+      await page.waitForTimeout(500);
+      assert.doesNotMatch((await frame.locator("body").textContent()) ?? "", /[\u202e\u001b]/);
+      await workbench.screenshot(`hostile-${text.startsWith("<") ? "findings" : "pipeline"}`);
+      await isHarmless();
+    }
+  });
+
+  it("in the debugger", async () => {
+    const { page } = workbench;
+    await workbench.command("View: Show Run and Debug");
+    await workbench.command("IRScope: Debug Stored Run");
+    await page.locator(".debug-toolbar").waitFor({ timeout: PATIENCE_MS });
+    await page.waitForTimeout(3_000);
+    await workbench.screenshot("hostile-debug");
+    const text = await said(".debug-pane, .debug-viewlet .pane-body");
+    assert.match(text, /f<img/);
+    assert.doesNotMatch(await said(".repl"), /\u202e/);
+    await isHarmless();
+    await workbench.command("Debug: Stop");
+    await page.locator(".debug-toolbar").waitFor({ state: "hidden" });
+  });
+});

@@ -1,0 +1,57 @@
+/** The page of `irscope view` while its script is run again and again. */
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import * as fs from "node:fs";
+import * as path from "node:path";
+import { ROOT, SCREENSHOTS, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
+import { violations } from "../accessibility.mjs";
+import { launchBrowser } from "../browser.mjs";
+import { makeHome } from "../home.mjs";
+import { openPage, startView } from "../viewPage.mjs";
+
+describe("irscope view, following a script", function () {
+  this.timeout(120_000);
+
+  it("shows the newer run in place of the older one, with what changed, until that is turned off", async () => {
+    const home = makeHome("following");
+    const [store, script] = [path.join(home, "runs.db"), path.join(home, "train.py")];
+    fs.writeFileSync(script, "import torch\n\n@torch.compile\ndef model(x):\n    return torch.relu(x)\n");
+    /** @param {number} breaks @returns {string} the run's id */
+    const run = (breaks) => {
+      const args = [path.join(ROOT, "tests", "editor", "add_run.py"), store, script, String(breaks)];
+      return execFileSync(VENV_PYTHON, args, { encoding: "utf8" }).trim();
+    };
+    const first = run(3);
+    const view = await startView(store, home);
+    const browser = await launchBrowser();
+    try {
+      const { page, errors } = await openPage(browser, `${view.url}&panel=findings`, "dark");
+      const panel = page.frameLocator("iframe[src^='/panel/findings']");
+      await panel.getByText("3×").waitFor();
+      await page.goto(`${new URL(view.url).origin}/#stage=0/0/dynamo-graph`);
+      await page.locator(".cm-line", { hasText: "with 3 breaks" }).waitFor();
+      await page.waitForTimeout(1_500); // The server looks into the store every 0.7 s, and has to have looked once.
+      const second = run(1);
+      await page.locator(".cm-line", { hasText: "with 1 breaks" }).waitFor();
+      await page.getByText(/train\.py ran again at .*: 2 findings fixed/).waitFor();
+      assert.match(page.url(), new RegExp(`run=${second}&stage=0/0/dynamo-graph`));
+      assert.equal(await page.locator(`iframe[src*='${first}']`).count(), 0, "also what is not in front");
+      assert.equal(await page.locator(`iframe[src^='/panel/findings'][src*='${second}']`).count(), 1);
+      await page.screenshot({ path: path.join(SCREENSHOTS, "view-following.png") });
+      assert.deepEqual(await violations(page), []);
+      const toggle = page.getByRole("button", { name: "Follow new runs" });
+      await toggle.press("Enter");
+      assert.equal(await toggle.getAttribute("aria-pressed"), "false");
+      run(2);
+      await page.locator(".row", { hasText: "2 findings" }).first().waitFor();
+      await page.waitForTimeout(500);
+      assert.equal(await page.locator(".cm-line", { hasText: "with 1 breaks" }).count(), 1, "what is shown stays");
+      assert.deepEqual(errors, []);
+    } finally {
+      await browser.close();
+      await view.stop();
+      fs.rmSync(home, { recursive: true, force: true });
+    }
+  });
+});

@@ -1,0 +1,134 @@
+"""Following a line by what was kept of a large run gives what following it through all the stages gives."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from facts import a_compile
+from irscope.lines import LineTrail, trail_of
+from irscope.protocol import Lane, StageRef
+from irscope.provenance import Provenance, trails
+from irscope.provenance.elements import items_of
+from irscope.provenance.replaced import add_replaced
+from irscope.store import Store
+from test_provenance import MODEL, stages
+
+LINES = (4, 8, 99)
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    monkeypatch.setattr(trails, "_LARGE", 0)
+    with Store(str(tmp_path / "runs.db")) as store:
+        run = store.create_run(MODEL, [], Lane.DEEP, "digest")
+        store.put_compile(run, a_compile(id="0/0", file=MODEL))
+        for position, (id, name, text, data) in enumerate(stages()):
+            store.put_stage(run, "0/0", StageRef(f"0/0/{id}", name, "", 0), text, position, data)
+        yield store
+
+
+def answers(store: Store) -> list[LineTrail]:
+    report = store.report(store.find_run())
+    return [trail_of(store, report, MODEL, line) for line in LINES]
+
+
+def test_what_was_kept_gives_the_same(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = answers(store)
+    run = store.find_run()
+    assert any(step.places for trail in before for step in trail.steps)
+    assert any(place.fate for trail in before for step in trail.steps for place in step.places)
+    trails.keep_trails(store, run)
+    store.tidy(run)
+    with monkeypatch.context() as patch:
+        patch.setattr(Provenance, "below", lambda *_: pytest.fail("all stages were read"))
+        assert answers(store) == before
+
+
+def test_it_goes_when_a_stage_is_written_again(store: Store) -> None:
+    run = store.find_run()
+    trails.keep_trails(store, run)
+    kernel = "0/0/kernel/cpp_fused_le_mul_relu_0/assembly"
+    store.put_stage(run, "0/0", StageRef(kernel, "assembly", "asm", 0), "ret\n", 99)
+    assert store.has_trails(run)  # what is made of a kernel when somebody asks is no part of it
+    text = store.stage_text(run, "0/0/joint-graph").replace("mul_1", "product")
+    store.put_stage(run, "0/0", StageRef("0/0/joint-graph", "joint-graph", "python", 0), text, 3)
+    assert not store.has_trails(run)
+    names = {place.name for trail in answers(store) for step in trail.steps for place in step.places}
+    assert "product" in names
+
+
+@pytest.mark.parametrize("kept", [None, [], {}, {"version": 0}, {"version": 1}, {"version": 1, "places": [[MODEL, 4]]}])
+def test_what_is_no_trails_is_passed_over(store: Store, kept: Any) -> None:
+    before = answers(store)
+    store.put_trails(store.find_run(), "0/0", kept)
+    assert answers(store) == before
+
+
+def test_a_store_of_version_5_is_read_on(store: Store) -> None:
+    before = answers(store)
+    path = store.path
+    store.close()
+    with sqlite3.connect(path) as db:
+        db.executescript("DROP TABLE trails; PRAGMA user_version = 5")
+    db.close()
+    with Store(path) as again:
+        trails.keep_trails(again, again.find_run())
+        assert again.has_trails(again.find_run())
+        assert answers(again) == before
+
+
+def test_small_runs_keep_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    trails.keep_trails(store, store.find_run())
+    assert not store.has_trails(store.find_run())
+
+
+def test_only_so_many_nodes_operations_first(store: Store) -> None:
+    report = store.report(store.find_run())
+    whole, part = trail_of(store, report, MODEL, 8), trail_of(store, report, MODEL, 8, most=1)
+    for long, short in zip(whole.steps, part.steps, strict=True):
+        assert short.places == long.places
+        assert len(short.nodes) == min(1, len(long.nodes))
+        assert not short.nodes or short.nodes[0].op != "placeholder"
+
+
+# --- what a pass replaced ---------------------------------------------------------------------------------------------
+
+BEFORE = """\
+class GraphModule(torch.nn.Module):
+    def forward(self, a: "f32[4]", b: "f32[4]"):
+        mm: "f32[4]" = torch.ops.aten.mm.default(a, b)
+        add: "f32[4]" = torch.ops.aten.add.Tensor(mm, b);  mm = None
+        kept: "f32[4]" = torch.ops.aten.relu.default(add);  add = None
+        mm_1: "f32[4]" = torch.ops.aten.mm.default(kept, b)
+        add_1: "f32[4]" = torch.ops.aten.add.Tensor(mm_1, b);  mm_1 = None
+        return (add_1,)
+"""
+
+
+def test_what_a_pass_made_of_several_came_from_all_of_them() -> None:
+    graph = items_of(StageRef("g", "joint-graph", "python", 0), BEFORE, None)
+    removed = frozenset({"mm", "add", "mm_1", "add_1"})
+    links: dict[str, tuple[str, ...]] = {"addmm": ("add",), "addmm_1": ("add_1",), "kept": ("kept",)}
+    add_replaced(links, graph, {"added": frozenset({"addmm", "addmm_1"}), "removed": removed})
+    assert {name: set(parents) for name, parents in links.items()} == {
+        "addmm": {"mm", "add"}, "addmm_1": {"mm_1", "add_1"}, "kept": {"kept"},
+    }  # fmt: skip
+
+
+def test_a_graph_that_was_made_anew_tells_nothing() -> None:
+    rows = [f'        n{i}: "f32[4]" = torch.ops.aten.relu.default({f"n{i - 1}" if i else "a"})' for i in range(100)]
+    text = (
+        'class G(torch.nn.Module):\n    def forward(self, a: "f32[4]"):\n'
+        + "\n".join(rows)
+        + "\n        return (n99,)\n"
+    )
+    graph = items_of(StageRef("g", "joint-graph", "python", 0), text, None)
+    links: dict[str, tuple[str, ...]] = {"new": ("n99",)}
+    removed = frozenset(f"n{i}" for i in range(100))
+    add_replaced(links, graph, {"added": frozenset({"new"}), "removed": removed})
+    assert links == {"new": ("n99",)}
