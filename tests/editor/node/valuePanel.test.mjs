@@ -153,7 +153,12 @@ describe("the panel of a value", function () {
 
   it("looks closer at a large tensor, whose picture is no larger than a screen", async () => {
     const { page, frame } = await panel("large");
-    assert.equal(await frame.locator("canvas").evaluate((each) => each.width * each.height <= 192 * 192), true);
+    assert.equal(
+      await frame
+        .locator("canvas")
+        .evaluate((/** @type {HTMLCanvasElement} */ each) => each.width * each.height <= 192 * 192),
+      true,
+    );
     await frame.getByLabel("A cell of several elements is").selectOption("largest");
     await frame.locator("text=the element of the largest magnitude").waitFor();
     assert.equal(
