@@ -128,7 +128,7 @@ describe("typing", function () {
     const typed = await type(editor, TYPING_MS);
     const pauses = watched();
     typing = false;
-    const [watching, ...ofServer] = fs.readFileSync(serverPauses, "utf8").trim().split("\n");
+    const noted = fs.readFileSync(serverPauses, "utf8").trim().split("\n");
     await server.request(new RequestType<object, object, void>("irscope/cancel"), { uri });
     await runs;
 
@@ -141,7 +141,8 @@ describe("typing", function () {
     );
     const told = pauses.map(({ wall, work }) => `${Math.round(wall)} ms with ${Math.round(work)} ms of work`);
     assert.ok(pauses.length <= before.length, `dropped frames: ${told.join("; ")} (${before.length} without a run)`);
-    assert.equal(watching, "watching");
+    assert.equal(noted[0], "watching");
+    const ofServer = noted.filter((each) => each !== "watching"); // Once for each start.
     assert.deepEqual(ofServer, [], "what kept the server's event loop");
   });
 });

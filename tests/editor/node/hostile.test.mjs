@@ -167,32 +167,9 @@ describe("a malicious script in the editor", function () {
     await isHarmless();
   });
 
-  it("in lists to choose from", async () => {
-    const { page } = workbench;
-    await open("train<img");
-    await page.keyboard.press("Control+G");
-    await page.locator(".quick-input-widget input").fill(":4");
-    await page.keyboard.press("Enter");
-    await page.locator(".statusbar-item", { hasText: "Ln 4," }).waitFor();
-    await workbench.command("IRScope: Show Generated Kernel");
-    await page
-      .locator(".quick-input-title:visible", { hasText: "Show Generated Kernel" })
-      .waitFor({ timeout: PATIENCE_MS });
-    await page.waitForTimeout(500);
-    await workbench.screenshot("hostile-choice");
-    assert.match(await said(".quick-input-list"), /cpp<img[^]*\$\(bug\)\[l\][^]*other<img/);
-    await isHarmless();
-    await page.keyboard.press("Escape");
-    await workbench.command("IRScope: Show Stage…");
-    await page.locator(".quick-input-title:visible", { hasText: "Show Stage" }).waitFor({ timeout: PATIENCE_MS });
-    await page.waitForTimeout(500);
-    assert.match(await said(".quick-input-list"), /pass<img[^]*\$\(bug\)/i);
-    await isHarmless();
-    await page.keyboard.press("Escape");
-  });
-
   it("in the panels", async () => {
     const { page } = workbench;
+    await open("train<img");
     for (const [command, text] of /** @type {const} */ ([
       ["IRScope: Show Findings", "<script>parent.hacked"],
       ["IRScope: Show Pipeline", "f<img src=x"],

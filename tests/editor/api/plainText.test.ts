@@ -1,0 +1,17 @@
+import * as assert from "node:assert/strict";
+import { withoutIcons, withoutLinks } from "../../../extension/src/plainText";
+
+describe("names in lists, in the status bar and in messages", () => {
+  it("are no icons", () => {
+    assert.equal(withoutIcons("a$(bug)b $(sync~spin) $(no icon) $x"), "a\\$(bug)b \\$(sync~spin) $(no icon) $x");
+  });
+
+  it("are no links", () => {
+    assert.equal(withoutLinks("[x](command:quit) a[0](1)"), "[x] (command:quit) a[0] (1)");
+  });
+
+  it("turn no direction and hide nothing", () => {
+    assert.equal(withoutIcons("a\u202eb\u001b[31m\u200bc\td"), "a\\u202eb\\u001b[31m\\u200bc\td");
+    assert.equal(withoutLinks("\u{1f469}\u200d\u{1f680}"), "\u{1f469}\u200d\u{1f680}", "joiners stay");
+  });
+});
