@@ -20,6 +20,14 @@ _VIEWS = frozenset({"reshape", "view", "view_as", "transpose", "permute", "expan
                     "flatten", "unflatten", "detach", "t", "contiguous"})  # fmt: skip
 """Methods of tensors that only look at memory, or need do no more here."""
 
+_CONVERSIONS = _VIEWS | {"to", "type", "type_as", "float", "double", "half", "bfloat16", "int", "long", "bool", "cpu", "cuda",
+                         "clone", "copy", "copy_", "alias", "lift_fresh", "convert_element_type", "dropout",
+                         "new_empty_strided"}  # fmt: skip
+"""Operations that give their input again where it is as they would make it."""
+
+_NEUTRAL = frozenset({"add", "sub", "mul", "div", "pow"})
+"""Operations that give their input again where the other operand is a certain number."""
+
 
 def fate_of(item: Item, items: Items, stage: StageRef, versions: Sequence[tuple[StageRef, Mapping[str, Any]]]) -> str:
     """The reason; empty where there is none that is known.
@@ -60,7 +68,7 @@ def fate_of(item: Item, items: Items, stage: StageRef, versions: Sequence[tuple[
         return "a mark of torch.func around what it transforms: traced away"
     if item.target == "operator.getitem":
         return "one of several results of the operation before it"
-    if facts is not None and any(_value(items, above) == facts.value for above in item.inputs[:1]):
+    if _gives_its_input(item, items):
         return "changes nothing: its input is of this type and layout already"
     if (facts is not None and facts.is_view) or item.target in _VIEWS:
         return "a view: what reads it takes the memory as it lies"
@@ -69,6 +77,13 @@ def fate_of(item: Item, items: Items, stage: StageRef, versions: Sequence[tuple[
         if any(user in data["removed"] or user in data["changed"] for user in users):
             return f"needed no more since the pass {version_name(version, data)} changed what used it"
     return ""
+
+
+def _gives_its_input(item: Item, items: Items) -> bool:
+    operation = _operation(item.target).removeprefix("_").removesuffix("_copy")
+    may = operation in _CONVERSIONS or (operation in _NEUTRAL and len(item.inputs) == 1)
+    same = item.facts is not None and any(_value(items, above) == item.facts.value for above in item.inputs[:1])
+    return may and same
 
 
 def _of_scheduler_node(kind: str) -> str:

@@ -1,0 +1,51 @@
+"""Reasons why a node became nothing."""
+
+from __future__ import annotations
+
+import pytest
+from irscope.nodes import NodeFacts, Value
+from irscope.protocol import StageRef
+from irscope.provenance.elements import Element, Item, Items
+from irscope.provenance.fates import fate_of
+
+STAGE = StageRef("0/0/joint-graph", "joint-graph", "python", 0)
+TENSOR = Value(kind="tensor", dtype="torch.float32", sizes=(4,), strides=(1,), device="cpu", bytes=16)
+SAME = "changes nothing: its input is of this type and layout already"
+
+
+def facts(name: str, inputs: tuple[str, ...] = ()) -> NodeFacts:
+    return NodeFacts(
+        name=name, line=1, op="call", target="", value=TENSOR, inputs=inputs, users=(), flops=None, read=None, written=None,
+        is_view=False, is_backward=False, stack=(), module=None, original_aten="", seq_nr=None, sources=(),
+    )  # fmt: skip
+
+
+def fate(target: str, *inputs: str) -> str:
+    """Of a node that gives what its first input is like, and that the graph returns."""
+    items = [
+        *(Item(Element(STAGE.id, name, 1, 1), facts=facts(name), op="placeholder") for name in ("x", "y")),
+        Item(Element(STAGE.id, "node", 2, 2), facts=facts("node", inputs), op="call", target=target, inputs=inputs),
+        Item(Element(STAGE.id, "output", 3, 3), op="output", inputs=("node",)),
+    ]
+    return fate_of(items[2], Items.of(items), STAGE, [])
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["to", "float", "contiguous", "torch.ops.aten._to_copy.default", "torch.ops.aten.expand.default",
+     "torch.ops.aten.clone.default", "torch.nn.functional.dropout", "torch.ops.aten.add.Tensor"],
+)  # fmt: skip
+def test_an_operation_that_gives_its_input_changes_nothing(target: str) -> None:
+    assert fate(target, "x") == SAME
+
+
+@pytest.mark.parametrize(
+    ("target", "inputs"),
+    [
+        ("torch.ops.aten.sub.Tensor", ("x", "y")),  # computed once with another: see Provenance.fate
+        ("torch.ops.aten.relu.default", ("x",)),
+        ("torch.ops.aten.mul.Tensor", ("x", "y")),
+    ],
+)
+def test_a_result_like_its_input_is_no_reason_where_something_is_computed(target: str, inputs: tuple[str, ...]) -> None:
+    assert fate(target, *inputs) == ""
