@@ -139,7 +139,11 @@ class PassCheck:
         return [env.get(node, MISSING) if hasattr(node, "op") else node for node in found]
 
     def run(self, kept: KeptGraph, noise: float = 0.0) -> dict[Any, Any]:
-        """All values of a graph in float64; what depends on an input that is not there is `MISSING`."""
+        """All values of a graph in float64; what depends on an input that is not there is `MISSING`.
+
+        Disturbed, what depends on an operation without a float64 form is, too: the last bit of its input may decide over
+        much more than rewriting changes.
+        """
         given = {
             node.name: self.values[node.name] for node in kept.graph.nodes if node.name in self.values and draws(node)
         }
@@ -160,6 +164,8 @@ class PassCheck:
                     try:
                         env[node] = runner.node(node, env)
                     except NodeFailed:
+                        env[node] = MISSING
+                    if noise and node.name in runner.narrow:
                         env[node] = MISSING
         return env
 
@@ -199,9 +205,11 @@ def _apart(before: Sequence[Any], after: Sequence[Any], noisy: Sequence[Any] = (
     """How far results are apart; ``noisy``: those after, disturbed."""
     if len(before) != len(after):
         return 0.0  # another set of outputs: not to be compared one by one
-    floors = [noise_floor(a, n) for a, n in zip(after, noisy, strict=True)] if noisy else [0.0] * len(after)
-    rows = [row for row in zip(before, after, floors, strict=True) if row[0] is not MISSING and row[1] is not MISSING]
-    return max((same_in_float64(*row) for row in rows), default=0.0)
+    found = [0.0]
+    for one, other, disturbed in zip(before, after, noisy or [None] * len(after), strict=True):
+        if not any(each is MISSING for each in (one, other, disturbed)):
+            found.append(same_in_float64(one, other, noise_floor(other, disturbed)))
+    return max(found)
 
 
 def _above(node: Any) -> set[str]:

@@ -9,8 +9,9 @@ fused away is drawn by Inductor's own code for it alone, from the same seed (`dr
 float64
 -------
 The same operations with floating-point inputs, constants and dtype arguments below float64 widened to it: casts to a
-narrower type inside the graph round nothing.  An operation that has no float64 form (quantized, library kernels of one
-dtype) runs in its own dtype and its result is widened; `narrow` names those.
+narrower type inside the graph round nothing.  Fused attention is computed by its formula (`attention`).  Another
+operation that has no float64 form (quantized, library kernels of one dtype) runs in its own dtype and its result is
+widened; `narrow` names those.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from irscope.values.attention import in_float64, named_arguments
 
 RANDOM = frozenset(f"inductor_{name}" for name in ("seed", "seeds", "random", "randint", "rand_eager", "randn_eager"))
 """Inductor's own random operations, which the graph by itself would draw anew."""
@@ -116,6 +119,10 @@ class Values:
         self.narrow: dict[str, str] = {}
         self._last_uses = last_uses(kept.graph)
 
+    @property
+    def is_disturbed(self) -> bool:
+        return self._noise > 0
+
     def run(self, inputs: Sequence[Any], seen: Callable[[Any, Any], None]) -> Any:
         """Runs all nodes in order; ``seen`` gets each node with its value, whose memory is let go after its last use.
 
@@ -179,6 +186,8 @@ class Values:
             return None
         if below(node):
             return self._call_body(node, args)
+        if (named := named_arguments(node.target, args, kwargs)) is not None:
+            return in_float64(node.target, named, self._in_own_dtype(node, args, kwargs))
         try:
             return self.widened(self._call(node, self._wide_dtypes(args), self._wide_dtypes(kwargs)))
         except Exception as error:  # noqa: BLE001  no such form; in its own dtype it may run
@@ -192,10 +201,13 @@ class Values:
     def _narrow_call(self, node: Any, args: Any, kwargs: Any, why: str) -> Any:
         """Runs a node in the dtypes that its inputs have in the graph."""
         self.narrow[node.name] = why
+        return self.widened(self._in_own_dtype(node, args, kwargs))
+
+    def _in_own_dtype(self, node: Any, args: Any, kwargs: Any) -> Any:
         args, kwargs = ([self._as_graph(a, v) for a, v in pairs] for pairs in (
             zip(node.args, args, strict=True), zip(node.kwargs.values(), kwargs.values(), strict=True)))  # fmt: skip
         named = dict(zip(node.kwargs, kwargs, strict=True))
-        return self.widened(self._call(node, args, named))
+        return self._call(node, args, named)
 
     def _as_graph(self, argument: Any, value: Any) -> Any:
         """A value in the dtype that the node behind the argument has in the graph."""
@@ -228,7 +240,8 @@ class Values:
             return type(value)(self._disturbed(item) for item in value)
         if not isinstance(value, torch.Tensor) or value.dtype is not torch.float64:
             return value
-        signs = torch.rand(value.shape, dtype=torch.float64, generator=self._generator).to(value.device) * 2 - 1
+        signs = torch.rand(value.shape, dtype=torch.float64, generator=self._generator, device="cpu").to(value.device)
+        signs = signs * 2 - 1
         return value * (1 + self._noise * signs)
 
     def _wide_dtypes(self, argument: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Sequence
@@ -109,8 +110,11 @@ def same_in_float64(before: Any, after: Any, floor: float = 0.0) -> float:
     ``floor`` is allowed in any case: what roundings come to where terms cancel (`noise_floor`).
     """
     torch: Any = sys.modules["torch"]
+    if isinstance(before, list | tuple) and isinstance(after, list | tuple):
+        pairs = itertools.zip_longest(before, after)
+        return max((same_in_float64(one, other, floor) for one, other in pairs), default=0.0)
     if not isinstance(before, torch.Tensor) or not isinstance(after, torch.Tensor):
-        return 0.0 if before == after else math.inf
+        return 0.0 if before is after or before == after else math.inf
     if before.shape != after.shape:
         return math.inf
     if before.numel() == 0:
