@@ -44,7 +44,7 @@ def _results(named: Mapping[str, Any], narrow: Sequence[Any]) -> list[Any]:
     bias, scale = named.get("attn_bias"), named.get("scale")
     causal = bool(named.get("is_causal", False))
     found = list(narrow)
-    found[0] = _attention(query, key, value, bias, causal, scale)
+    found[0] = _laid_out_as(_attention(query, key, value, bias, causal, scale), narrow[0])
     sums = found[1]
     if isinstance(sums, torch.Tensor) and sums.dim() >= 3 and sums.shape[2] >= query.shape[2]:
         exact = _log_sum_exp(query, key, bias, causal, scale)
@@ -68,7 +68,7 @@ def _gradients(named: Mapping[str, Any], narrow: Sequence[Any]) -> list[Any]:
     made = iter(torch.autograd.grad(result, asked, above))
     found = [next(made) if isinstance(each, torch.Tensor) else None for each in wanted]
     return [
-        own if isinstance(have, torch.Tensor) and own is not None and have.shape == own.shape else have
+        _laid_out_as(own, have) if own is not None and isinstance(have, torch.Tensor) else have
         for own, have in zip(found, narrow, strict=True)
     ]
 
@@ -79,6 +79,13 @@ def _attention(query: Any, key: Any, value: Any, bias: Any, causal: bool, scale:
     return aten._scaled_dot_product_attention_math(
         query, key, value, bias, 0.0, causal, None, scale=scale, enable_gqa=grouped
     )[0]
+
+
+def _laid_out_as(value: Any, kernels: Any) -> Any:
+    """With the strides that the kernel gives its result, which views of it rely on."""
+    torch: Any = sys.modules["torch"]
+    strides = kernels.stride()
+    return torch.empty_strided(value.shape, strides, dtype=value.dtype, device=value.device).copy_(value)
 
 
 def _log_sum_exp(query: Any, key: Any, bias: Any, causal: bool, scale: float | None) -> Any:
