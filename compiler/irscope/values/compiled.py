@@ -6,14 +6,17 @@ ones that run without us, so the numbers are, too.  (``config.generate_intermedi
 library calls and Triton kernels, not those of C++ kernels.)
 
 A buffer holds exactly the value of the graph node that Inductor calls its *origin node*; what was fused away is in none.
+A Triton kernel may still get memory for a value whose store was dropped, since nothing outside reads it: such a buffer is
+never written.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,9 +86,10 @@ def followed(module: types.ModuleType, seen: Seen) -> Callable[[list[Any]], Any]
     except (OSError, SyntaxError, ValueError) as error:
         raise CannotFollow(f"its output code cannot be read as Python: {error}") from error
     parts: list[ast.stmt] = []
+    marker = _Marker(_never_written(tree))
     for statement in tree.body:
         if isinstance(statement, (ast.FunctionDef, ast.ClassDef)) and statement.name not in _UNUSED:
-            parts.append(_Marker().visit(statement))
+            parts.append(marker.visit(statement))
         elif isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) in ("runner", "call"):
             parts.append(statement)
     space = {**vars(module), _SEEN: seen}
@@ -99,26 +103,52 @@ def followed(module: types.ModuleType, seen: Seen) -> Callable[[list[Any]], Any]
 _UNUSED = frozenset({"benchmark_compiled_module", "get_args"})
 
 
+_Arguments = Mapping[str, frozenset[int]]
+"""Kernel → which of its arguments, by position."""
+
+
+def _never_written(tree: ast.Module) -> _Arguments:
+    """Of Triton kernels: what they are given to write to, and do not."""
+    found: dict[str, frozenset[int]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _called(node) == "async_compile.triton" and len(node.args) > 1:
+            name, text = (each.value if isinstance(each, ast.Constant) else None for each in node.args[:2])
+            if isinstance(name, str) and isinstance(text, str):
+                head = re.search(rf"^def {re.escape(name)}\((.*?)\):$(.*)", text, re.MULTILINE | re.DOTALL)
+                parameters = head[1].split(", ") if head else []
+                stores = [line for line in head[2].split("\n") if "store" in line or "atomic" in line] if head else []
+                found[name] = frozenset(
+                    number
+                    for number, parameter in enumerate(parameters)
+                    if parameter.startswith("in_out_ptr")
+                    and not any(re.search(rf"\b{parameter}\b", line) for line in stores)
+                )
+    return found
+
+
 class _Marker(ast.NodeTransformer):
     """Puts the reports into functions."""
 
+    def __init__(self, never_written: _Arguments) -> None:
+        self._never_written = never_written
+
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         if node.name.startswith(("call", "partition", "subgraph")):
-            node.body = _marked(node.body, set())
+            node.body = _marked(node.body, set(), self._never_written)
         return node
 
 
-def _marked(body: Sequence[ast.stmt], pending: set[str]) -> list[ast.stmt]:
+def _marked(body: Sequence[ast.stmt], pending: set[str], never_written: _Arguments) -> list[ast.stmt]:
     """``pending``: buffers that have memory and were not written yet: their first use in a call writes them."""
     found: list[ast.stmt] = []
     for statement in body:
         reports: list[ast.stmt] = []
         if isinstance(statement, (ast.With, ast.If, ast.For, ast.Try)):
-            statement.body = _marked(statement.body, pending)
+            statement.body = _marked(statement.body, pending, never_written)
         elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-            reports = _of_assignment(statement, pending)
+            reports = _of_assignment(statement, pending, never_written)
         elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-            reports = _of_call(statement.value, pending)
+            reports = _of_call(statement.value, pending, never_written)
         elif isinstance(statement, ast.Return) and statement.value is not None:
             rest = [name for name in _names(statement.value) if name in pending]
             found.extend(_report(name, "") for name in rest)
@@ -128,7 +158,7 @@ def _marked(body: Sequence[ast.stmt], pending: set[str]) -> list[ast.stmt]:
     return found
 
 
-def _of_assignment(statement: ast.Assign, pending: set[str]) -> list[ast.stmt]:
+def _of_assignment(statement: ast.Assign, pending: set[str], never_written: _Arguments) -> list[ast.stmt]:
     target, value = statement.targets[0], statement.value
     if not isinstance(target, ast.Name):
         return []
@@ -140,11 +170,11 @@ def _of_assignment(statement: ast.Assign, pending: set[str]) -> list[ast.stmt]:
         if name.rpartition(".")[2].startswith(_ALLOCATES):
             pending.add(target.id)
             return []
-        return [_report(target.id, name), *_of_call(value, pending)]
+        return [_report(target.id, name), *_of_call(value, pending, never_written)]
     return [_report(target.id, "")] if isinstance(value, ast.Subscript) and target.id.startswith("buf") else []
 
 
-def _of_call(call: ast.Call, pending: set[str]) -> list[ast.stmt]:
+def _of_call(call: ast.Call, pending: set[str], never_written: _Arguments) -> list[ast.stmt]:
     kernel = _called(call)
     if kernel.startswith(_CHECKS):
         return []
@@ -157,7 +187,9 @@ def _of_call(call: ast.Call, pending: set[str]) -> list[ast.stmt]:
         for name in _names(keyword.value)
     }
     pending.difference_update(name for name in used if name not in in_parts)
-    return [_report(name, kernel) for name in used]
+    idle = never_written.get(kernel, frozenset())
+    without = {name for number, each in enumerate(call.args) if number in idle for name in _names(each)}
+    return [_report(name, kernel) for name in used if name not in without]
 
 
 def _called(call: ast.Call) -> str:
