@@ -32,12 +32,23 @@ export class Workbench {
   /** Opens a file of the folder. @param {string} place its name, and a line if it matters: `name:line` */
   async open(place) {
     const [name = ""] = place.split(":");
-    await this.page.keyboard.press("Control+P");
     const input = this.page.locator(".quick-input-widget input");
-    await input.fill(place);
-    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: name }).first().waitFor();
-    await this.page.keyboard.press("Enter");
-    await this.page.locator(".tab.active", { hasText: name }).waitFor();
+    for (let attempt = 1; ; attempt += 1) {
+      await this.page.keyboard.press("Control+P");
+      await input.fill(place);
+      await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: name }).first().waitFor();
+      await this.page.keyboard.press("Enter");
+      try {
+        await this.page.locator(".tab.active", { hasText: name }).waitFor({ timeout: attempt < 3 ? 5_000 : 30_000 });
+        return;
+      } catch (error) {
+        if (attempt === 3) {
+          throw error;
+        }
+        // The list was still being made, and what was chosen was not the file.
+        await this.page.keyboard.press("Escape");
+      }
+    }
   }
 
   /** Runs a command of the palette by its exact label. @param {string} label */

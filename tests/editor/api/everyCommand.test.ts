@@ -144,6 +144,15 @@ describe("the other commands", () => {
     assert.deepEqual([newest?.request, newest?.["run"]], ["attach", undefined]);
   });
 
+  it("Show Value as Picture opens one panel, also while nothing is debugged", async () => {
+    await openScript();
+    for (const _ of [1, 2]) {
+      await vscode.commands.executeCommand("irscope.showValue");
+      await until("the panel", () => tabs().includes("Value"));
+    }
+    assert.deepEqual(tabs(), ["train.py", "Value"]);
+  });
+
   it("Debug Side by Side debugs nothing without the debugger of Python", async () => {
     await openScript();
     assert.equal(vscode.extensions.getExtension("ms-python.debugpy"), undefined, "as long as it is not installed here");
