@@ -146,7 +146,7 @@ describe("the other commands", () => {
 
   it("Show Value as Picture opens one panel, also while nothing is debugged", async () => {
     await openScript();
-    for (const _ of [1, 2]) {
+    for (let times = 0; times < 2; times += 1) {
       await vscode.commands.executeCommand("irscope.showValue");
       await until("the panel", () => tabs().includes("Value"));
     }
