@@ -49,7 +49,6 @@ class Archive:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="irscope-store")
         self._store: Store | None = None
         self._aside = ThreadPoolExecutor(1, thread_name_prefix="irscope-aside")
-        self._store_aside: Store | None = None
         self._reports: OrderedDict[str, Report] = OrderedDict()
         self._guards: OrderedDict[tuple[str, str], GuardList | None] = OrderedDict()
 
@@ -67,9 +66,8 @@ class Archive:
         return await asyncio.get_running_loop().run_in_executor(self._aside, self._answer_aside, question)
 
     def _answer_aside(self, question: Callable[[Store], T]) -> T:
-        if self._store_aside is None:
-            self._store_aside = Store(self.path)
-        return question(self._store_aside)
+        with Store(self.path) as store:  # open only while it is needed, since what SQLite keeps in memory is its own
+            return question(store)
 
     async def report(self, run: str) -> Report:
         """A run's report; the last few that were asked for are kept once the run has ended."""

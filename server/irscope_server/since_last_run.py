@@ -40,6 +40,8 @@ _SHORT = {
     "slow-guards": ("slow guard", "slow guards"),
 }
 _MOST_PARTS = 4
+_RUNS = 50
+"""How many runs of a script are looked at for one to compare with: this is asked for at each save."""
 _LEAST_SECONDS = 0.1
 _LEAST_SHARE = 0.1
 """Less than a tenth of the compile time is what two runs of one script differ by anyway."""
@@ -128,7 +130,7 @@ class SinceLastRun:
         if not ended.run or ended.report.outcome.kind not in _COMPARABLE:
             return None
         server = self._server
-        runs = await server.archive.ask(lambda store: store.runs(1000, ended.report.script))
+        runs = await server.archive.ask(lambda store: store.runs(_RUNS, ended.report.script))
         before = run_before(runs, ended.run, ended.lane)
         if before is None or not ran_whole(before):
             return None

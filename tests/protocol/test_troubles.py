@@ -82,5 +82,6 @@ async def test_a_run_that_cannot_begin_says_what_to_do(
     assert result.outcome == "environment-error" and words[0] in result.message
     await editor.until(lambda: editor.state == "refused")
     assert words[0] in editor.told["irscope/worker"][-1].text
+    await editor.until(lambda: any(each.code == "environment-error" for each in editor.diagnostics(uri)))
     [shown] = [each for each in editor.diagnostics(uri) if each.code == "environment-error"]
     assert words[0] in shown.message
