@@ -11,12 +11,12 @@ import { ROOT, SCREENSHOTS } from "./lib/paths.mjs";
 /** Target, the screenshots that it may be taken from (the first that is there), and its width in pixels. */
 const PICTURES = /** @type {[target: string, sources: string[], width: number][]} */ ([
   ["docs/images/problems.png", ["problems"], 1400],
-  ["docs/images/kernel.png", ["linked-dark", "kernel"], 1400],
+  ["docs/images/kernel.png", ["demo-kernel"], 1400],
   ["docs/images/graph.png", ["graph-dark", "view-panel-graph-dark"], 1400],
-  ["docs/images/pipeline.png", ["dock-pipeline-dark", "view-panel-strip-dark"], 1400],
+  ["docs/images/pipeline.png", ["demo"], 1400],
   ["docs/images/view.png", ["view-dark"], 1400],
   ["extension/media/walkthrough-findings.png", ["problems"], 900],
-  ["extension/media/walkthrough-kernel.png", ["linked-dark", "kernel"], 900],
+  ["extension/media/walkthrough-kernel.png", ["demo-kernel"], 900],
   ["extension/media/walkthrough-stages.png", ["dock-pipeline-dark", "view-panel-strip-dark"], 900],
   ["extension/media/walkthrough-graph.png", ["graph-dark", "view-panel-graph-dark"], 900],
 ]);

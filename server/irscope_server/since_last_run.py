@@ -45,6 +45,9 @@ _RUNS = 50
 _LEAST_SECONDS = 0.1
 _LEAST_SHARE = 0.1
 """Less than a tenth of the compile time is what two runs of one script differ by anyway."""
+_LEAST_SECONDS_ALONE = 1.0
+_LEAST_SHARE_ALONE = 0.5
+"""Where nothing else has changed: more than other work on the machine takes away."""
 
 
 def run_before(runs: Sequence[RunSummary], run: str, lane: Lane) -> RunSummary | None:
@@ -80,7 +83,8 @@ def in_short(diff: RunDiff, hidden_before: Hidden = (), hidden: Hidden = ()) -> 
         parts = [*parts[: _MOST_PARTS - 1], f"{len(parts) - _MOST_PARTS + 1} more"]
     before, after = diff.compile_seconds.before, diff.compile_seconds.after
     by = after - before
-    if before and after and abs(by) >= max(_LEAST_SECONDS, _LEAST_SHARE * before):
+    least, share = (_LEAST_SECONDS, _LEAST_SHARE) if parts else (_LEAST_SECONDS_ALONE, _LEAST_SHARE_ALONE)
+    if before and after and abs(by) >= max(least, share * before):
         parts.append(f"{'−' if by < 0 else '+'}{words.seconds(abs(by))}")
     return " · ".join(parts)
 

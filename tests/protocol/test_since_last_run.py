@@ -50,7 +50,8 @@ def changed(editor: Editor, uri: str) -> str | None:
 
 
 async def test_a_save_tells_what_it_fixed_and_what_is_new(start_editor: StartEditor, play: Play, script: Path) -> None:
-    play(act(script, 5, 6, 7), act(script, 5, seconds=0.1), act(script, 5, 6, seconds=0.12))
+    same = [act(script, 5, 6, seconds=seconds) for seconds in (0.12, 0.6, 2.0)]
+    play(act(script, 5, 6, 7), act(script, 5, seconds=0.1), *same)
     editor = await start_editor(playing=True)
     uri = await after_saves(editor, script, 1)
     await editor.until(lambda: changed(editor, uri) == "2 breaks fixed · −0.4 s")
@@ -59,6 +60,10 @@ async def test_a_save_tells_what_it_fixed_and_what_is_new(start_editor: StartEdi
     assert shown.since.run == state.since and len(shown.findingsGone) == 2, "the panel shows the same two runs"
     editor.save(uri)
     await editor.until(lambda: changed(editor, uri) == "1 break new")  # 20 ms are what two runs differ by anyway
+    editor.save(uri)
+    await editor.until(lambda: changed(editor, uri) is None)  # time alone, and not much of it
+    editor.save(uri)
+    await editor.until(lambda: changed(editor, uri) == "+1.4 s")
 
 
 async def test_what_a_run_that_failed_did_not_come_to_is_not_fixed(

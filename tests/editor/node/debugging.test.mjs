@@ -203,7 +203,11 @@ describe("a debug session on the screen", function () {
 
   it("shows the value of the frame as a picture, from the menu of a variable, and how far compiled code is off", async () => {
     await variables().filter({ hasText: "mean" }).first().click({ button: "right" });
-    await workbench.page.locator(".monaco-menu .action-label", { hasText: "Show Value as Picture" }).first().click();
+    const item = workbench.page.locator(".monaco-menu .action-label", { hasText: "Show Value as Picture" }).first();
+    await item.waitFor();
+    await workbench.page.waitForTimeout(500); // A menu that has just come takes no click for a moment.
+    await item.click();
+    await item.waitFor({ state: "hidden" });
     const panel = workbench.webview();
     await panel.locator(".heatmap").waitFor({ timeout: 90_000 });
     await panel.locator("h2", { hasText: "tanh" }).waitFor();

@@ -242,7 +242,11 @@ describe("the graph panel in a page", function () {
     await panel.locator("#export-dot").click();
     await panel.locator("#export").click();
     await panel.locator("#export-dot-shown").click();
-    const [svg, whole, shown] = await said("save");
+    const saved = async () => said("save");
+    for (let attempt = 0; (await saved()).length < 3 && attempt < 600; attempt += 1) {
+      await page.waitForTimeout(100); // A click does not wait for the text to be made.
+    }
+    const [svg, whole, shown] = await saved();
     assert.deepEqual([svg.name, whole.name], ["Forward-graph-of-f-0-0.svg", "Forward-graph-of-f-0-0.dot"]);
     const parsed = await page.evaluate((text) => {
       const root = new DOMParser().parseFromString(text, "image/svg+xml");

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import * as fs from "node:fs";
+import * as os from "node:os";
 import * as path from "node:path";
 import { ROOT, SCREENSHOTS, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
 import { OF_THE_PAGE_AROUND, violations } from "../accessibility.mjs";
@@ -40,7 +41,7 @@ describe("irscope view", function () {
   let page;
 
   before(async () => {
-    home = makeHome("view");
+    home = makeHome("irscope", os.tmpdir());
     store = path.join(home, "runs.db");
     script = path.join(home, "train.py");
     fs.writeFileSync(script, SCRIPT);
