@@ -19,7 +19,7 @@ from irscope.values.compiled import Buffer, CompiledGraph
 from irscope.values.interpreting import KeptGraph
 
 WHAT = "values of nodes"
-_VERSIONS = "2.13"
+_VERSIONS = "2.11 and 2.13"
 
 
 class CallWatcher:
