@@ -15,7 +15,7 @@ from irscope.graphs import GraphNode
 from irscope.protocol import Compile, Origin, Report, StageRef
 from irscope.provenance import chain
 from irscope.provenance.elements import SOURCE, Element, Item, Items, items_of
-from irscope.provenance.fates import fate_of
+from irscope.provenance.fates import fate_of, gives_its_input
 from irscope.provenance.links import Links, link
 from irscope.provenance.replaced import add_replaced
 from irscope.store import Store
@@ -348,11 +348,13 @@ class Provenance:
 
 
 def _firsts_of(items: Items, rows: list[str]) -> dict[str, str]:
-    """Node → the first one that computes the same from the same."""
+    """Node → the first one that computes the same from the same, whatever copies lie between."""
     found: dict[str, str] = {}
     first: dict[str, str] = {}
     for item in items.items:
-        if item.op == "call" and item.element.line <= len(rows):
+        if item.op == "call" and gives_its_input(item, items):
+            found[item.element.name] = found.get(item.inputs[0], item.inputs[0])
+        elif item.op == "call" and item.element.line <= len(rows):
             value = rows[item.element.line - 1].partition(" = ")[2].partition(";")[0].strip()
             same = _WORD.sub(lambda match: found.get(match[0], match[0]), value)
             found[item.element.name] = first.setdefault(same, item.element.name)

@@ -68,7 +68,7 @@ def fate_of(item: Item, items: Items, stage: StageRef, versions: Sequence[tuple[
         return "a mark of torch.func around what it transforms: traced away"
     if item.target == "operator.getitem":
         return "one of several results of the operation before it"
-    if _gives_its_input(item, items):
+    if gives_its_input(item, items):
         return "changes nothing: its input is of this type and layout already"
     if (facts is not None and facts.is_view) or item.target in _VIEWS:
         return "a view: what reads it takes the memory as it lies"
@@ -79,7 +79,8 @@ def fate_of(item: Item, items: Items, stage: StageRef, versions: Sequence[tuple[
     return ""
 
 
-def _gives_its_input(item: Item, items: Items) -> bool:
+def gives_its_input(item: Item, items: Items) -> bool:
+    """Whether a node's result is its first input as it was: of a conversion that has nothing to convert."""
     operation = _operation(item.target).removeprefix("_").removesuffix("_copy")
     may = operation in _CONVERSIONS or (operation in _NEUTRAL and len(item.inputs) == 1)
     same = item.facts is not None and any(_value(items, above) == item.facts.value for above in item.inputs[:1])
