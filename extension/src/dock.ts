@@ -2,13 +2,12 @@
 
 import * as vscode from "vscode";
 import { columnOf, SCHEME, showSource, wireUri, type Documents } from "./documents";
-import { answer, attempt, html, save } from "./panelHost";
-import type { FromPanel, PanelName, Subject, Tab, ToPanel } from "./panels/messages";
+import { askServer, fill, type Host } from "./panelHost";
+import type { Subject, Tab, ToPanel } from "./panels/messages";
 import type { SubjectOf } from "./panels/results";
 import type { Place, RunItem } from "./protocol";
 import { SubjectOfRequest } from "./requests";
-import { showWithLog } from "./problems";
-import type { Server } from "./server";
+import { messageOf, ServerUnavailable, type Server } from "./server";
 import { usesTorch } from "./torchFiles";
 
 export const DOCK = "irscope.dock";
@@ -19,12 +18,16 @@ const REQUESTS = ["runs", "pipeline", "step", "findings", "phases", "memory", "c
 /** The cursor rests for so long before it is asked what it is about. */
 const REST_MS = 250;
 
+/** What the view is about. */
+type Content = Extract<ToPanel, { type: "subject" | "nothing" }>;
+
 export class Dock implements vscode.WebviewViewProvider, vscode.Disposable {
   private view: vscode.WebviewView | undefined;
+  /** The page is there and has said so. A page that is hidden is thrown away, and what is posted to none is lost. */
   private listens = false;
   private pending: Extract<ToPanel, { type: "tab" }> | undefined;
-  private subject: Subject | undefined;
-  private told = "";
+  /** Each page that comes is told of it. */
+  private content: Content | undefined;
   private resting: NodeJS.Timeout | undefined;
   private asked = 0;
   private readonly subscriptions: vscode.Disposable[] = [];
@@ -36,7 +39,7 @@ export class Dock implements vscode.WebviewViewProvider, vscode.Disposable {
     private readonly extensionUri: vscode.Uri,
     private readonly server: Server,
     private readonly documents: Documents,
-    private readonly showPanel: (panel: PanelName, subject: Subject) => void,
+    private readonly showGraph: (subject: Subject) => void,
   ) {
     this.subscriptions.push(
       this.drawn,
@@ -45,7 +48,7 @@ export class Dock implements vscode.WebviewViewProvider, vscode.Disposable {
         this.tell({ type: "changed", run, running });
         this.follow();
       }),
-      server.onDidChangeState((state) => state === "ready" && this.follow()),
+      server.onDidChangeState(() => this.follow()),
       vscode.window.onDidChangeActiveTextEditor((editor) => {
         if (editor !== undefined) {
           this.tellCursor(editor);
@@ -69,17 +72,33 @@ export class Dock implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 
   resolveWebviewView(view: vscode.WebviewView): void {
-    const folder = vscode.Uri.joinPath(this.extensionUri, "extension", "dist");
     this.view = view;
     this.listens = false;
-    view.webview.options = { enableScripts: true, localResourceRoots: [folder] };
-    view.webview.onDidReceiveMessage((message: FromPanel) => void this.receive(view.webview, message));
-    view.onDidChangeVisibility(() => view.visible && this.follow());
-    view.onDidDispose(() => {
-      this.view = undefined;
-      this.listens = false;
-    });
-    view.webview.html = html(view.webview, folder, { name: "dock" }, "IRScope");
+    // Where the view was moved, the one that it was may go, or say something, after the one that it is has come.
+    const ifCurrent = (then: () => void) => (): void => {
+      if (this.view === view) {
+        then();
+      }
+    };
+    view.onDidChangeVisibility(
+      ifCurrent(() => {
+        this.listens &&= view.visible;
+      }),
+    );
+    view.onDidDispose(
+      ifCurrent(() => {
+        this.view = undefined;
+        this.listens = false;
+      }),
+    );
+    const host: Host = {
+      ready: ifCurrent(() => this.tellNewPage()),
+      ask: (method, params) => askServer(this.server, REQUESTS, method, params),
+      drawn: (what) => this.drawn.fire(what),
+      open: (place, preserveFocus) => this.open(place, preserveFocus),
+      show: (_, subject) => this.showGraph(subject),
+    };
+    fill(view.webview, this.extensionUri, { name: "dock", title: "IRScope" }, host);
   }
 
   dispose(): void {
@@ -87,41 +106,16 @@ export class Dock implements vscode.WebviewViewProvider, vscode.Disposable {
     vscode.Disposable.from(...this.subscriptions).dispose();
   }
 
-  private async receive(webview: vscode.Webview, message: FromPanel): Promise<void> {
-    switch (message.type) {
-      case "ready":
-        this.listens = true;
-        this.told = "";
-        this.tellPending();
-        if (vscode.window.activeTextEditor !== undefined) {
-          this.tellCursor(vscode.window.activeTextEditor);
-        }
-        return this.findSubject();
-      case "request":
-        return answer(this.server, REQUESTS, webview, message);
-      case "open":
-        return attempt(() => this.open(message.place, message.preserveFocus ?? false));
-      case "show":
-        this.showPanel(message.panel, message.subject);
-        return;
-      case "run":
-        return attempt(() => vscode.commands.executeCommand("irscope.run"));
-      case "compare": {
-        const [left, right] = [vscode.Uri.parse(message.left, true), vscode.Uri.parse(message.right, true)];
-        return attempt(() => vscode.commands.executeCommand("vscode.diff", left, right, message.title));
-      }
-      case "save":
-        return attempt(() => save(message.name, message.text));
-      case "copy":
-        return attempt(() => vscode.env.clipboard.writeText(message.text));
-      case "drawn":
-        this.drawn.fire(message.what);
-        return;
-      case "title":
-        return;
-      case "problem":
-        void showWithLog("warning", message.message);
+  private tellNewPage(): void {
+    this.listens = true;
+    this.tellPending();
+    if (this.content !== undefined) {
+      this.tell(this.content);
     }
+    if (vscode.window.activeTextEditor !== undefined) {
+      this.tellCursor(vscode.window.activeTextEditor);
+    }
+    void this.findSubject();
   }
 
   private async open({ uri, line }: Place, preserveFocus: boolean): Promise<void> {
@@ -138,54 +132,57 @@ export class Dock implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 
   private async findSubject(): Promise<void> {
-    const document = vscode.window.activeTextEditor?.document;
-    if (this.view?.visible !== true || !this.listens) {
+    if (!this.listens) {
       return;
     }
-    if (document === undefined || !(document.uri.scheme === SCHEME || document.languageId === "python")) {
+    const editor = vscode.window.activeTextEditor;
+    if (editor === undefined || !(editor.document.uri.scheme === SCHEME || editor.document.languageId === "python")) {
       // The focus is in a panel, or in a file that has nothing to do with it: what is shown stays.
-      return this.subject === undefined ? this.tellNothing(EMPTY) : undefined;
+      return this.saySubjectOr(EMPTY);
     }
     this.asked += 1;
     const mine = this.asked;
-    const line = vscode.window.activeTextEditor?.selection.active.line ?? 0;
+    const { document, selection } = editor;
+    let subject: Subject | undefined;
+    let problem: string | undefined;
     try {
-      const found = await this.server.request(SubjectOfRequest, { uri: wireUri(document.uri), line });
-      if (mine !== this.asked) {
-        return;
-      }
-      const subject = subjectFrom(found);
-      if (subject !== undefined) {
-        this.subject = subject;
-        this.tellOnce({ type: "subject", subject });
-      } else if (usesTorch(document)) {
-        this.subject = undefined;
-        this.tellNothing("No run has to do with this file yet. Run it to see what torch.compile made of it.");
-      } else if (this.subject === undefined) {
-        this.tellNothing(EMPTY);
-      }
-    } catch {
-      // The server is not there: the status item says so, and it is asked again when it is.
-      this.tellNothing("The language server is not running. The status item at the bottom right says why.");
+      const params = { uri: wireUri(document.uri), line: selection.active.line };
+      subject = subjectFrom(await this.server.request(SubjectOfRequest, params));
+    } catch (error) {
+      // Where the server is not there the status item says so, and it is asked again when it is.
+      problem = error instanceof ServerUnavailable ? NO_SERVER : messageOf(error);
+    }
+    if (mine !== this.asked) {
+      return;
+    }
+    if (subject !== undefined) {
+      this.say({ type: "subject", subject });
+    } else if (problem !== undefined) {
+      this.say({ type: "nothing", message: problem });
+    } else if (usesTorch(document)) {
+      this.say({ type: "nothing", message: NO_RUN });
+    } else {
+      this.saySubjectOr(EMPTY);
     }
   }
 
-  private tellNothing(message: string): void {
-    this.tellOnce({ type: "nothing", message });
+  /** What is shown stays, where it is a run. */
+  private saySubjectOr(message: string): void {
+    this.say(this.content?.type === "subject" ? this.content : { type: "nothing", message });
+  }
+
+  private say(content: Content): void {
+    const isNew = JSON.stringify(content) !== JSON.stringify(this.content);
+    this.content = content;
+    if (isNew) {
+      this.tell(content);
+    }
   }
 
   private tellCursor(editor: vscode.TextEditor): void {
     const uri = editor.document.uri;
     if (uri.scheme === "file" || uri.scheme === SCHEME) {
       this.tell({ type: "cursor", place: { uri: wireUri(uri), line: editor.selection.active.line } });
-    }
-  }
-
-  private tellOnce(message: ToPanel): void {
-    const text = JSON.stringify(message);
-    if (text !== this.told) {
-      this.told = text;
-      this.tell(message);
     }
   }
 
@@ -204,6 +201,8 @@ export class Dock implements vscode.WebviewViewProvider, vscode.Disposable {
 }
 
 const EMPTY = "Open a Python script that uses torch.compile and run it.";
+const NO_RUN = "No run has to do with this file yet. Run it to see what torch.compile made of it.";
+const NO_SERVER = "The language server is not running. The status item at the bottom right says why.";
 
 function subjectFrom({ run, deep, compile, stage }: SubjectOf): Subject | undefined {
   if (run === null) {

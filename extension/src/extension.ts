@@ -1,16 +1,15 @@
 /** Activation: makes the parts, tells them of each other, and starts the server. */
 
-import * as vscode from "vscode";
+import type * as vscode from "vscode";
 import { createChannels } from "./channels";
 import { registerCommands } from "./commands";
 import { registerDebugging } from "./debug";
 import { Dock } from "./dock";
 import { Documents } from "./documents";
 import { FirstMinutes } from "./firstMinutes";
+import { GraphPanels } from "./graphPanels";
 import { Regions } from "./regions";
 import { LinkedEditors } from "./linked/linkedEditors";
-import { Panels, type PanelKind } from "./panelHost";
-import type { PanelName } from "./panels/messages";
 import { RunsTree } from "./runsTree";
 import { Server } from "./server";
 import { StatusItem } from "./statusItem";
@@ -21,21 +20,13 @@ import { ValuePanel } from "./valuePanel";
 export interface Internals {
   server: Server;
   tree: RunsTree;
-  graphs: Panels;
+  graphs: GraphPanels;
   regions: Regions;
   linked: LinkedEditors;
   dock: Dock;
   values: ValuePanel;
   status: StatusItem;
 }
-
-const GRAPH: PanelKind = {
-  name: "graph",
-  icon: "graph",
-  column: vscode.ViewColumn.Beside,
-  policy: ["worker-src blob:"],
-  requests: ["irscope/graph", "irscope/graphKernels"],
-};
 
 let server: Server | undefined;
 
@@ -46,10 +37,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<Intern
   server = new Server(context, channels);
   const files = new TorchFiles();
   const documents = new Documents(server);
-  const panels = new Map<PanelName, Panels>();
-  const graphs = new Panels(GRAPH, context.extensionUri, server, documents, (panel) => panels.get(panel));
-  panels.set("graph", graphs);
-  const dock = new Dock(context.extensionUri, server, documents, (_, subject) => graphs.show(subject));
+  const graphs = new GraphPanels(context.extensionUri, server, documents);
+  const dock = new Dock(context.extensionUri, server, documents, (subject) => graphs.show(subject));
   const tree = new RunsTree(server);
   const regions = new Regions(context, server);
   const linked = new LinkedEditors(server, context.globalState);

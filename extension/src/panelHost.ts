@@ -1,174 +1,103 @@
-/** The webview panels: each shows one subject, asks the server through us, and opens places in editors beside it. */
+/** What is behind every webview: the page of its panel, and what is done when the panel asks for something. */
 
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 import { RequestType } from "vscode-languageclient/node";
-import { columnOf, SCHEME, showSource, type Documents } from "./documents";
 import type { FromPanel, PanelName, Subject, ToPanel } from "./panels/messages";
 import { visible } from "./panels/visible";
 import type { Place } from "./protocol";
 import { showWithLog } from "./problems";
 import { messageOf, type Server } from "./server";
 
-/** What is particular to a kind of panel. */
-export interface PanelKind {
-  name: PanelName;
-  /** Icon in extension/media, as `NAME-light.svg` and `NAME-dark.svg`. */
-  icon: string;
-  /** Where it opens. */
-  column: vscode.ViewColumn;
+/** A page: a script and a style sheet of this name in extension/dist. */
+export interface Page {
+  name: PanelName | "dock" | "values";
+  title: string;
   /** Sources that its content security policy allows beside its own script and styles, for example `worker-src blob:`. */
   policy?: string[];
-  /** What the server may be asked for from inside the panel, where nobody is to be trusted. */
-  requests: string[];
 }
 
-interface Shown {
-  panel: vscode.WebviewPanel;
-  subject: Subject;
+/** What each host does in its own way. Where one leaves something out, its panel never asks for that. */
+export interface Host {
+  /** The page listens. */
+  ready(): void;
+  ask(method: string, params: object): Promise<unknown>;
+  /** Something is on the screen, by what it is. */
+  drawn(what: string): void;
+  open?(place: Place, preserveFocus: boolean): Promise<void>;
+  show?(panel: PanelName, subject: Subject): void;
+  title?(title: string): void;
 }
 
-/** All panels of one kind; the same subject is shown once. */
-export class Panels implements vscode.WebviewPanelSerializer<{ subject?: Subject }>, vscode.Disposable {
-  private readonly shown = new Map<string, Shown>();
-  private readonly subscriptions: vscode.Disposable[] = [];
-  private readonly drawn = new vscode.EventEmitter<{ subject: Subject; what: string }>();
-  readonly onDidDraw = this.drawn.event;
+/** Fills a webview with a page, which the host answers from then on. */
+export function fill(webview: vscode.Webview, extensionUri: vscode.Uri, page: Page, host: Host): void {
+  const folder = vscode.Uri.joinPath(extensionUri, "extension", "dist");
+  webview.options = { enableScripts: true, localResourceRoots: [folder] };
+  webview.onDidReceiveMessage((message: FromPanel) => void receive(webview, message, host));
+  webview.html = html(webview, folder, page);
+}
 
-  constructor(
-    private readonly kind: PanelKind,
-    private readonly extensionUri: vscode.Uri,
-    private readonly server: Server,
-    private readonly documents: Documents,
-    private readonly others: (panel: PanelName) => Panels | undefined,
-  ) {
-    this.subscriptions.push(
-      this.drawn,
-      vscode.window.registerWebviewPanelSerializer(this.viewType, this),
-      server.onDidChangeRuns(({ run, running }) => this.tellAll({ type: "changed", run, running })),
-      vscode.window.onDidChangeTextEditorSelection(({ textEditor, selections }) => {
-        const uri = textEditor.document.uri;
-        if (uri.scheme === "file" || uri.scheme === SCHEME) {
-          const place = { uri: uri.toString(true), line: selections[0]?.active.line ?? 0 };
-          this.tellAll({ type: "cursor", place });
-        }
-      }),
-    );
+/** Asks the server for a panel, in which nobody is to be trusted: it may ask only for what is listed. */
+export async function askServer(server: Server, allowed: string[], method: string, params: object): Promise<unknown> {
+  if (!allowed.includes(method)) {
+    throw new Error(`The panel may not ask for ${method}.`);
   }
+  return server.request(new RequestType<object, unknown, void>(method), params);
+}
 
-  show(subject: Subject): void {
-    const known = this.shown.get(keyOf(subject));
-    if (known !== undefined) {
-      known.panel.reveal();
-      return;
+/** The icon of a panel's tab. */
+export function tabIcon(extensionUri: vscode.Uri, name: string): { light: vscode.Uri; dark: vscode.Uri } {
+  const media = vscode.Uri.joinPath(extensionUri, "extension", "media");
+  return {
+    light: vscode.Uri.joinPath(media, `${name}-light.svg`),
+    dark: vscode.Uri.joinPath(media, `${name}-dark.svg`),
+  };
+}
+
+async function receive(webview: vscode.Webview, message: FromPanel, host: Host): Promise<void> {
+  switch (message.type) {
+    case "ready":
+      return host.ready();
+    case "request":
+      return answer(webview, message, host);
+    case "open":
+      return attempt(async () => host.open?.(message.place, message.preserveFocus ?? false));
+    case "show":
+      return host.show?.(message.panel, message.subject);
+    case "compare": {
+      const [left, right] = [vscode.Uri.parse(message.left, true), vscode.Uri.parse(message.right, true)];
+      return attempt(() => vscode.commands.executeCommand("vscode.diff", left, right, visible(message.title)));
     }
-    this.adopt(
-      vscode.window.createWebviewPanel(this.viewType, subject.title, this.kind.column, { enableScripts: true }),
-      subject,
-    );
-  }
-
-  async deserializeWebviewPanel(panel: vscode.WebviewPanel, state: { subject?: Subject } | undefined): Promise<void> {
-    if (state?.subject === undefined) {
-      panel.dispose();
-      return;
-    }
-    this.adopt(panel, state.subject);
-  }
-
-  dispose(): void {
-    vscode.Disposable.from(...this.subscriptions).dispose();
-    for (const { panel } of this.shown.values()) {
-      panel.dispose();
-    }
-  }
-
-  private get viewType(): string {
-    return `irscope.${this.kind.name}`;
-  }
-
-  private adopt(panel: vscode.WebviewPanel, subject: Subject): void {
-    const folder = vscode.Uri.joinPath(this.extensionUri, "extension", "dist");
-    const media = vscode.Uri.joinPath(this.extensionUri, "extension", "media");
-    panel.webview.options = { enableScripts: true, localResourceRoots: [folder] };
-    panel.iconPath = {
-      light: vscode.Uri.joinPath(media, `${this.kind.icon}-light.svg`),
-      dark: vscode.Uri.joinPath(media, `${this.kind.icon}-dark.svg`),
-    };
-    const shown = { panel, subject };
-    this.shown.set(keyOf(subject), shown);
-    panel.onDidDispose(() => this.shown.delete(keyOf(subject)));
-    panel.webview.onDidReceiveMessage((message: FromPanel) => void this.receive(shown, message));
-    panel.webview.html = html(panel.webview, folder, this.kind, subject.title);
-  }
-
-  private async receive(shown: Shown, message: FromPanel): Promise<void> {
-    const { panel, subject } = shown;
-    switch (message.type) {
-      case "ready":
-        return send(panel, { type: "subject", subject });
-      case "request":
-        return answer(this.server, this.kind.requests, panel.webview, message);
-      case "open":
-        return attempt(() => this.open(panel, message.place));
-      case "show":
-        this.others(message.panel)?.show(message.subject);
-        return;
-      case "compare": {
-        const [left, right] = [vscode.Uri.parse(message.left, true), vscode.Uri.parse(message.right, true)];
-        return attempt(() => vscode.commands.executeCommand("vscode.diff", left, right, message.title));
-      }
-      case "save":
-        return attempt(() => save(message.name, message.text));
-      case "copy":
-        return attempt(() => vscode.env.clipboard.writeText(message.text));
-      case "run":
-        return attempt(() => vscode.commands.executeCommand("irscope.run"));
-      case "title":
-        panel.title = visible(message.title);
-        return;
-      case "drawn":
-        this.drawn.fire({ subject, what: message.what });
-        return;
-      case "problem":
-        void showWithLog("warning", message.message);
-    }
-  }
-
-  private async open(panel: vscode.WebviewPanel, { uri, line }: Place): Promise<void> {
-    const target = vscode.Uri.parse(uri, true);
-    const options = { line, column: columnBeside(panel, target) };
-    await (target.scheme === SCHEME ? this.documents.show(uri, options) : showSource(uri, options));
-  }
-
-  private tellAll(message: ToPanel): void {
-    for (const { panel } of this.shown.values()) {
-      send(panel, message);
-    }
+    case "save":
+      return attempt(() => save(message.name, message.text));
+    case "copy":
+      return attempt(() => vscode.env.clipboard.writeText(message.text));
+    case "run":
+      return attempt(() => vscode.commands.executeCommand("irscope.run"));
+    case "title":
+      return host.title?.(visible(message.title));
+    case "drawn":
+      return host.drawn(message.what);
+    case "problem":
+      void showWithLog("warning", message.message);
   }
 }
 
-/** Asks the server for a webview, which may ask only for what is listed. */
-export async function answer(
-  server: Server,
-  allowed: string[],
+async function answer(
   webview: vscode.Webview,
   { id, method, params }: Extract<FromPanel, { type: "request" }>,
+  host: Host,
 ): Promise<void> {
   const tell = (message: ToPanel): void => void webview.postMessage(message);
   try {
-    if (!allowed.includes(method)) {
-      throw new Error(`The panel may not ask for ${method}.`);
-    }
-    const result = await server.request(new RequestType<object, unknown, void>(method), params);
-    tell({ type: "answer", id, result });
+    tell({ type: "answer", id, result: await host.ask(method, params) });
   } catch (error) {
     tell({ type: "failed", id, message: messageOf(error) });
   }
 }
 
 /** What goes wrong is told to the user. */
-export async function attempt(what: () => Thenable<unknown>): Promise<void> {
+async function attempt(what: () => Thenable<unknown>): Promise<void> {
   try {
     await what();
   } catch (error) {
@@ -176,25 +105,7 @@ export async function attempt(what: () => Thenable<unknown>): Promise<void> {
   }
 }
 
-function send(panel: vscode.WebviewPanel, message: ToPanel): void {
-  void panel.webview.postMessage(message);
-}
-
-function keyOf({ run, compile, stage }: Subject): string {
-  return JSON.stringify([run, compile, stage]);
-}
-
-/** Where a file opens without covering the panel: its own column when it is open elsewhere, else beside. */
-function columnBeside(panel: vscode.WebviewPanel, uri: vscode.Uri): vscode.ViewColumn {
-  const open = columnOf(uri);
-  if (open !== undefined && open !== panel.viewColumn) {
-    return open;
-  }
-  const other = vscode.window.tabGroups.all.find((group) => group.viewColumn !== panel.viewColumn);
-  return other?.viewColumn ?? vscode.ViewColumn.Beside;
-}
-
-export async function save(name: string, text: string): Promise<void> {
+async function save(name: string, text: string): Promise<void> {
   const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
   const uri = await vscode.window.showSaveDialog(
     folder === undefined ? {} : { defaultUri: vscode.Uri.joinPath(folder, name) },
@@ -205,12 +116,7 @@ export async function save(name: string, text: string): Promise<void> {
 }
 
 /** A page with nothing in it: a panel builds what it shows in its script, so that it is the same outside of VS Code. */
-export function html(
-  webview: vscode.Webview,
-  folder: vscode.Uri,
-  kind: { name: string; policy?: string[] },
-  title: string,
-): string {
+function html(webview: vscode.Webview, folder: vscode.Uri, page: Page): string {
   const nonce = randomBytes(18).toString("base64");
   const resource = (name: string): string => webview.asWebviewUri(vscode.Uri.joinPath(folder, name)).toString();
   const policy = [
@@ -218,7 +124,7 @@ export function html(
     `style-src ${webview.cspSource}`,
     `script-src 'nonce-${nonce}' 'wasm-unsafe-eval'`,
     `font-src ${webview.cspSource}`,
-    ...(kind.policy ?? []),
+    ...(page.policy ?? []),
   ].join("; ");
   return `<!DOCTYPE html>
 <html lang="en">
@@ -226,11 +132,11 @@ export function html(
   <meta charset="UTF-8">
   <meta http-equiv="Content-Security-Policy" content="${policy}">
   <meta name="viewport" content="width=device-width, initial-scale=1.0">
-  <link rel="stylesheet" href="${resource(`${kind.name}.css`)}">
-  <title>${title.replace(/[&<>"']/g, (each) => `&#${each.charCodeAt(0)};`)}</title>
+  <link rel="stylesheet" href="${resource(`${page.name}.css`)}">
+  <title>${page.title.replace(/[&<>"']/g, (each) => `&#${each.charCodeAt(0)};`)}</title>
 </head>
 <body>
-  <script nonce="${nonce}" src="${resource(`${kind.name}.js`)}"></script>
+  <script nonce="${nonce}" src="${resource(`${page.name}.js`)}"></script>
 </body>
 </html>`;
 }

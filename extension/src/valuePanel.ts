@@ -2,9 +2,8 @@
 
 import * as vscode from "vscode";
 import { DEBUG_TYPE } from "./debug";
-import { html } from "./panelHost";
-import type { FromPanel, ToPanel } from "./panels/messages";
-import { messageOf } from "./server";
+import { fill, tabIcon } from "./panelHost";
+import type { ToPanel } from "./panels/messages";
 
 /** The request of a panel → the request of the debug adapter that answers it. */
 const REQUESTS: Record<string, string> = { "irscope/picture": "irscopePicture" };
@@ -49,35 +48,20 @@ export class ValuePanel implements vscode.Disposable {
       this.tell();
       return;
     }
-    const folder = vscode.Uri.joinPath(this.extensionUri, "extension", "dist");
-    const media = vscode.Uri.joinPath(this.extensionUri, "extension", "media");
-    const panel = vscode.window.createWebviewPanel("irscope.values", "Value", vscode.ViewColumn.Beside, {
-      enableScripts: true,
-      localResourceRoots: [folder],
-    });
-    panel.iconPath = {
-      light: vscode.Uri.joinPath(media, "graph-light.svg"),
-      dark: vscode.Uri.joinPath(media, "graph-dark.svg"),
-    };
+    const panel = vscode.window.createWebviewPanel("irscope.values", "Value", vscode.ViewColumn.Beside);
+    panel.iconPath = tabIcon(this.extensionUri, "graph");
     panel.onDidDispose(() => (this.panel = undefined));
-    panel.webview.onDidReceiveMessage((message: FromPanel) => void this.receive(message));
     this.panel = panel;
-    panel.webview.html = html(panel.webview, folder, { name: "values" }, "Value");
-  }
-
-  private async receive(message: FromPanel): Promise<void> {
-    if (message.type === "ready") {
-      this.tell();
-    } else if (message.type === "drawn") {
-      this.drawn.fire(message.what);
-    } else if (message.type === "request") {
-      const { id, method, params } = message;
-      try {
-        this.post({ type: "answer", id, result: await this.ask(method, params) });
-      } catch (error) {
-        this.post({ type: "failed", id, message: messageOf(error) });
-      }
-    }
+    fill(
+      panel.webview,
+      this.extensionUri,
+      { name: "values", title: "Value" },
+      {
+        ready: () => this.tell(),
+        ask: (method, params) => this.ask(method, params),
+        drawn: (what) => this.drawn.fire(what),
+      },
+    );
   }
 
   private async ask(method: string, params: object): Promise<unknown> {

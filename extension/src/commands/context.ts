@@ -9,7 +9,7 @@ import type { LinkedEditors } from "../linked/linkedEditors";
 import { activeCellEditor } from "../notebooks";
 import { withoutLinks } from "../plainText";
 import { showWithLog } from "../problems";
-import type { Panels } from "../panelHost";
+import type { GraphPanels } from "../graphPanels";
 import { CancelRequest } from "../requests";
 import type { RunsTree } from "../runsTree";
 import { messageOf, ServerUnavailable, type Server } from "../server";
@@ -18,7 +18,7 @@ import type { StatusItem } from "../statusItem";
 export interface Services {
   server: Server;
   documents: Documents;
-  graphs: Panels;
+  graphs: GraphPanels;
   linked: LinkedEditors;
   dock: Dock;
   tree: RunsTree;

@@ -33,6 +33,16 @@ describe("the dock and the steps along the pipeline", () => {
     });
   }
 
+  it("shows the run again when it was hidden and no editor is left", async () => {
+    const hide = "workbench.action.closePanel";
+    await openScript();
+    await vscode.commands.executeCommand(hide);
+    await drawnAfter("the pipeline", "irscope.showPipeline");
+    await vscode.commands.executeCommand(hide);
+    await closeAll();
+    await drawnAfter("the pipeline", "irscope.showPipeline");
+  });
+
   it("Next and Previous Stage step from a stage's document, in its own column, down to the source", async () => {
     await openScript();
     const joint = await vscode.workspace.openTextDocument(vscode.Uri.parse(JOINT));
