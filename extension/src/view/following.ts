@@ -1,6 +1,7 @@
 /** Follows a script: when a newer run of it has ended, what is open of the run that is shown gives way to the newer one. */
 
 import type { RunItem } from "../protocol";
+import { visible } from "../panels/visible";
 import { button, el } from "./dom";
 import type { Opened } from "./opened";
 import { baseName } from "./runs";
@@ -14,23 +15,45 @@ export class Following {
   private readonly said = el("span", { class: "news", role: "status" });
   readonly elements = [this.said, this.toggle];
   private on = window.localStorage.getItem(KEY) !== "no";
+  /** A run that had ended before is not followed: whoever opens it does so on purpose. */
+  private readonly ended = new Set<string>();
+  private last: Promise<void> = Promise.resolve();
 
-  constructor(private readonly opened: Opened) {
+  /** @param runs the list when the page was opened */
+  constructor(
+    private readonly opened: Opened,
+    runs: RunItem[],
+  ) {
+    this.fresh(runs);
     this.set(this.on);
   }
 
-  /** The list of runs, the newest first, and the one of which something new was told. */
-  async heard(runs: RunItem[], run: string): Promise<void> {
-    const item = runs.find((each) => each.run === run);
+  /** The list of runs, the newest first, is another one. A script that runs again meanwhile waits for its turn. */
+  heard(runs: RunItem[]): Promise<void> {
+    const fresh = this.fresh(runs);
+    const mine = this.last.then(() => this.follow(runs, fresh));
+    this.last = mine.catch(() => undefined);
+    return mine;
+  }
+
+  private fresh(runs: RunItem[]): RunItem[] {
+    const fresh = runs.filter(({ run, outcome }) => outcome !== null && !this.ended.has(run));
+    fresh.forEach(({ run }) => this.ended.add(run));
+    return fresh;
+  }
+
+  private async follow(runs: RunItem[], fresh: RunItem[]): Promise<void> {
     const shown = runs.find((each) => each.run === this.opened.panes.front?.subject().run);
-    if (!this.on || item === undefined || shown === undefined || !follows(item, shown)) {
+    const item = shown && fresh.find((each) => follows(each, shown));
+    if (!this.on || shown === undefined || item === undefined) {
       return;
     }
     await this.opened.follow(item, shown.run);
-    this.said.textContent = `${baseName(item.script)} ran again at ${time(item.started)}`;
+    const said = `${baseName(item.script)} ran again at ${time(item.started)}`;
+    this.said.textContent = visible(said);
     const { summary } = await request<{ summary: string }>("irscope/changes", { run: item.run, since: shown.run });
     if (summary !== "") {
-      this.said.textContent += `: ${summary}`;
+      this.said.textContent = visible(`${said}: ${summary}`);
     }
   }
 
@@ -47,7 +70,6 @@ export class Following {
 /** A fast run has less than a deep one: it does not take its place. */
 function follows(newer: RunItem, shown: RunItem): boolean {
   return (
-    newer.outcome !== null &&
     newer.outcome !== "cancelled" &&
     newer.script === shown.script &&
     newer.started > shown.started &&

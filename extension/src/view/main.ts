@@ -7,7 +7,7 @@ import { Following } from "./following";
 import { Opened } from "./opened";
 import { forgetReport, listen, NoSession, runs, startSession, type News } from "./server";
 import { rowOfRun } from "./runs";
-import { tellAll } from "./panelFrame";
+import { refreshAll, tellAll } from "./panelFrame";
 import * as theme from "./theme";
 import { Tree } from "./tree";
 
@@ -38,7 +38,7 @@ async function page(): Promise<void> {
   const state = el("span", { class: "state", role: "status" });
   const empty = el("div", { class: "empty" });
   const opened = new Opened(panels, empty);
-  const following = new Following(opened);
+  const following = new Following(opened, known);
   const side = el(
     "nav",
     { class: "side", "aria-label": "Runs" },
@@ -73,17 +73,13 @@ async function page(): Promise<void> {
   await show(known);
 
   let timer: number | undefined;
-  const heard: string[] = [];
   const refreshSoon = (): void => {
     timer ??= window.setTimeout(() => {
       timer = undefined;
-      const ended = heard.splice(0);
       void runs()
         .then(async (list) => {
           await show(list);
-          for (const run of ended) {
-            await following.heard(list, run);
-          }
+          await following.heard(list);
         })
         .catch((error: Error) => toast(error.message, "error"));
     }, REFRESH_DELAY_MS);
@@ -94,18 +90,17 @@ async function page(): Promise<void> {
       return;
     }
     forgetReport(news.run);
-    if (!news.running) {
-      heard.push(news.run);
-    }
     refreshSoon();
     tellAll({ type: "changed", run: news.run, running: news.running });
   };
-  let wasThere = true;
+  let connections = 0;
   listen(hear, (connected) => {
-    if (connected && !wasThere) {
+    connections += connected ? 1 : 0;
+    if (connected && connections > 1) {
+      // The server was gone, or the page was hidden: what was told meanwhile was not heard.
       refreshSoon();
+      refreshAll();
     }
-    wasThere = connected;
     state.textContent = connected ? "" : "The server is gone. Start `irscope view` again.";
   });
   document.addEventListener("keydown", (event) => {

@@ -121,6 +121,11 @@ export function tellAll(message: ToPanel): void {
   frames.forEach((frame) => frame.tell(message));
 }
 
+/** Every panel reads anew what it shows. */
+export function refreshAll(): void {
+  frames.forEach((frame) => frame.tell({ type: "changed", run: frame.subject.run, running: false }));
+}
+
 function save(name: string, text: string): void {
   const url = URL.createObjectURL(new Blob([text], { type: "application/octet-stream" }));
   el("a", { href: url, download: name }).click();

@@ -1,5 +1,6 @@
 /** Columns side by side, each with tabs. */
 
+import { visible } from "../panels/visible";
 import type { Subject } from "./address";
 import { el, iconOf, newId, type IconName } from "./dom";
 
@@ -160,7 +161,8 @@ export class Panes {
     const at = column.tabs.indexOf(shown);
     const hadFocus = column.list.contains(document.activeElement);
     this.drop(column, shown);
-    const next = column.tabs[Math.min(at, column.tabs.length - 1)];
+    // What is in front stays there where another one goes.
+    const next = column.front ?? column.tabs[Math.min(at, column.tabs.length - 1)];
     if (next !== undefined) {
       this.bring(next.tab, false);
       if (hadFocus) {
@@ -179,7 +181,7 @@ export class Panes {
     const shown = this.columnOf(tab)?.tabs.find((each) => each.tab === tab);
     const label = shown?.handle.querySelector(".label");
     if (label) {
-      label.textContent = title;
+      label.textContent = visible(title);
     }
   }
 

@@ -31,6 +31,9 @@ describe("irscope view, following a script", function () {
       await panel.getByText("3×").waitFor();
       await page.goto(`${new URL(view.url).origin}/#stage=0/0/dynamo-graph`);
       await page.locator(".cm-line", { hasText: "with 3 breaks" }).waitFor();
+      await page.goto(`${new URL(view.url).origin}/#run=${first}&panel=memory`); // Behind it, in the same column.
+      await page.frameLocator("iframe[src^='/panel/memory']").getByText("No memory plan").first().waitFor();
+      await page.locator("[role=tab]", { hasText: /dynamo graph/i }).click();
       await page.waitForTimeout(1_500); // The server looks into the store every 0.7 s, and has to have looked once.
       const second = run(1);
       await page.locator(".cm-line", { hasText: "with 1 breaks" }).waitFor();
@@ -38,15 +41,22 @@ describe("irscope view, following a script", function () {
       assert.match(page.url(), new RegExp(`run=${second}&stage=0/0/dynamo-graph`));
       assert.equal(await page.locator(`iframe[src*='${first}']`).count(), 0, "also what is not in front");
       assert.equal(await page.locator(`iframe[src^='/panel/findings'][src*='${second}']`).count(), 1);
+      assert.equal(await page.locator(`iframe[src^='/panel/memory'][src*='${second}']`).count(), 1);
       await page.screenshot({ path: path.join(SCREENSHOTS, "view-following.png") });
       assert.deepEqual(await violations(page), []);
+      await see(page, "hidden");
+      run(4);
+      await page.waitForTimeout(1_500);
+      assert.equal(await page.locator(".cm-line", { hasText: "with 1 breaks" }).count(), 1, "it does not listen");
+      await see(page, "visible");
+      await page.locator(".cm-line", { hasText: "with 4 breaks" }).waitFor();
       const toggle = page.getByRole("button", { name: "Follow new runs" });
       await toggle.press("Enter");
       assert.equal(await toggle.getAttribute("aria-pressed"), "false");
       run(2);
       await page.locator(".row", { hasText: "2 findings" }).first().waitFor();
       await page.waitForTimeout(500);
-      assert.equal(await page.locator(".cm-line", { hasText: "with 1 breaks" }).count(), 1, "what is shown stays");
+      assert.equal(await page.locator(".cm-line", { hasText: "with 4 breaks" }).count(), 1, "what is shown stays");
       assert.deepEqual(errors, []);
     } finally {
       await browser.close();
@@ -55,3 +65,11 @@ describe("irscope view, following a script", function () {
     }
   });
 });
+
+/** Another tab of the browser is in front, or this one again. @param {import("playwright-core").Page} page @param {"hidden" | "visible"} state */
+async function see(page, state) {
+  await page.evaluate((value) => {
+    Object.defineProperty(document, "visibilityState", { value, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, state);
+}
