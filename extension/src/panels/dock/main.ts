@@ -95,10 +95,9 @@ bridge.on("subject", ({ subject: given }) => {
 });
 bridge.on("nothing", ({ message }) => {
   followed = undefined;
+  nothing.replaceChildren(notice("Nothing to show yet.", message, runButton()));
   if (following) {
-    subject = undefined;
-    nothing.replaceChildren(notice("Nothing to show yet.", message, runButton()));
-    showPage();
+    setNothing();
   }
   void readRuns();
 });
@@ -130,6 +129,11 @@ function setSubject(given: Subject): void {
   if (moved) {
     announce(given.title);
   }
+}
+
+function setNothing(): void {
+  subject = undefined;
+  showPage();
 }
 
 function showTab(tab: Tab, focus: boolean): void {
@@ -177,12 +181,15 @@ async function readRuns(): Promise<void> {
     controls.replaceChildren();
     return;
   }
+  if (shown === undefined) {
+    options.unshift({ value: "", text: "Choose a run…" }); // Else the first one would look as if it were shown.
+  }
   const follow = button("Follow Editor", () => setFollowing(!following), {
     class: "toggle",
     title: following ? "Shows the run of the file in the editor" : "Shows the chosen run, whatever is in the editor",
     attributes: { "aria-pressed": following },
   });
-  controls.replaceChildren(follow, select("Run", options, shown, pin));
+  controls.replaceChildren(follow, select("Run", options, shown ?? "", pin));
 }
 
 function pin(run: string): void {
@@ -208,6 +215,8 @@ function setFollowing(wanted: boolean): void {
   bridge.remember<Remembered>({ pinned: wanted ? null : (subject ?? null) });
   if (wanted && followed !== undefined) {
     setSubject(followed);
+  } else if (wanted) {
+    setNothing();
   }
   void readRuns().then(() => controls.querySelector<HTMLElement>(".toggle")?.focus());
 }

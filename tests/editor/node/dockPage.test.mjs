@@ -1,0 +1,50 @@
+/** The view in the panel area where no run has to do with what is in the editor, in a page of its own. */
+
+import assert from "node:assert/strict";
+import { bundle } from "../../../scripts/build.mjs";
+import { launchBrowser } from "../browser.mjs";
+import { servePanel } from "../panelPage.mjs";
+import { THEMES } from "../themes.mjs";
+
+const RUNS = ["newer", "older"].map((run) => ({ run, script: `/${run}.py`, lane: "deep", started: 1, seconds: 2 }));
+
+/** @param {string} method @param {{run: string}} params */
+function answer(method, { run }) {
+  const pipeline = { run, compile: null, compiles: [], stages: [], kernels: [], reason: `Nothing of ${run}.` };
+  return JSON.stringify(method === "irscope/runs" ? { runs: RUNS } : pipeline);
+}
+
+describe("the dock without a run of the file in the editor", function () {
+  this.timeout(60_000);
+
+  it("shows a run that is chosen, also the first of the list, until the editor is followed again", async () => {
+    await bundle();
+    const { kind, css } = THEMES.dark;
+    const host = await servePanel("dock", { run: "older", title: "older.py" }, answer, css, kind);
+    const browser = await launchBrowser();
+    try {
+      const page = await browser.newPage();
+      await page.goto(host.url);
+      const frame = page.frameLocator("iframe");
+      await frame.getByText("Nothing of older.").waitFor();
+      await page.evaluate(() => {
+        const inner = document.querySelector("iframe")?.contentWindow;
+        inner?.postMessage({ type: "nothing", message: "No run has to do with this file." }, "*");
+      });
+      const nothing = frame.getByText("No run has to do with this file.");
+      await nothing.waitFor();
+      const list = frame.getByLabel("Run", { exact: true });
+      await frame.locator("option", { hasText: "Choose a run…" }).waitFor({ state: "attached" });
+      assert.equal(await list.inputValue(), "", "no run is shown");
+      await list.selectOption("newer");
+      await frame.getByText("Nothing of newer.").waitFor();
+      const toggle = frame.getByRole("button", { name: "Follow Editor" });
+      await toggle.and(frame.locator("[aria-pressed=false]")).click();
+      await nothing.waitFor();
+      assert.equal(await frame.getByText("Nothing of newer.").count(), 0);
+    } finally {
+      await browser.close();
+      host.stop();
+    }
+  });
+});
