@@ -78,10 +78,9 @@ export class ValuePanel implements vscode.Disposable {
     return session.customRequest(request, { ...params, ...frame });
   }
 
+  /** It shows something of its frame: the panel reads it anew. */
   private follow(): void {
-    if (this.panel !== undefined) {
-      this.tell();
-    }
+    this.post({ type: "changed", run: "", running: false });
   }
 
   /** The subject's stage is the expression: a panel of values has no other. */

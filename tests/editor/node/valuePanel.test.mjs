@@ -201,6 +201,25 @@ describe("the panel of a value", function () {
     assert.deepEqual(await violations(inner, OF_THE_PAGE_AROUND), []);
   });
 
+  it("at another frame shows what was typed again, and no comparison that was chosen at the one before", async () => {
+    const { page, frame } = await panel("value");
+    const stepped = () =>
+      page.evaluate(() => {
+        const inner = document.querySelector("iframe")?.contentWindow;
+        inner?.postMessage({ type: "changed", run: "", running: false }, "*");
+      });
+    await frame.locator("input.search").fill("row * 2");
+    await frame.locator("input.search").press("Enter");
+    await frame.locator("h2", { hasText: "row * 2" }).waitFor();
+    await frame.locator("h2").evaluate((each) => each.setAttribute("data-old", ""));
+    await stepped();
+    await frame.locator("h2:not([data-old])", { hasText: "row * 2" }).waitFor();
+    await frame.getByLabel("Compare").selectOption("eager");
+    await frame.locator("h2", { hasText: "eager" }).waitFor();
+    await stepped();
+    await frame.locator("h2", { hasText: "mm_1" }).waitFor();
+  });
+
   it("tells what cannot be shown, and stays usable", async () => {
     const { frame } = await panel("nothing + 1");
     await frame.locator(".notice", { hasText: "there is no value of 'nothing' here" }).waitFor();

@@ -259,9 +259,9 @@ export function createValues(): View {
       look(given.stage ?? expression);
     },
     refresh() {
-      if (subject !== undefined) {
-        load();
-      }
+      // Another frame: what was typed stays, as a watch does; a comparison was of the node that it was chosen at.
+      const isTyped = !COMPARED.some(({ value }) => value === expression);
+      look(isTyped ? expression : (subject?.stage ?? expression));
     },
     focus() {
       (map?.element ?? toolbar.querySelector<HTMLElement>("input, select"))?.focus();
