@@ -4,20 +4,14 @@ import type { PanelName, Subject as PanelSubject } from "../panels/messages";
 import type { Place, RunItem, StageItem } from "../protocol";
 import { fileUri, nameOf, normal, pathOf, sameUri, format, type Subject } from "./address";
 import { diffView } from "./diffView";
-import { announce, busy, button, el, toast } from "./dom";
+import { announce, button, el, toast } from "./dom";
 import { counterparts, linkedLines } from "./links";
 import { copy, PanelFrame, tellAll, type Host } from "./panelFrame";
 import { Panes, toolbar, type Column, type Tab } from "./panes";
 import { baseName, PANEL_TITLES, type Opener } from "./runs";
-import { report, request, runs } from "./server";
+import { report, runs } from "./server";
+import { newestOf, runOf, stageOf, stageOfUri, textOf, titleOf, type Text } from "./stages";
 import { TextView } from "./textView";
-
-interface Text {
-  text: string;
-  languageId: string;
-  /** Of a source file: whether it is as it was in the run. */
-  current?: boolean;
-}
 
 interface TextTab extends Tab {
   run: string;
@@ -26,8 +20,6 @@ interface TextTab extends Tab {
 }
 
 const CURSOR_DELAY_MS = 60;
-/** A text that takes longer is one that has to be made first. */
-const BUSY_MS = 700;
 
 export class Opened implements Opener, Host {
   readonly panes: Panes;
@@ -409,60 +401,4 @@ export class Opened implements Opener, Host {
 
 function complain(error: unknown): void {
   toast(error instanceof Error ? error.message : String(error), "error");
-}
-
-/** The run of a stage's document; nothing for a file. */
-export function runOf(uri: string): string | undefined {
-  return /^irscope:\/*([^/]+)\//.exec(uri)?.[1];
-}
-
-function titleOf(stage: StageItem): string {
-  const [frame, again] = stage.stage.split("/");
-  const title = stage.title || stage.name;
-  return frame !== undefined && again !== undefined ? `${title} · ${frame}/${again}` : title;
-}
-
-async function textOf(run: string, uri: string): Promise<Text> {
-  if (runOf(uri) === undefined) {
-    return request<Text>("view/source", { run, uri });
-  }
-  let done: (() => void) | undefined;
-  const timer = window.setTimeout(() => (done = busy(`A compiler makes ${nameOf(uri)}; this takes seconds.`)), BUSY_MS);
-  try {
-    return await request<Text>("irscope/document", { uri });
-  } finally {
-    window.clearTimeout(timer);
-    done?.();
-  }
-}
-
-async function stageOf(run: string, id: string): Promise<StageItem> {
-  const { compiles } = await report(run);
-  const stages = compiles.flatMap((compile) => compile.stages);
-  const exact = stages.find(({ stage }) => stage === id) ?? stages.find(({ name }) => name === id);
-  if (exact !== undefined) {
-    return exact;
-  }
-  const kernel = compiles.flatMap(({ kernels }) => kernels).find(({ stage, name }) => stage === id || name === id);
-  if (kernel === undefined) {
-    throw new Error(`The run has no stage ${id}.`);
-  }
-  return stageOfKernel(run, kernel.stage, kernel.uri, kernel.language);
-}
-
-async function stageOfUri(run: string, uri: string): Promise<StageItem> {
-  const { compiles } = await report(run);
-  const found = compiles.flatMap(({ stages }) => stages).find((stage) => sameUri(stage.uri, uri));
-  const kernel = compiles.flatMap(({ kernels }) => kernels).find((each) => sameUri(each.uri, uri));
-  const name = decodeURIComponent(uri.replace(/^irscope:\/*[^/]+\//, "")).replace(/\.[A-Za-z]+(?:\.txt)?$/, "");
-  return found ?? stageOfKernel(run, kernel?.stage ?? name, uri, kernel?.language ?? "");
-}
-
-function stageOfKernel(run: string, stage: string, uri: string, language: string): StageItem {
-  const title = stage.slice(stage.lastIndexOf("/") + 1);
-  return { run, stage, name: "kernel", title, language, bytes: 0, uri, isGraph: false, nodes: 0, made: true };
-}
-
-async function newestOf(uri: string): Promise<string | undefined> {
-  return (await request<{ run: string | null }>("view/latest", { uri })).run ?? undefined;
 }
