@@ -5,9 +5,12 @@
 
 import { visible } from "./panels/visible";
 
-/** For quick picks and the status bar, which take a backslash in front of an icon for *no icon*. */
+/**
+ * For quick picks and the status bar: what looks like an icon gets a blank in between. A backslash in front of it would
+ * do as well, but for lists, which draw the icon as soon as something that was typed is marked beside it.
+ */
 export function withoutIcons(text: string): string {
-  return visible(text).replace(/\$\((?=[A-Za-z0-9-]+(?:~[A-Za-z]+)?\))/g, "\\$(");
+  return visible(text).replace(/\$\((?=[A-Za-z0-9-]+(?:~[A-Za-z]+)?\))/g, "$ (");
 }
 
 /** For notifications: a link is `[text](target)`, so what looks like one gets a blank in between. */

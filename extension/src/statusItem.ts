@@ -105,7 +105,7 @@ export class StatusItem implements vscode.Disposable {
 
   /** What is said in full, with links to what can be done about it. */
   private tooltip(detail: string, python: string | undefined, bad: boolean): vscode.MarkdownString {
-    const tooltip = new vscode.MarkdownString("", true);
+    const tooltip = new vscode.MarkdownString();
     tooltip.isTrusted = { enabledCommands: ["irscope.showChanges", "irscope.showLog", "irscope.restartServer"] };
     for (const line of [detail, ...this.aboutFile(detail)]) {
       tooltip.appendText(visible(line)).appendMarkdown("\n\n");

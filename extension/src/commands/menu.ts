@@ -19,7 +19,8 @@ export async function showMenu(services: Services): Promise<void> {
     items.push({ label: "$(shield) Manage Workspace Trust", command: "workbench.trust.manage" });
   }
   if (file?.changed) {
-    items.push({ label: "$(diff) Show What Changed", description: file.changed.text, command: "irscope.showChanges" });
+    const description = withoutIcons(file.changed.text);
+    items.push({ label: "$(diff) Show What Changed", description, command: "irscope.showChanges" });
   }
   if (running) {
     items.push({ label: "$(debug-stop) Cancel Run", command: "irscope.cancel" });

@@ -2,6 +2,7 @@
 
 import { on, post, ready, recall, remember, request } from "../panels/bridge";
 import type { Subject } from "../panels/messages";
+import { visible } from "../panels/visible";
 import type { Graph, GraphKernels, GraphVersion } from "../protocol";
 import type { Grouping } from "./clusters";
 import type { ColourMode } from "./colours";
@@ -284,7 +285,7 @@ function listenToMouse(): void {
     if (box !== hovered) {
       hovered = box;
       page.canvas.classList.toggle("over", box !== undefined && (box.cluster === undefined || !box.isOpen));
-      page.canvas.title = box === undefined || panel === undefined ? "" : tip(panel.model, box);
+      page.canvas.title = box === undefined || panel === undefined ? "" : visible(tip(panel.model, box));
     }
   });
 }

@@ -1,6 +1,6 @@
 /** The elements of the panel. They are made here and not in the host's page, which has nothing in it. */
 
-import { visible } from "../panels/visible";
+import { visible, visibleIn } from "../panels/visible";
 
 export interface Page {
   canvas: HTMLElement;
@@ -48,10 +48,7 @@ export function make<Tag extends keyof HTMLElementTagNameMap>(
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== false) {
-      element.setAttribute(
-        name,
-        value === true ? "" : name === "title" || name === "aria-label" ? visible(value) : value,
-      );
+      element.setAttribute(name, value === true ? "" : visibleIn(name, value));
     }
   }
   element.append(...content.map((each) => (typeof each === "string" ? visible(each) : each)));

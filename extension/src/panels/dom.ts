@@ -1,6 +1,6 @@
 /** Makes elements. All text goes in as text: what a trace or a script is called never becomes markup. */
 
-import { visible } from "./visible";
+import { visible, visibleIn } from "./visible";
 
 type Child = Node | string | null | undefined | false;
 
@@ -41,7 +41,7 @@ export function h<Tag extends keyof HTMLElementTagNameMap>(
   }
   for (const [name, value] of Object.entries(properties.attributes ?? {})) {
     if (value !== undefined) {
-      element.setAttribute(name, name === "aria-label" ? visible(String(value)) : String(value));
+      element.setAttribute(name, visibleIn(name, String(value)));
     }
   }
   for (const [name, value] of Object.entries(properties.style ?? {})) {
@@ -69,7 +69,7 @@ export function s<Tag extends keyof SVGElementTagNameMap>(
 ): SVGElementTagNameMap[Tag] {
   const element = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes)) {
-    element.setAttribute(name, String(value));
+    element.setAttribute(name, visibleIn(name, String(value)));
   }
   element.append(...shown(children));
   return element;

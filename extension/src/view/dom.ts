@@ -1,11 +1,8 @@
 /** Elements without markup: whatever a name or a text holds, it is shown as text. */
 
-import { visible } from "../panels/visible";
+import { visible, visibleIn } from "../panels/visible";
 
 type Child = Node | string | undefined;
-
-/** Attributes that a person reads or hears. */
-const READ = new Set(["title", "aria-label"]);
 
 export type Attributes = Record<string, string | undefined>;
 
@@ -17,7 +14,7 @@ export function el<Tag extends keyof HTMLElementTagNameMap>(
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== undefined) {
-      made.setAttribute(name, READ.has(name) ? visible(value) : value);
+      made.setAttribute(name, visibleIn(name, value));
     }
   }
   made.append(

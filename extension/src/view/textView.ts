@@ -9,10 +9,13 @@ import {
   drawSelection,
   highlightActiveLine,
   highlightActiveLineGutter,
+  highlightSpecialChars,
   keymap,
   lineNumbers,
   type DecorationSet,
 } from "@codemirror/view";
+import { UNSEEN } from "../panels/visible";
+import { el } from "./dom";
 import { highlighting } from "./languages";
 import { COLOURS, type LinkedLine } from "./links";
 
@@ -59,9 +62,16 @@ export function reading(language: string, label: string): Extension {
     EditorView.contentAttributes.of({ "aria-label": label, "aria-readonly": "true", tabindex: "0" }),
     lineNumbers(),
     drawSelection(),
+    highlightSpecialChars({ addSpecialChars: UNSEEN, render: written }),
     search({ top: true }),
     highlighting(language),
   ];
+}
+
+/** A character that cannot be seen, or that turns the direction of others. */
+function written(code: number, description: string | null): HTMLElement {
+  const title = description ?? "Control character";
+  return el("span", { class: "cm-specialChar", title }, String.fromCharCode(code));
 }
 
 export interface TextViewOptions {

@@ -3,7 +3,7 @@ import { withoutIcons, withoutLinks } from "../../../extension/src/plainText";
 
 describe("names in lists, in the status bar and in messages", () => {
   it("are no icons", () => {
-    assert.equal(withoutIcons("a$(bug)b $(sync~spin) $(no icon) $x"), "a\\$(bug)b \\$(sync~spin) $(no icon) $x");
+    assert.equal(withoutIcons("a$(bug)b $(sync~spin) $(no icon) $x"), "a$ (bug)b $ (sync~spin) $(no icon) $x");
   });
 
   it("are no links", () => {

@@ -113,7 +113,7 @@ describe("a malicious script in the editor", function () {
     await workbench.screenshot("hostile-notification");
     await isHarmless();
     assert.ok(
-      [...phases].some((each) => /f<img src=x.*\$\(bug\)/.test(each)),
+      [...phases].some((each) => /f<img src=x.*\$ \(bug\)/.test(each)),
       `a phase was seen: ${[...phases].join(" | ")}`,
     );
     await workbench.command("Notifications: Clear All Notifications");
@@ -165,6 +165,31 @@ describe("a malicious script in the editor", function () {
       assert.ok(text.includes(part), `${part} in ${text}`);
     }
     await isHarmless();
+  });
+
+  it("in the list of stages, also where what was typed is marked in it", async () => {
+    const { page } = workbench;
+    await open("raises.py");
+    await page.locator(".statusbar-item[id*='irscope']").first().waitFor({ timeout: RUN_MS });
+    await workbench.command("IRScope: Focus on Runs View");
+    await page.locator(".pane-body .monaco-list-row", { hasText: "train<img" }).first().click();
+    const stage = page.locator(".pane-body .monaco-list-row", { hasText: "Bytecode" }).first();
+    for (let step = 0; step < 20 && !(await stage.isVisible()); step += 1) {
+      await page.keyboard.press("ArrowRight"); // Opens a row, or goes to the first one in it.
+      await page.waitForTimeout(400);
+    }
+    await stage.click();
+    await page.locator(".tab.active", { hasText: "bytecode" }).waitFor();
+    await workbench.command("IRScope: Show Stage…");
+    const row = page.locator(".quick-input-list .monaco-list-row", { hasText: "Pass<img src=x" }).first();
+    for (const typed of ["", "[l]", "\\"]) {
+      await page.locator(".quick-input-widget input").fill(typed);
+      await row.waitFor({ timeout: PATIENCE_MS });
+      assert.match(await said(".quick-input-list"), /Pass<img src=x onerror=.*\$ \(bug\)\[l\]\(command:/);
+      await isHarmless();
+    }
+    await workbench.screenshot("hostile-list");
+    await page.keyboard.press("Escape");
   });
 
   it("in the panels", async () => {

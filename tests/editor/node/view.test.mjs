@@ -253,10 +253,14 @@ describe("irscope view", function () {
       await page.waitForTimeout(1_500);
       await page.screenshot({ path: path.join(SCREENSHOTS, "view-hostile.png") });
       for (const frame of page.frames()) {
-        assert.equal(await frame.locator("img, script:not([src]), b").count(), 0, frame.url());
+        assert.equal(await frame.locator("img:not(.cm-widgetBuffer), script:not([src]), b").count(), 0, frame.url());
         assert.equal(await frame.locator("a[href^='javascript:'], a[href^='command:']").count(), 0, frame.url());
       }
       assert.match(await page.locator(".tree").innerText(), /<img src=x onerror/, "it is there, as text");
+      for (const frame of page.frames()) {
+        assert.doesNotMatch(await frame.locator("body").innerText(), /[\u001b\u202e]/, frame.url());
+      }
+      assert.ok((await page.locator(".cm-specialChar", { hasText: "\\u202e" }).count()) > 0);
       assert.equal(hacked, false);
       assert.deepEqual(errors, []);
     } finally {

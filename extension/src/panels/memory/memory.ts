@@ -2,6 +2,7 @@
 
 import * as bridge from "../bridge";
 import { button, h, select } from "../dom";
+import { visible } from "../visible";
 import type { Subject } from "../messages";
 import type { Memory, MemoryBuffer, MemoryPlan } from "../results";
 import { Loader, memory, notice, percent, placeLink, runButton, type Surroundings, type View } from "../view";
@@ -168,7 +169,8 @@ export function createMemory(surroundings: Surroundings): View {
     const live = plan.live[step] ?? 0;
     const kernel = plan.steps[step] ?? "";
     slider?.setAttribute("aria-valuenow", String(step + 1));
-    slider?.setAttribute("aria-valuetext", `Call ${step + 1} of ${plan.steps.length}, ${kernel}, ${memory(live)}`);
+    const told = visible(`Call ${step + 1} of ${plan.steps.length}, ${kernel}, ${memory(live)}`);
+    slider?.setAttribute("aria-valuetext", told);
     const mark = slider?.querySelector<HTMLElement>(".step-mark");
     mark?.style.setProperty("left", `${((100 * step) / plan.steps.length).toFixed(3)}%`);
     mark?.style.setProperty("width", `max(2px, ${(100 / plan.steps.length).toFixed(3)}%)`);
