@@ -17,7 +17,11 @@ const HOME = path.join(CACHE, "start", hashOf(ROOT));
 const STORE = path.join(HOME, "runs.db");
 /** The extension then shows a graph and the pipeline of the example at once. */
 const DEMO = { IRSCOPE_DEMO: "1" };
-const SETTINGS = { "irscope.python": VENV_PYTHON, "irscope.storePath": STORE };
+const SETTINGS = {
+  "irscope.python": VENV_PYTHON,
+  "irscope.storePath": STORE,
+  "editor.minimap.enabled": false, // With a graph beside it, it covers the ends of the lines.
+};
 const IRSCOPE = path.join(VENV, "bin", "irscope");
 
 await runMain(async () => {
