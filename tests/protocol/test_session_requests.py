@@ -18,7 +18,7 @@ from irscope.store import Store
 from lsp_editor import StartEditor
 from lsprotocol import types
 from made import SCRIPT, act, compile_of, stage
-from support import share_of_a_core
+from support import Moment, late
 
 Play = Callable[..., Path]
 
@@ -101,7 +101,7 @@ async def test_a_cancelled_request_is_answered_and_takes_its_run_with_it(
     await editor.until(lambda: editor.state == "running")
     editor.client.cancel_request(types.CancelParams("mine"))
     with pytest.raises(Exception, match="canceled"):
-        await asyncio.wait_for(request, 20)
+        await asyncio.wait_for(request, 60)
     await editor.until_ended(1, 5)
 
 
@@ -202,7 +202,7 @@ async def test_a_wrong_request_says_what_is_wrong(
 ) -> None:
     editor = await start_editor()
     with pytest.raises(Exception) as caught:
-        await asyncio.wait_for(editor.client.protocol.send_request_async(method, params), 20)
+        await asyncio.wait_for(editor.client.protocol.send_request_async(method, params), 60)
     assert message in str(caught.value)
     assert "Traceback" not in str(caught.value) and editor.client.messages == []
 
@@ -226,18 +226,15 @@ async def test_many_nodes_do_not_stop_the_server(start_editor: StartEditor, scri
     editor = await start_editor()
     uri = editor.open(script)
     await editor.until(lambda: editor.lens_refreshes > 1)
-    slowest = 0.0
     # By hand, since the client of the tests takes seconds to read the answer.
     protocol = editor.client.protocol
     answered = asyncio.Event()
     protocol.structure_message = _skip_graphs(protocol.structure_message, answered)  # type: ignore[method-assign]
     protocol.send_request("irscope/graph", {"run": run, "stage": "0/0/dynamo-graph"}, msg_id="graph")
-    loop = asyncio.get_running_loop()
     while not answered.is_set():
-        begun = loop.time()
+        begun = Moment()
         await editor.lenses(uri)
-        slowest = max(slowest, loop.time() - begun)
-    assert slowest * share_of_a_core() < 0.25, f"a lens waited {slowest:.3f} s for a picture"
+        assert not late(begun, 0.25), "a lens waited for a picture"
 
 
 def _skip_graphs(structure: Callable[[Any], Any], answered: asyncio.Event) -> Callable[[Any], Any]:

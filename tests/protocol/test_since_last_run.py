@@ -35,7 +35,7 @@ def act(script: Path, *lines: int, seconds: float = 0.5, **more: Any) -> dict[st
 
 
 async def after_saves(editor: Editor, script: Path, saves: int) -> str:
-    """Opens the script and saves it so often; gives the pieces of the changes that were told last."""
+    """Opens the script and saves it so often; gives its address when the last run has ended."""
     uri = editor.open(script)
     await editor.until_ended(1)
     for number in range(saves):
@@ -61,6 +61,7 @@ async def test_a_save_tells_what_it_fixed_and_what_is_new(start_editor: StartEdi
     editor.save(uri)
     await editor.until(lambda: changed(editor, uri) == "1 break new")  # 20 ms are what two runs differ by anyway
     editor.save(uri)
+    await editor.until_ended(4)
     await editor.until(lambda: changed(editor, uri) is None)  # time alone, and not much of it
     editor.save(uri)
     await editor.until(lambda: changed(editor, uri) == "+1.4 s")
