@@ -7,33 +7,15 @@ import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from irscope.protocol import to_json
 from irscope_server.line_map import LineMap
 from lsp_editor import StartEditor
 from lsprotocol import types
-from made import SCRIPT, compile_of, finding
+from made import SCRIPT
+from made import act_at as act
 
 Play = Callable[..., Path]
-
-
-@pytest.fixture
-def script(tmp_path: Path) -> Path:
-    path = tmp_path / "script.py"
-    path.write_text(SCRIPT)
-    return path
-
-
-def act(script: Path, *lines: int, **more: Any) -> dict[str, Any]:
-    """A run with a break on each of some lines (1-based); its code tells the line."""
-    file = str(script)
-    return {
-        "findings": [to_json(finding(file, line, 4, 15, code=f"GB{line:04d}")) for line in lines],
-        "compiles": [[to_json(compile_of(file)), []]],
-        **more,
-    }
 
 
 @pytest.mark.parametrize(
