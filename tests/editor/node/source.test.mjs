@@ -9,7 +9,7 @@ import * as path from "node:path";
 import { onScreen } from "../screen.mjs";
 import { until } from "../until.mjs";
 
-const RUN_MS = 170_000;
+const RUN_MS = 300_000;
 const SCRIPT = `\
 import torch
 from torch import nn
@@ -73,7 +73,7 @@ describe("around the code", function () {
     name: "source",
     viewport: { width: 1200, height: 760 },
     settings: {
-      "irscope.run.budgetSeconds": 150,
+      "irscope.run.budgetSeconds": 280,
       "irscope.run.onSave": "deep",
       "editor.minimap.enabled": false,
       "files.autoSave": "off",
