@@ -153,17 +153,17 @@ def lanes(play: Path) -> list[str]:
 
 async def test_a_deep_run_follows_when_nothing_is_typed(start_editor: StartEditor, play: Play, script: Path) -> None:
     path = play(act(script, 6))
-    editor = await start_editor(playing=True, options={"run": {"deepWhenIdle": 1.5}})
+    editor = await start_editor(playing=True, options={"run": {"deepWhenIdle": 2.5}})
     uri = editor.open(script)
     await editor.until_ended()
-    for version in range(2, 12):  # typing puts it off, for longer than it would wait
+    for version in range(2, 16):  # typing puts it off, for longer than it would wait
         await asyncio.sleep(0.2)
         editor.change(uri, SCRIPT + "#" * (version % 2), version)
     assert lanes(path) == ["fast"]
     editor.change(uri, SCRIPT, 9)
     await editor.until_ended(2)
     assert lanes(path) == ["fast", "deep"]
-    await asyncio.sleep(2.0)
+    await asyncio.sleep(3.0)
     assert lanes(path) == ["fast", "deep"], "once"
 
 
