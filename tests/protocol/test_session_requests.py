@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from irscope.protocol import Lane, Outcome, OutcomeKind
+from irscope.protocol import Lane, Outcome, OutcomeKind, StageRef
 from irscope.source import digest_of
 from irscope.store import Store
+from irscope_server.on_demand import make_stage
 from lsp_editor import StartEditor
 from lsprotocol import types
 from made import SCRIPT, act, compile_of, stage
@@ -183,6 +184,21 @@ async def test_a_stage_that_cannot_be_made_says_why(start_editor: StartEditor, p
     assert not (await editor.request("irscope/stagesOf", uri=uri)).stages[-1].made
     with pytest.raises(Exception, match="has no stage 0/0/kernel/k0/sass"):
         await editor.request("irscope/document", uri=assembly.uri.replace("assembly", "sass"))
+
+
+def test_a_stage_that_another_request_has_made_meanwhile_is_not_made_again(
+    script: Path, store_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assembly = StageRef("0/0/kernel/k0/assembly", "assembly", "asm", 4)
+    with Store(store_path) as store:
+        run = store.create_run(str(script), (), Lane.DEEP, digest_of(SCRIPT))
+        store.put_compile(run, compile_of(str(script)))
+        store.put_stage(run, "0/0", assembly, "ret\n", 1.0)
+    made: list[str] = []
+    monkeypatch.setattr("irscope.lowering.make", lambda store, report, stage, python: made.append(stage))
+    assert make_stage(store_path, run, assembly.id, "/usr/bin/python3") == ""
+    assert make_stage(store_path, run, "0/0/kernel/k1/assembly", "/usr/bin/python3") == ""
+    assert made == ["0/0/kernel/k1/assembly"]
 
 
 @pytest.mark.parametrize(

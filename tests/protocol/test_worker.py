@@ -70,6 +70,7 @@ async def test_down_to_the_kernel_of_a_line(start_editor: StartEditor, tmp_path:
     names = [stage.name for stage in stages if stage.compile == "0/0"]
     assert {"bytecode", "dynamo-graph", "inference-graph", "post-grad-graph", "output-code", "kernel"} <= set(names)
     told: set[str] = set()
+    runs_changed = len(editor.told["irscope/runsChanged"])
     for stage in stages:
         content = await editor.client.workspace_text_document_content_async(types.TextDocumentContentParams(stage.uri))
         assert content.text.strip(), stage.uri
@@ -88,6 +89,7 @@ async def test_down_to_the_kernel_of_a_line(start_editor: StartEditor, tmp_path:
     assert {"ir-pre-fusion", "fusion", "ir-post-fusion"} <= {stage.name for stage in stages if stage.isGraph}
     offered = [stage for stage in stages if not stage.made]
     assert offered and {stage.name for stage in offered} == {"assembly"}
+    await editor.until(lambda: len(editor.told["irscope/runsChanged"]) == runs_changed + len(offered))
     made = (await editor.request("irscope/stagesOf", uri=uri)).stages
     assert [stage.stage for stage in made if not stage.made or not stage.bytes] == []
     assembly = await editor.request("irscope/document", uri=offered[0].uri)
