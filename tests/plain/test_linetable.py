@@ -31,7 +31,7 @@ def test_machine_code(example: Example) -> None:
     assert "//##" not in text and ".section" not in text
     rows = text.splitlines()
     assert [" ".join(row.split()) for row in rows] == [
-        " ".join(row.split()) for row in listing.splitlines() if "/*0" in row or row.endswith(":") and row in rows
+        " ".join(row.split()) for row in listing.splitlines() if "/*0" in row or (row.endswith(":") and row in rows)
     ]
     of_code = [row for row in rows if not row.endswith(":")]
     assert {re.match(r"/\*[0-9a-f]{4}\*/ (?: {6}| *@!?U?P\w )(?=[A-Z])", row) is not None for row in of_code} == {True}

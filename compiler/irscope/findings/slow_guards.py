@@ -29,7 +29,8 @@ def threshold_microseconds() -> float:
 
 def latency_microseconds(text: str) -> float | None:
     """What PyTorch measured for one check of all guards of a compile; nothing where the text does not tell."""
-    match = _LATENCY.search(text)
+    at = text.rfind("Guard latency = ")  # in the last line of megabytes
+    match = _LATENCY.match(text, at) if at >= 0 else None
     return float(match["microseconds"]) if match else None
 
 
