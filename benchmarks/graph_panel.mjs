@@ -96,7 +96,7 @@ function move(/** @type {{kind: string, seconds: number}} */ { kind, seconds }) 
 
 /** @type {Awaited<ReturnType<typeof startServer>>} */
 let server;
-/** @type {Promise<unknown> | undefined} */
+/** @type {Promise<any> | undefined} */
 let ahead;
 let payload = "";
 let answered = 0;
@@ -104,12 +104,11 @@ const pages = await servePanel(
   "graph",
   { run, stage, title: "t" },
   async (method, params) => {
-    const result = method === "irscope/graph" ? ahead : server.client.request(method, params);
-    const text = JSON.stringify(await result);
+    const result = await (method === "irscope/graph" ? ahead : server.client.request(method, params));
     if (method === "irscope/graph") {
-      [payload, answered] = [text, performance.now()];
+      [payload, answered] = [result.text, performance.now()];
     }
-    return text;
+    return JSON.stringify(result);
   },
   THEMES.dark.css,
   THEMES.dark.kind,
@@ -130,7 +129,7 @@ try {
     const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
     await page.waitForTimeout(1500);
     const [ours, theirs, begun] = [processorTime(server.pid), await browserTime(session), performance.now()];
-    ahead = server.client.request("irscope/graph", { run, stage });
+    ahead = server.client.request("irscope/graph", { run, stage, asText: true });
     await page.goto(pages.url);
     const drawn = await page.waitForFunction(
       () => /** @type {any} */ (globalThis).said?.find((/** @type {any} */ each) => each.type === "drawn"),

@@ -62,7 +62,8 @@ async function load(): Promise<void> {
   });
   try {
     const { method, params } = graphRequest(subject, change);
-    const graph = await request<Graph>(method, params);
+    const answer = await request<Graph | { text: string }>(method, params);
+    const graph = "text" in answer ? (JSON.parse(answer.text) as Graph) : answer;
     if (mine === asked) {
       await draw(graph, begun);
     }

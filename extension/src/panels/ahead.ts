@@ -16,11 +16,15 @@ export interface Change {
   before: string;
 }
 
-/** The graph panel's first request; the panel itself sends this one. */
+/** The graph panel's request, made in one place so that what is asked ahead is what the panel asks for. */
 export function graphRequest({ run, stage = "" }: Subject, change?: Change): Request & { method: "irscope/graph" } {
   return {
     method: "irscope/graph",
-    params: change === undefined ? { run, stage } : { run, stage: change.stage, compareWith: change.before },
+    params: {
+      run,
+      ...(change === undefined ? { stage } : { stage: change.stage, compareWith: change.before }),
+      asText: true,
+    },
   };
 }
 
