@@ -34,6 +34,12 @@ def latency_microseconds(text: str) -> float | None:
     return float(match["microseconds"]) if match else None
 
 
+def _duration(microseconds: float) -> str:
+    if microseconds < 1000:
+        return f"{microseconds:.0f} µs"
+    return f"{microseconds / 1000:.{1 if microseconds < 10_000 else 0}f} ms"
+
+
 def detect(moment: Moment) -> Iterator[Finding]:
     """From the guards' own text, whose last line is their latency as PyTorch measured it."""
     text = moment.record.payload
@@ -47,7 +53,7 @@ def detect(moment: Moment) -> Iterator[Finding]:
         moment,
         kind=KIND,
         code="slow-guards",
-        message=f"{guards} guards are checked before every call, which takes {latency:.0f} µs.",
+        message=f"{guards:,} guards are checked before every call, which takes {_duration(latency)}.",
         explanation="Before compiled code runs, Python checks that everything it was compiled for still holds. Many parameters, modules and globals make many checks.",
         hints=(
             "Compile a larger region once (the whole model rather than each layer), so that fewer guarded entries are made.",
