@@ -166,6 +166,8 @@ async def test_stages_tree_and_graph(start_editor: StartEditor, play: Play, scri
     graph = await editor.request("irscope/graph", run=stages.run, stage="0/0/dynamo-graph")
     assert graph.title == "Dynamo graph of f (0/0)" and graph.stageUri == stages.stages[0].uri
     assert graph.nodes.name[1] == "y" and graph.nodes.originLine[1] == 4 and graph.files == [uri]
+    told = await editor.request("irscope/graph", run=stages.run, stage="0/0/dynamo-graph", asText=True)
+    assert json.loads(told.text)["nodes"]["name"] == graph.nodes.name
     kernels = await editor.request("irscope/graphKernels", run=stages.run, stage="0/0/dynamo-graph")
     assert len(kernels.nodes) == len(graph.nodes.name)
 
