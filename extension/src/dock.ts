@@ -93,7 +93,8 @@ export class Dock implements vscode.WebviewViewProvider, vscode.Disposable {
     );
     const host: Host = {
       ready: ifCurrent(() => this.tellNewPage()),
-      ask: (method, params) => askServer(this.server, REQUESTS, method, params),
+      requests: REQUESTS,
+      ask: (request) => askServer(this.server, request),
       drawn: (what) => this.drawn.fire(what),
       open: (place, preserveFocus) => this.open(place, preserveFocus),
       show: (_, subject) => this.showGraph(subject),

@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import { columnOf, SCHEME, showSource, type Documents } from "./documents";
 import { askServer, fill, tabIcon, type Host } from "./panelHost";
+import { Ahead } from "./panels/ahead";
 import type { Subject, ToPanel } from "./panels/messages";
 import { visible } from "./panels/visible";
 import type { Place } from "./protocol";
@@ -52,7 +53,7 @@ export class GraphPanels implements vscode.WebviewPanelSerializer<{ subject?: Su
       panel.dispose();
       return;
     }
-    this.adopt(panel, state.subject);
+    this.adopt(panel, state.subject, state);
   }
 
   dispose(): void {
@@ -62,13 +63,15 @@ export class GraphPanels implements vscode.WebviewPanelSerializer<{ subject?: Su
     }
   }
 
-  private adopt(panel: vscode.WebviewPanel, subject: Subject): void {
+  private adopt(panel: vscode.WebviewPanel, subject: Subject, state?: object): void {
+    const ahead = new Ahead("graph", subject, state, (request) => askServer(this.server, request));
     panel.iconPath = tabIcon(this.extensionUri, "graph");
     this.shown.set(keyOf(subject), panel);
     panel.onDidDispose(() => this.shown.delete(keyOf(subject)));
     const host: Host = {
       ready: () => send(panel, { type: "subject", subject }),
-      ask: (method, params) => askServer(this.server, REQUESTS, method, params),
+      requests: REQUESTS,
+      ask: (request) => ahead.answer(request),
       drawn: (what) => this.drawn.fire({ subject, what }),
       open: (place) => this.open(panel, place),
       title: (title) => (panel.title = title),

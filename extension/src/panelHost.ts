@@ -3,6 +3,7 @@
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 import { RequestType } from "vscode-languageclient/node";
+import type { Request } from "./panels/ahead";
 import type { FromPanel, PanelName, Subject, ToPanel } from "./panels/messages";
 import { visible } from "./panels/visible";
 import type { Place } from "./protocol";
@@ -21,7 +22,9 @@ export interface Page {
 export interface Host {
   /** The page listens. */
   ready(): void;
-  ask(method: string, params: object): Promise<unknown>;
+  /** What the panel may ask for: nobody in it is to be trusted. */
+  requests: readonly string[];
+  ask(request: Request): Promise<unknown>;
   /** Something is on the screen, by what it is. */
   drawn(what: string): void;
   open?(place: Place, preserveFocus: boolean): Promise<void>;
@@ -37,11 +40,7 @@ export function fill(webview: vscode.Webview, extensionUri: vscode.Uri, page: Pa
   webview.html = html(webview, folder, page);
 }
 
-/** Asks the server for a panel, in which nobody is to be trusted: it may ask only for what is listed. */
-export async function askServer(server: Server, allowed: string[], method: string, params: object): Promise<unknown> {
-  if (!allowed.includes(method)) {
-    throw new Error(`The panel may not ask for ${method}.`);
-  }
+export function askServer(server: Server, { method, params }: Request): Promise<unknown> {
   return server.request(new RequestType<object, unknown, void>(method), params);
 }
 
@@ -90,7 +89,10 @@ async function answer(
 ): Promise<void> {
   const tell = (message: ToPanel): void => void webview.postMessage(message);
   try {
-    tell({ type: "answer", id, result: await host.ask(method, params) });
+    if (!host.requests.includes(method)) {
+      throw new Error(`The panel may not ask for ${method}.`);
+    }
+    tell({ type: "answer", id, result: await host.ask({ method, params }) });
   } catch (error) {
     tell({ type: "failed", id, message: messageOf(error) });
   }

@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import { DEBUG_TYPE } from "./debug";
 import { fill, tabIcon } from "./panelHost";
+import type { Request } from "./panels/ahead";
 import type { ToPanel } from "./panels/messages";
 
 /** The request of a panel → the request of the debug adapter that answers it. */
@@ -58,19 +59,17 @@ export class ValuePanel implements vscode.Disposable {
       { name: "values", title: "Value" },
       {
         ready: () => this.tell(),
-        ask: (method, params) => this.ask(method, params),
+        requests: Object.keys(REQUESTS),
+        ask: (request) => this.ask(request),
         drawn: (what) => this.drawn.fire(what),
       },
     );
   }
 
-  private async ask(method: string, params: object): Promise<unknown> {
-    const request = REQUESTS[method];
+  private async ask({ method, params }: Request): Promise<unknown> {
+    const request = REQUESTS[method] ?? "";
     const item = vscode.debug.activeStackItem;
     const session = item?.session ?? vscode.debug.activeDebugSession;
-    if (request === undefined) {
-      throw new Error(`The panel may not ask for ${method}.`);
-    }
     if (session === undefined || session.type !== DEBUG_TYPE) {
       throw new Error("No value session is stopped. Debug a script with “values”: true, and stop at a node.");
     }

@@ -34,7 +34,6 @@ describe("irscope view, following a script", function () {
       await page.goto(`${new URL(view.url).origin}/#run=${first}&panel=memory`); // Behind it, in the same column.
       await page.frameLocator("iframe[src^='/panel/memory']").getByText("No memory plan").first().waitFor();
       await page.locator("[role=tab]", { hasText: /dynamo graph/i }).click();
-      await page.waitForTimeout(1_500); // The server looks into the store every 0.7 s, and has to have looked once.
       const second = run(1);
       await page.locator(".cm-line", { hasText: "with 1 breaks" }).waitFor();
       await page.getByText(/train\.py ran again at .*: 2 findings fixed/).waitFor();
