@@ -141,11 +141,16 @@ class Session:
             for stop in self._stop_listening:
                 stop()
             self._hooks.__exit__()
+            self._guarded(self._keep_files)()
             if self._store is not None:
-                with contextlib.suppress(LookupError):  # the run was deleted meanwhile
-                    self._store.put_files(self._request.run, _files_of_the_user())
                 self._store.close()
                 self._store = None
+
+    def _keep_files(self) -> None:
+        """Which of the user's files the run had, for who wants to run it again (`Store.how_run`)."""
+        if self._store is not None:
+            with contextlib.suppress(LookupError):  # the run was deleted meanwhile
+                self._store.put_files(self._request.run, _files_of_the_user())
 
     def _in_child(self) -> None:
         self._alive = False
@@ -460,6 +465,8 @@ _MOST_FILES = 2000
 
 def _files_of_the_user() -> dict[str, str]:
     """The user's files that were imported, with digests of their texts."""
-    paths = [getattr(module, "__dict__", {}).get("__file__") for module in list(sys.modules.values())]
+    # A script may put there what it likes; asking such an object for an attribute can do anything.
+    modules = [module for module in list(sys.modules.values()) if issubclass(type(module), types.ModuleType)]
+    paths = [vars(module).get("__file__") for module in modules]
     mine = [path for path in paths if isinstance(path, str) and path.endswith(".py") and is_user_file(path)]
     return {path: digest_of(text) for path in mine[:_MOST_FILES] if (text := read_source(path))}
