@@ -60,6 +60,7 @@ class Provenance:
         self._children: dict[str, dict[str, tuple[Element, ...]]] = {}
         self._turned: dict[str, dict[str, dict[str, list[Element]]]] = {}
         self._firsts: dict[str, dict[str, str]] = {}
+        self._ends: dict[Element, tuple[Element, str]] = {}
         self._by_line: dict[str, dict[Origin, list[Element]]] = {}
 
     # --- what there is ------------------------------------------------------------------------------------------------
@@ -97,7 +98,7 @@ class Provenance:
             text, data = self._store.stage_text(run, stage), self._store.stage_data(run, stage)
             try:
                 self._items[stage] = items_of(self._stages[stage], text, data)
-            except (LookupError, TypeError, ValueError, AttributeError):
+            except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
                 self._items[stage] = Items()  # data of another version, or from elsewhere: nothing is linked
         return self._items[stage]
 
@@ -153,21 +154,43 @@ class Provenance:
 
     def fate_of_last(self, element: Element) -> str:
         """The `fate` of something that is known to have no children."""
+        end, reason = self._end_of_use(element)
+        if reason and end != element:
+            users = self._users(element)
+            on = "" if end == users[0] else f", and what that was for, down to {end.name}"
+            reason = f"only {users[0].name} needed it{on}: {reason}"
+        return reason or self._twin_of(element)
+
+    def _own_fate(self, element: Element) -> str:
+        """Why it has no children, whatever used it."""
         compile, stage = self._compile_of[element.stage], self._stages[element.stage]
-        item, items = self._item(element), self._items_of(stage.id)
+        item = self._item(element)
         if item.op == "call" and (reason := self._end_of(compile, stage)):
             return reason
-        reason = fate_of(item, items, stage, self._passes_over(compile, stage))
-        if not reason and item.facts is not None:
-            users = [items.by_name[name].element for name in item.facts.users if name in items.by_name]
-            if users and not any(self.children(user) for user in users):
-                reason = f"only {users[0].name} needed it: {self.fate(users[0])}"
-        if not reason and item.op == "call":
-            reason = self._twin_of(element)
-        return reason
+        return fate_of(item, self._items_of(stage.id), stage, self._passes_over(compile, stage))
+
+    def _end_of_use(self, element: Element) -> tuple[Element, str]:
+        """Where following users that have no children either leads to a reason, which may be at once, and that reason;
+        empty where there is none."""
+        way = {element: None}
+        while (one := next(reversed(way))) not in self._ends:
+            reason, users = self._own_fate(one), self._users(one)
+            if reason or not users or users[0] in way or any(self.children(user) for user in users):
+                self._ends[one] = one, reason or self._twin_of(one)
+            else:
+                way[users[0]] = None
+        end = self._ends[one]
+        self._ends.update(dict.fromkeys(way, end))
+        return end
+
+    def _users(self, element: Element) -> list[Element]:
+        facts, items = self._item(element).facts, self._items_of(element.stage)
+        return [items.by_name[name].element for name in facts.users if name in items.by_name] if facts else []
 
     def _twin_of(self, element: Element) -> str:
         """AOTAutograd computes what stands in a graph more than once only once."""
+        if self._item(element).op != "call":
+            return ""
         if element.stage not in self._firsts:
             rows = self._store.stage_text(self._report.run, element.stage).split("\n")
             self._firsts[element.stage] = _firsts_of(self._items_of(element.stage), rows)
@@ -355,8 +378,10 @@ def _firsts_of(items: Items, rows: list[str]) -> dict[str, str]:
         if item.op == "call" and gives_its_input(item, items):
             found[item.element.name] = found.get(item.inputs[0], item.inputs[0])
         elif item.op == "call" and item.element.line <= len(rows):
-            value = rows[item.element.line - 1].partition(" = ")[2].partition(";")[0].strip()
-            same = _WORD.sub(lambda match: found.get(match[0], match[0]), value)
+            target, _, value = rows[item.element.line - 1].partition(";")[0].partition(" = ")
+            if target.strip().partition(":")[0] != item.element.name:
+                continue  # `a[0] = b;  setitem = a` changes a
+            same = _WORD.sub(lambda match: found.get(match[0], match[0]), value.strip())
             found[item.element.name] = first.setdefault(same, item.element.name)
     return found
 
