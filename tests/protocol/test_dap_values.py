@@ -11,6 +11,7 @@ from typing import Any
 import dap_client
 import pytest
 from dap_client import Client
+from irscope.store import Store
 from support import run_captured, write
 
 SCRIPT = """\
@@ -186,9 +187,14 @@ f(torch.full((4, 4), float(sys.argv[1])))
 BESIDE = "def twice(x):\n    return x * 2\n"
 
 
-def test_attach_runs_a_stored_run_again_for_its_values(tmp_path: Path) -> None:
+def test_attach_runs_a_stored_run_again_for_its_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script, beside = write(tmp_path, PLAIN), write(tmp_path, BESIDE, "beside.py")
-    ran = run_captured(script, tmp_path / "runs.db", "deep", ["0.25"], env={"SECRET": "x"}, cwd=str(tmp_path))
+    with monkeypatch.context() as patch:  # `irscope run case.py` there, the debugger elsewhere
+        patch.chdir(tmp_path)
+        ran = run_captured(Path(script.name), tmp_path / "runs.db", "deep", ["0.25"], env={"SECRET": "x"})
+    with Store(ran.store) as store:
+        how, _ = store.how_run(ran.report.run)
+    assert set(how["files"]) == {str(script), str(beside)}, "not what Inductor generates"
     attach = {"store": ran.store, "values": True}
     with Client() as client:
         client.initialize()

@@ -320,6 +320,8 @@ class Session:
             with self._store.transaction():
                 for kernel in kernels:
                     self._store.put_kernel(self._request.run, kernel)
+            for file in dict.fromkeys(origin.file for kernel in kernels for origin in kernel.origins):
+                self._keep_source(file)  # also of a package: who opens a file of a model's asks for its kernels
 
     def _dynamo_graph(self, compile: str) -> Graph | None:
         if compile not in self._read_graphs:
@@ -461,12 +463,17 @@ def _disassemble(code: types.CodeType) -> str:
 
 
 _MOST_FILES = 2000
+_GENERATED = "torch."
+"""What the names of modules begin with that Inductor has written into its cache, which may be emptied."""
 
 
 def _files_of_the_user() -> dict[str, str]:
     """The user's files that were imported, with digests of their texts."""
-    # A script may put there what it likes; asking such an object for an attribute can do anything.
-    modules = [module for module in list(sys.modules.values()) if issubclass(type(module), types.ModuleType)]
-    paths = [vars(module).get("__file__") for module in modules]
+    paths = [
+        vars(module).get("__file__")
+        for name, module in list(sys.modules.items())
+        # A script may put there what it likes, and asking such an object for an attribute can do anything.
+        if issubclass(type(module), types.ModuleType) and not str(name).startswith(_GENERATED)
+    ]
     mine = [path for path in paths if isinstance(path, str) and path.endswith(".py") and is_user_file(path)]
     return {path: digest_of(text) for path in mine[:_MOST_FILES] if (text := read_source(path))}
