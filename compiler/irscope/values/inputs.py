@@ -90,7 +90,9 @@ class GivenInputs:
         return self._given
 
 
-def inputs_of(kept: KeptGraph, dynamo: KeptGraph | None, arguments: Sequence[str]) -> list[Input]:
+def inputs_of(
+    kept: KeptGraph, dynamo: KeptGraph | None, arguments: Sequence[str], backward: bool = False
+) -> list[Input]:
     """What the inputs of a compiled graph can be called.
 
     Parameters
@@ -99,12 +101,19 @@ def inputs_of(kept: KeptGraph, dynamo: KeptGraph | None, arguments: Sequence[str
         The dynamo graph, whose inputs are known by where they come from.
     arguments
         Names of the compiled function's arguments, in order.
+    backward
+        The graph is a backward, whose inputs are mostly values of the forward.
+
+    Where an input comes from is told by the metadata of nodes: Dynamo's ``grapharg`` and AOTAutograd's ``desc``, checked on
+    torch 2.11 and 2.13.  Raises WrongInputs where there is no such metadata, since they would be mixed up then.
     """
     placed = [node for node in dynamo.graph.nodes if node.op == "placeholder"] if dynamo is not None else []
+    inputs = [node for node in kept.graph.nodes if node.op == "placeholder"]
+    for key, nodes in (("grapharg", placed), ("desc", [] if backward else inputs)):
+        if nodes and not any(key in node.meta for node in nodes):
+            raise WrongInputs(f"which input is which is not told: nodes have no {key!r} (checked on torch 2.11 and 2.13)")
     found = []
-    for node in kept.graph.nodes:
-        if node.op != "placeholder":
-            continue
+    for node in inputs:
         desc = node.meta.get("desc")
         above = placed[desc.idx] if type(desc).__name__ == "PlainAOTInput" and desc.idx < len(placed) else None
         found.append(_input(node.name, above, arguments))
