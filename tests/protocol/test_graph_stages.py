@@ -284,3 +284,15 @@ async def test_a_schedule_without_data_says_so(server: Any) -> None:
 def test_what_can_be_drawn() -> None:
     items = {one.name: stage_item("r", one).is_graph for one in STAGES}
     assert [name for name, is_graph in items.items() if not is_graph] == ["output-code"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"sources": [["mul", "a_pass", "replace", 1, [0]]]}, {"values": [["list", [0]]] * 5}],
+    ids=lambda changes: next(iter(changes)),
+)
+async def test_data_that_goes_in_a_circle_is_not_followed(server: Any, changes: dict[str, Any]) -> None:
+    """Of a damaged store, or one from elsewhere: the text alone is shown."""
+    with Store(server.archive.path) as store:
+        store.put_stage_data(server.run, "0/0/post-grad-graph", {**data_of(), **changes})
+    assert (await drawn(server, "0/0/post-grad-graph"))["nodes"]["name"][2:4] == ["mm", "made"]
