@@ -155,3 +155,13 @@ def test_arguments_that_the_stack_does_not_tell_are_a_gap(tmp_path: Path) -> Non
     ran = run_captured(script, tmp_path / "runs.db", "deep", values=wanted)
     [gap] = ran.report.capture_gaps
     assert gap.what == GIVEN and "which argument is which is not told: renamed of torch._dynamo" in gap.why
+
+
+def test_an_expanded_input_takes_what_repeats_in_the_same_way(tmp_path: Path) -> None:
+    own = torch.zeros(1, 4).expand(3, 4)
+    given = GivenInputs(str(write(tmp_path, "import torch\ninputs = torch.arange(4.0).expand(3, 4).contiguous()\n")))
+    [found] = given.put_into([Input(("x",), (0,))], [own])
+    assert torch.equal(found, torch.arange(4.0).expand(3, 4)) and found.stride() == own.stride()
+    other = GivenInputs(str(write(tmp_path, "import torch\ninputs = torch.arange(12.0).reshape(3, 4)\n", "other.py")))
+    with pytest.raises(WrongInputs, match="x is expanded at this call"):
+        other.put_into([Input(("x",), (0,))], [own])

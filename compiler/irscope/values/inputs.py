@@ -181,7 +181,21 @@ def _fitting(name: str, given: Any, own: Any, same_device: bool) -> Any:
     ):  # fmt: skip
         if has != wanted:
             raise WrongInputs(f"{name} has the {what} {has}, and the graph was compiled for {wanted}")
-    return torch.empty_strided(own.shape, own.stride(), dtype=own.dtype, device=own.device).copy_(given.detach())
+    return _laid_out(name, given.detach(), own)
+
+
+def _laid_out(name: str, given: Any, own: Any) -> Any:
+    """A tensor with the strides of another one, which may be expanded: then many elements are one in memory."""
+    torch: Any = sys.modules["torch"]
+    whole = torch.empty_strided(own.shape, own.stride(), dtype=own.dtype, device=own.device)
+    part, source = whole, given
+    for number, (size, stride) in enumerate(zip(own.shape, own.stride(), strict=True)):
+        if size > 1 and stride == 0:
+            part, source = part.narrow(number, 0, 1), source.narrow(number, 0, 1)
+    part.copy_(source)
+    if part is not whole and not torch.equal(whole.cpu(), given.cpu()):
+        raise WrongInputs(f"{name} is expanded at this call: along such a dimension all elements must be the same")
+    return whole
 
 
 def _load(path: str) -> Any:
