@@ -63,6 +63,10 @@ class Provenance:
         self._ends: dict[Element, tuple[Element, str]] = {}
         self._by_line: dict[str, dict[Origin, list[Element]]] = {}
 
+    def read_from(self, store: Store) -> None:
+        """Reads what is still to be read from the same store, opened anew."""
+        self._store = store
+
     # --- what there is ------------------------------------------------------------------------------------------------
 
     def pipeline(self, compile: str) -> tuple[StageRef, ...]:
