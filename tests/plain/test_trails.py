@@ -140,7 +140,9 @@ def test_a_long_graph_that_could_not_be_lowered(store: Store) -> None:
     count = 3000
     names = ["primals_1", *(f"sin_{number}" for number in range(count)), "output"]
     rows = [f'{name}: "f32[4]" = torch.ops.aten.sin.default({above})' for above, name in pairwise(names[:-1])]
-    text = "class M(torch.nn.Module):\n    def forward(self, primals_1):\n" + "".join(f"        {row}\n" for row in rows)
+    text = "class M(torch.nn.Module):\n    def forward(self, primals_1):\n" + "".join(
+        f"        {row}\n" for row in rows
+    )
     text += f"        return ({names[-2]},)\n"
     every = len(names)
     data = {

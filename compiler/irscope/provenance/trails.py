@@ -163,7 +163,10 @@ def _below(trails: Any, place: list[object]) -> Iterator[tuple[str, Reached]]:
     start = 0
     for stage, size in trails["stages"]:
         mine = [
-            (Element(stage, str(names[number]), top := int(lines[number]), top + int(ends[number])), fates.get(number, ""))
+            (
+                Element(stage, str(names[number]), top := int(lines[number]), top + int(ends[number])),
+                fates.get(number, ""),
+            )
             for number in range(start, start + size)
             if there[number]
         ]

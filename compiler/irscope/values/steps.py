@@ -154,7 +154,9 @@ class StepCheck:
         """Whether AOTAutograd's nodes carry what is needed to find the node to blame; else a note says so."""
         missing = [key for key in keys if not any(key in node.meta for node in self.after.graph.nodes)]
         if missing:
-            self._note(f"From which node on it differs is not told: nodes have no {' and no '.join(missing)} {_CHECKED}.")
+            self._note(
+                f"From which node on it differs is not told: nodes have no {' and no '.join(missing)} {_CHECKED}."
+            )
         return not missing
 
     def _note(self, sentence: str) -> None:
