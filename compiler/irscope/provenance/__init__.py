@@ -7,15 +7,13 @@ this costs the capture anything, and a run from elsewhere can be followed withou
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from typing import Any
 
-from irscope.graphs import GraphNode
 from irscope.protocol import Compile, Origin, Report, StageRef
 from irscope.provenance import chain
 from irscope.provenance.elements import SOURCE, Element, Item, Items, items_of
-from irscope.provenance.fates import fate_of, gives_its_input
+from irscope.provenance.fates import fate_of, firsts_of
 from irscope.provenance.links import Links, link
 from irscope.provenance.replaced import add_replaced
 from irscope.store import Store
@@ -27,7 +25,6 @@ __all__ = ["SOURCE", "Element", "Provenance"]
 
 _AT_WORK = ("CALL", "BINARY_", "COMPARE_", "UNARY_", "FOR_ITER", "STORE_SUBSCR", "LOAD_ATTR", "CONTAINS_OP")
 """Instructions that can make a node."""
-_WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 
 
 class Provenance:
@@ -118,10 +115,6 @@ class Provenance:
             self._versions[compile.id, side] = [(version, _with_sets(data)) for version, data in mine]
         return self._versions[compile.id, side]
 
-    def graph_node(self, element: Element) -> GraphNode | None:
-        """An element of a graph as its text tells it."""
-        return self._item(element).node
-
     def _item(self, element: Element) -> Item:
         return self._items_of(element.stage).by_name[element.name]
 
@@ -197,7 +190,7 @@ class Provenance:
             return ""
         if element.stage not in self._firsts:
             rows = self._store.stage_text(self._report.run, element.stage).split("\n")
-            self._firsts[element.stage] = _firsts_of(self._items_of(element.stage), rows)
+            self._firsts[element.stage] = firsts_of(self._items_of(element.stage), rows)
         first = self._firsts[element.stage].get(element.name, element.name)
         return "" if first == element.name else f"the same as {first}: computed once"
 
@@ -372,22 +365,6 @@ class Provenance:
                 for origin in self._lines(element):
                     self._by_line[stage][origin].append(element)
         return self._by_line[stage].get(line, [])
-
-
-def _firsts_of(items: Items, rows: list[str]) -> dict[str, str]:
-    """Node → the first one that computes the same from the same, whatever copies lie between."""
-    found: dict[str, str] = {}
-    first: dict[str, str] = {}
-    for item in items.items:
-        if item.op == "call" and gives_its_input(item, items):
-            found[item.element.name] = found.get(item.inputs[0], item.inputs[0])
-        elif item.op == "call" and item.element.line <= len(rows):
-            target, _, value = rows[item.element.line - 1].partition(";")[0].partition(" = ")
-            if target.strip().partition(":")[0] != item.element.name:
-                continue  # `a[0] = b;  setitem = a` changes a
-            same = _WORD.sub(lambda match: found.get(match[0], match[0]), value.strip())
-            found[item.element.name] = first.setdefault(same, item.element.name)
-    return found
 
 
 def _with_sets(data: Any) -> dict[str, Any]:
