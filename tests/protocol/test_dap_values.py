@@ -159,6 +159,17 @@ def test_the_reproducer_of_a_lowering_that_the_script_made_wrong(session: Sessio
     assert done.returncode == 0
 
 
+def test_what_a_stored_run_says_is_written_and_not_executed(session: Session) -> None:
+    _, script, _ = session
+    path = script.parent / "stored.py"
+    with Client() as client:
+        client.attach(store=str(script.parent / "runs.db"))
+        client.ask("irscopeReproducer", path=str(path))
+        said = client.event("output", lambda body: "stored.py" in body["output"])["output"]
+    assert "was written, and not run" in said
+    assert "compiled code differs" in path.read_text()
+
+
 def test_numbers_for_a_panel(session: Session) -> None:
     client, _, _ = session
     frame = client.ask("stackTrace", threadId=1)["stackFrames"][0]["id"]
