@@ -69,6 +69,7 @@ class Store:
         self._texts = Texts(self._db)
 
     def close(self) -> None:
+        self._texts.forget()
         self._db.close()
 
     def rest(self) -> None:

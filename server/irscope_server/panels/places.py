@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import weakref
 from dataclasses import dataclass
 
 from irscope.protocol import Compile, OutcomeKind, Report, StageRef
@@ -73,18 +72,17 @@ async def step(server: Reader, params: StepParams) -> Encoded:
     return await answer(server, key, params.run, read)
 
 
-_last: weakref.WeakKeyDictionary[Archive, tuple[tuple[str, str, bool], Provenance]] = weakref.WeakKeyDictionary()
-
-
 def _provenance(archive: Archive, store: Store, report: Report, compile: Compile, versions: bool) -> Provenance:
     """Of one compile alone.  The newest is kept: steps follow each other, and most of its time goes into reading stages."""
-    known, key = _last.get(archive), (report.run, compile.id, versions)
+    key = (report.run, compile.id, versions)
+    found: Provenance | None
+    known, found = archive.remembered.get("provenance", ((), None))
     ended = report.outcome.kind is not OutcomeKind.CANCELLED  # which is also what a run that goes on looks like
-    if known is None or known[0] != key or not ended:
-        alone = dataclasses.replace(report, compiles=(compile,))
-        known = _last[archive] = (key, Provenance(store, alone, versions))
-    known[1].read_from(store)
-    return known[1]
+    if found is None or known != key or not ended:
+        found = Provenance(store, dataclasses.replace(report, compiles=(compile,)), versions)
+        archive.remembered["provenance"] = key, found
+    found.read_from(store)
+    return found
 
 
 def _neighbour(pipeline: tuple[StageRef, ...], stage: StageRef, by: int) -> StageRef | None:
