@@ -370,10 +370,10 @@ class Store:
         text = self._text(self._stage(run, stage)[2])
         return None if text is None else json.loads(text)
 
-    def sources(self, run: str) -> dict[str, str]:
+    def sources(self, run: str, wanted: Callable[[str], object] = lambda _: True) -> dict[str, str]:
         """The source files that a run tells of, by path, with their texts as they were then."""
         rows = self._db.execute("SELECT file, digest FROM sources WHERE run = ?", (run,)).fetchall()
-        return {file: text for file, digest in rows if (text := self._text(digest)) is not None}
+        return {file: text for file, digest in rows if wanted(file) and (text := self._text(digest)) is not None}
 
     def has_trails(self, run: str) -> bool:
         return self._db.execute("SELECT 1 FROM trails WHERE run = ?", (run,)).fetchone() is not None

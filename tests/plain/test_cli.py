@@ -65,10 +65,10 @@ Shown = Any
 
 @pytest.fixture
 def show(filled: Filled, capsys: pytest.CaptureFixture[str]) -> Shown:
-    def run(*args: str, command: str = "show") -> str:
+    def run(*args: str, command: str = "show", err: str = "") -> str:
         assert main([command, "--store", filled.path, *args]) == 0
         captured = capsys.readouterr()
-        assert captured.err == ""
+        assert captured.err == err
         return captured.out
 
     return run
@@ -140,13 +140,16 @@ def test_show_the_guards(show: Shown) -> None:
 
 def test_long_answers_are_cut_off_and_say_so(show: Shown, filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(showing, "_MOST_NODES", 1)
+    monkeypatch.setattr(showing, "_MOST_NODES_JSON", 1)
     monkeypatch.setattr(showing, "_MOST_GUARDS", 2)
     line = ("--line", f"{MODEL}:15")
     text = show(*line)
     assert "sin = torch.ops.aten.sin.default" in text and "add = " not in text
     assert "    … and 1 more (--all)\n" in text
     assert "add = " in show(*line, "--all") and "more (--all)" not in show(*line, "--all")
-    assert len(json.loads(show(*line, "--json"))["steps"][0]["nodes"]) == 2
+    step = json.loads(show(*line, "--json", err="irscope: 2 nodes left out; --all gives every one\n"))["steps"][0]
+    assert (len(step["nodes"]), len(step["places"])) == (1, 2)
+    assert len(json.loads(show(*line, "--json", "--all"))["steps"][0]["nodes"]) == 2
     guard = "| | +- TENSOR_MATCH: check_tensor(L['{}'], Tensor, size=[4, 8])"
     many = "\n".join([*GUARDS.split("\n")[:3], *(guard.format(f"x{i}") for i in range(5)), ""])
     costs = [["TENSOR_MATCH", 1, 50.0]] * 5
@@ -162,7 +165,11 @@ def test_long_answers_are_cut_off_and_say_so(show: Shown, filled: Filled, monkey
     assert "failed ×1" in first.split("\n")[2] and " x3 " in first.split("\n")[2]
     assert "… and 3 more (--all)\n" in first
     assert show("--guards", "--all").count("TENSOR_MATCH") == 10
-    assert [len(guards["guards"]) for guards in json.loads(show("--guards", "--json"))] == [5, 5]
+    lists = json.loads(show("--guards", "--json", err="irscope: 6 guards left out; --all gives every one\n"))
+    assert [(len(guards["guards"]), guards["count"]) for guards in lists] == [(2, 5), (2, 5)]
+    assert lists[0]["guards"][0]["failed"] == 1
+    lists = json.loads(show("--guards", "--json", "--all"))
+    assert [(len(guards["guards"]), guards["count"]) for guards in lists] == [(5, 5), (5, 5)]
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,9 @@ def parser() -> argparse.ArgumentParser:
     show.add_argument(
         "--target", choices=sorted(TARGETS), help="with --costs: the least time on this device, and what bounds it"
     )
-    show.add_argument("--all", action="store_true", help="with --line, --guards or --costs: every row, however many")
+    show.add_argument(
+        "--all", action="store_true", help="with --line, --guards or --costs: every row, however many, also as JSON"
+    )
     show.add_argument("--time", action="store_true", help="where the compile time went: per phase, pass and kernel")
     show.add_argument(
         "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
