@@ -133,7 +133,7 @@ def _read_some(lines: list[str], wanted: Mapping[str, int], known: Iterable[str]
                 reader.add_input(name, arguments[name], number)
             else:
                 reader.read_line(line, number - 1)
-    except (SyntaxError, ValueError, RecursionError, IndexError, AttributeError):
+    except (SyntaxError, ValueError, RecursionError, LookupError, AttributeError):
         return None
     nodes = reader.nodes()
     return nodes if {node.name for node in nodes} == wanted.keys() else None

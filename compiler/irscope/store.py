@@ -69,6 +69,7 @@ class Store:
         self._texts = Texts(self._db)
 
     def close(self) -> None:
+        self._texts.forget()
         self._db.close()
 
     def rest(self) -> None:
@@ -378,9 +379,12 @@ class Store:
         return self._db.execute("SELECT 1 FROM trails WHERE run = ?", (run,)).fetchone() is not None
 
     def trails(self, run: str) -> dict[str, Any]:
-        """By compile what `put_trails` kept, as plain JSON values."""
-        rows = self._db.execute("SELECT compile, digest FROM trails WHERE run = ?", (run,)).fetchall()
-        return {compile: json.loads(text) for compile, digest in rows if (text := self._text(digest)) is not None}
+        """By compile what `put_trails` kept, as plain JSON values; without what is none: it can be made again."""
+        found = {}
+        for compile, digest in self._db.execute("SELECT compile, digest FROM trails WHERE run = ?", (run,)).fetchall():
+            with contextlib.suppress(ValueError, RecursionError):
+                found[compile] = json.loads(self._text(digest) or "null")
+        return found
 
     def put_files(self, run: str, digests: Mapping[str, str]) -> None:
         """Keeps which files of the user's a run has imported, each with the digest of its text."""

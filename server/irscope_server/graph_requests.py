@@ -96,7 +96,7 @@ def _known_columns(
     try:
         data = store.stage_data(run, stage.id)
         return known_columns(text, data, lambda: modules_above(store, run, compile, stage), uri_of)
-    except (LookupError, TypeError, ValueError, AttributeError):
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
         return None  # none, or data of another version: what the text tells is shown
 
 
@@ -254,7 +254,7 @@ def modules_above(store: Store, run: str, compile: Compile, stage: StageRef) -> 
                     if at >= 0
                 }
             )
-        except (LookupError, TypeError, ValueError, AttributeError):
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
             continue  # none, or data of another version
     return found
 
@@ -273,7 +273,7 @@ def _facts(store: Store, run: str, stage: str, version: bool) -> tuple[int, dict
         data = store.stage_data(run, stage)
         data = (data or {}).get("new") if version else data
         return int((data or {}).get("graph", -1)), {fact.name: fact for fact in facts_of(data)}
-    except (LookupError, TypeError, ValueError, AttributeError):
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
         return -1, {}  # none, or data of another version
 
 

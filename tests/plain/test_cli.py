@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import json
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from irscope.driver import RunSpec
 from irscope.graphs import GraphNode
 from irscope.guards import GuardList
 from irscope.lines import LineTrail
-from irscope.protocol import Compile, Lane, Origin, Report, RunSummary, StageRef, from_json
+from irscope.protocol import Compile, Lane, Origin, Outcome, Report, RunSummary, StageRef, from_json
 from irscope.store import Store
 
 GRAPH = (Path(__file__).parent / "graphs" / "inference.txt").read_text()
@@ -218,3 +219,22 @@ def test_the_symbolic_trace_can_be_left_out(
     monkeypatch.setattr("irscope.cli.running.execute", execute)
     assert main(["run", "model.py", "--store", str(tmp_path / "runs.db"), *arguments]) == 2
     assert [spec.symbolic_trace for spec in specs] == [wanted]
+
+
+def test_the_garbage_collector_is_afterwards_as_it_was(
+    show: Shown, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def execute(spec: RunSpec, store: Store, **_: Any) -> tuple[str, Outcome]:
+        return store.create_run(spec.script, [], spec.lane, "digest"), an_outcome()
+
+    monkeypatch.setattr("irscope.cli.running.execute", execute)
+    show(command="list")
+    assert gc.isenabled()
+    assert main(["run", "model.py", "--store", str(tmp_path / "new.db")]) == 0
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        show(command="list")
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

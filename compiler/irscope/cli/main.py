@@ -274,6 +274,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.args = [*options.args, *rest]
     if options.command in _RUNS:
         _settle_entry(options)
+    collects = gc.isenabled()
     if options.command not in (*_RUNS, "view"):
         gc.disable()  # what is read of a large run is all in use until the command ends, a second later
     try:
@@ -290,6 +291,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("irscope: interrupted", file=sys.stderr)
         return 130
+    finally:
+        if collects:  # a command may have stopped it by itself
+            gc.enable()
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str] | None]:

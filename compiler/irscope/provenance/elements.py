@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from irscope.graphs import Graph, GraphNode, parse_graph
+from irscope.graphs import Graph, parse_graph
 from irscope.kernels import kernels_in
 from irscope.nodes import NodeFacts, facts_of
 from irscope.protocol import Origin, StageRef
@@ -55,8 +55,6 @@ class Item(NamedTuple):
         Of a node: what is known of it beside its text.
     ancestors
         Of anything else: names in the stage above that it came from.
-    node
-        As the text tells it, where it is a graph.
     op, inputs
         As in `graphs.GraphNode`; empty for what is no node.
     target
@@ -70,7 +68,6 @@ class Item(NamedTuple):
     op: str = ""
     target: str = ""
     inputs: tuple[str, ...] = ()
-    node: GraphNode | None = None
 
 
 @dataclass(frozen=True)
@@ -163,7 +160,6 @@ def _nodes(stage: str, text: str, data: Any) -> Items:
                 node.op,
                 node.target,
                 node.inputs,
-                node,
             )
         )
     return Items.of(found, whole.get("graph"))

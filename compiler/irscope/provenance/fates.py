@@ -6,6 +6,7 @@ uses it, whether it only looks at memory of others.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,6 +28,8 @@ _CONVERSIONS = _VIEWS | {"to", "type", "type_as", "float", "double", "half", "bf
 
 _NEUTRAL = frozenset({"add", "sub", "mul", "div", "pow"})
 """Operations that give their input again where the other operand is a certain number."""
+
+_WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 
 
 def fate_of(item: Item, items: Items, stage: StageRef, versions: Sequence[tuple[StageRef, Mapping[str, Any]]]) -> str:
@@ -85,6 +88,22 @@ def gives_its_input(item: Item, items: Items) -> bool:
     may = operation in _CONVERSIONS or (operation in _NEUTRAL and len(item.inputs) == 1)
     same = item.facts is not None and any(_value(items, above) == item.facts.value for above in item.inputs[:1])
     return may and same
+
+
+def firsts_of(items: Items, rows: list[str]) -> dict[str, str]:
+    """Node → the first one that computes the same from the same, whatever copies lie between."""
+    found: dict[str, str] = {}
+    first: dict[str, str] = {}
+    for item in items.items:
+        if item.op == "call" and gives_its_input(item, items):
+            found[item.element.name] = found.get(item.inputs[0], item.inputs[0])
+        elif item.op == "call" and item.element.line <= len(rows):
+            target, _, value = rows[item.element.line - 1].partition(";")[0].partition(" = ")
+            if target.strip().partition(":")[0] != item.element.name:
+                continue  # `a[0] = b;  setitem = a` changes a
+            same = _WORD.sub(lambda match: found.get(match[0], match[0]), value.strip())
+            found[item.element.name] = first.setdefault(same, item.element.name)
+    return found
 
 
 def _of_scheduler_node(kind: str) -> str:

@@ -69,7 +69,7 @@ def reached(store: Store, report: Report, file: str, line: int) -> dict[str, Rea
     below: dict[str, tuple[Element, ...]] | None = None
     for compile in report.compiles:
         read = _read(kept.get(compile.id), file, line)
-        if read is not None:
+        if read is not None and read.keys() <= {stage.id for stage in thread.pipeline(compile.id)}:
             found.update(read)
             continue
         if below is None:
@@ -138,9 +138,11 @@ def _read(trails: Any, file: str, line: int) -> dict[str, Reached] | None:
 
 def _below(trails: Any, place: list[object]) -> Iterator[tuple[str, Reached]]:
     names, lines, ends, up = trails["names"], trails["lines"], trails["ends"], trails["up"]
-    fates = {number: trails["words"][why] for number, why in trails["fates"]}
+    fates = {number: str(trails["words"][why]) for number, why in trails["fates"]}
     if place not in trails["places"]:
         return
+    if sum(size for _, size in trails["stages"]) != len(names):
+        raise ValueError("of other elements than those of its stages")
     wanted = trails["places"].index(place)
     there = bytearray(len(names))
     for number, *places in trails["from"]:
@@ -160,7 +162,10 @@ def _below(trails: Any, place: list[object]) -> Iterator[tuple[str, Reached]]:
     start = 0
     for stage, size in trails["stages"]:
         mine = [
-            (Element(stage, names[number], lines[number], lines[number] + ends[number]), fates.get(number, ""))
+            (
+                Element(stage, str(names[number]), top := int(lines[number]), top + int(ends[number])),
+                fates.get(number, ""),
+            )
             for number in range(start, start + size)
             if there[number]
         ]
