@@ -54,6 +54,7 @@ class Item(NamedTuple):
     facts
         Of a node: what is known of it beside its text.
     ancestors
+        Of a node: names that the generated code gave to what it was traced from, where a graph was run as Python code.
         Of anything else: names in the stage above that it came from.
     node
         As the text tells it, where it is a graph.
@@ -127,6 +128,16 @@ def _lines(stage: str, text: str, data: Any) -> Items:
     return Items.of([Item(Element(stage, str(n), n, n), ancestors=tuple(above.get(n, ()))) for n in numbers])
 
 
+_GENERATED = re.compile(r"# File: (<eval_with_key>[\w.]*):(\d+) in \w+, code: (\w+) = ")
+
+
+def _generated(text: str) -> dict[Origin, str]:
+    """Line of generated code that nodes of a graph were traced from → what that line computes."""
+    if "# File: <eval_with_key>" not in text:
+        return {}
+    return {Origin(file, int(line)): name for file, line, name in _GENERATED.findall(text)}
+
+
 @functools.lru_cache(1)
 def _parsed(text: str) -> Graph:
     """Often no pass changes Dynamo's graph, and the next one has the same text."""
@@ -145,6 +156,7 @@ def _nodes(stage: str, text: str, data: Any) -> Items:
         if facts.op == "placeholder":
             known.setdefault(facts.target, facts)  # printed by what it is called in the signature: `L_x_` for `l_x_`
     found = []
+    generated = _generated(text)
     frames_of: dict[int, tuple[Origin, ...]] = {}  # many nodes share a stack
     for node in graph.nodes:
         mine = known.get(node.name)
@@ -159,7 +171,7 @@ def _nodes(stage: str, text: str, data: Any) -> Items:
                 Element(stage, node.name, node.line, node.line),
                 frames or ((node.origin,) if node.origin is not None else ()),
                 mine,
-                (),
+                tuple(dict.fromkeys(generated[frame] for frame in frames if frame in generated)) if generated else (),
                 node.op,
                 node.target,
                 node.inputs,
