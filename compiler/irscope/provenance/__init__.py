@@ -341,13 +341,15 @@ class Provenance:
         return tuple(found)
 
     def _first(self, compile: str) -> list[str]:
-        """The stages that are made from the user's text itself: the bytecode and the first graph."""
+        """The stages that are made from the user's text itself: the bytecode and the first graph, or a kernel of his."""
         found: list[str] = []
         for stage in self._pipelines[compile]:
             if stage.name == "bytecode":
                 found.append(stage.id)
             elif stage.name.endswith("-graph"):
                 return [*found, stage.id]
+            elif stage.name == "kernel" and not found:
+                return [stage.id]
         return found
 
     def _at_line(self, stage: str, line: Origin) -> list[Element]:

@@ -125,7 +125,17 @@ def _lines(stage: str, text: str, data: Any) -> Items:
     for line, source in (data.get("lines") if isinstance(data, dict) else None) or ():
         above.setdefault(line, []).append(str(source))
     numbers = range(1, len(text.rstrip("\n").split("\n")) + 1)
-    return Items.of([Item(Element(stage, str(n), n, n), ancestors=tuple(above.get(n, ()))) for n in numbers])
+    places = _places(data, len(numbers))
+    return Items.of(
+        [Item(Element(stage, str(n), n, n), places[n - 1 : n], ancestors=tuple(above.get(n, ()))) for n in numbers]
+    )
+
+
+def _places(data: Any, count: int) -> tuple[Origin, ...]:
+    """The lines of a file that a kernel's text is made of: of one that somebody wrote, and launched by himself."""
+    if not isinstance(data, dict) or "cache_hit" not in data:
+        return ()
+    return tuple(Origin(str(data["file"]), int(data["first_line"]) + i) for i in range(count))
 
 
 _GENERATED = re.compile(r"# File: (<eval_with_key>[\w.]*):(\d+) in \w+, code: (\w+) = ")
