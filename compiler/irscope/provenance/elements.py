@@ -73,6 +73,15 @@ class Item(NamedTuple):
     inputs: tuple[str, ...] = ()
     node: GraphNode | None = None
 
+    @property
+    def writes_in_place(self) -> bool:
+        """Whether it is a node that changes its first input: ``add_``, ``torch.ops.aten.copy_.default``, ``setitem``."""
+        if self.op != "call":
+            return False
+        parts = self.target.split(".")
+        name = parts[3] if parts[:2] == ["torch", "ops"] and len(parts) > 3 else parts[-1]
+        return (name.endswith("_") and not name.endswith("__")) or name == "setitem"
+
 
 @dataclass(frozen=True)
 class Items:
@@ -88,9 +97,9 @@ class Items:
 
     @functools.cached_property
     def needed(self) -> frozenset[str]:
-        """The names of the nodes that what a graph returns depends on."""
+        """The names of the nodes that what a graph returns, or writes into what it was given, depends on."""
         found: set[str] = set()
-        todo = [item.element.name for item in self.items if item.op == "output"]
+        todo = [item.element.name for item in self.items if item.op == "output" or item.writes_in_place]
         while todo:
             name = todo.pop()
             if name not in found and name in self.by_name:

@@ -56,6 +56,8 @@ def fate_of(item: Item, items: Items, stage: StageRef, versions: Sequence[tuple[
     for version, data in versions:
         if name in data["removed"]:
             return f"removed by the pass {version_name(version, data)}"
+    if _operation(item.target) == "copy_" and len(item.inputs) > 1 and _is_in(items, item.inputs[1], item.inputs[0]):
+        return "copies what is there already: what it copies was computed in place"
     if name not in items.needed:
         return "dead: nothing that the graph returns needs it"
     if facts is not None and facts.value.kind == "symbol":
@@ -85,6 +87,17 @@ def gives_its_input(item: Item, items: Items) -> bool:
     may = operation in _CONVERSIONS or (operation in _NEUTRAL and len(item.inputs) == 1)
     same = item.facts is not None and any(_value(items, above) == item.facts.value for above in item.inputs[:1])
     return may and same
+
+
+def _is_in(items: Items, name: str, memory: str) -> bool:
+    """Whether a node's result lies in the memory of another, because it was written there or is a view of it."""
+    while name != memory:
+        item = items.by_name.get(name)
+        views = item is not None and item.facts is not None and item.facts.is_view
+        if item is None or not item.inputs or not (item.writes_in_place or views):
+            return False
+        name = item.inputs[0]
+    return True
 
 
 def _of_scheduler_node(kind: str) -> str:
