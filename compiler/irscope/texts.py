@@ -75,6 +75,10 @@ class Texts:
         row = self._row(digest)
         return None if row is None else self._bytes_of(row).decode("utf-8", "surrogatepass")
 
+    def forget(self) -> None:
+        """Keeps no pack that was read."""
+        self._packs.clear()
+
     def pack(self, digests: Iterable[bytes]) -> None:
         """Packs those of these texts that are not packed yet, in this order."""
         rows = (self._row(digest) for digest in dict.fromkeys(digests))
@@ -161,7 +165,8 @@ def _packed(data: bytes) -> tuple[str, bytes]:
         import lzma
     except ImportError:  # a Python that was built without liblzma
         return "zlib", zlib.compress(data, 6)
-    filters = [{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": _WINDOW}]
+    window = min(_WINDOW, max(len(data), 1 << 12))  # the compressor takes some eight times as much memory
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": window}]
     return "xz", lzma.compress(data, lzma.FORMAT_XZ, lzma.CHECK_CRC32, filters=filters)
 
 
