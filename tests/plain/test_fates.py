@@ -20,11 +20,18 @@ def facts(name: str, inputs: tuple[str, ...] = ()) -> NodeFacts:
     )  # fmt: skip
 
 
-def fate(target: str, *inputs: str) -> str:
+def fate(target: str, *inputs: str, number: str = "") -> str:
     """Of a node that gives what its first input is like, and that the graph returns."""
     items = [
         *(Item(Element(STAGE.id, name, 1, 1), facts=facts(name), op="placeholder") for name in ("x", "y")),
-        Item(Element(STAGE.id, "node", 2, 2), facts=facts("node", inputs), op="call", target=target, inputs=inputs),
+        Item(
+            Element(STAGE.id, "node", 2, 2),
+            facts=facts("node", inputs),
+            op="call",
+            target=target,
+            inputs=inputs,
+            number=number,
+        ),
         Item(Element(STAGE.id, "output", 3, 3), op="output", inputs=("node",)),
     ]
     return fate_of(items[2], Items.of(items), STAGE, [])
@@ -33,10 +40,17 @@ def fate(target: str, *inputs: str) -> str:
 @pytest.mark.parametrize(
     "target",
     ["to", "float", "contiguous", "torch.ops.aten._to_copy.default", "torch.ops.aten.expand.default",
-     "torch.ops.aten.clone.default", "torch.nn.functional.dropout", "torch.ops.aten.add.Tensor"],
+     "torch.ops.aten.clone.default", "torch.nn.functional.dropout"],
 )  # fmt: skip
 def test_an_operation_that_gives_its_input_changes_nothing(target: str) -> None:
     assert fate(target, "x") == SAME
+
+
+def test_only_a_neutral_number_changes_nothing() -> None:
+    assert fate("torch.ops.aten.add.Tensor", "x", number="0") == SAME
+    assert fate("torch.ops.aten.mul.Tensor", "x", number="1.0") == SAME
+    assert fate("torch.ops.aten.add.Tensor", "x", number="1") == ""
+    assert fate("torch.ops.aten.mul.Tensor", "x") == ""
 
 
 @pytest.mark.parametrize(

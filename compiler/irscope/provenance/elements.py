@@ -60,6 +60,8 @@ class Item(NamedTuple):
         As the text tells it, where it is a graph.
     op, inputs
         As in `graphs.GraphNode`; empty for what is no node.
+    number
+        What an operation of arithmetic is given beside its one input, as printed.
     target
         Likewise; of an instruction its name, of a scheduler node without a kernel its kind, of a kernel or its call the kernel.
     """
@@ -72,6 +74,7 @@ class Item(NamedTuple):
     target: str = ""
     inputs: tuple[str, ...] = ()
     node: GraphNode | None = None
+    number: str = ""
 
     @property
     def writes_in_place(self) -> bool:
@@ -147,6 +150,17 @@ def _places(data: Any, count: int) -> tuple[Origin, ...]:
     return tuple(Origin(str(data["file"]), int(data["first_line"]) + i) for i in range(count))
 
 
+_ARITHMETIC = re.compile(r"(?:^|\.)(?:add|sub|mul|div|pow)(?:\.|$)")
+_NUMBER = re.compile(r"\(\w+, (-?\d[\d.]*(?:e[-+]?\d+)?)\)")
+
+
+def _number(node: GraphNode, rows: list[str]) -> str:
+    if node.op != "call" or len(node.inputs) != 1 or not _ARITHMETIC.search(node.target):
+        return ""
+    found = _NUMBER.search(rows[node.line - 1]) if node.line <= len(rows) else None
+    return found[1] if found else ""
+
+
 _GENERATED = re.compile(r"# File: (<eval_with_key>[\w.]*):(\d+) in \w+, code: (\w+) = ")
 
 
@@ -175,7 +189,7 @@ def _nodes(stage: str, text: str, data: Any) -> Items:
         if facts.op == "placeholder":
             known.setdefault(facts.target, facts)  # printed by what it is called in the signature: `L_x_` for `l_x_`
     found = []
-    generated = _generated(text)
+    generated, rows = _generated(text), text.split("\n")
     frames_of: dict[int, tuple[Origin, ...]] = {}  # many nodes share a stack
     for node in graph.nodes:
         mine = known.get(node.name)
@@ -195,6 +209,7 @@ def _nodes(stage: str, text: str, data: Any) -> Items:
                 node.target,
                 node.inputs,
                 node,
+                _number(node, rows),
             )
         )
     return Items.of(found, whole.get("graph"))

@@ -25,8 +25,8 @@ _CONVERSIONS = _VIEWS | {"to", "type", "type_as", "float", "double", "half", "bf
                          "new_empty_strided"}  # fmt: skip
 """Operations that give their input again where it is as they would make it."""
 
-_NEUTRAL = frozenset({"add", "sub", "mul", "div", "pow"})
-"""Operations that give their input again where the other operand is a certain number."""
+_NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "div": 1, "pow": 1}
+"""Operations that give their input again where the other operand is this number."""
 
 
 def fate_of(item: Item, items: Items, stage: StageRef, versions: Sequence[tuple[StageRef, Mapping[str, Any]]]) -> str:
@@ -84,7 +84,7 @@ def fate_of(item: Item, items: Items, stage: StageRef, versions: Sequence[tuple[
 def gives_its_input(item: Item, items: Items) -> bool:
     """Whether a node's result is its first input as it was: of a conversion that has nothing to convert."""
     operation = _operation(item.target).removeprefix("_").removesuffix("_copy")
-    may = operation in _CONVERSIONS or (operation in _NEUTRAL and len(item.inputs) == 1)
+    may = operation in _CONVERSIONS or (item.number != "" and float(item.number) == _NEUTRAL.get(operation))
     same = item.facts is not None and any(_value(items, above) == item.facts.value for above in item.inputs[:1])
     return may and same
 
