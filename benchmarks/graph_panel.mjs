@@ -5,7 +5,8 @@
  *   node benchmarks/graph_panel.mjs [NODES]
  *   node benchmarks/graph_panel.mjs --store FILE RUN STAGE      a stage of a real run
  *
- * The clock starts where the panel's page is opened, with a language server that runs but was never asked, and stops
+ * The clock starts with the command, in a browser that has come to rest, with a language server that runs but was never
+ * asked: the host asks it for the graph and opens the panel's page, as the extension does (`panels/ahead.ts`). It stops
  * when the panel says that it has drawn. What other work on the machine adds to it shows in the processor time beside.
  */
 
@@ -95,17 +96,19 @@ function move(/** @type {{kind: string, seconds: number}} */ { kind, seconds }) 
 
 /** @type {Awaited<ReturnType<typeof startServer>>} */
 let server;
+/** @type {Promise<any> | undefined} */
+let ahead;
 let payload = "";
 let answered = 0;
 const pages = await servePanel(
   "graph",
   { run, stage, title: "t" },
   async (method, params) => {
-    const text = JSON.stringify(await server.client.request(method, params));
+    const result = await (method === "irscope/graph" ? ahead : server.client.request(method, params));
     if (method === "irscope/graph") {
-      [payload, answered] = [text, performance.now()];
+      [payload, answered] = [result.text, performance.now()];
     }
-    return text;
+    return JSON.stringify(result);
   },
   THEMES.dark.css,
   THEMES.dark.kind,
@@ -124,12 +127,14 @@ try {
   for (let turn = 0; turn < RUNS; turn += 1) {
     server = await startServer();
     const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
+    await page.waitForTimeout(1500);
     const [ours, theirs, begun] = [processorTime(server.pid), await browserTime(session), performance.now()];
+    ahead = server.client.request("irscope/graph", { run, stage, asText: true });
     await page.goto(pages.url);
     const drawn = await page.waitForFunction(
       () => /** @type {any} */ (globalThis).said?.find((/** @type {any} */ each) => each.type === "drawn"),
       null,
-      { timeout: 120_000 },
+      { timeout: 120_000, polling: 10 },
     );
     const first = performance.now() - begun;
     note("first picture, from the command, ms", first);

@@ -74,8 +74,9 @@ async function runPytest(tier, rest) {
   const report = path.join(OUT, `pytest-${tier}.xml`);
   fs.rmSync(report, { force: true });
   // A test of the worker is mostly one process that compiles, one of the protocol mostly waits for a process to start, so
-  // two at a time keep a small machine busy.
-  const parallel = tier === "plain" ? [] : ["-n", "2", "--dist", "worksteal"];
+  // two at a time keep a small machine busy.  Tests that share a run stay together (see conftest.py), the largest groups
+  // first.
+  const parallel = tier === "plain" ? [] : ["-n", "2", "--dist", "loadgroup"];
   const args = ["-m", "pytest", path.join("tests", tier), `--junitxml=${report}`, ...parallel, ...rest];
   const exit = await new Promise((/** @type {(code: number) => void} */ resolve, reject) => {
     const child = spawn(VENV_PYTHON, args, { cwd: ROOT, stdio: "inherit" });

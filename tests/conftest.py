@@ -32,11 +32,20 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "until_torch(version, reason): expects what newer versions lack")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE / "worker" in item.path.parents:
             item.add_marker(pytest.mark.worker)
             mark(item)
+        if isinstance(item, pytest.Function) and uses_what_its_module_made(item):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+def uses_what_its_module_made(item: pytest.Function) -> bool:
+    """Whether it shares a run with other tests of its file: two processes would each make one."""
+    known = item._fixtureinfo.name2fixturedefs.values()
+    return any(fixture.scope == "module" for fixtures in known for fixture in fixtures)
 
 
 @pytest.fixture(scope="session", autouse=True)

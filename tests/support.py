@@ -140,13 +140,13 @@ def name_of(pid: int) -> str:
 
 def at_rest(worker: int) -> int:
     """Waits until a worker has nothing to do but to keep its spare; the spare."""
-    end = time.monotonic() + 60
+    begun = Moment()
     while True:
         names = {child: name_of(child) for child in processes.children_of(worker)}
         spare = next((child for child, name in names.items() if name == SPARE), None)
         if spare is not None and TRIAL not in names.values():
             return spare
-        assert time.monotonic() < end, f"no spare among {names}"
+        assert not late(begun, 60.0), f"no spare among {names}"
         time.sleep(0.02)
 
 
@@ -160,7 +160,7 @@ def alive(pid: int) -> bool:
 
 def ends(pid: int, seconds: float) -> bool:
     """Waits until a process has ended, so many seconds at most."""
-    begun = time.monotonic()
+    begun = Moment()
     while alive(pid):
         if late(begun, seconds):
             return False
@@ -171,14 +171,40 @@ def ends(pid: int, seconds: float) -> bool:
 # Bounds of time are those of a machine that has nothing else to do.
 
 
-def late(begun: float, seconds: float) -> bool:
-    """Whether more than these seconds have passed since a moment of `time.monotonic`."""
+class Moment(float):
+    """A time of `time.monotonic`: now."""
+
+    stalled: float
+
+    def __new__(cls) -> Moment:
+        moment = super().__new__(cls, time.monotonic())
+        moment.stalled = stalled()
+        return moment
+
+
+def late(begun: Moment, seconds: float) -> bool:
+    """Whether more than these seconds have passed since a moment."""
     return time.monotonic() - begun > seconds and passed_at_this_load(begun) > seconds
 
 
-def passed_at_this_load(begun: float) -> float:
-    """Seconds since a moment of `time.monotonic`, as they would be on a machine that has nothing else to do."""
-    return (time.monotonic() - begun) * share_of_a_core()
+def passed_at_this_load(begun: Moment) -> float:
+    """Seconds since a moment, as they would be on a machine that has nothing else to do.
+
+    Other work may have gone meanwhile, so that what share of a core there is now says too little; time in which
+    anything waited for a processor says it then, but down to a fifth of the seconds only, since that wait may be others'.
+    """
+    passed = time.monotonic() - begun
+    without_waiting = max(passed - (stalled() - begun.stalled), passed / 5)
+    return min(passed * share_of_a_core(), without_waiting)
+
+
+def stalled() -> float:
+    """Seconds in which some process of this machine has waited for a processor; 0 where the system does not tell."""
+    try:
+        first = Path("/proc/pressure/cpu").read_text().split("\n")[0]
+    except OSError:
+        return 0.0
+    return int(first.rpartition("total=")[2]) / 1e6
 
 
 def share_of_a_core() -> float:

@@ -8,7 +8,6 @@ run, of a stored one and of a trace that came from elsewhere, without any privat
 from __future__ import annotations
 
 import ast
-import bisect
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -134,7 +133,7 @@ def _read_some(lines: list[str], wanted: Mapping[str, int], known: Iterable[str]
                 reader.add_input(name, arguments[name], number)
             else:
                 reader.read_line(line, number - 1)
-    except (SyntaxError, ValueError, RecursionError, IndexError, AttributeError):
+    except (SyntaxError, ValueError, RecursionError, LookupError, AttributeError):
         return None
     nodes = reader.nodes()
     return nodes if {node.name for node in nodes} == wanted.keys() else None
@@ -206,17 +205,9 @@ def _count_of_definitions(lines: list[str]) -> int:
 class _Reader:
     def __init__(self, lines: Sequence[str], offset: int) -> None:
         self._offset = offset
-        self._origins: list[tuple[int, Origin | None, str]] = []
-        known: dict[str, tuple[Origin, str]] = {}  # each layer of a model has the same
-        for number, line in enumerate(lines, 1):
-            if "# File: " in line:
-                if line not in known and (match := _ORIGIN.match(line)):
-                    known[line] = (Origin(match["file"], int(match["line"])), match["code"])
-                if line in known:
-                    self._origins.append((number, *known[line]))
-            elif "# No" in line and line.lstrip().startswith(_NO_ORIGIN):
-                self._origins.append((number, None, ""))
-        self._lines_of_origins = [number for number, _, _ in self._origins]
+        self._lines = lines
+        self._comments: dict[str, tuple[Origin | None, str] | None] = {}  # each layer of a model has the same
+        self._told: tuple[int, tuple[Origin | None, str]] = 0, (None, "")  # of the line that was asked for last
         self._nodes: dict[str, GraphNode] = {}
         self._known: dict[str, None] = {}  # names of nodes
         self._aliases: dict[str, str] = {}
@@ -347,13 +338,30 @@ class _Reader:
         return list(dict.fromkeys(name for name in found if name in self._known))
 
     def _add(self, name: str, op: str, target: str, detail: str, inputs: list[str], line: int) -> None:
-        origin, code = None, ""
-        if op in ("call", "get_attr"):
-            above = bisect.bisect_right(self._lines_of_origins, line + self._offset)
-            if above:
-                _, origin, code = self._origins[above - 1]
+        origin, code = self._origin_of(line + self._offset) if op in ("call", "get_attr") else (None, "")
         self._known[name] = None
         self._nodes[name] = GraphNode(name, op, target, detail, tuple(inputs), line + self._offset, origin, code)
+
+    def _origin_of(self, line: int) -> tuple[Origin | None, str]:
+        """What the last comment above a line tells.  Lines are asked for in their order, and often only a few."""
+        begin, origin = self._told if line >= self._told[0] else (0, (None, ""))
+        for above in range(line - 1, begin - 1, -1):
+            comment = self._lines[above]
+            if "# File: " in comment or "# No" in comment:
+                if comment not in self._comments:
+                    self._comments[comment] = _origin_in(comment)
+                if (found := self._comments[comment]) is not None:
+                    origin = found
+                    break
+        self._told = line, origin
+        return origin
+
+
+def _origin_in(line: str) -> tuple[Origin | None, str] | None:
+    """Of a comment that tells it, or that there is none; nothing where the line is none of these."""
+    if match := _ORIGIN.match(line):
+        return Origin(match["file"], int(match["line"])), match["code"]
+    return (None, "") if line.lstrip().startswith(_NO_ORIGIN) else None
 
 
 def _first_name(changed: ast.expr) -> str:

@@ -12,7 +12,7 @@ from irscope.findings.guardtext import FailedGuard, parse_failed_guard, readable
 from irscope.findings.slow_guards import latency_microseconds
 from irscope.protocol import Compile, Origin
 
-_GUARD = re.compile(r"^[| ]*\+- (?P<kind>[A-Z][A-Z_0-9]+): (?P<rest>.+)$")
+_GUARD = re.compile(r"^[| ]*\+- (?P<kind>[A-Z][A-Z_0-9]+): (?=.)", re.MULTILINE)
 _SITE = re.compile(r"\s+# (?:(?P<code>.*?)\s+# )?(?P<file>\S+?):(?P<line>\d+) in (?P<function>.+?)\s*$")
 _ACCESS = re.compile(r"[LG]\['[^']+'\](?:\.[A-Za-z_]\w*|\[[^\]]+\])*")
 
@@ -51,11 +51,19 @@ class Guard:
 
 @dataclass(frozen=True)
 class GuardList:
-    """All guards of one compile.  ``latency`` is the time of one check of all of them in µs, as PyTorch measured it once,
-    with cold caches."""
+    """Guards of one compile.
+
+    Parameters
+    ----------
+    latency
+        The time of one check of all of them in µs, as PyTorch measured it once, with cold caches.
+    count
+        How many there are; ``guards`` has fewer where only some were asked for.
+    """
 
     compile: str
     latency: float | None
+    count: int
     guards: tuple[Guard, ...]
 
 
@@ -79,7 +87,7 @@ def guards_of(
         for reason in other.reasons[:1]
         if reason.startswith(f"{compile.id.partition('#')[0]}: ") and _same_round(other.id, compile.id)
     ]
-    matches = [match for line in text.split("\n") if "+- " in line and (match := _GUARD.match(line))]
+    matches = list(_GUARD.finditer(text))
     nanoseconds = _nanoseconds([match["kind"] for match in matches], costs)
     rows = list(zip(matches, nanoseconds, strict=True))
     if most is not None and not failures:
@@ -89,12 +97,7 @@ def guards_of(
     guards = [_guard(match, cost, failures, files, paths) for match, cost in rows]
     if most is not None:
         guards = sorted(guards, key=lambda guard: not guard.failed)[:most]
-    return GuardList(compile.id, latency_microseconds(text), tuple(guards))
-
-
-def count_of_guards(text: str) -> int:
-    """How many guards `guards_of` finds."""
-    return sum("+- " in line and _GUARD.match(line) is not None for line in text.split("\n"))
+    return GuardList(compile.id, latency_microseconds(text), len(matches), tuple(guards))
 
 
 def _guard(
@@ -104,7 +107,8 @@ def _guard(
     files: Iterable[str],
     paths: dict[str, str],
 ) -> Guard:
-    kind, rest = match["kind"], match["rest"]
+    text, end = match.string, match.string.find("\n", match.end())
+    kind, rest = match["kind"], text[match.end() : end if end >= 0 else len(text)]
     site = _SITE.search(rest) if "# " in rest else None
     check = rest[: site.start()] if site else rest
     access = _ACCESS.search(check)

@@ -69,6 +69,7 @@ class Store:
         self._texts = Texts(self._db)
 
     def close(self) -> None:
+        self._texts.forget()
         self._db.close()
 
     def rest(self) -> None:
@@ -369,18 +370,21 @@ class Store:
         text = self._text(self._stage(run, stage)[2])
         return None if text is None else json.loads(text)
 
-    def sources(self, run: str) -> dict[str, str]:
+    def sources(self, run: str, wanted: Callable[[str], object] = lambda _: True) -> dict[str, str]:
         """The source files that a run tells of, by path, with their texts as they were then."""
         rows = self._db.execute("SELECT file, digest FROM sources WHERE run = ?", (run,)).fetchall()
-        return {file: text for file, digest in rows if (text := self._text(digest)) is not None}
+        return {file: text for file, digest in rows if wanted(file) and (text := self._text(digest)) is not None}
 
     def has_trails(self, run: str) -> bool:
         return self._db.execute("SELECT 1 FROM trails WHERE run = ?", (run,)).fetchone() is not None
 
     def trails(self, run: str) -> dict[str, Any]:
-        """By compile what `put_trails` kept, as plain JSON values."""
-        rows = self._db.execute("SELECT compile, digest FROM trails WHERE run = ?", (run,)).fetchall()
-        return {compile: json.loads(text) for compile, digest in rows if (text := self._text(digest)) is not None}
+        """By compile what `put_trails` kept, as plain JSON values; without what is none: it can be made again."""
+        found = {}
+        for compile, digest in self._db.execute("SELECT compile, digest FROM trails WHERE run = ?", (run,)).fetchall():
+            with contextlib.suppress(ValueError, RecursionError):
+                found[compile] = json.loads(self._text(digest) or "null")
+        return found
 
     def put_files(self, run: str, digests: Mapping[str, str]) -> None:
         """Keeps which files of the user's a run has imported, each with the digest of its text."""

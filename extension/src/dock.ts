@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 import { columnOf, SCHEME, showSource, wireUri, type Documents } from "./documents";
-import { answer, attempt, html, save } from "./panelHost";
+import { answer, ask, attempt, html, save } from "./panelHost";
 import type { FromPanel, PanelName, Subject, Tab, ToPanel } from "./panels/messages";
 import type { SubjectOf } from "./panels/results";
 import type { Place, RunItem } from "./protocol";
@@ -98,7 +98,7 @@ export class Dock implements vscode.WebviewViewProvider, vscode.Disposable {
         }
         return this.findSubject();
       case "request":
-        return answer(this.server, REQUESTS, webview, message);
+        return answer((request) => ask(this.server, request), REQUESTS, webview, message);
       case "open":
         return attempt(() => this.open(message.place, message.preserveFocus ?? false));
       case "show":

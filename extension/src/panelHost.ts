@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 import { RequestType } from "vscode-languageclient/node";
 import { columnOf, SCHEME, showSource, type Documents } from "./documents";
+import { Ahead, type Request } from "./panels/ahead";
 import type { FromPanel, PanelName, Subject, ToPanel } from "./panels/messages";
 import { visible } from "./panels/visible";
 import type { Place } from "./protocol";
@@ -26,6 +27,7 @@ export interface PanelKind {
 interface Shown {
   panel: vscode.WebviewPanel;
   subject: Subject;
+  ahead: Ahead;
 }
 
 /** All panels of one kind; the same subject is shown once. */
@@ -73,7 +75,7 @@ export class Panels implements vscode.WebviewPanelSerializer<{ subject?: Subject
       panel.dispose();
       return;
     }
-    this.adopt(panel, state.subject);
+    this.adopt(panel, state.subject, state);
   }
 
   dispose(): void {
@@ -87,7 +89,8 @@ export class Panels implements vscode.WebviewPanelSerializer<{ subject?: Subject
     return `irscope.${this.kind.name}`;
   }
 
-  private adopt(panel: vscode.WebviewPanel, subject: Subject): void {
+  private adopt(panel: vscode.WebviewPanel, subject: Subject, state?: object): void {
+    const ahead = new Ahead(this.kind.name, subject, state, (request) => ask(this.server, request));
     const folder = vscode.Uri.joinPath(this.extensionUri, "extension", "dist");
     const media = vscode.Uri.joinPath(this.extensionUri, "extension", "media");
     panel.webview.options = { enableScripts: true, localResourceRoots: [folder] };
@@ -95,7 +98,7 @@ export class Panels implements vscode.WebviewPanelSerializer<{ subject?: Subject
       light: vscode.Uri.joinPath(media, `${this.kind.icon}-light.svg`),
       dark: vscode.Uri.joinPath(media, `${this.kind.icon}-dark.svg`),
     };
-    const shown = { panel, subject };
+    const shown = { panel, subject, ahead };
     this.shown.set(keyOf(subject), shown);
     panel.onDidDispose(() => this.shown.delete(keyOf(subject)));
     panel.webview.onDidReceiveMessage((message: FromPanel) => void this.receive(shown, message));
@@ -108,7 +111,7 @@ export class Panels implements vscode.WebviewPanelSerializer<{ subject?: Subject
       case "ready":
         return send(panel, { type: "subject", subject });
       case "request":
-        return answer(this.server, this.kind.requests, panel.webview, message);
+        return answer((request) => shown.ahead.answer(request), this.kind.requests, panel.webview, message);
       case "open":
         return attempt(() => this.open(panel, message.place));
       case "show":
@@ -148,9 +151,9 @@ export class Panels implements vscode.WebviewPanelSerializer<{ subject?: Subject
   }
 }
 
-/** Asks the server for a webview, which may ask only for what is listed. */
+/** Asks for a webview, which may ask only for what is listed. */
 export async function answer(
-  server: Server,
+  ask: (request: Request) => Promise<unknown>,
   allowed: string[],
   webview: vscode.Webview,
   { id, method, params }: Extract<FromPanel, { type: "request" }>,
@@ -160,11 +163,15 @@ export async function answer(
     if (!allowed.includes(method)) {
       throw new Error(`The panel may not ask for ${method}.`);
     }
-    const result = await server.request(new RequestType<object, unknown, void>(method), params);
+    const result = await ask({ method, params });
     tell({ type: "answer", id, result });
   } catch (error) {
     tell({ type: "failed", id, message: messageOf(error) });
   }
+}
+
+export function ask(server: Server, { method, params }: Request): Promise<unknown> {
+  return server.request(new RequestType<object, unknown, void>(method), params);
 }
 
 /** What goes wrong is told to the user. */

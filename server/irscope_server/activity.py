@@ -170,7 +170,7 @@ class Activity:
             self._show_once(str(error))
             return True
         if not plan.own:
-            newest, deep = (one if one and self._has_text(one, path) else None for one in (newest, deep))
+            newest, deep = (one if one and self.has_text(one, path) else None for one in (newest, deep))
         if server.runs.current(entry.key) is not None:
             return False
         if (known := server.results.newest(entry.key)) is not None:  # a request has had it read, or a run ended
@@ -182,7 +182,7 @@ class Activity:
             self.results_changed()
         return deep is not None or (newest is not None and lane is not Lane.DEEP)
 
-    def _has_text(self, stored: StoredRun, path: str) -> bool:
+    def has_text(self, stored: StoredRun, path: str) -> bool:
         """Whether a stored run is known to have had a file as it is now."""
         ran = next((text for file, text in stored.sources.items() if file_key(file) == file_key(path)), None)
         return ran is not None and split_lines(ran) == list(self._server.texts.lines(path))

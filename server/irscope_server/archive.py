@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from irscope.guards import GuardList, guards_of
 from irscope.protocol import Compile, Lane, OutcomeKind, Report, RunSummary
@@ -54,6 +54,8 @@ class Archive:
         self._aside = ThreadPoolExecutor(1, thread_name_prefix="irscope-aside")
         self._reports: OrderedDict[str, Report] = OrderedDict()
         self._guards: OrderedDict[tuple[str, str], GuardList | None] = OrderedDict()
+        self.remembered: dict[str, Any] = {}
+        """What questions of `ask_aside` keep for the next ones, in its thread."""
         self._resting: asyncio.TimerHandle | None = None
         self._closed = False
 
@@ -82,6 +84,7 @@ class Archive:
         self._resting = None
         self._guards.clear()
         self._thread.submit(lambda: self._store.rest() if self._store else None)
+        self._aside.submit(self.remembered.clear)
 
     async def ask_aside(self, question: Callable[[Store], T]) -> T:
         """As `ask`, for what takes long: in a thread and with a connection of its own, so that documents do not wait."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from irscope.protocol import Edit
 from lsprotocol import types
 
+from irscope_server import words
 from irscope_server.diagnostics import diagnostic_of
 from irscope_server.texts import file_key, to_units
 from irscope_server.views import PlacedFinding
@@ -42,7 +43,7 @@ def _fixes(server: IrscopeServer, uri: str, placed: PlacedFinding, lines: Sequen
         if len(whole) < len(edits):
             continue
         yield types.CodeAction(
-            title=f"{fix.title} ({placed.finding.code})",
+            title=words.one_line(f"{fix.title} ({placed.finding.code})"),
             kind=types.CodeActionKind.QuickFix,
             diagnostics=[diagnostic_of(server, placed, lines)],
             is_preferred=number == 0 and not fix.caveat,
@@ -65,9 +66,10 @@ def _ignore(server: IrscopeServer, uri: str, placed: PlacedFinding, lines: Seque
     """Adds ``# irscope: ignore[CODE]`` to the end of the line."""
     text = lines[placed.line].rstrip() if placed.line < len(lines) else ""
     at = types.Position(placed.line, to_units(text, len(text), server.encoding))
-    comment = f"  # irscope: ignore[{placed.finding.code}]"
+    code = words.one_line(placed.finding.code)  # it goes into the user's text: a comment it stays
+    comment = f"  # irscope: ignore[{code}]"
     return types.CodeAction(
-        title=f"Ignore {placed.finding.code} on this line",
+        title=f"Ignore {code} on this line",
         kind=types.CodeActionKind.QuickFix,
         diagnostics=[diagnostic_of(server, placed, lines)],
         edit=_workspace_edit(uri, [types.TextEdit(types.Range(at, at), comment)]),

@@ -21,6 +21,7 @@ KINDS = {"placeholder": 0, "get_attr": 1, "call": 2, "output": 3}
 SAME, ADDED, REMOVED, CHANGED = range(4)
 _TYPED = re.compile(r"^(?P<dtype>[a-z]+\d*[a-z0-9_]*)\[(?P<sizes>[^\]]*)\](?:\[[^\]]*\])?(?P<device>[a-z][\w:]*)?$")
 _BITS = re.compile(r"\d+")
+_PLAIN_PATH = re.compile(r"[LG]\['([^'\"\]]+)'\]((?:\.[^.\[\]]+)*)")
 _SEGMENT = re.compile(r"\[['\"]?([^'\"\]]*)['\"]?\]|([^.\[\]]+)")
 TARGET = TARGETS["h100"]
 """What a node's time is estimated for: only how nodes compare to each other is of use."""
@@ -212,6 +213,8 @@ def _is_untold(known: NodeFacts | None) -> bool:
 
 def split_module(path: str, kind: str) -> tuple[tuple[str, ...], str]:
     """``G['model'].encoder.layer.0`` → (model, encoder, layer, 0), with the module's class."""
+    if plain := _PLAIN_PATH.fullmatch(path):  # most are, and a large model has ten thousand
+        return (plain[1], *(part for part in plain[2].split(".")[1:] if part != "_modules")), kind
     head, *rest = [match[1] or match[2] for match in _SEGMENT.finditer(path)] or [path]
     if rest and head in ("L", "G"):
         head, *rest = rest

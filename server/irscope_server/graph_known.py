@@ -42,10 +42,15 @@ def known_columns(
 
     ops = Table()
     op_of = [target.removeprefix("torch.ops.").removesuffix(".default") for target in targets]
-    op = [
-        ops(op_of[target] or name) if call else ops(kind)
-        for call, kind, target, name in zip(calls, nodes["op"], nodes["target"], nodes["name"], strict=True)
-    ]
+    op_at: dict[tuple[str, int], int] = {}
+    op = []
+    for call, kind, target, name in zip(calls, nodes["op"], nodes["target"], nodes["name"], strict=True):
+        key = (kind, target if call else -1)
+        if (at := op_at.get(key)) is None:
+            at = ops((op_of[target] or name) if call else kind)
+            if not call or op_of[target]:
+                op_at[key] = at
+        op.append(at)
 
     details, dtypes, devices = Table(), Table(), Table()
     of_detail: dict[str, tuple[int, int, int, int | None]] = {}

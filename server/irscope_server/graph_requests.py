@@ -19,6 +19,7 @@ from irscope_server.documents import uri_of_stage
 from irscope_server.graph_columns import columns, compared, edges_of
 from irscope_server.graph_known import Modules, known_columns
 from irscope_server.graph_schedule import SCHEDULE_STAGES, Schedule, schedule_columns, schedule_names
+from irscope_server.machine import collecting_nothing
 from irscope_server.messages import Encoded
 from irscope_server.tree import kernel_items, stage_named
 from irscope_server.wire import GraphParams, StageParams
@@ -65,8 +66,10 @@ async def graph(server: IrscopeServer, params: GraphParams) -> Encoded:
             "beforeUri": uri_of_stage(params.run, before.id, before.language) if before else None,
             "versions": versions_of(compile),
         }
-        body = _columns(store, params.run, compile, stage, before, server.uri_of)
-        return Encoded(json.dumps({**head, **body}, separators=(",", ":")))
+        with collecting_nothing():
+            body = _columns(store, params.run, compile, stage, before, server.uri_of)
+            text = json.dumps({**head, **body}, separators=(",", ":"))
+            return Encoded(json.dumps({"text": text}) if params.as_text else text)
 
     return server.graphs.put(key, await server.archive.ask_aside(answer))
 
@@ -93,7 +96,7 @@ def _known_columns(
     try:
         data = store.stage_data(run, stage.id)
         return known_columns(text, data, lambda: modules_above(store, run, compile, stage), uri_of)
-    except (LookupError, TypeError, ValueError, AttributeError):
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
         return None  # none, or data of another version: what the text tells is shown
 
 
@@ -251,7 +254,7 @@ def modules_above(store: Store, run: str, compile: Compile, stage: StageRef) -> 
                     if at >= 0
                 }
             )
-        except (LookupError, TypeError, ValueError, AttributeError):
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
             continue  # none, or data of another version
     return found
 
@@ -270,7 +273,7 @@ def _facts(store: Store, run: str, stage: str, version: bool) -> tuple[int, dict
         data = store.stage_data(run, stage)
         data = (data or {}).get("new") if version else data
         return int((data or {}).get("graph", -1)), {fact.name: fact for fact in facts_of(data)}
-    except (LookupError, TypeError, ValueError, AttributeError):
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
         return -1, {}  # none, or data of another version
 
 

@@ -21,9 +21,9 @@ from irscope_server.documents import SCHEME, document, parts_of
 from irscope_server.linked import RunReader
 from irscope_server.panels.answers import Reader
 from irscope_server.plans import Plan
-from irscope_server.results import Ended
+from irscope_server.results import Ended, files_of
 from irscope_server.runs import Run
-from irscope_server.texts import file_key
+from irscope_server.texts import file_key, split_lines
 from irscope_server.tree import kernel_items, run_item, run_tree, stages_of
 from irscope_server.wire import (
     CancelResult,
@@ -196,20 +196,14 @@ async def deep_run(server: IrscopeServer, uri: str, path: str, may_run: bool) ->
     Of the texts as they are now: this session's, the store's, then that of another script that uses this file; failing
     these a new one is run if that is wanted, else the newest of an earlier text is taken.
     """
-    lines = server.texts.lines(path)
     plan = await server.activity.plan(uri, path)
-    entry = plan.entry if plan else None
-    mine = server.results.deep(entry.key if entry else file_key(path))
+    mine = server.results.deep(plan.entry.key if plan else file_key(path))
     if mine is not None and _is_of_now(server, mine, path):
         return mine, ""
-    source = digest_of("\n".join(server.texts.lines(entry.file))) if entry else digest_of("\n".join(lines))
-    if plan is not None and plan.own:
-        stored = await server.archive.newest(plan.entry.stored_script, Lane.DEEP, source)
-        ended = None if stored is None else await server.activity.ended_of(stored, plan)
-        if ended is not None and _is_of_now(server, ended, path):
-            server.results.remember_deep(ended)
-            server.activity.results_changed()
-            return ended, ""
+    if plan is not None and (stored := await _stored_deep_run(server, plan, path)) is not None:
+        server.results.remember_deep(stored)
+        server.activity.results_changed()
+        return stored, ""
     others = [ended for ended in server.results.deep_runs_touching(path) if ended is not mine]
     for ended in others:
         if _is_of_now(server, ended, path):
@@ -220,10 +214,22 @@ async def deep_run(server: IrscopeServer, uri: str, path: str, may_run: bool) ->
         return mine, _OUTDATED
     if others:
         return others[0], _OUTDATED
-    older = await server.archive.newest(notebook_of(path) or path, Lane.DEEP)
-    if older is not None:
-        return Ended(path, Lane.DEEP, older.source, older.report, {}), _OUTDATED
+    older = await server.archive.newest(plan.entry.stored_script if plan else notebook_of(path) or path, Lane.DEEP)
+    if older is not None and file_key(path) in map(file_key, files_of(older.report)):
+        texts = {file_key(file): split_lines(text) for file, text in older.sources.items()}
+        return Ended(path, Lane.DEEP, older.source, older.report, texts), _OUTDATED
     return None, "There is no deep run of this file yet: run it (Run on This File)." if plan else _no_entry(path)
+
+
+async def _stored_deep_run(server: IrscopeServer, plan: Plan, path: str) -> Ended | None:
+    """The store's newest deep run of what runs a document, where it is known to have had the texts as they are now."""
+    entry = plan.entry
+    source = digest_of("\n".join(server.texts.lines(entry.file))) if entry.kind.is_file else None
+    stored = await server.archive.newest(entry.stored_script, Lane.DEEP, source)
+    if stored is None or not (plan.own or server.activity.has_text(stored, path)):
+        return None
+    ended = await server.activity.ended_of(stored, plan)
+    return ended if _is_of_now(server, ended, path) else None
 
 
 def _is_of_now(server: IrscopeServer, ended: Ended, path: str) -> bool:

@@ -63,6 +63,7 @@ class GraphParams:
     run: str
     stage: str
     compare_with: str = ""
+    as_text: bool = False
 
 
 @dataclass(frozen=True)

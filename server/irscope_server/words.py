@@ -130,7 +130,7 @@ def markdown(text: str) -> str:
 
     No line of it ends the paragraph.
     """
-    parts = _CODE.split(visible(" ".join(text.split())))
+    parts = _CODE.split(one_line(text))
     return "".join(code_span(part) if number % 2 else _escaped(part) for number, part in enumerate(parts))
 
 
@@ -160,6 +160,11 @@ def _fenced(code: str) -> str:
     return f"{fence}python\n{code}\n{fence}"
 
 
+def one_line(text: str) -> str:
+    """Text of unknown origin in one line, as it can be seen."""
+    return visible(" ".join(text.split()))
+
+
 def is_web_link(link: str | None) -> TypeGuard[str]:
     """Whether a link may be offered for a click: a store may hold one that is a command or a script."""
     return link is not None and link.startswith(("https://", "http://"))
@@ -177,7 +182,7 @@ def _escaped(text: str) -> str:
 
 def code_span(text: str) -> str:
     """Text of unknown origin as inline code, whatever backticks it holds."""
-    text = visible(" ".join(text.split()))
+    text = one_line(text)
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * (longest + 1)
     pad = " " if text[:1] == "`" or text[-1:] == "`" else ""

@@ -1,7 +1,8 @@
 """Makes a run store of a run that was captured on an NVIDIA H100: `h100_store.py STORE FOLDER`; the script is put into FOLDER.
 
 `h100_run.json` is what irscope captured of `block.py` there (torch 2.11.0+cu130, triton 3.6.0), from the Dynamo graph
-down to SASS; folders are replaced by `/home/user`, `/cache` and `/site-packages`.
+down to SASS; folders are replaced by `/home/user`, `/cache` and `/site-packages`.  The rows of SASS are set as they are
+set today (`lowering.sass.moved_left`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import sys
 from pathlib import Path
 
+from irscope.lowering.sass import moved_left
 from irscope.protocol import Compile, Kernel, Lane, Outcome, OutcomeKind, StageRef, from_json
 from irscope.source import digest_of
 from irscope.store import Store
@@ -29,6 +31,8 @@ def main(path: str, folder: str) -> None:
         for compile, stages in captured["compiles"]:
             store.put_compile(run, from_json(Compile, compile))
             for position, (stage, text, data) in enumerate(stages):
+                if stage["name"] == "sass":
+                    text = "\n".join(map(moved_left, text.split("\n")))
                 store.put_stage(run, compile["id"], from_json(StageRef, stage), text, float(position), data)
         for kernel in captured["kernels"]:
             store.put_kernel(run, from_json(Kernel, kernel))

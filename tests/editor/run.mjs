@@ -43,17 +43,29 @@ async function runApiTests(counts, grep) {
   }
 }
 
-/** Tests that run in Node: rendering, packing, isolation, the scripts. @param {Counts} counts @param {string} grep */
+/** What takes minutes, and begins first. */
+const LONG = ["rendering", "start", "source", "view", "graphStates", "debugging", "hostile", "linkedViews", "gpuViews"];
+
+/**
+ * Tests that run in Node: rendering, packing, isolation, the scripts. Two files at a time, each in a process of its own:
+ * half of the time a window waits for something.
+ * @param {Counts} counts @param {string} grep
+ */
 async function runNodeTests(counts, grep) {
-  const mocha = new Mocha({ ui: "bdd", timeout: 180_000, reporter: "spec", ...(grep === "" ? {} : { grep }) });
+  const common = { ui: /** @type {const} */ ("bdd"), timeout: 180_000, reporter: "spec" };
+  const mocha = new Mocha(grep === "" ? { ...common, parallel: true, jobs: 2 } : { ...common, grep });
   const folder = path.join(HERE, "node");
-  for (const name of fs
-    .readdirSync(folder)
-    .filter((each) => each.endsWith(".test.mjs"))
-    .sort()) {
+  const names = fs.readdirSync(folder).filter((each) => each.endsWith(".test.mjs"));
+  const place = (/** @type {string} */ name) => {
+    const at = LONG.indexOf(name.replace(".test.mjs", ""));
+    return at < 0 ? LONG.length : at;
+  };
+  for (const name of names.sort((left, right) => place(left) - place(right) || left.localeCompare(right))) {
     mocha.addFile(path.join(folder, name));
   }
-  await mocha.loadFilesAsync();
+  if (grep !== "") {
+    await mocha.loadFilesAsync();
+  }
   await new Promise((/** @type {(value?: unknown) => void} */ resolve) => {
     mocha
       .run(() => resolve())

@@ -94,7 +94,8 @@ export function onScreen({ name, viewport, open, settings = {}, env = {} }) {
 
   afterEach(async function () {
     if (this.currentTest?.state === "failed") {
-      await screen.page.screenshot({ path: pictureOfFailure(this.currentTest.title) });
+      // A hook that fails would end the other tests.
+      await screen.page.screenshot({ path: pictureOfFailure(this.currentTest.title) }).catch(() => undefined);
     }
   });
 

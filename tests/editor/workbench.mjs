@@ -34,12 +34,14 @@ export class Workbench {
     const [name = ""] = place.split(":");
     const input = this.page.locator(".quick-input-widget input");
     for (let attempt = 1; ; attempt += 1) {
+      const timeout = attempt < 3 ? 5_000 : 30_000;
       await this.page.keyboard.press("Control+P");
       await input.fill(place);
-      await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: name }).first().waitFor();
-      await this.page.keyboard.press("Enter");
       try {
-        await this.page.locator(".tab.active", { hasText: name }).waitFor({ timeout: attempt < 3 ? 5_000 : 30_000 });
+        const row = this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: name }).first();
+        await row.waitFor({ timeout });
+        await this.page.keyboard.press("Enter");
+        await this.page.locator(".tab.active", { hasText: name }).waitFor({ timeout });
         return;
       } catch (error) {
         if (attempt === 3) {

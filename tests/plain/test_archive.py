@@ -45,6 +45,23 @@ async def test_what_was_read_goes_after_a_while_and_is_read_again(
         read.close()
 
 
+async def test_what_questions_aside_remember_goes_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "_REST_SECONDS", 0.05)
+    read = Archive(str(tmp_path / "runs.db"))
+    try:
+        await read.ask_aside(lambda store: read.remembered.update(last=store))
+        assert read.remembered
+        await read.ask(lambda store: store.runs(1))
+        for _ in range(200):
+            await asyncio.sleep(0.02)
+            if not read.remembered:
+                break
+        else:
+            pytest.fail("it is kept for ever")
+    finally:
+        read.close()
+
+
 def kept_bytes(store: Store) -> int:
     return sum(map(len, store._texts._packs.values()))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import json
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from irscope.driver import RunSpec
 from irscope.graphs import GraphNode
 from irscope.guards import GuardList
 from irscope.lines import LineTrail
-from irscope.protocol import Compile, Lane, Origin, Report, RunSummary, StageRef, from_json
+from irscope.protocol import Compile, Lane, Origin, Outcome, Report, RunSummary, StageRef, from_json
 from irscope.store import Store
 
 GRAPH = (Path(__file__).parent / "graphs" / "inference.txt").read_text()
@@ -64,10 +65,10 @@ Shown = Any
 
 @pytest.fixture
 def show(filled: Filled, capsys: pytest.CaptureFixture[str]) -> Shown:
-    def run(*args: str, command: str = "show") -> str:
+    def run(*args: str, command: str = "show", err: str = "") -> str:
         assert main([command, "--store", filled.path, *args]) == 0
         captured = capsys.readouterr()
-        assert captured.err == ""
+        assert captured.err == err
         return captured.out
 
     return run
@@ -139,13 +140,16 @@ def test_show_the_guards(show: Shown) -> None:
 
 def test_long_answers_are_cut_off_and_say_so(show: Shown, filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(showing, "_MOST_NODES", 1)
+    monkeypatch.setattr(showing, "_MOST_NODES_JSON", 1)
     monkeypatch.setattr(showing, "_MOST_GUARDS", 2)
     line = ("--line", f"{MODEL}:15")
     text = show(*line)
     assert "sin = torch.ops.aten.sin.default" in text and "add = " not in text
     assert "    … and 1 more (--all)\n" in text
     assert "add = " in show(*line, "--all") and "more (--all)" not in show(*line, "--all")
-    assert len(json.loads(show(*line, "--json"))["steps"][0]["nodes"]) == 2
+    step = json.loads(show(*line, "--json", err="irscope: 2 nodes left out; --all gives every one\n"))["steps"][0]
+    assert (len(step["nodes"]), len(step["places"])) == (1, 2)
+    assert len(json.loads(show(*line, "--json", "--all"))["steps"][0]["nodes"]) == 2
     guard = "| | +- TENSOR_MATCH: check_tensor(L['{}'], Tensor, size=[4, 8])"
     many = "\n".join([*GUARDS.split("\n")[:3], *(guard.format(f"x{i}") for i in range(5)), ""])
     costs = [["TENSOR_MATCH", 1, 50.0]] * 5
@@ -161,7 +165,11 @@ def test_long_answers_are_cut_off_and_say_so(show: Shown, filled: Filled, monkey
     assert "failed ×1" in first.split("\n")[2] and " x3 " in first.split("\n")[2]
     assert "… and 3 more (--all)\n" in first
     assert show("--guards", "--all").count("TENSOR_MATCH") == 10
-    assert [len(guards["guards"]) for guards in json.loads(show("--guards", "--json"))] == [5, 5]
+    lists = json.loads(show("--guards", "--json", err="irscope: 6 guards left out; --all gives every one\n"))
+    assert [(len(guards["guards"]), guards["count"]) for guards in lists] == [(2, 5), (2, 5)]
+    assert lists[0]["guards"][0]["failed"] == 1
+    lists = json.loads(show("--guards", "--json", "--all"))
+    assert [(len(guards["guards"]), guards["count"]) for guards in lists] == [(5, 5), (5, 5)]
 
 
 @pytest.mark.parametrize(
@@ -211,3 +219,22 @@ def test_the_symbolic_trace_can_be_left_out(
     monkeypatch.setattr("irscope.cli.running.execute", execute)
     assert main(["run", "model.py", "--store", str(tmp_path / "runs.db"), *arguments]) == 2
     assert [spec.symbolic_trace for spec in specs] == [wanted]
+
+
+def test_the_garbage_collector_is_afterwards_as_it_was(
+    show: Shown, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def execute(spec: RunSpec, store: Store, **_: Any) -> tuple[str, Outcome]:
+        return store.create_run(spec.script, [], spec.lane, "digest"), an_outcome()
+
+    monkeypatch.setattr("irscope.cli.running.execute", execute)
+    show(command="list")
+    assert gc.isenabled()
+    assert main(["run", "model.py", "--store", str(tmp_path / "new.db")]) == 0
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        show(command="list")
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

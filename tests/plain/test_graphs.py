@@ -182,3 +182,9 @@ def test_a_node_that_is_printed_as_two_statements(text: str) -> None:
     assert nodes["h_1"].detail == "f32[4]" and nodes["output"].inputs == ("h_1",)
     for node in nodes.values():
         assert read_nodes(text, {node.name: node.line}, nodes) == (node,)
+
+
+def test_an_input_that_is_declared_in_another_way_is_left_to_the_syntax_tree() -> None:
+    text = "class M(torch.nn.Module):\n    def forward(self, x : torch.Tensor):\n        y = torch.sin(x)\n        return y\n"
+    (whole,) = (node for node in parse_graph(text).nodes if node.name == "x")
+    assert read_nodes(text, {"x": 2}, ["x", "y", "output"]) == (whole,)

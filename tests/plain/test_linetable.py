@@ -29,6 +29,13 @@ def test_machine_code(example: Example) -> None:
     assert text.count("/*") == len(instructions) > 30
     assert text.startswith(f"{example.name}:\n")
     assert "//##" not in text and ".section" not in text
+    rows = text.splitlines()
+    assert [" ".join(row.split()) for row in rows] == [
+        " ".join(row.split()) for row in listing.splitlines() if "/*0" in row or (row.endswith(":") and row in rows)
+    ]
+    of_code = [row for row in rows if not row.endswith(":")]
+    assert {re.match(r"/\*[0-9a-f]{4}\*/ (?: {6}| *@!?U?P\w )(?=[A-Z])", row) is not None for row in of_code} == {True}
+    assert {re.search(r"\b[A-Z]", re.sub(r"@\S+", lambda at: "_" * len(at[0]), row)).start() for row in of_code} == {15}
 
 
 def test_what_a_library_does_counts_as_the_line_that_called_it() -> None:

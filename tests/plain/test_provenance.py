@@ -338,3 +338,27 @@ def test_lines_for_a_kernel_that_pytorch_tells_none_of(store: Store) -> None:
     assert [one.origins for one in store.report(run).kernels] == [
         (Origin(MODEL, 4), Origin(MODEL, 8)), (Origin(MODEL, 99),), (),
     ]  # fmt: skip
+
+
+def test_what_is_changed_in_place_is_not_computed_before(tmp_path: Path) -> None:
+    """`a[0] = b;  setitem = a` and the same for `a[1]` do different things, though both take b."""
+    text = f"""\
+class GraphModule(torch.nn.Module):
+    def forward(self, L_a_: "f32[4]", L_b_: "f32[]"):
+        {LINE.format(8)}
+        one: "f32[4]" = torch.sin(L_b_)
+        two: "f32[4]" = torch.sin(L_b_)
+        L_a_[0] = L_b_;  setitem = L_a_;  setitem = None
+        L_a_[1] = L_b_;  setitem_1 = L_a_;  setitem_1 = None
+        return (one, two)
+"""
+    with Store(str(tmp_path / "runs.db")) as store:
+        run = store.create_run(MODEL, [], Lane.DEEP, "digest")
+        store.put_compile(run, a_compile(id="0/0", file=MODEL))
+        for position, name in enumerate(("dynamo-graph", "joint-graph")):
+            body = text if name == "dynamo-graph" else JOINT.replace("torch.ops.aten.relu", "torch.ops.aten.cos")
+            store.put_stage(run, "0/0", StageRef(f"0/0/{name}", name, "python", 0), body, position)
+        thread = Provenance(store, store.report(run))
+        items = thread.elements("0/0/dynamo-graph")
+        assert thread._twin_of(next(one for one in items if one.name == "two")) == "the same as one: computed once"
+        assert [thread._twin_of(one) for one in items if one.name.startswith("setitem")] == ["", ""]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,34 @@ def test_what_is_no_trails_is_passed_over(store: Store, kept: Any) -> None:
     assert answers(store) == before
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"stages": [["0/9/joint-graph", 1]]},
+        {"lines": ["one"] * 99},
+        {"stages": [["0/0/joint-graph", 10**9]]},
+        {"up": [10**9] * 99},
+        {"fates": [[0, 10**9]]},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_damaged_trails_are_passed_over(store: Store, changes: dict[str, Any]) -> None:
+    run, before = store.find_run(), answers(store)
+    trails.keep_trails(store, run)
+    store.put_trails(run, "0/0", {**store.trails(run)["0/0"], **changes})
+    assert answers(store) == before
+
+
+@pytest.mark.parametrize("text", ["[[", "[" * 100_000], ids=["cut off", "deep"])
+def test_what_is_no_json_is_passed_over(store: Store, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = answers(store)
+    trails.keep_trails(store, store.find_run())
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "_text", lambda *_: text)
+        assert store.trails(store.find_run()) == {}
+    assert answers(store) == before
+
+
 def test_a_store_of_version_5_is_read_on(store: Store) -> None:
     before = answers(store)
     path = store.path
@@ -104,6 +133,39 @@ def test_a_back_end_that_runs_the_graph_as_it_is(tmp_path: Path) -> None:
         store.put_stage(run, "0/0", StageRef("0/0/dynamo-graph", "dynamo-graph", "python", 0), text, 1)
         (step,) = trail_of(store, store.report(run), MODEL, 8).steps
         assert [place.fate.partition(":")[0] for place in step.places] == ["run as it is"]
+
+
+def test_a_long_graph_that_could_not_be_lowered(store: Store) -> None:
+    """Each node became nothing because what needed it became nothing, down to what the graph returns."""
+    count = 3000
+    names = ["primals_1", *(f"sin_{number}" for number in range(count)), "output"]
+    rows = [f'{name}: "f32[4]" = torch.ops.aten.sin.default({above})' for above, name in pairwise(names[:-1])]
+    text = "class M(torch.nn.Module):\n    def forward(self, primals_1):\n" + "".join(
+        f"        {row}\n" for row in rows
+    )
+    text += f"        return ({names[-2]},)\n"
+    every = len(names)
+    data = {
+        "graph": 1,
+        "nodes": {
+            "name": names, "op": ["placeholder", *["call_function"] * count, "output"],
+            "target": [0, *[1] * count, 2], "inputs": [[], *([number] for number in range(every - 1))],
+            "value": [-1] * every, "flops": [None] * every, "stack": [-1] * every, "module": [-1] * every,
+            "aten": [-1] * every, "seq": [None] * every, "from": [[]] * every,
+        },
+        "views": [], "backward": [], "targets": ["primals_1", "torch.ops.aten.sin.default", "output"], "values": [],
+        "frames": [], "stacks": [], "modules": [], "sources": [], "symbols": {}, "subgraphs": {},
+    }  # fmt: skip
+    run = store.create_run(MODEL, [], Lane.DEEP, "digest")
+    store.put_compile(run, a_compile(id="0/0", file=MODEL))
+    store.put_stage(run, "0/0", StageRef("0/0/post-grad-graph", "post-grad-graph", "python", 0), text, 1, data)
+    trails.keep_trails(store, run)
+    kept = store.trails(run)["0/0"]
+    end = "needed it, and what that was for, down to output: what the graph returns"
+    fates = {kept["names"][number]: kept["words"][why] for number, why in kept["fates"]}
+    assert fates["sin_0"] == f"only sin_1 {end}" and fates["sin_2998"] == f"only sin_2999 {end}"
+    assert fates["sin_2999"] == "only output needed it: what the graph returns"
+    assert fates["output"] == "what the graph returns"
 
 
 # --- what a pass replaced ---------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ def store_path(tmp_path: Path) -> str:
 
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
-    """What the acts of `made.act` are about."""
+    """What the acts of `made.py` are about."""
     path = tmp_path / "my script.py"
     path.write_text(SCRIPT)
     return path

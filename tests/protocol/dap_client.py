@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 ADAPTER = [sys.executable, "-m", "irscope_server.dap"]
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = 120.0
 
 Message = dict[str, Any]
 

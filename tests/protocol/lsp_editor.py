@@ -7,7 +7,6 @@ import contextlib
 import copy
 import functools
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import pytest_lsp
 from lsprotocol import types
 from pytest_lsp import ClientServerConfig, LanguageClient
-from support import late
+from support import Moment, late
 
 HERE = Path(__file__).parent
 SERVER = [sys.executable, "-m", "irscope_server"]
@@ -171,7 +170,7 @@ class Editor:
         states = self.told.get("irscope/worker", [])
         return states[-1].state if states else ""
 
-    async def until(self, condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    async def until(self, condition: Callable[[], bool], seconds: float = 60.0) -> None:
         """Waits until something is so."""
         await until(condition, seconds)
 
@@ -185,8 +184,8 @@ def _capabilities(like: str) -> types.ClientCapabilities:
     return pytest_lsp.client_capabilities(like)
 
 
-async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
-    begun = time.monotonic()
+async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    begun = Moment()
     while not condition():
         assert not late(begun, seconds), "it did not come to be in time"
         await asyncio.sleep(0.01)

@@ -138,3 +138,13 @@ def act(script: Path, **more: Any) -> dict[str, Any]:
         ],
     }
     return {**facts, **more}
+
+
+def act_at(script: Path, *lines: int, compiled: float = 0.5, **more: Any) -> dict[str, Any]:
+    """A run with a break on each of some lines (1-based), whose code tells the line, and a compile of so many seconds."""
+    file = str(script)
+    return {
+        "findings": [to_json(finding(file, line, 4, 15, code=f"GB{line:04d}")) for line in lines],
+        "compiles": [[to_json(compile_of(file, seconds=compiled)), []]],
+        **more,
+    }

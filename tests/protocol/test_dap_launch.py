@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
 from dap_client import Client
-from support import passed_at_this_load, write
+from support import Moment, passed_at_this_load, write
 
 COMPILED = """\
 import torch
@@ -126,7 +125,7 @@ def test_a_script_that_runs_forever_is_stopped(client: Client, tmp_path: Path, h
     client.event("output", lambda body: "up" in body["output"])
     assert "can be stopped (terminate), but not paused" in client.refused("pause", threadId=1)
     assert client.ask("threads") == {"threads": []}
-    began = time.monotonic()
+    began = Moment()
     if how == "terminate":
         client.ask("terminate")
         client.event("terminated")

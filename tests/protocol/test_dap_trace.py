@@ -27,11 +27,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture
-def store(folder: Path) -> str:
-    return str(folder / "runs.db")
-
-
 def where(client: Client) -> Where:
     """Function (or what stands in a stage), line and column of the top frame."""
     top = client.top()

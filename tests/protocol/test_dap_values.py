@@ -11,6 +11,7 @@ from typing import Any
 import dap_client
 import pytest
 from dap_client import Client
+from irscope.store import Store
 from support import run_captured, write
 
 SCRIPT = """\
@@ -158,6 +159,17 @@ def test_the_reproducer_of_a_lowering_that_the_script_made_wrong(session: Sessio
     assert done.returncode == 0
 
 
+def test_what_a_stored_run_says_is_written_and_not_executed(session: Session) -> None:
+    _, script, _ = session
+    path = script.parent / "stored.py"
+    with Client() as client:
+        client.attach(store=str(script.parent / "runs.db"))
+        client.ask("irscopeReproducer", path=str(path))
+        said = client.event("output", lambda body: "stored.py" in body["output"])["output"]
+    assert "was written, and not run" in said
+    assert "compiled code differs" in path.read_text()
+
+
 def test_numbers_for_a_panel(session: Session) -> None:
     client, _, _ = session
     frame = client.ask("stackTrace", threadId=1)["stackFrames"][0]["id"]
@@ -186,9 +198,14 @@ f(torch.full((4, 4), float(sys.argv[1])))
 BESIDE = "def twice(x):\n    return x * 2\n"
 
 
-def test_attach_runs_a_stored_run_again_for_its_values(tmp_path: Path) -> None:
+def test_attach_runs_a_stored_run_again_for_its_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script, beside = write(tmp_path, PLAIN), write(tmp_path, BESIDE, "beside.py")
-    ran = run_captured(script, tmp_path / "runs.db", "deep", ["0.25"], env={"SECRET": "x"}, cwd=str(tmp_path))
+    with monkeypatch.context() as patch:  # `irscope run case.py` there, the debugger elsewhere
+        patch.chdir(tmp_path)
+        ran = run_captured(Path(script.name), tmp_path / "runs.db", "deep", ["0.25"], env={"SECRET": "x"})
+    with Store(ran.store) as store:
+        how, _ = store.how_run(ran.report.run)
+    assert set(how["files"]) == {str(script), str(beside)}, "not what Inductor generates"
     attach = {"store": ran.store, "values": True}
     with Client() as client:
         client.initialize()

@@ -80,6 +80,19 @@ async def test_fixes_then_ignoring(start_editor: StartEditor, play: Play, script
     assert applied(SOURCE, ignore, uri) == SOURCE.replace(".item()", ".item()  # irscope: ignore[GB0124]")
 
 
+async def test_a_code_that_is_none_writes_no_line_of_its_own(
+    start_editor: StartEditor, play: Play, script: Path
+) -> None:
+    found = finding(str(script), 5, 8, 22, code="GB1]\nimport os\n#")
+    play({"findings": [to_json(found)], "compiles": [[to_json(compile_of(str(script))), []]]})
+    editor = await start_editor(playing=True)
+    uri = editor.open(script)
+    await editor.until_ended()
+    (ignore,) = await actions(editor, uri)
+    assert ignore.title == "Ignore GB1] import os # on this line"
+    assert applied(SOURCE, ignore, uri).count("\n") == SOURCE.count("\n")
+
+
 async def test_fixes_move_with_their_lines_and_go_when_those_change(
     start_editor: StartEditor, play: Play, script: Path
 ) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from lsp_editor import Editor, StartEditor, until
-from support import alive, at_rest, passed_at_this_load, share_of_a_core
+from support import Moment, alive, at_rest, late, passed_at_this_load
 
 pytestmark = pytest.mark.worker
 
@@ -91,7 +90,7 @@ async def test_a_save_is_a_fork_and_says_so(start_editor: StartEditor, tmp_path:
     worker = await ready(editor)
     assert f"parent {worker}\n" in printed(editor), "the first run has waited for the worker"
     editor.told["irscope/output"].clear()
-    begun = time.monotonic()
+    begun = Moment()
     editor.save(uri)
     await editor.until_ended(2)
     assert passed_at_this_load(begun) < 3
@@ -125,7 +124,7 @@ async def test_cancel_while_torch_is_being_imported(start_editor: StartEditor, t
     editor = await start_editor()
     uri = editor.open(write(tmp_path))
     await editor.until(lambda: "running" in states(editor))
-    begun = time.monotonic()
+    begun = Moment()
     assert (await editor.request("irscope/cancel", uri=uri)).cancelled
     await editor.until(lambda: editor.state == "starting")
     assert passed_at_this_load(begun) < 1
@@ -237,17 +236,16 @@ async def test_a_script_that_prints_without_end(start_editor: StartEditor, tmp_p
     )
     uri = editor.open(path)
     await editor.until(lambda: len(editor.told.get("irscope/output", [])) > 3, 90)
-    before, slowest = resident(server), 0.0
+    before = resident(server)
     while editor.state == "running":
-        begun = time.monotonic()
+        begun = Moment()
         await editor.hover(uri, 0, 0)
-        slowest = max(slowest, time.monotonic() - begun)
+        assert not late(begun, 1.0), "the server answers meanwhile"
         await asyncio.sleep(0.02)
     lines = printed(editor).split("\n")[:-1]
     assert [int(line.split()[0]) for line in lines] == list(range(len(lines)))
     assert 5_500_000 < len(printed(editor)) < 9_000_000
     assert resident(server) - before < 20_000, "kilobytes"
-    assert slowest * share_of_a_core() < 1.0
     assert "output" in texts(editor)[-1] and editor.file_state(uri).limit == "output"
 
 
@@ -327,6 +325,7 @@ async def test_an_installed_package_changes(start_editor: StartEditor, tmp_path:
     uri = editor.open(write(tmp_path))
     await editor.until_ended()
     worker = await ready(editor)
+    await editor.until(lambda: "A worker is ready" in editor.log)  # The packages have been looked at.
     (packages / "new_package").mkdir()
     editor.save(uri)
     await editor.until_ended(2)

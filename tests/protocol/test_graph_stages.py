@@ -16,8 +16,9 @@ from irscope_server.archive import Archive
 from irscope_server.graph_columns import columns, edges_of
 from irscope_server.graph_known import known_columns
 from irscope_server.graph_requests import GraphCache, graph, graph_kernels
+from irscope_server.panels import places
 from irscope_server.tree import stage_item
-from irscope_server.wire import GraphParams, StageParams
+from irscope_server.wire import GraphParams, StageParams, StepParams
 
 # Names, operations and types as PyTorch prints them; `_tensor_constant0` is no call, and `made` is a pass's.
 TEXT = """\
@@ -284,3 +285,37 @@ async def test_a_schedule_without_data_says_so(server: Any) -> None:
 def test_what_can_be_drawn() -> None:
     items = {one.name: stage_item("r", one).is_graph for one in STAGES}
     assert [name for name, is_graph in items.items() if not is_graph] == ["output-code"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"sources": [["mul", "a_pass", "replace", 1, [0]]]}, {"values": [["list", [0]]] * 5}],
+    ids=lambda changes: next(iter(changes)),
+)
+async def test_data_that_goes_in_a_circle_is_not_followed(server: Any, changes: dict[str, Any]) -> None:
+    """Of a damaged store, or one from elsewhere: the text alone is shown."""
+    with Store(server.archive.path) as store:
+        store.put_stage_data(server.run, "0/0/post-grad-graph", {**data_of(), **changes})
+    assert (await drawn(server, "0/0/post-grad-graph"))["nodes"]["name"][2:4] == ["mm", "made"]
+
+
+async def test_steps_that_follow_each_other_read_the_stages_once(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    texts: list[str] = []
+    original, reading = places.Provenance, Store.stage_text
+
+    def counted(*args: Any) -> Any:
+        made.append(args)
+        return original(*args)
+
+    def read(self: Store, run: str, stage: str) -> str:
+        texts.append(stage)
+        return reading(self, run, stage)
+
+    monkeypatch.setattr(places, "Provenance", counted)
+    monkeypatch.setattr(Store, "stage_text", read)
+    for line in (3, 6):
+        answer = await places.step(server, StepParams(server.run, "0/0/post-grad-graph", line=line))
+        assert json.loads(answer.json)["exact"]
+    assert len(made) == 1
+    assert len(texts) == len(set(texts)), "not even after the store was closed and opened"

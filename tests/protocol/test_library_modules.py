@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from irscope.protocol import to_json
+from irscope.protocol import Kernel, Lane, Origin, Outcome, OutcomeKind, StageRef, to_json
+from irscope.source import digest_of
+from irscope.store import Store
 from lsp_editor import Editor, StartEditor
 from lsprotocol import types
 from made import compile_of, finding
@@ -276,3 +278,30 @@ async def test_a_script_that_compiles_in_a_module_only_runs_once_that_is_known(s
     editor.save(uri)
     await editor.until_ended(2)
     assert len(project.asked) == 2
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["its text", "not its text"])
+async def test_a_stored_run_tells_the_kernels_of_a_module_that_was_inlined(
+    known: bool, start: Any, project: Project, store_path: str
+) -> None:
+    """As a file of an installed package: nothing of it is compiled by itself, but kernels come from its lines."""
+    train, lib = project.folder / "train.py", project.lib
+    Path(store_path).parent.mkdir()
+    with Store(store_path) as store:
+        run = store.create_run(str(train), [], Lane.DEEP, digest_of(TRAIN))
+        store.put_compile(run, compile_of(str(train), "0/0", "<module>", 3))
+        store.put_stage(run, "0/0", StageRef("0/0/kernel/k", "kernel", "cpp", 0), "void k() {}\n", 9)
+        store.put_kernel(run, Kernel("k", "cpp", "0/0", "0/0/kernel/k", (Origin(str(lib), 6),)))
+        store.put_source(run, str(train), TRAIN)
+        if known:
+            store.put_source(run, str(lib), LIBRARY)
+        store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, 0, "The script ran to its end.", 1.0))
+    editor = await start(onSave="off")
+    uri = editor.open(lib)
+    for line in (5, 3):  # the line itself, and the `def` above it
+        answer = await editor.request("irscope/kernelsAt", uri=uri, line=line, run=False)
+        assert [kernel.name for kernel in answer.kernels] == ["k"]
+        assert ("earlier version of the text" in answer.reason) != known
+    if known:
+        await editor.request("irscope/kernelsAt", uri=uri, line=5, run=True)
+    assert project.asked == []

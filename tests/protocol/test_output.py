@@ -8,7 +8,7 @@ import time
 
 from irscope_server import output
 from irscope_server.output import OutputRelay
-from support import passed_at_this_load
+from support import Moment, passed_at_this_load
 
 
 async def test_pieces_of_a_stream_that_follow_each_other_are_one_message() -> None:
@@ -48,7 +48,7 @@ async def test_nobody_waits_for_room_when_the_run_is_to_end() -> None:
     relay = OutputRelay(asyncio.get_running_loop(), lambda stream, text: None, stop.is_set)
     relay.put("stdout", "x" * output._MOST)
     stop.set()
-    begun = time.monotonic()
+    begun = Moment()
     relay.put("stdout", "y")  # on the loop's own thread, which could never make room meanwhile
     assert passed_at_this_load(begun) < 0.5
 

@@ -15,7 +15,7 @@ import pytest
 from lsp_editor import PLAYING_SERVER, SERVER
 from made import SCRIPT
 from raw import Raw
-from support import ends, passed_at_this_load
+from support import Moment, ends, passed_at_this_load
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ def test_the_end_of_the_server_is_the_end_of_its_runs(
     while not (pids.exists() and len(pids.read_text().split()) == 2):
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    begun = time.monotonic()
+    begun = Moment()
     if way == "exit":
         raw.ask(1, "shutdown")
         raw.notify("exit")

@@ -242,8 +242,9 @@ async def test_a_save_without_an_edit_runs_again(start_editor: StartEditor, play
     editor.save(uri)
     await editor.until_ended(2)
     await editor.until(lambda: editor.codes(uri) == ["GB0059"])
-    await asyncio.sleep(0.2)
-    published = len(editor.published(uri))
+    published = -1
+    while published != (published := len(editor.published(uri))):
+        await asyncio.sleep(0.5)  # longer than between two publications
     other = script.parent / "other.py"
     other.write_text("x = 1\n")
     editor.open(other)

@@ -7,33 +7,15 @@ import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from irscope.protocol import to_json
 from irscope_server.line_map import LineMap
 from lsp_editor import StartEditor
 from lsprotocol import types
-from made import SCRIPT, compile_of, finding
+from made import SCRIPT
+from made import act_at as act
 
 Play = Callable[..., Path]
-
-
-@pytest.fixture
-def script(tmp_path: Path) -> Path:
-    path = tmp_path / "script.py"
-    path.write_text(SCRIPT)
-    return path
-
-
-def act(script: Path, *lines: int, **more: Any) -> dict[str, Any]:
-    """A run with a break on each of some lines (1-based); its code tells the line."""
-    file = str(script)
-    return {
-        "findings": [to_json(finding(file, line, 4, 15, code=f"GB{line:04d}")) for line in lines],
-        "compiles": [[to_json(compile_of(file)), []]],
-        **more,
-    }
 
 
 @pytest.mark.parametrize(
@@ -171,17 +153,17 @@ def lanes(play: Path) -> list[str]:
 
 async def test_a_deep_run_follows_when_nothing_is_typed(start_editor: StartEditor, play: Play, script: Path) -> None:
     path = play(act(script, 6))
-    editor = await start_editor(playing=True, options={"run": {"deepWhenIdle": 0.5}})
+    editor = await start_editor(playing=True, options={"run": {"deepWhenIdle": 2.5}})
     uri = editor.open(script)
     await editor.until_ended()
-    for version in range(2, 8):  # typing puts it off
-        await asyncio.sleep(0.15)
+    for version in range(2, 16):  # typing puts it off, for longer than it would wait
+        await asyncio.sleep(0.2)
         editor.change(uri, SCRIPT + "#" * (version % 2), version)
     assert lanes(path) == ["fast"]
     editor.change(uri, SCRIPT, 9)
     await editor.until_ended(2)
     assert lanes(path) == ["fast", "deep"]
-    await asyncio.sleep(0.8)
+    await asyncio.sleep(3.0)
     assert lanes(path) == ["fast", "deep"], "once"
 
 

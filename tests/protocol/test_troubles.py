@@ -8,14 +8,6 @@ from pathlib import Path
 
 import pytest
 from lsp_editor import Editor, StartEditor
-from made import SCRIPT
-
-
-@pytest.fixture
-def script(tmp_path: Path) -> Path:
-    path = tmp_path / "script.py"
-    path.write_text(SCRIPT)
-    return path
 
 
 def environment(folder: Path, torch: str | None) -> str:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from lsp_editor import StartEditor
 from lsprotocol import types
-from support import passed_at_this_load
+from support import Moment, ends, passed_at_this_load
 
 BREAK_AND_RECOMPILE = """\
 import torch
@@ -72,6 +70,7 @@ async def test_down_to_the_kernel_of_a_line(start_editor: StartEditor, tmp_path:
     names = [stage.name for stage in stages if stage.compile == "0/0"]
     assert {"bytecode", "dynamo-graph", "inference-graph", "post-grad-graph", "output-code", "kernel"} <= set(names)
     told: set[str] = set()
+    runs_changed = len(editor.told["irscope/runsChanged"])
     for stage in stages:
         content = await editor.client.workspace_text_document_content_async(types.TextDocumentContentParams(stage.uri))
         assert content.text.strip(), stage.uri
@@ -90,6 +89,7 @@ async def test_down_to_the_kernel_of_a_line(start_editor: StartEditor, tmp_path:
     assert {"ir-pre-fusion", "fusion", "ir-post-fusion"} <= {stage.name for stage in stages if stage.isGraph}
     offered = [stage for stage in stages if not stage.made]
     assert offered and {stage.name for stage in offered} == {"assembly"}
+    await editor.until(lambda: len(editor.told["irscope/runsChanged"]) == runs_changed + len(offered))
     made = (await editor.request("irscope/stagesOf", uri=uri)).stages
     assert [stage.stage for stage in made if not stage.made or not stage.bytes] == []
     assembly = await editor.request("irscope/document", uri=offered[0].uri)
@@ -169,11 +169,11 @@ async def test_cancel_kills_at_once(start_editor: StartEditor, tmp_path: Path) -
     uri = editor.open(write(tmp_path, text))
     await editor.until(lambda: "irscope/output" in editor.told, 60)
     pid = int(editor.told["irscope/output"][0].text)
-    begun = time.monotonic()
+    begun = Moment()
     assert (await editor.request("irscope/cancel", uri=uri)).cancelled
     await editor.until_ended()
     assert passed_at_this_load(begun) < 1
-    assert not os.path.exists(f"/proc/{pid}")
+    assert ends(pid, 1.0)
 
 
 async def test_an_interpreter_without_torch(start_editor: StartEditor, tmp_path: Path) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 from irscope.values.blaming import Blame, PassCheck, Version
 from irscope.values.interpreting import KeptGraph
+from irscope.values.steps import CannotCompare, StepCheck, _Run
 
 
 @torch.library.custom_op("irscope_tests::third", mutates_args=())
@@ -53,3 +55,23 @@ def test_results_that_are_several_tensors_are_compared_one_by_one() -> None:
     sort = torch.ops.aten.sort.default
     assert blamed(graph(sort, -1, False), graph(sort, -1, False)) == []
     assert [blame.name for blame in blamed(graph(sort, -1, False), graph(sort, -1, True))] == ["pass 1"]
+
+
+def test_metadata_that_is_not_there_is_told() -> None:
+    """In a version of PyTorch that describes its graphs in another way nothing is compared in silence."""
+    mul = graph(torch.ops.aten.mul.Tensor, 2.0)
+    inputs = {"x": torch.ones(4, dtype=torch.float16)}
+    check = PassCheck(lambda: inputs, {}, None, Moment())  # type: ignore[arg-type]  # nothing is drawn
+    found, [note] = check.blame([Version("joint-graph", "", mul), Version("post-grad-graph", "", mul)])
+    assert found == [] and "its outputs are not described" in note
+    with pytest.raises(CannotCompare, match="its inputs are not described"):
+        StepCheck(mul, mul, lambda: inputs)
+    placed = next(node for node in mul.graph.nodes if node.op == "placeholder")
+    placed.meta["desc"] = type("PlainAOTInput", (), {"idx": 0})()
+    step = StepCheck(mul, mul, lambda: inputs)
+    run = _Run(values=dict.fromkeys(mul.graph.nodes, torch.ones(4)))
+    assert step._forward_blame(run, run, run, 2.0).node == ""
+    assert step._backward_blame(run, run, 2.0).node == ""
+    assert [note.partition(": ")[2].partition(" (")[0] for note in step.notes] == [
+        "nodes have no from_node", "nodes have no from_node and no seq_nr and no partitioner_tag",
+    ]  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import statistics
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from irscope import processes
 from irscope.protocol import Budget, Limit, OutcomeKind
 from irscope.runner.steady import QUIET_SECONDS
 from irscope.worker.client import Worker, WorkerState, wait_for
-from support import Ran, passed_at_this_load, run_captured, run_cli, run_plain, write
+from support import Moment, Ran, passed_at_this_load, run_captured, run_cli, run_plain, write
 
 HEAD = """\
 import time
@@ -68,7 +67,7 @@ def test_seconds(run_bounded: RunBounded) -> None:
 
 @pytest.mark.parametrize("forked", [True, False])
 def test_output(forked: bool, run_bounded: RunBounded) -> None:
-    begun = time.monotonic()
+    begun = Moment()
     ran = run_bounded("while True:\n    print('x' * 99)\n", forked, output=2_000_000)
     message = stopped_by(ran, Limit.OUTPUT)
     assert message.startswith("Stopped after it had printed 2 MB, the budget of output; that output and what was found")

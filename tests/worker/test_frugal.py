@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import sys
+import types
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from irscope.capture import looptext
+from irscope.capture import looptext, unread
+from irscope.capture.trace import TraceHandler
 from support import run_captured, write
 
 COUNTING = """\
@@ -72,6 +76,23 @@ def test_a_cold_run_makes_nothing_in_vain(tmp_path: Path) -> None:
 def test_records_that_nobody_reads_are_not_made(tmp_path: Path) -> None:
     ran = run_captured(write(tmp_path, TELLING), tmp_path / "runs.db")
     assert ran.stdout == "['dynamo_output_graph', 'anything_else']\n"
+
+
+def test_an_artifact_without_a_name_is_left_to_pytorch() -> None:
+    def fails() -> dict[str, Any]:
+        raise RuntimeError("no metadata")
+
+    own, internal = TraceHandler(print), SimpleNamespace(trace_log=logging.Logger("none"), trace_structured=print)
+    internal.trace_log.addHandler(own)
+    undo = unread.hook().apply(cast(types.ModuleType, internal))
+
+    def trace_structured(name: str, metadata_fn: Callable[[], object]) -> Any:
+        return internal.trace_log.handlers
+
+    assert trace_structured("artifact", lambda: {"name": "after_joint_graph"}) == []
+    assert trace_structured("artifact", lambda: ("interned", 3)) == [own]
+    assert trace_structured("artifact", fails) == [own]
+    undo()
 
 
 def test_who_traces_as_well_gets_every_record(tmp_path: Path) -> None:

@@ -90,3 +90,16 @@ def test_of_torch_and_of_python_itself_none_is_told() -> None:
 def test_where_the_list_is_not_it_is_said() -> None:
     with pytest.raises(LookupError, match="no list of code objects in _compile_inner"):
         inlined.traced_codes()
+
+
+def test_the_text_of_a_package_s_file_is_kept_where_kernels_come_from_it(tmp_path: Path) -> None:
+    """Who opens it asks for its kernels: that they are of this text has to be known."""
+    text = "def scaled(x):\n    return x.sin() * 2\n"
+    package = write(tmp_path, text, "site-packages/layers.py")
+    write(tmp_path, "import layers\n\ndef model(x):\n    return layers.scaled(x)\n", "site-packages/models.py")
+    script = write(tmp_path, "import torch, models\ntorch.compile(models.model)(torch.ones(4))\n")
+    ran = run_captured(script, tmp_path / "runs.db", "deep", env={"PYTHONPATH": str(package.parent)})
+    (kernel,) = ran.kernels("cpp")
+    assert {origin.file for origin in kernel.origins} == {str(package)}
+    with Store(ran.store) as store:
+        assert store.sources(ran.report.run)[str(package)] == text

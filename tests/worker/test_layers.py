@@ -17,7 +17,7 @@ from irscope.processes import proportional_bytes
 from irscope.protocol import EntryKind, Lane, Outcome, OutcomeKind, Report
 from irscope.store import Store
 from irscope.worker.client import LayerNote, Worker, WorkerState, can_fork, wait_for
-from support import alive, at_rest, children_but_spares, late, run_plain, write
+from support import Moment, alive, at_rest, children_but_spares, late, run_plain, write
 
 pytestmark = pytest.mark.skipif(not can_fork(), reason="forking with torch is not safe on this system")
 
@@ -114,8 +114,8 @@ class Desk:
 
     def next_note(self, *states: str) -> LayerNote:
         """What is said of a layer next, in one of these states."""
-        end = time.monotonic() + 30
-        while time.monotonic() < end:
+        begun = Moment()
+        while not late(begun, 30.0):
             found = [note for note in self.worker.listen() if note.state in states]
             if found:
                 return found[-1]
@@ -387,7 +387,7 @@ def test_layers_and_their_runs_end_with_the_worker(desk: Desk, end: str) -> None
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
-    begun = time.monotonic()
+    begun = Moment()
     while not condition():
         assert not late(begun, 10.0), what
         time.sleep(0.02)

@@ -53,6 +53,7 @@ FRONT_END = (
     "try:\n    import ipympl\n    found = True\nexcept ImportError:\n    found = False",
     "slider = widgets.IntSlider(min=0, max=3)\nslider.observe(print, names='value')\n"
     "@widgets.interact(x=(0, 3))\ndef shown(x):\n    return x",
+    "class Panel(widgets.VBox):\n    def __init__(self):\n        super().__init__([slider], layout=None)\n\nPanel().children",
     "class Broken:\n    def __repr__(self):\n        raise ValueError('no')",
     "handle = display(HTML('<b>'), Broken(), display_id=True)\nhandle.update(1)\nclear_output(wait=True)",
     "print(shown(2), found, 'IPKernelApp' in get_ipython().config, bool(get_ipython()))",

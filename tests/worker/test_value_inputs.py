@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 import torch
-from irscope.protocol import ValuesRequest
+from irscope.capture.values import arguments_traced
+from irscope.protocol import GIVEN, ValuesRequest
 from irscope.store import Store
-from irscope.values.inputs import GivenInputs, Input, WrongInputs
+from irscope.values.inputs import GivenInputs, Input, WrongInputs, inputs_of
+from irscope.values.interpreting import KeptGraph
 from irscope.values.reading import StoredValues, stored_values
 from irscope.worker.client import Worker
 from support import Ran, run_captured, run_cli, write
@@ -130,3 +132,36 @@ def test_a_backward_takes_what_it_has_by_name(tmp_path: Path) -> None:
         str(write(tmp_path, "import torch\ninputs = {'x': torch.full((2, 3), 4.0), 'other': 1}", "given.py"))
     )
     assert given.put_into(INPUTS, OWN, backward=True)[0].max() == 4
+
+
+@pytest.mark.parametrize("missing", ["grapharg", "desc"])
+def test_inputs_that_pytorch_does_not_describe_are_not_mixed_up(missing: str) -> None:
+    def graph(key: str) -> KeptGraph:
+        made = torch.fx.Graph()
+        made.placeholder("x").meta[key if key != missing else "renamed"] = None
+        made.output(())
+        return KeptGraph(torch.fx.GraphModule(torch.nn.Module(), made))
+
+    with pytest.raises(WrongInputs, match=f"which input is which is not told: nodes have no '{missing}'"):
+        inputs_of(graph("desc"), graph("grapharg"), ("x",))
+
+
+def test_arguments_that_the_stack_does_not_tell_are_a_gap(tmp_path: Path) -> None:
+    with pytest.raises(LookupError, match="checked on torch"):
+        arguments_traced()
+    misfit = "import irscope.capture.values as values\nvalues._TRACING = 'renamed'\n"
+    script = write(tmp_path, misfit + SCRIPT)
+    wanted = ValuesRequest(inputs=str(write(tmp_path, POSITIONAL, "given.py")))
+    ran = run_captured(script, tmp_path / "runs.db", "deep", values=wanted)
+    [gap] = ran.report.capture_gaps
+    assert gap.what == GIVEN and "which argument is which is not told: renamed of torch._dynamo" in gap.why
+
+
+def test_an_expanded_input_takes_what_repeats_in_the_same_way(tmp_path: Path) -> None:
+    own = torch.zeros(1, 4).expand(3, 4)
+    given = GivenInputs(str(write(tmp_path, "import torch\ninputs = torch.arange(4.0).expand(3, 4).contiguous()\n")))
+    [found] = given.put_into([Input(("x",), (0,))], [own])
+    assert torch.equal(found, torch.arange(4.0).expand(3, 4)) and found.stride() == own.stride()
+    other = GivenInputs(str(write(tmp_path, "import torch\ninputs = torch.arange(12.0).reshape(3, 4)\n", "other.py")))
+    with pytest.raises(WrongInputs, match="x is expanded at this call"):
+        other.put_into([Input(("x",), (0,))], [own])

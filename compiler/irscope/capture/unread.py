@@ -60,4 +60,9 @@ class _Trace:
 def _event(given: dict[str, Any]) -> object:
     """The event of a record, or the name of the artifact, by the arguments of ``trace_structured``."""
     event = given.get("name")
-    return event if event != "artifact" else given["metadata_fn"]().get("name")
+    if event != "artifact":
+        return event
+    try:
+        return given["metadata_fn"]().get("name")
+    except Exception:  # noqa: BLE001  whoever made the record gets to know it as ever, when PyTorch asks
+        return event

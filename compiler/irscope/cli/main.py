@@ -176,7 +176,9 @@ def parser() -> argparse.ArgumentParser:
     show.add_argument(
         "--target", choices=sorted(TARGETS), help="with --costs: the least time on this device, and what bounds it"
     )
-    show.add_argument("--all", action="store_true", help="with --line, --guards or --costs: every row, however many")
+    show.add_argument(
+        "--all", action="store_true", help="with --line, --guards or --costs: every row, however many, also as JSON"
+    )
     show.add_argument("--time", action="store_true", help="where the compile time went: per phase, pass and kernel")
     show.add_argument(
         "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
@@ -272,6 +274,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.args = [*options.args, *rest]
     if options.command in _RUNS:
         _settle_entry(options)
+    collects = gc.isenabled()
     if options.command not in (*_RUNS, "view"):
         gc.disable()  # what is read of a large run is all in use until the command ends, a second later
     try:
@@ -288,6 +291,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("irscope: interrupted", file=sys.stderr)
         return 130
+    finally:
+        if collects:  # a command may have stopped it by itself
+            gc.enable()
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str] | None]:

@@ -25,7 +25,7 @@ _RELATED_SHOWN = 4
 
 def use_cells(store: Store, run: str) -> None:
     """From now on a notebook's cells, which are no files, have the texts that they had in a run."""
-    use_overlays({name: text for name, text in store.sources(run).items() if notebook_of(name)})
+    use_overlays(store.sources(run, notebook_of))
 
 
 def report_lines(report: Report, paint: Paint) -> list[str]:

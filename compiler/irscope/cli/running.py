@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
         else:
             to_stdout(report_lines(report, Paint(sys.stdout)))
         with contextlib.suppress(sqlite3.Error):
-            gc.disable()  # from here on everything is in use until the end
+            gc.disable()  # from here on everything is in use until the end, where `main` sets it back
             keep_trails(store, run_id)
             store.tidy(run_id)
     return 3 if outcome.kind is OutcomeKind.ENVIRONMENT_ERROR else 0

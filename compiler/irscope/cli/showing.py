@@ -11,9 +11,20 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from irscope.cli.report import report_lines, use_cells
-from irscope.cli.text import Paint, count, print_json, printable, short_path, shortened, size, table, to_stdout
+from irscope.cli.text import (
+    Paint,
+    count,
+    left_out,
+    print_json,
+    printable,
+    short_path,
+    shortened,
+    size,
+    table,
+    to_stdout,
+)
 from irscope.control import controlled
-from irscope.guards import count_of_guards, guards_of
+from irscope.guards import guards_of
 from irscope.protocol import Compile, Report, StageRef, to_json
 from irscope.source import line_text
 from irscope.store import Store
@@ -23,7 +34,9 @@ if TYPE_CHECKING:
 
 _MOST_NODES = 20
 """Of each stage, of what came from a line; a layer that is there a hundred times has as many of each."""
+_MOST_NODES_JSON = 100
 _MOST_GUARDS = 100
+"""Of each compile; a model of a hundred layers has ten thousand, which take a second to read."""
 
 
 def show(options: argparse.Namespace) -> int:
@@ -95,24 +108,25 @@ def _compile(compile: Compile, options: argparse.Namespace) -> int:
 
 def _guards(store: Store, report: Report, options: argparse.Namespace) -> int:
     compiles = [_find_compile(report, options.compile)] if options.compile else list(report.compiles)
-    most = None if options.json or options.all else _MOST_GUARDS
-    lists, counts = [], []
+    most = None if options.all else _MOST_GUARDS
+    lists, measured_alone = [], []
     for compile in compiles:
         for stage in compile.stages:
             if stage.name == "guards":
                 text, costs = store.stage_text(report.run, stage.id), store.stage_data(report.run, stage.id)
                 lists.append(guards_of(compile, text, report.compiles, costs, most))
-                counts.append((count_of_guards(text), [cost for _, _, cost in costs or () if cost is not None]))
+                measured_alone.append([cost for _, _, cost in costs or () if cost is not None])
     if options.json:
         print_json(to_json(lists))
+        left_out(sum(guards.count - len(guards.guards) for guards in lists), "guard")
         return 0
     paint = Paint(sys.stdout)
     known = {guard.origin.file for guards in lists for guard in guards.guards if guard.origin}
     paths = {file: short_path(file) for file in known}  # a hundred guards a line are nothing special
-    for guards, (number, alone) in zip(lists, counts, strict=True):
+    for guards, alone in zip(lists, measured_alone, strict=True):
         latency = f", one check of all takes {guards.latency:.0f} µs" if guards.latency is not None else ""
         measured = f"; {len(alone)} of them, measured alone, {sum(alone) / 1000:.1f} µs" if alone else ""
-        print(paint(f"{guards.compile}  {count(number, 'guard')}{latency}{measured}", "bold"))
+        print(paint(f"{guards.compile}  {count(guards.count, 'guard')}{latency}{measured}", "bold"))
         rows = [
             [
                 f"failed ×{guard.failed}" if guard.failed else "",
@@ -125,8 +139,8 @@ def _guards(store: Store, report: Report, options: argparse.Namespace) -> int:
             for guard in guards.guards
         ]
         to_stdout(table(["", "cost", "kind", "watches", "made at", "check"], rows, paint, right=frozenset({1})))
-        if number > len(guards.guards):
-            print(paint(f"… and {number - len(guards.guards):,} more (--all)", "dim"))
+        if guards.count > len(guards.guards):
+            print(paint(f"… and {guards.count - len(guards.guards):,} more (--all)", "dim"))
     if not lists:
         print("This run has no guards: nothing was compiled.")
     return 0
@@ -184,10 +198,12 @@ def _line(store: Store, report: Report, options: argparse.Namespace) -> int:
     from irscope.provenance.trails import keep_trails
 
     path, line = _known_file(report, file), int(number)
-    most = None if options.json or options.all else _MOST_NODES
+    most = None if options.all else _MOST_NODES_JSON if options.json else _MOST_NODES
     trail = trail_of(store, report, path, line, most)
     if options.json:
         print_json({"file": path, "line": line, **to_json(trail)})
+        if most is not None:
+            left_out(sum(max(len(step.places) - most, 0) for step in trail.steps if step.nodes), "node")
         return 0
     paint = Paint(sys.stdout)
     print(paint(f"{short_path(path)}:{line}  ", "bold") + printable(line_text(path, line).strip()))

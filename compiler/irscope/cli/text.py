@@ -118,6 +118,12 @@ def print_json(value: object) -> None:
 _LONG_JSON = 200_000
 
 
+def left_out(number: int, what: str) -> None:
+    """Says beside a JSON document, which has room for no remark, that it has not every row."""
+    if number:
+        print(f"irscope: {count(number, what)} left out; --all gives every one", file=sys.stderr)
+
+
 def to_stdout(lines: Sequence[str]) -> None:
     sys.stdout.write("\n".join(lines) + "\n" if lines else "")
     sys.stdout.flush()

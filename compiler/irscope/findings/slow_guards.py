@@ -29,8 +29,15 @@ def threshold_microseconds() -> float:
 
 def latency_microseconds(text: str) -> float | None:
     """What PyTorch measured for one check of all guards of a compile; nothing where the text does not tell."""
-    match = _LATENCY.search(text)
+    at = text.rfind("Guard latency = ")  # in the last line of megabytes
+    match = _LATENCY.match(text, at) if at >= 0 else None
     return float(match["microseconds"]) if match else None
+
+
+def _duration(microseconds: float) -> str:
+    if microseconds < 1000:
+        return f"{microseconds:.0f} µs"
+    return f"{microseconds / 1000:.{1 if microseconds < 10_000 else 0}f} ms"
 
 
 def detect(moment: Moment) -> Iterator[Finding]:
@@ -46,7 +53,7 @@ def detect(moment: Moment) -> Iterator[Finding]:
         moment,
         kind=KIND,
         code="slow-guards",
-        message=f"{guards} guards are checked before every call, which takes {latency:.0f} µs.",
+        message=f"{guards:,} guards are checked before every call, which takes {_duration(latency)}.",
         explanation="Before compiled code runs, Python checks that everything it was compiled for still holds. Many parameters, modules and globals make many checks.",
         hints=(
             "Compile a larger region once (the whole model rather than each layer), so that fewer guarded entries are made.",

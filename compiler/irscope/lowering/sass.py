@@ -15,6 +15,7 @@ from irscope.store import Store
 _PLACE = re.compile(r'^\s*//## File "([^"]*)", line (\d+)(?: inlined at "([^"]*)", line (\d+))?')
 _DIRECTIVE = re.compile(r"^\s*\.\w[\w.]*\s|^\s*\.text\.|^\s*//")
 _RELEVANT = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/|^[\w.$]+:")
+_INSTRUCTION = re.compile(r"^\s*(?P<address>/\*[0-9a-f]{4,}\*/)\s*(?P<predicate>@!?\w+)?\s*(?P<rest>\S.*)$")
 
 
 def sass_of(store: Store, run: str, kernel: str, python: str) -> tuple[str, Lines]:
@@ -75,11 +76,19 @@ def clean_sass(listing: str, kernel: KernelText, calls: dict[tuple[str, int], li
             continue
         if not _RELEVANT.match(row) or _DIRECTIVE.match(row):
             continue
-        text.append(row.rstrip())
+        text.append(moved_left(row.rstrip()))
         if not row.rstrip().endswith(":"):
             lines.extend((len(text), line) for line in current)
             fresh = True
     return "\n".join(text) + "\n", lines
+
+
+def moved_left(row: str) -> str:
+    """An instruction without the 35 columns that nvdisasm leaves before it: beside other stages there is room for few
+    more.  Its address stays, and there is room for a predicate (``@!UP0``), so that the instructions stand in a column.
+    """
+    match = _INSTRUCTION.match(row)
+    return f"{match['address']} {match['predicate'] or '':>5} {match['rest']}" if match else row
 
 
 def _kernel_lines(match: re.Match[str], kernel: KernelText, calls: dict[tuple[str, int], list[int]]) -> list[int]:

@@ -7,15 +7,13 @@ this costs the capture anything, and a run from elsewhere can be followed withou
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from typing import Any
 
-from irscope.graphs import GraphNode
 from irscope.protocol import Compile, Origin, Report, StageRef
 from irscope.provenance import chain
 from irscope.provenance.elements import SOURCE, Element, Item, Items, items_of
-from irscope.provenance.fates import fate_of, gives_its_input
+from irscope.provenance.fates import fate_of, firsts_of
 from irscope.provenance.links import Links, link
 from irscope.provenance.replaced import add_replaced
 from irscope.store import Store
@@ -27,7 +25,6 @@ __all__ = ["SOURCE", "Element", "Provenance"]
 
 _AT_WORK = ("CALL", "BINARY_", "COMPARE_", "UNARY_", "FOR_ITER", "STORE_SUBSCR", "LOAD_ATTR", "CONTAINS_OP")
 """Instructions that can make a node."""
-_WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 
 
 class Provenance:
@@ -60,7 +57,12 @@ class Provenance:
         self._children: dict[str, dict[str, tuple[Element, ...]]] = {}
         self._turned: dict[str, dict[str, dict[str, list[Element]]]] = {}
         self._firsts: dict[str, dict[str, str]] = {}
+        self._ends: dict[Element, tuple[Element, str]] = {}
         self._by_line: dict[str, dict[Origin, list[Element]]] = {}
+
+    def read_from(self, store: Store) -> None:
+        """Reads what is still to be read from the same store, opened anew."""
+        self._store = store
 
     # --- what there is ------------------------------------------------------------------------------------------------
 
@@ -97,7 +99,7 @@ class Provenance:
             text, data = self._store.stage_text(run, stage), self._store.stage_data(run, stage)
             try:
                 self._items[stage] = items_of(self._stages[stage], text, data)
-            except (LookupError, TypeError, ValueError, AttributeError):
+            except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
                 self._items[stage] = Items()  # data of another version, or from elsewhere: nothing is linked
         return self._items[stage]
 
@@ -112,10 +114,6 @@ class Provenance:
             ]
             self._versions[compile.id, side] = [(version, _with_sets(data)) for version, data in mine]
         return self._versions[compile.id, side]
-
-    def graph_node(self, element: Element) -> GraphNode | None:
-        """An element of a graph as its text tells it."""
-        return self._item(element).node
 
     def _item(self, element: Element) -> Item:
         return self._items_of(element.stage).by_name[element.name]
@@ -153,24 +151,46 @@ class Provenance:
 
     def fate_of_last(self, element: Element) -> str:
         """The `fate` of something that is known to have no children."""
+        end, reason = self._end_of_use(element)
+        if reason and end != element:
+            users = self._users(element)
+            on = "" if end == users[0] else f", and what that was for, down to {end.name}"
+            reason = f"only {users[0].name} needed it{on}: {reason}"
+        return reason or self._twin_of(element)
+
+    def _own_fate(self, element: Element) -> str:
+        """Why it has no children, whatever used it."""
         compile, stage = self._compile_of[element.stage], self._stages[element.stage]
-        item, items = self._item(element), self._items_of(stage.id)
+        item = self._item(element)
         if item.op == "call" and (reason := self._end_of(compile, stage)):
             return reason
-        reason = fate_of(item, items, stage, self._passes_over(compile, stage))
-        if not reason and item.facts is not None:
-            users = [items.by_name[name].element for name in item.facts.users if name in items.by_name]
-            if users and not any(self.children(user) for user in users):
-                reason = f"only {users[0].name} needed it: {self.fate(users[0])}"
-        if not reason and item.op == "call":
-            reason = self._twin_of(element)
-        return reason
+        return fate_of(item, self._items_of(stage.id), stage, self._passes_over(compile, stage))
+
+    def _end_of_use(self, element: Element) -> tuple[Element, str]:
+        """Where following users that have no children either leads to a reason, which may be at once, and that reason;
+        empty where there is none."""
+        way = {element: None}
+        while (one := next(reversed(way))) not in self._ends:
+            reason, users = self._own_fate(one), self._users(one)
+            if reason or not users or users[0] in way or any(self.children(user) for user in users):
+                self._ends[one] = one, reason or self._twin_of(one)
+            else:
+                way[users[0]] = None
+        end = self._ends[one]
+        self._ends.update(dict.fromkeys(way, end))
+        return end
+
+    def _users(self, element: Element) -> list[Element]:
+        facts, items = self._item(element).facts, self._items_of(element.stage)
+        return [items.by_name[name].element for name in facts.users if name in items.by_name] if facts else []
 
     def _twin_of(self, element: Element) -> str:
         """AOTAutograd computes what stands in a graph more than once only once."""
+        if self._item(element).op != "call":
+            return ""
         if element.stage not in self._firsts:
             rows = self._store.stage_text(self._report.run, element.stage).split("\n")
-            self._firsts[element.stage] = _firsts_of(self._items_of(element.stage), rows)
+            self._firsts[element.stage] = firsts_of(self._items_of(element.stage), rows)
         first = self._firsts[element.stage].get(element.name, element.name)
         return "" if first == element.name else f"the same as {first}: computed once"
 
@@ -359,20 +379,6 @@ class Provenance:
                 for origin in self._lines(element):
                     self._by_line[stage][origin].append(element)
         return self._by_line[stage].get(line, [])
-
-
-def _firsts_of(items: Items, rows: list[str]) -> dict[str, str]:
-    """Node → the first one that computes the same from the same, whatever copies lie between."""
-    found: dict[str, str] = {}
-    first: dict[str, str] = {}
-    for item in items.items:
-        if item.op == "call" and gives_its_input(item, items):
-            found[item.element.name] = found.get(item.inputs[0], item.inputs[0])
-        elif item.op == "call" and item.element.line <= len(rows):
-            value = rows[item.element.line - 1].partition(" = ")[2].partition(";")[0].strip()
-            same = _WORD.sub(lambda match: found.get(match[0], match[0]), value)
-            found[item.element.name] = first.setdefault(same, item.element.name)
-    return found
 
 
 def _with_sets(data: Any) -> dict[str, Any]:

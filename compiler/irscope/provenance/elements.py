@@ -56,14 +56,12 @@ class Item(NamedTuple):
     ancestors
         Of a node: names that the generated code gave to what it was traced from, where a graph was run as Python code.
         Of anything else: names in the stage above that it came from.
-    node
-        As the text tells it, where it is a graph.
     op, inputs
         As in `graphs.GraphNode`; empty for what is no node.
-    number
-        What an operation of arithmetic is given beside its one input, as printed.
     target
         Likewise; of an instruction its name, of a scheduler node without a kernel its kind, of a kernel or its call the kernel.
+    number
+        What an operation of arithmetic is given beside its one input, as printed.
     """
 
     element: Element
@@ -73,7 +71,6 @@ class Item(NamedTuple):
     op: str = ""
     target: str = ""
     inputs: tuple[str, ...] = ()
-    node: GraphNode | None = None
     number: str = ""
 
     @property
@@ -151,7 +148,7 @@ def _places(data: Any, count: int) -> tuple[Origin, ...]:
 
 
 _ARITHMETIC = re.compile(r"(?:^|\.)(?:add|sub|mul|div|pow)(?:\.|$)")
-_NUMBER = re.compile(r"\(\w+, (-?\d[\d.]*(?:e[-+]?\d+)?)\)")
+_NUMBER = re.compile(r"\(\w+, (-?\d+(?:\.\d*)?(?:e[-+]?\d+)?)\)")
 
 
 def _number(node: GraphNode, rows: list[str]) -> str:
@@ -208,7 +205,6 @@ def _nodes(stage: str, text: str, data: Any) -> Items:
                 node.op,
                 node.target,
                 node.inputs,
-                node,
                 _number(node, rows),
             )
         )

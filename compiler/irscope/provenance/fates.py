@@ -6,6 +6,7 @@ uses it, whether it only looks at memory of others.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,6 +28,8 @@ _CONVERSIONS = _VIEWS | {"to", "type", "type_as", "float", "double", "half", "bf
 
 _NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "div": 1, "pow": 1}
 """Operations that give their input again where the other operand is this number."""
+
+_WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 
 
 def fate_of(item: Item, items: Items, stage: StageRef, versions: Sequence[tuple[StageRef, Mapping[str, Any]]]) -> str:
@@ -91,13 +94,31 @@ def gives_its_input(item: Item, items: Items) -> bool:
 
 def _is_in(items: Items, name: str, memory: str) -> bool:
     """Whether a node's result lies in the memory of another, because it was written there or is a view of it."""
+    seen = set()
     while name != memory:
-        item = items.by_name.get(name)
+        item = items.by_name.get(name) if name not in seen else None  # a text from elsewhere may go round
+        seen.add(name)
         views = item is not None and item.facts is not None and item.facts.is_view
         if item is None or not item.inputs or not (item.writes_in_place or views):
             return False
         name = item.inputs[0]
     return True
+
+
+def firsts_of(items: Items, rows: list[str]) -> dict[str, str]:
+    """Node → the first one that computes the same from the same, whatever copies lie between."""
+    found: dict[str, str] = {}
+    first: dict[str, str] = {}
+    for item in items.items:
+        if item.op == "call" and gives_its_input(item, items):
+            found[item.element.name] = found.get(item.inputs[0], item.inputs[0])
+        elif item.op == "call" and item.element.line <= len(rows):
+            target, _, value = rows[item.element.line - 1].partition(";")[0].partition(" = ")
+            if target.strip().partition(":")[0] != item.element.name:
+                continue  # `a[0] = b;  setitem = a` changes a
+            same = _WORD.sub(lambda match: found.get(match[0], match[0]), value.strip())
+            found[item.element.name] = first.setdefault(same, item.element.name)
+    return found
 
 
 def _of_scheduler_node(kind: str) -> str:

@@ -55,8 +55,7 @@ def is_large(report: Report) -> bool:
 
 def keep_trails(store: Store, run: str) -> None:
     """Keeps what `reached` needs of a run that has ended, where it is large and none of it is kept yet."""
-    report = store.report(run)
-    if is_large(report) and not store.has_trails(run):
+    if not store.has_trails(run) and is_large(report := store.report(run)):
         thread = Provenance(store, report, ends=False)
         for compile in report.compiles:
             store.put_trails(run, compile.id, _trails_of(thread, compile))
@@ -76,7 +75,7 @@ def reached(store: Store, report: Report, file: str, line: int) -> dict[str, Rea
             found.update(_lowered(ends, compile.id, file, line))
             continue
         read = _read(kept.get(compile.id), file, line)
-        if read is not None:
+        if read is not None and read.keys() <= {stage.id for stage in thread.pipeline(compile.id)}:
             found.update(read)
             continue
         if below is None:
@@ -153,9 +152,11 @@ def _read(trails: Any, file: str, line: int) -> dict[str, Reached] | None:
 
 def _below(trails: Any, place: list[object]) -> Iterator[tuple[str, Reached]]:
     names, lines, ends, up = trails["names"], trails["lines"], trails["ends"], trails["up"]
-    fates = {number: trails["words"][why] for number, why in trails["fates"]}
+    fates = {number: str(trails["words"][why]) for number, why in trails["fates"]}
     if place not in trails["places"]:
         return
+    if sum(size for _, size in trails["stages"]) != len(names):
+        raise ValueError("of other elements than those of its stages")
     wanted = trails["places"].index(place)
     there = bytearray(len(names))
     for number, *places in trails["from"]:
@@ -175,7 +176,10 @@ def _below(trails: Any, place: list[object]) -> Iterator[tuple[str, Reached]]:
     start = 0
     for stage, size in trails["stages"]:
         mine = [
-            (Element(stage, names[number], lines[number], lines[number] + ends[number]), fates.get(number, ""))
+            (
+                Element(stage, str(names[number]), top := int(lines[number]), top + int(ends[number])),
+                fates.get(number, ""),
+            )
             for number in range(start, start + size)
             if there[number]
         ]

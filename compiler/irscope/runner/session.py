@@ -142,11 +142,16 @@ class Session:
             for stop in self._stop_listening:
                 stop()
             self._hooks.__exit__()
+            self._guarded(self._keep_files)()
             if self._store is not None:
-                with contextlib.suppress(LookupError):  # the run was deleted meanwhile
-                    self._store.put_files(self._request.run, _files_of_the_user())
                 self._store.close()
                 self._store = None
+
+    def _keep_files(self) -> None:
+        """Which of the user's files the run had, for who wants to run it again (`Store.how_run`)."""
+        if self._store is not None:
+            with contextlib.suppress(LookupError):  # the run was deleted meanwhile
+                self._store.put_files(self._request.run, _files_of_the_user())
 
     def _in_child(self) -> None:
         self._alive = False
@@ -316,6 +321,8 @@ class Session:
             with self._store.transaction():
                 for kernel in kernels:
                     self._store.put_kernel(self._request.run, kernel)
+            for file in dict.fromkeys(origin.file for kernel in kernels for origin in kernel.origins):
+                self._keep_source(file)  # also of a package: who opens a file of a model's asks for its kernels
 
     def _dynamo_graph(self, compile: str) -> Graph | None:
         if compile not in self._read_graphs:
@@ -457,10 +464,17 @@ def _disassemble(code: types.CodeType) -> str:
 
 
 _MOST_FILES = 2000
+_GENERATED = "torch."
+"""What the names of modules begin with that Inductor has written into its cache, which may be emptied."""
 
 
 def _files_of_the_user() -> dict[str, str]:
     """The user's files that were imported, with digests of their texts."""
-    paths = [getattr(module, "__dict__", {}).get("__file__") for module in list(sys.modules.values())]
+    paths = [
+        vars(module).get("__file__")
+        for name, module in list(sys.modules.items())
+        # A script may put there what it likes, and asking such an object for an attribute can do anything.
+        if issubclass(type(module), types.ModuleType) and not str(name).startswith(_GENERATED)
+    ]
     mine = [path for path in paths if isinstance(path, str) and path.endswith(".py") and is_user_file(path)]
     return {path: digest_of(text) for path in mine[:_MOST_FILES] if (text := read_source(path))}

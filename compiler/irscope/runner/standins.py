@@ -21,7 +21,10 @@ FRONT_END = frozenset({"IPython", "ipykernel", "ipywidgets", "ipympl"})
 
 
 class Nothing:
-    """Whatever it is asked to do it leaves undone: called, entered, iterated over, asked for attributes."""
+    """Whatever it is asked to do it leaves undone: called, entered, iterated over, asked for attributes, derived from."""
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        pass
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -44,7 +44,9 @@ class _Graphs:
     stages: dict[str, KeptGraph] = field(default_factory=dict)
     versions: list[tuple[str, PassRun | None, KeptGraph]] = field(default_factory=list)
     arguments: tuple[str, ...] = ()
-    """Names of the arguments of the function that was compiled."""
+    """Names of the arguments of the function that was compiled; looked up where inputs are given."""
+    untold: str = ""
+    """Why they are not known."""
 
 
 class ValueRun:
@@ -95,8 +97,11 @@ class ValueRun:
             backward = backward or stage == "backward-graph"
             graphs = self._of(compile, backward)
             graphs.stages[stage] = KeptGraph(module)
-            if stage == "dynamo-graph":
-                graphs.arguments = arguments_traced()
+            if stage == "dynamo-graph" and self._given is not None:
+                try:
+                    graphs.arguments = arguments_traced()
+                except LookupError as error:
+                    graphs.untold = f"which argument is which is not told: {error.args[0]}"
 
     def version(self, stage: str, run: PassRun | None, module: Any) -> None:
         """A graph module before the passes of a stage, and after each that changed it."""
@@ -142,7 +147,9 @@ class ValueRun:
         if given is None:
             return None
         forward = self._of(compiled.compile, False)
-        named = inputs_of(compiled.graph, forward.stages.get("dynamo-graph"), forward.arguments)
+        if forward.untold:
+            raise WrongInputs(forward.untold)
+        named = inputs_of(compiled.graph, forward.stages.get("dynamo-graph"), forward.arguments, compiled.backward)
         return lambda values: given.put_into(named, values, compiled.backward)
 
     def _carefully(self, work: Callable[[], None]) -> None:

@@ -90,7 +90,9 @@ class GivenInputs:
         return self._given
 
 
-def inputs_of(kept: KeptGraph, dynamo: KeptGraph | None, arguments: Sequence[str]) -> list[Input]:
+def inputs_of(
+    kept: KeptGraph, dynamo: KeptGraph | None, arguments: Sequence[str], backward: bool = False
+) -> list[Input]:
     """What the inputs of a compiled graph can be called.
 
     Parameters
@@ -99,12 +101,21 @@ def inputs_of(kept: KeptGraph, dynamo: KeptGraph | None, arguments: Sequence[str
         The dynamo graph, whose inputs are known by where they come from.
     arguments
         Names of the compiled function's arguments, in order.
+    backward
+        The graph is a backward, whose inputs are mostly values of the forward.
+
+    Where an input comes from is told by the metadata of nodes: Dynamo's ``grapharg`` and AOTAutograd's ``desc``, checked on
+    torch 2.11 and 2.13.  Raises WrongInputs where there is no such metadata, since they would be mixed up then.
     """
     placed = [node for node in dynamo.graph.nodes if node.op == "placeholder"] if dynamo is not None else []
+    inputs = [node for node in kept.graph.nodes if node.op == "placeholder"]
+    for key, nodes in (("grapharg", placed), ("desc", [] if backward else inputs)):
+        if nodes and not any(key in node.meta for node in nodes):
+            raise WrongInputs(
+                f"which input is which is not told: nodes have no {key!r} (checked on torch 2.11 and 2.13)"
+            )
     found = []
-    for node in kept.graph.nodes:
-        if node.op != "placeholder":
-            continue
+    for node in inputs:
         desc = node.meta.get("desc")
         above = placed[desc.idx] if type(desc).__name__ == "PlainAOTInput" and desc.idx < len(placed) else None
         found.append(_input(node.name, above, arguments))
@@ -172,7 +183,21 @@ def _fitting(name: str, given: Any, own: Any, same_device: bool) -> Any:
     ):  # fmt: skip
         if has != wanted:
             raise WrongInputs(f"{name} has the {what} {has}, and the graph was compiled for {wanted}")
-    return torch.empty_strided(own.shape, own.stride(), dtype=own.dtype, device=own.device).copy_(given.detach())
+    return _laid_out(name, given.detach(), own)
+
+
+def _laid_out(name: str, given: Any, own: Any) -> Any:
+    """A tensor with the strides of another one, which may be expanded: then many elements are one in memory."""
+    torch: Any = sys.modules["torch"]
+    whole = torch.empty_strided(own.shape, own.stride(), dtype=own.dtype, device=own.device)
+    part, source = whole, given
+    for number, (size, stride) in enumerate(zip(own.shape, own.stride(), strict=True)):
+        if size > 1 and stride == 0:
+            part, source = part.narrow(number, 0, 1), source.narrow(number, 0, 1)
+    part.copy_(source)
+    if part is not whole and not torch.equal(whole.cpu(), given.cpu()):
+        raise WrongInputs(f"{name} is expanded at this call: along such a dimension all elements must be the same")
+    return whole
 
 
 def _load(path: str) -> Any:

@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,41 +57,48 @@ def reproducer_of(
     made = ",\n".join(f"        random_like({', '.join(map(repr, spec))})" for spec in specs)
     if at is not None:
         inputs = f"    torch.manual_seed(0)\n    return [\n{made},\n    ]" if specs else "    return []"
+        inputs = f"{_RANDOM}\n\ndef inputs():\n{inputs}\n"
     else:
-        inputs = f'    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "{INPUTS}")\n'
-        inputs += "    return torch.load(path, weights_only=True)"
-    names = [node.name for node in region.module.graph.nodes if node.op == "placeholder"]
-    body = _code(region.module, names)
-    if body is None:
-        return None
-    tolerance = measure.allowed if measure is not None else 0.0
-    text = _SCRIPT.format(
-        message=textwrap.fill(re.sub(r'[\\"]', "'", message), 110),
-        torch=torch.__version__,
-        settings=_settings(settings),
-        parameters=", ".join(names),
-        body=body,
-        inputs=inputs,
-        outputs=repr(region.outputs),
-        rtol=repr(RTOL),
-        atol=repr(tolerance),
-    )
-    return Reproducer(text, None if at is not None else [tensor.detach().cpu().clone() for tensor in region.inputs])
+        inputs = _LOADED
+    allowed = measure.allowed if measure is not None else 0.0
+    own = _PART.format(outputs=repr(region.outputs))
+    text = _script(region, message, settings, "a part of a graph with Inductor", repr(allowed), inputs + own)
+    return Reproducer(text, None if at is not None else _on_cpu(region.inputs)) if text is not None else None
 
 
 def reproducer_of_step(region: Region, message: str, settings: str) -> Reproducer | None:
     """A reproducer of a step between graphs: the node of the dynamo graph is compiled as a function of its own, with its
     gradients, on the inputs of the run."""
+    text = _script(region, message, settings, "one operation with its gradients", _BY_SIZE, _LOADED + _STEP)
+    return Reproducer(text, _on_cpu(region.inputs)) if text is not None else None
+
+
+def _script(region: Region, message: str, settings: str, what: str, allowed: str, own: str) -> str | None:
+    """The text of a reproducer; nothing where the part cannot be written as text.
+
+    Parameters
+    ----------
+    what
+        Is compiled.
+    allowed
+        An expression for the difference that is normal in any case, where the result is a rounded number.
+    own
+        Its functions ``inputs()`` and ``results(given)``: what the results are called, those of compiled code and those of
+        eager mode.
+    """
     torch: Any = sys.modules["torch"]
     names = [node.name for node in region.module.graph.nodes if node.op == "placeholder"]
     body = _code(region.module, names)
     if body is None:
         return None
-    text = _STEP_SCRIPT.format(
-        message=textwrap.fill(re.sub(r'[\\"]', "'", message), 110), torch=torch.__version__, settings=_settings(settings),
-        parameters=", ".join(names), body=body, inputs=INPUTS, rtol=repr(RTOL),
+    return _SCRIPT.format(
+        message=textwrap.fill(re.sub(r'[\\"]', "'", message), 110), torch=torch.__version__, what=what,
+        settings=_settings(settings), rtol=repr(RTOL), parameters=", ".join(names), body=body, own=own, allowed=allowed,
     )  # fmt: skip
-    return Reproducer(text, [tensor.detach().cpu().clone() for tensor in region.inputs])
+
+
+def _on_cpu(tensors: Sequence[Any]) -> list[Any]:
+    return [tensor.detach().cpu().clone() for tensor in tensors]
 
 
 def _random_spec(tensor: Any) -> tuple[Any, ...]:
@@ -128,12 +135,46 @@ def random_like(shape, stride, dtype, device, low, high):
     return tensor.copy_(values)
 '''
 
-_SCRIPT = (
-    '''\
+_LOADED = f'''\
+def inputs():
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "{INPUTS}")
+    return torch.load(path, weights_only=True)
+'''
+
+_PART = """
+
+def results(given):
+    graph = torch.fx.symbolic_trace(part)
+    with torch.no_grad():
+        eager = part(*[each.clone() for each in given])
+        compiled = compile_fx_inner(graph, given)([each.clone() for each in given])
+    return {outputs}, compiled, eager
+"""
+
+_BY_SIZE = "rtol * float(expected.detach().double().square().mean().sqrt())"
+_STEP = '''
+
+def results(given):
+    compiled, eager = with_gradients(torch.compile(part), given), with_gradients(part, given)
+    return [f"result {number}" for number in range(len(eager))], compiled, eager
+
+
+def with_gradients(function, given):
+    """What a function returns, and the gradients of its inputs."""
+    given = [each.clone().requires_grad_(each.is_floating_point()) for each in given]
+    torch.manual_seed(0)
+    found = [each for each in function(*given) if isinstance(each, torch.Tensor)]
+    last = [each for each in found if each.requires_grad]
+    torch.manual_seed(1)
+    torch.autograd.backward(last, [torch.randn_like(each) for each in last])
+    return [*found, *(each.grad for each in given if each.grad is not None)]
+'''
+
+_SCRIPT = '''\
 """{message}
 
-Made by irscope for torch {torch}. Compiles a part of a graph with Inductor, compares it with eager mode, and exits with 1
-where the two differ by more than is normal for these operations and dtypes.
+Made by irscope for torch {torch}. Compiles {what}, compares it with eager mode, and exits with 1
+where the two differ by more than is normal for its operations and dtypes.
 """
 
 import os
@@ -144,65 +185,6 @@ import torch._inductor.config
 from torch import device, inf, nan
 from torch._inductor.compile_fx import compile_fx_inner
 
-torch._inductor.config.fx_graph_cache = False
-{settings}
-RTOL = {rtol}
-ATOL = {atol}
-
-
-def part({parameters}):
-{body}
-
-
-OUTPUTS = {outputs}
-
-
-'''
-    + _RANDOM.replace("{", "{{").replace("}", "}}")
-    + """
-
-def inputs():
-{inputs}
-
-
-def main():
-    given = inputs()
-    graph = torch.fx.symbolic_trace(part)
-    with torch.no_grad():
-        eager = part(*[each.clone() for each in given])
-        compiled = compile_fx_inner(graph, given)([each.clone() for each in given])
-    failed = False
-    for name, got, expected in zip(OUTPUTS, compiled, eager):
-        try:
-            rtol = RTOL.get(str(expected.dtype).removeprefix("torch."), 0)
-            torch.testing.assert_close(got, expected, rtol=rtol, atol=ATOL if rtol else 0, equal_nan=True, check_stride=False)
-        except AssertionError as error:
-            failed = True
-            print(f"{{name}}: compiled code differs from eager mode.\\n{{error}}\\n")
-    if not failed:
-        print("Compiled code and eager mode agree.")
-    return int(failed)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
-"""
-)
-
-_STEP_SCRIPT = '''\
-"""{message}
-
-Made by irscope for torch {torch}. Compiles one operation, compares it and its gradients with eager mode, and exits with 1
-where the two differ by more than is normal for its dtype.
-"""
-
-import os
-import sys
-
-import torch
-import torch._inductor.config
-from torch import device, inf, nan
-
 torch._inductor.config.force_disable_caches = True
 {settings}
 RTOL = {rtol}
@@ -212,29 +194,18 @@ def part({parameters}):
 {body}
 
 
-def results(function, given):
-    """What a function returns, and the gradients of its inputs."""
-    given = [each.clone().requires_grad_(each.is_floating_point()) for each in given]
-    torch.manual_seed(0)
-    found = [each for each in function(*given) if isinstance(each, torch.Tensor)]
-    last = [each for each in found if each.requires_grad]
-    torch.manual_seed(1)
-    torch.autograd.backward(last, [torch.randn_like(each) for each in last])
-    return [*found, *(each.grad for each in given if each.grad is not None)]
-
+{own}
 
 def main():
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "{inputs}")
-    given = torch.load(path, weights_only=True)
     failed = False
-    for got, expected in zip(results(torch.compile(part), given), results(part, given), strict=True):
+    for name, got, expected in zip(*results(inputs()), strict=True):
         try:
             rtol = RTOL.get(str(expected.dtype).removeprefix("torch."), 0)
-            atol = rtol * float(expected.detach().double().square().mean().sqrt()) if rtol else 0
+            atol = {allowed} if rtol else 0
             torch.testing.assert_close(got, expected, rtol=rtol, atol=atol, equal_nan=True, check_stride=False)
         except AssertionError as error:
             failed = True
-            print(f"compiled code differs from eager mode.\\n{{error}}\\n")
+            print(f"{{name}}: compiled code differs from eager mode.\\n{{error}}\\n")
     if not failed:
         print("Compiled code and eager mode agree.")
     return int(failed)

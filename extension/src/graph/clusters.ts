@@ -5,7 +5,7 @@
  * than can be laid out at once; where a grouping would make more, runs of neighbours become clusters of their own.
  */
 
-import { MANY_INPUTS, pathsBy } from "./grouping";
+import { MANY_INPUTS, NOWHERE, pathsBy, type Step } from "./grouping";
 import { CALL, OUTPUT, PLACEHOLDER, type Model } from "./model";
 
 export type Grouping = "module" | "fusion" | "kernel" | "order";
@@ -54,26 +54,38 @@ interface Draft {
 export function fold(model: Model, grouping: Grouping, shown?: (node: number) => boolean): Forest {
   const draft = newDraft("", "", "");
   const paths = pathsBy(model, grouping);
+  const ends = new Map<readonly Step[], Draft>(); // Most nodes of a module have the very same path.
   for (let node = 0; node < model.count; node += 1) {
     if (shown === undefined || shown(node)) {
-      let at = draft;
       // Inputs stand before everything; where their users are says where they belong.
       const first = model.kind(node) === CALL || model.kind(node) === OUTPUT ? node : model.count + node;
-      at.first = Math.min(at.first, first);
-      for (const { name, type } of paths?.(node) ?? []) {
-        let next = at.children.get(name);
-        if (next === undefined) {
-          next = newDraft(name, `${at.key}/${name}`, type);
-          at.children.set(name, next);
-        }
-        next.type ||= type;
-        next.first = Math.min(next.first, first);
-        at = next;
+      const path = paths?.(node) ?? NOWHERE;
+      let at = ends.get(path);
+      if (at === undefined || first < at.first) {
+        at = draftAt(draft, path, first);
+        ends.set(path, at);
       }
       at.nodes.push(node);
     }
   }
   return finish(model, draft);
+}
+
+/** The draft at the end of a path from the root; no draft around it begins behind `first`. */
+function draftAt(root: Draft, path: readonly Step[], first: number): Draft {
+  let at = root;
+  at.first = Math.min(at.first, first);
+  for (const { name, type } of path) {
+    let next = at.children.get(name);
+    if (next === undefined) {
+      next = newDraft(name, `${at.key}/${name}`, type);
+      at.children.set(name, next);
+    }
+    next.type ||= type;
+    next.first = Math.min(next.first, first);
+    at = next;
+  }
+  return at;
 }
 
 function newDraft(name: string, key: string, type: string): Draft {
@@ -190,26 +202,6 @@ export function pathOf(forest: Forest, count: number, item: number): Cluster[] {
     at = at.parent;
   }
   return path;
-}
-
-/** Which child of a cluster a node is in or is; -1: it is not in the cluster. */
-export function childOf(forest: Forest, count: number, cluster: Cluster, node: number): number {
-  const place = forest.place[node] ?? -1;
-  if (place < cluster.first || place >= cluster.last) {
-    return -1;
-  }
-  const begin = (item: number): number =>
-    (item < count ? forest.place[item] : forest.clusters[item - count]?.first) ?? 0;
-  let [low, high] = [0, cluster.children.length - 1];
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (begin(cluster.children[middle] ?? 0) <= place) {
-      low = middle;
-    } else {
-      high = middle - 1;
-    }
-  }
-  return cluster.children[low] ?? -1;
 }
 
 export function childClusters(forest: Forest, count: number, cluster: Cluster): Cluster[] {

@@ -16,6 +16,11 @@ export interface Step {
   type: string;
 }
 
+type Steps = readonly Step[];
+
+/** The path of what is in no cluster. */
+export const NOWHERE: readonly Step[] = [];
+
 /** What a graph can be grouped by, the best first. Kernels come later than the graph. */
 export function groupings(model: Model): Grouping[] {
   const { groups = [], modules } = model.graph;
@@ -28,7 +33,7 @@ export function groupings(model: Model): Grouping[] {
 }
 
 /** The clusters that each node is in, outermost first; undefined: in none. */
-export function pathsBy(model: Model, grouping: Grouping): ((node: number) => Step[]) | undefined {
+export function pathsBy(model: Model, grouping: Grouping): ((node: number) => Steps) | undefined {
   switch (grouping) {
     case "module":
       return modulePaths(model);
@@ -41,28 +46,48 @@ export function pathsBy(model: Model, grouping: Grouping): ((node: number) => St
   }
 }
 
+interface Branch {
+  step: Step;
+  children: Map<string, Branch>;
+}
+
 /** The modules that a node is in, outermost first; inputs and parameters stand where they are used. */
-function modulePaths(model: Model): (node: number) => Step[] {
-  const types = new Map<string, string>();
-  for (const { path, type } of model.graph.modules) {
-    types.set(path.join("\n"), type);
-  }
-  const known = model.graph.modules.map(({ path }) =>
-    path.map((name, depth) => ({ name, type: types.get(path.slice(0, depth + 1).join("\n")) ?? "" })),
-  );
+function modulePaths(model: Model): (node: number) => Steps {
+  // A tree of names: a large model has ten thousand modules, most of them with the same few around them.
+  const root: Branch = { step: { name: "", type: "" }, children: new Map() };
+  const known = model.graph.modules.map(({ path, type }) => {
+    let at = root;
+    const steps = path.map((name) => {
+      let next = at.children.get(name);
+      if (next === undefined) {
+        next = { step: { name, type: "" }, children: new Map() };
+        at.children.set(name, next);
+      }
+      at = next;
+      return next.step;
+    });
+    at.step.type = type;
+    return steps;
+  });
   const { backward, kind } = model.graph.nodes;
   // A graph may be that of the backward alone; only where it has both are they kept apart.
   const isSplit = backward.includes(1) && kind.some((each, node) => each === CALL && backward[node] !== 1);
   const modules = withNeighbours(model, known);
-  const own = (node: number): Step[] => {
-    const steps = modules[node] ?? [];
-    return isSplit && backward[node] === 1 ? [{ name: "backward", type: "" }, ...steps] : steps;
+  const ofBackward = new Map<Steps, Steps>();
+  const own = (node: number): Steps => {
+    const steps = modules[node] ?? NOWHERE;
+    if (!isSplit || backward[node] !== 1) {
+      return steps;
+    }
+    const mine = ofBackward.get(steps) ?? [{ name: "backward", type: "" }, ...steps];
+    ofBackward.set(steps, mine);
+    return mine;
   };
   const many = kind.filter((each) => each === PLACEHOLDER).length > MANY_INPUTS;
   return (node) => {
     if (kind[node] === PLACEHOLDER || kind[node] === GET_ATTR) {
       const isParameter = kind[node] === GET_ATTR || PARAMETER.test(model.name(node));
-      return isParameter || (many && FLOATING.test(model.dtype(node))) ? shared(model, node, own) : [];
+      return isParameter || (many && FLOATING.test(model.dtype(node))) ? shared(model, node, own) : NOWHERE;
     }
     return own(node);
   };
@@ -72,57 +97,70 @@ function modulePaths(model: Model): (node: number) => Step[] {
  * The modules of each operation. One that a pass made without saying for what is drawn where what it uses and what uses
  * it are both at home.
  */
-function withNeighbours(model: Model, known: Step[][]): Step[][] {
+function withNeighbours(model: Model, known: readonly Steps[]): Steps[] {
   const { module } = model.graph.nodes;
+  const modules = module.map((at) => known[at] ?? NOWHERE);
+  const untold = module.flatMap((at, node) => (at === UNTOLD ? [node] : []));
   /** The innermost of its neighbours' modules, and what they all have in common. */
-  const spread = (order: Iterable<number>, next: (node: number) => Uint32Array): { deep?: Step[]; all?: Step[] }[] => {
-    const found: { deep?: Step[]; all?: Step[] }[] = [];
+  interface Around {
+    deep?: Steps;
+    all?: Steps;
+  }
+  const spread = (order: readonly number[], next: (node: number) => Uint32Array): Map<number, Around> => {
+    const found = new Map<number, Around>();
     for (const node of order) {
-      const own = known[module[node] ?? -1];
-      const mine: { deep?: Step[]; all?: Step[] } = own === undefined ? {} : { deep: own, all: own };
-      if (module[node] === UNTOLD) {
-        for (const other of next(node)) {
-          const { deep, all } = found[other] ?? {};
-          if (deep !== undefined && deep.length > (mine.deep?.length ?? -1)) {
-            mine.deep = deep;
-          }
-          if (all !== undefined) {
-            mine.all = mine.all === undefined ? all : common(mine.all, all);
-          }
+      const mine: Around = {};
+      for (const other of next(node)) {
+        const own = known[module[other] ?? -1];
+        const { deep, all } = found.get(other) ?? (own === undefined ? {} : { deep: own, all: own });
+        if (deep !== undefined && deep.length > (mine.deep?.length ?? -1)) {
+          mine.deep = deep;
+        }
+        if (all !== undefined) {
+          mine.all = mine.all === undefined ? all : common(mine.all, all);
         }
       }
-      found[node] = mine;
+      found.set(node, mine);
     }
     return found;
   };
-  const nodes = Array.from({ length: model.count }, (_, node) => node);
-  const above = spread(nodes, (node) => model.inputs(node));
-  const below = spread(nodes.reverse(), (node) => model.users(node));
-  return above.map(({ deep, all }, node) => {
-    const { deep: other, all: others } = below[node] ?? {};
-    return deep === undefined || other === undefined ? (all ?? others ?? []) : common(deep, other);
-  });
+  const above = spread(untold, (node) => model.inputs(node));
+  const below = spread([...untold].reverse(), (node) => model.users(node));
+  for (const node of untold) {
+    const { deep, all } = above.get(node) ?? {};
+    const { deep: other, all: others } = below.get(node) ?? {};
+    modules[node] = deep === undefined || other === undefined ? (all ?? others ?? NOWHERE) : common(deep, other);
+  }
+  return modules;
 }
 
-function common(left: Step[], right: Step[]): Step[] {
+function common(left: Steps, right: Steps): Steps {
   const differs = left.findIndex((step, depth) => step.name !== right[depth]?.name);
   return differs < 0 ? left : left.slice(0, differs);
 }
 
 /** The modules that all users of a node have in common: those of the forward, where it has any there. */
-function shared(model: Model, node: number, own: (node: number) => Step[]): Step[] {
+function shared(model: Model, node: number, own: (node: number) => Steps): Steps {
   const { backward } = model.graph.nodes;
-  const all = [...model.users(node)].filter((user) => model.kind(user) === CALL);
-  const forward = all.filter((user) => backward[user] !== 1);
-  const paths = (forward.length > 0 ? forward : all).map(own);
-  return paths.length === 0 ? [] : paths.reduce(common);
+  let all: Steps | undefined;
+  let forward: Steps | undefined;
+  for (const user of model.users(node)) {
+    if (model.kind(user) === CALL) {
+      const mine = own(user);
+      all = all === undefined ? mine : common(all, mine);
+      if (backward[user] !== 1) {
+        forward = forward === undefined ? mine : common(forward, mine);
+      }
+    }
+  }
+  return forward ?? all ?? NOWHERE;
 }
 
 /** What was fused stands together, in the module that all of it belongs to; the rest in its own. */
-function fusionPaths(model: Model): (node: number) => Step[] {
+function fusionPaths(model: Model): (node: number) => Steps {
   const path = modulePaths(model);
   const groups = model.graph.groups ?? [];
-  const homes: (Step[] | undefined)[] = [];
+  const homes: (Steps | undefined)[] = [];
   for (let node = 0; node < model.count; node += 1) {
     const group = model.group(node);
     if (group >= 0) {
@@ -139,7 +177,7 @@ function fusionPaths(model: Model): (node: number) => Step[] {
 }
 
 /** The kernel that a node is a part of; what is in none stands with the first kernel that reads it. */
-function kernelPaths(model: Model): (node: number) => Step[] {
+function kernelPaths(model: Model): (node: number) => Steps {
   const calls = model.kernelCalls ?? [];
   const group = new Int32Array(model.count).fill(-1);
   for (let node = model.count - 1; node >= 0; node -= 1) {
@@ -167,7 +205,7 @@ function kernelPaths(model: Model): (node: number) => Step[] {
   return (node) => {
     const call = calls[group[node] ?? -1];
     if (call === undefined) {
-      return [];
+      return NOWHERE;
     }
     return [{ name: (several.get(call.name) ?? 0) > 1 ? `${call.name} #${call.call}` : call.name, type: "kernel" }];
   };

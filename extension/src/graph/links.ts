@@ -1,6 +1,6 @@
 /** The edges that are drawn inside a cluster. */
 
-import { childOf, type Cluster, type Forest } from "./clusters";
+import type { Cluster, Forest } from "./clusters";
 import type { Model } from "./model";
 
 export interface Link {
@@ -14,11 +14,13 @@ export interface Link {
 export function linksIn(model: Model, forest: Forest, cluster: Cluster): Link[] {
   const links = new Map<number, Link>();
   const size = model.count + forest.clusters.length;
-  for (let at = cluster.first; at < cluster.last; at += 1) {
-    const node = forest.order[at] ?? 0;
-    const to = childOf(forest, model.count, cluster, node);
-    for (const input of model.inputs(node)) {
-      const from = childOf(forest, model.count, cluster, input);
+  const { first, last } = cluster;
+  const child = childrenByPlace(model, forest, cluster);
+  for (let at = first; at < last; at += 1) {
+    const to = child[at - first] ?? -1;
+    for (const input of model.inputs(forest.order[at] ?? 0)) {
+      const place = forest.place[input] ?? -1;
+      const from = place >= first && place < last ? (child[place - first] ?? -1) : -1;
       if (from >= 0 && from !== to) {
         const key = from * size + to;
         const known = links.get(key);
@@ -31,4 +33,18 @@ export function linksIn(model: Model, forest: Forest, cluster: Cluster): Link[] 
     }
   }
   return [...links.values()];
+}
+
+/** Which child each node of a cluster is in or is, by its place among them: every edge asks for two. */
+function childrenByPlace(model: Model, forest: Forest, { children, first, last }: Cluster): Int32Array {
+  const found = new Int32Array(last - first).fill(-1);
+  for (const item of children) {
+    const inner = forest.clusters[item - model.count];
+    if (inner === undefined) {
+      found[(forest.place[item] ?? first) - first] = item;
+    } else {
+      found.fill(item, inner.first - first, inner.last - first);
+    }
+  }
+  return found;
 }

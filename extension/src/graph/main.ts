@@ -1,5 +1,6 @@
 /** The graph panel: asks the server for a graph, folds it into clusters, has what is open laid out, and draws it. */
 
+import { graphRequest } from "../panels/ahead";
 import { on, post, ready, recall, remember, request } from "../panels/bridge";
 import type { Subject } from "../panels/messages";
 import type { Graph, GraphKernels, GraphVersion } from "../protocol";
@@ -29,7 +30,7 @@ let subject: Subject | undefined;
 /** Counts what was asked for, so that an answer that is late, or was given up, is passed over. */
 let asked = 0;
 
-layouter.start();
+layouter.warmUp();
 listenToPage();
 on("subject", (message) => {
   subject = message.subject;
@@ -60,8 +61,9 @@ async function load(): Promise<void> {
     },
   });
   try {
-    const params = { run, stage, ...(change === undefined ? {} : { compareWith: change.before }) };
-    const graph = await request<Graph>("irscope/graph", params);
+    const { method, params } = graphRequest(subject, change);
+    const answer = await request<Graph | { text: string }>(method, params);
+    const graph = "text" in answer ? (JSON.parse(answer.text) as Graph) : answer;
     if (mine === asked) {
       await draw(graph, begun);
     }

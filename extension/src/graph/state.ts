@@ -1,5 +1,6 @@
 /** What is kept of the panel while it is hidden, and when the window is reloaded. */
 
+import type { Change } from "../panels/ahead";
 import type { Subject } from "../panels/messages";
 import type { Grouping } from "./clusters";
 import type { ColourMode } from "./colours";
@@ -17,5 +18,5 @@ export interface State {
   /** Keys of the open clusters. */
   open: string[];
   /** The stage that is shown in place of the subject's, with the one before it: what a pass did. */
-  change: { stage: string; before: string } | undefined;
+  change: Change | undefined;
 }

@@ -6,6 +6,7 @@
  */
 
 import type { Place } from "../protocol";
+import { keep, kept } from "./kept";
 import type { FromPanel, PanelName, Subject, ToPanel } from "./messages";
 
 interface Host {
@@ -93,10 +94,10 @@ export function remember<State extends object>(changes: Partial<State>): void {
 }
 
 function hostOfPage(): Host {
-  const key = `irscope${window.location.pathname}${window.location.search}`;
+  const address = `${window.location.pathname}${window.location.search}`;
   return {
     postMessage: (message) => window.parent.postMessage(message, window.location.origin),
-    getState: () => JSON.parse(window.sessionStorage.getItem(key) ?? "null") as unknown,
-    setState: (state) => window.sessionStorage.setItem(key, JSON.stringify(state)),
+    getState: () => kept(address),
+    setState: (state) => keep(address, state),
   };
 }

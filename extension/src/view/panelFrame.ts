@@ -1,5 +1,7 @@
 /** A panel as a frame of the page: we are its host, and say and understand what the extension does (../panels/messages). */
 
+import { Ahead, type Request } from "../panels/ahead";
+import { kept } from "../panels/kept";
 import type { FromPanel, PanelName, Subject, ToPanel } from "../panels/messages";
 import type { Place } from "../protocol";
 import { el, toast } from "./dom";
@@ -16,6 +18,7 @@ export interface Host {
 
 export class PanelFrame {
   readonly element: HTMLIFrameElement;
+  private readonly ahead: Ahead;
 
   constructor(
     readonly panel: PanelName,
@@ -29,7 +32,10 @@ export class PanelFrame {
         query.set(key, subject[key]);
       }
     }
-    this.element = el("iframe", { class: "panel", title: subject.title, src: `/panel/${panel}?${query}` });
+    const address = `/panel/${panel}?${query}`;
+    const ask = ({ method, params }: Request): Promise<unknown> => request(method, params);
+    this.ahead = new Ahead(panel, subject, kept(address), ask);
+    this.element = el("iframe", { class: "panel", title: subject.title, src: address });
     this.element.addEventListener("load", () => {
       this.dress();
       this.element.contentDocument?.addEventListener("click", leave);
@@ -88,7 +94,7 @@ export class PanelFrame {
 
   private async answer(id: number, method: string, params: object): Promise<void> {
     try {
-      this.tell({ type: "answer", id, result: await request(method, params) });
+      this.tell({ type: "answer", id, result: await this.ahead.answer({ method, params }) });
     } catch (error) {
       this.tell({ type: "failed", id, message: error instanceof Error ? error.message : String(error) });
     }

@@ -36,9 +36,12 @@ def spec_of(recording: Recording, wanted: ValuesRequest, arguments: Arguments) -
     run = recording.report.run
     how, digest = recording.store.how_run(run)
     target, cwd, entry = how.get("target"), how.get("cwd"), how.get("entry")
+    if entry == EntryKind.SCRIPT.value:
+        target = recording.report.script  # as it was typed it may begin in a folder of which nobody knows
     args, variables = how.get("args"), how.get("variables")
-    if not (
-        isinstance(target, str) and isinstance(cwd, str) and isinstance(args, list) and isinstance(variables, list)
+    known = entry in [kind.value for kind in EntryKind]
+    if not (known and isinstance(target, str) and isinstance(cwd, str)) or not (
+        isinstance(args, list) and isinstance(variables, list)
     ):
         raise _refused(
             run, "the store does not tell how it was run (it is of an older irscope): launch the script instead"

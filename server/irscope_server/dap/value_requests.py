@@ -96,6 +96,10 @@ class ValueRequests:
             write_reproducer(path, data["reproducer"], folder_of(here.recording.store.path, report.run))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise RequestFailed(f"The reproducer could not be written: {error}", show=True) from None
+        if self._session.outcome is None:
+            said = f"{path} was written, and not run: it is what a stored run says, which may come from elsewhere.\n"
+            self._session.afterwards(lambda: self._session.output(said))
+            return {"path": path}
         python = here.values.python
         threading.Thread(target=self._prove, args=(path, python), name="irscope-reproducer", daemon=True).start()
         return {"path": path}

@@ -19,8 +19,10 @@ Hidden = Mapping[tuple[object, ...], str]
 """Why a finding is not shown in the source, by its cause: ``ignored``, ``baseline`` or ``off``."""
 
 Wishes = Callable[[Report, Lane, Mapping[str, list[str]]], Hidden]
-Severities = Callable[[str], Mapping[str, str]]
 """What the user's settings and comments hide of a report; gets the texts as they ran, by path."""
+
+Severities = Callable[[str], Mapping[str, str]]
+"""Those that the user wants for the findings of a script, by code or kind."""
 
 _ORDER = [Severity.ERROR, Severity.WARNING, Severity.INFORMATION, Severity.HINT]
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import weakref
 from dataclasses import dataclass
 
 from irscope.protocol import Compile, OutcomeKind, Report, StageRef
 from irscope.provenance import SOURCE, Element, Provenance, chain
 from irscope.store import Store
 
+from irscope_server.archive import Archive
 from irscope_server.documents import uri_of_stage
 from irscope_server.messages import Encoded
 from irscope_server.panels.answers import Reader, answer
@@ -41,7 +41,8 @@ async def step(server: Reader, params: StepParams) -> Encoded:
         if path is not None:
             if target is None:
                 raise ValueError("From the user's text one steps to a stage that is named.")
-            provenance = _provenance(store, report, stage_named(report, target.id)[0], chain.is_version(target))
+            compile, _ = stage_named(report, target.id)
+            provenance = _provenance(server.archive, store, report, compile, chain.is_version(target))
             line = line_as_ran(store.sources(report.run).get(path, ""), lines, params.line)
             found = provenance.below(provenance.source(path, line + 1))
             target = next((one for one in _alike(provenance, report, target) if one.id in found), target)
@@ -50,7 +51,7 @@ async def step(server: Reader, params: StepParams) -> Encoded:
             return StepResult(uri, here, target.id, target.id in found, "")
         compile, stage = stage_named(report, params.stage)
         versions = chain.is_version(stage) or (target is not None and chain.is_version(target))
-        provenance = _provenance(store, report, compile, versions)
+        provenance = _provenance(server.archive, store, report, compile, versions)
         if target is None:
             target = _neighbour(provenance.pipeline(compile.id), stage, params.by)
             if target is None and params.by < 0:
@@ -71,17 +72,17 @@ async def step(server: Reader, params: StepParams) -> Encoded:
     return await answer(server, key, params.run, read)
 
 
-_last: weakref.WeakKeyDictionary[Store, tuple[tuple[str, str, bool], Provenance]] = weakref.WeakKeyDictionary()
-
-
-def _provenance(store: Store, report: Report, compile: Compile, versions: bool) -> Provenance:
+def _provenance(archive: Archive, store: Store, report: Report, compile: Compile, versions: bool) -> Provenance:
     """Of one compile alone.  The newest is kept: steps follow each other, and most of its time goes into reading stages."""
-    known, key = _last.get(store), (report.run, compile.id, versions)
+    key = (report.run, compile.id, versions)
+    found: Provenance | None
+    known, found = archive.remembered.get("provenance", ((), None))
     ended = report.outcome.kind is not OutcomeKind.CANCELLED  # which is also what a run that goes on looks like
-    if known is None or known[0] != key or not ended:
-        alone = dataclasses.replace(report, compiles=(compile,))
-        known = _last[store] = (key, Provenance(store, alone, versions))
-    return known[1]
+    if found is None or known != key or not ended:
+        found = Provenance(store, dataclasses.replace(report, compiles=(compile,)), versions)
+        archive.remembered["provenance"] = key, found
+    found.read_from(store)
+    return found
 
 
 def _neighbour(pipeline: tuple[StageRef, ...], stage: StageRef, by: int) -> StageRef | None:

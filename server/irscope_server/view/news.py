@@ -43,6 +43,7 @@ class News:
         self._wake = threading.Event()
         self._closed = False
         self._known: dict[str, tuple[object, ...]] | None = None
+        self._changes()  # what comes between a page's reading of the runs and the first look is told, too
         threading.Thread(target=self._look_forever, name="irscope-news", daemon=True).start()
 
     def listen(self) -> Listener:

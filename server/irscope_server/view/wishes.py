@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from irscope.cli.text import printable
 from irscope.control import hidden_because, read_baseline
 from irscope.protocol import Lane, Report
 from irscope.source import use_overlays
@@ -52,7 +53,7 @@ def wishes_of(severities: Sequence[tuple[str, str]], baseline: str | None, folde
     try:
         return Wishes(wanted, read_baseline(os.path.join(folder, os.path.expanduser(settings.baseline))))
     except LookupError as error:
-        print(f"irscope view: {error.args[0]}", file=sys.stderr)
+        print(printable(f"irscope view: {error.args[0]}"), file=sys.stderr)  # it names the file as the settings do
         return Wishes(wanted)
 
 

@@ -36,8 +36,7 @@ describe("commands", () => {
     const editor = await openScript();
     editor.selection = new vscode.Selection(5, 0, 5, 0);
     const done = vscode.commands.executeCommand("irscope.showKernel");
-    await pick(1);
-    await done;
+    await pick(done, 1);
     const kernel = await until("the kernel", () => visibleDocument("cpp_fused_mul_relu_0.cpp"));
     assert.equal(kernel.selection.active.line, 3, "the second one was chosen");
   });
@@ -52,8 +51,7 @@ describe("commands", () => {
   it("Show Stage… opens the chosen stage in its language", async () => {
     await openScript();
     const done = vscode.commands.executeCommand("irscope.showStage");
-    await pick(1);
-    await done;
+    await pick(done, 1);
     const stage = await until("the stage", () => visibleDocument("modified-bytecode.pyc.txt"));
     assert.equal(stage.document.languageId, "python-bytecode");
     const before = stage.document.getText();
@@ -65,8 +63,7 @@ describe("commands", () => {
     const uri = vscode.Uri.parse("irscope:/20261120-101500-fake/0/1/dynamo-graph.py");
     await vscode.window.showTextDocument(await vscode.workspace.openTextDocument(uri));
     const done = vscode.commands.executeCommand("irscope.showStage");
-    await pick(2);
-    await done;
+    await pick(done, 2);
     await until("the guards", () => visibleDocument("guards.guards.txt"));
   });
 

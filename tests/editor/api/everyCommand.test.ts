@@ -84,8 +84,7 @@ describe("the other commands", () => {
     let ran = false;
     const subscription = server.onDidChangeRuns(({ running }) => (ran ||= !running));
     const done = vscode.commands.executeCommand("irscope.showMenu");
-    await pick(0);
-    await done;
+    await pick(done, 0);
     await until("the run", () => ran);
     subscription.dispose();
   });
@@ -124,8 +123,7 @@ describe("the other commands", () => {
     const settings = (): vscode.WorkspaceConfiguration => vscode.workspace.getConfiguration("irscope");
     try {
       const done = vscode.commands.executeCommand("irscope.chooseEntry");
-      await pick(0);
-      await done;
+      await pick(done, 0);
       assert.deepEqual(settings().get("run.entryOf"), { "train.py": "train.py --small" });
     } finally {
       await settings().update("run.entryOf", undefined, vscode.ConfigurationTarget.Workspace);
@@ -178,8 +176,7 @@ describe("Show Generated Kernel", () => {
     const editor = await openScript();
     editor.selection = new vscode.Selection(3, 0, 3, 0);
     const done = vscode.commands.executeCommand("irscope.showKernel");
-    await pick(1);
-    await done;
+    await pick(done, 1);
     assert.equal((await kernel()).selection.active.line, 3, "the second one was chosen");
   });
 
@@ -198,8 +195,7 @@ describe("Show Generated Kernel", () => {
     const action = actions.find(({ title }) => title === "Show Generated Kernel");
     assert.equal(action?.command?.command, "irscope.showKernel");
     const done = vscode.commands.executeCommand(action.command.command, ...((action.command.arguments ?? []) as []));
-    await pick(1);
-    await done;
+    await pick(done, 1);
     assert.equal((await kernel()).selection.active.line, 3, "the second one was chosen");
   });
 

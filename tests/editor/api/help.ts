@@ -39,13 +39,20 @@ export async function until<Value>(
   }
 }
 
-/** Answers the next quick pick with the item that is `steps` below the first. */
-export async function pick(steps = 0): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, 500)); // The list has no event that says it is shown.
-  for (let step = 0; step < steps; step += 1) {
-    await vscode.commands.executeCommand("workbench.action.quickOpenSelectNext");
+/** Answers the quick pick of a command with the item that is `steps` below the first, and waits until it is done. */
+export async function pick(command: Thenable<unknown>, steps = 0): Promise<void> {
+  let waiting = true;
+  const done = command.then(() => (waiting = false));
+  while (waiting) {
+    await new Promise((resolve) => setTimeout(resolve, 500)); // The list has no event that says it is shown.
+    for (let step = 0; step < steps; step += 1) {
+      await vscode.commands.executeCommand("workbench.action.quickOpenSelectNext");
+    }
+    await vscode.commands.executeCommand("workbench.action.acceptSelectedQuickOpenItem");
+    // Where it was not shown yet nothing was chosen: once more.
+    await Promise.race([done, new Promise((resolve) => setTimeout(resolve, 3_000))]);
   }
-  await vscode.commands.executeCommand("workbench.action.acceptSelectedQuickOpenItem");
+  await done;
 }
 
 export function visibleDocument(ending: string): vscode.TextEditor | undefined {

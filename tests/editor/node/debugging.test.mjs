@@ -9,6 +9,7 @@ import * as fs from "node:fs";
 import * as path from "node:path";
 import { ROOT, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
 import { onScreen } from "../screen.mjs";
+import { until } from "../until.mjs";
 
 const MAKE_RUN = `
 import sys, pathlib
@@ -90,14 +91,12 @@ describe("a debug session on the screen", function () {
 
   /** Waits until the call stack shows these frames from the top. @param {RegExp[]} patterns */
   async function stands(...patterns) {
-    const deadline = Date.now() + 60_000;
-    const holds = (/** @type {string[]} */ now) => patterns.every((pattern, depth) => pattern.test(now[depth] ?? ""));
-    let now = await stack();
-    while (!holds(now)) {
-      assert.ok(Date.now() < deadline, `not ${patterns.join(", ")} but\n${now.join("\n")}`);
-      await workbench.page.waitForTimeout(100); // A stack is drawn piece by piece, and for a moment there is none.
-      now = await stack();
-    }
+    // A stack is drawn piece by piece, and for a moment there is none.
+    await until(
+      stack,
+      (now) => patterns.every((pattern, depth) => pattern.test(now[depth] ?? "")),
+      patterns.join(", "),
+    );
   }
 
   /** Presses a key and waits until the thread stands somewhere else. @param {string} key @param {RegExp[]} patterns */
@@ -183,10 +182,13 @@ describe("a debug session on the screen", function () {
     await workbench.command("Debug: Select and Start Debugging");
     await workbench.page.locator(".quick-input-list .monaco-list-row", { hasText: "Divergence" }).first().click();
     await frames().first().waitFor({ timeout: 180_000 });
-    await frames().filter({ hasText: "wrong.py" }).first().waitFor(); // The frames below the top one come later.
-    const all = await stack();
-    assert.match(all[0] ?? "", /^tanh = torch\.ops\.aten\.tanh\.default .*Post-grad graph/);
-    assert.match(all.at(-1) ?? "", /wrong\.py 12/);
+    await until(
+      stack,
+      (all) =>
+        /^tanh = torch\.ops\.aten\.tanh\.default .*Post-grad graph/.test(all[0] ?? "") &&
+        /wrong\.py 12/.test(all.at(-1) ?? ""),
+      "the node, and the line of the source at the end of the stack",
+    );
     const told = workbench.page.locator(".exception-widget").first();
     // VS Code shows it when the frame is in focus; now and then it stops without giving it the focus.
     for (let attempt = 0; attempt < 3 && !(await appears(told)); attempt += 1) {

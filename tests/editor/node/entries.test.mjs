@@ -59,12 +59,12 @@ describe("a library module on the screen", function () {
 
   it("asks for what runs it, runs that, and marks what an edit may have made untrue", async () => {
     await workbench.open("model.py");
-    await lens(/choose the script that runs this module/).waitFor({ timeout: 30_000 });
+    await lens(/choose the script that runs this module/).waitFor();
     await status().filter({ hasText: "IRScope: choose entry" }).waitFor();
     await workbench.screenshot("entry-none");
 
     await lens(/choose the script/).click();
-    await workbench.pickFirst("Choose Entry Script for model.py", 20_000, "entry-choice");
+    await workbench.pickFirst("Choose Entry Script for model.py", 60_000, "entry-choice");
     await workbench.page.locator(".squiggly-warning, .squiggly-info").first().waitFor({ timeout: RUN_MS });
     const settings = JSON.parse(fs.readFileSync(path.join(folder, ".vscode", "settings.json"), "utf8"));
     assert.deepEqual(settings, { "irscope.run.entryOf": { "model.py": "train.py" } });
@@ -74,7 +74,7 @@ describe("a library module on the screen", function () {
     await workbench.open("model.py:1");
     await workbench.page.keyboard.press("Home");
     await workbench.page.keyboard.type("# edited\n");
-    await lens(/before your edit/).waitFor({ timeout: 10_000 });
+    await lens(/before your edit/).waitFor();
     await status().filter({ hasText: "IRScope: edited" }).waitFor();
     await workbench.screenshot("stale-dark");
     await workbench.setTheme("Light Modern");

@@ -10,6 +10,7 @@ import * as path from "node:path";
 import { ROOT, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
 import { onScreen } from "../screen.mjs";
 import { StageViews } from "../stageViews.mjs";
+import { until } from "../until.mjs";
 
 /** What is chosen in the list, the tab, and what stands there of `return y.exp() + x`. */
 const STAGES = /** @type {const} */ ([
@@ -61,18 +62,18 @@ describe("the views of a GPU's kernel on the screen", function () {
     await workbench.page.keyboard.press("Control+1");
     await workbench.page.mouse.move(5, 890); // No tooltip over what is looked at.
     await workbench.goToText(path.join(workbench.home, "work", "block.py"), LINE);
-    await workbench.page.waitForTimeout(2_000);
     for (const [, tab, expected] of STAGES) {
-      const lines = await views.marked(tab);
-      assert.ok(
-        lines.some((line) => expected.test(line)),
-        `${tab}: ${lines.join(" | ")}`,
+      await until(
+        () => views.marked(tab),
+        (lines) => lines.some((line) => expected.test(line)),
+        `a mark in ${tab}`,
       );
     }
     await workbench.screenshot("gpu-dark");
   });
 
   it("lines that belong together have one colour in all of them, in every theme", async () => {
+    /** @type {Set<string>} */
     const seen = new Set();
     for (const [theme, name] of /** @type {const} */ ([
       ["Dark Modern", "gpu-dark"],
@@ -80,16 +81,22 @@ describe("the views of a GPU's kernel on the screen", function () {
       ["Dark High Contrast", "gpu-high-contrast"],
     ])) {
       await workbench.setTheme(theme);
-      await workbench.page.waitForTimeout(1_500);
-      const [own = ""] = await views.backgrounds("block.py", LINE);
-      const [other = ""] = await views.backgrounds("block.py", "torch.tanh(y * scale)");
-      assert.notEqual(own, other, `${theme}: neighbours have different colours`);
+      const { own } = await until(
+        async () => ({
+          own: (await views.backgrounds("block.py", LINE))[0] ?? "",
+          other: (await views.backgrounds("block.py", "torch.tanh(y * scale)"))[0] ?? "",
+        }),
+        ({ own, other }) => own !== "" && own !== other && !seen.has(own),
+        `${theme}: neighbours have different colours, and those of this theme`,
+      );
       for (const [, tab, expected] of STAGES) {
-        const [line = ""] = (await views.marked(tab)).filter((each) => expected.test(each));
-        const found = await views.backgrounds(tab, line);
-        assert.ok(
-          found.some((each) => each.includes(own.split(" ")[0] ?? "?")),
-          `${theme}, ${tab}: ${found.join(" | ")} hold ${own}`,
+        await until(
+          async () => {
+            const [line = ""] = (await views.marked(tab)).filter((each) => expected.test(each));
+            return line === "" ? [] : views.backgrounds(tab, line);
+          },
+          (found) => found.some((each) => each.includes(own.split(" ")[0] ?? "?")),
+          `${theme}, ${tab}: the colour ${own}`,
         );
       }
       seen.add(own);
@@ -104,10 +111,15 @@ describe("the views of a GPU's kernel on the screen", function () {
     const token = line?.tokens.find(({ text }) => text.includes("%"));
     assert.ok(line && token, "the instruction that the next tests are about is on the screen");
     await workbench.page.mouse.click(token.x, token.y);
-    await workbench.page.waitForTimeout(1_500);
-    assert.deepEqual(await views.marked("block.py"), [LINE]);
-    assert.match((await views.marked("triton_per_fused")).join("\n"), /libdevice\.exp|tmp21/);
-    assert.ok((await views.marked("sass.sass")).length > 0);
+    await until(
+      async () => ({
+        source: await views.marked("block.py"),
+        kernel: (await views.marked("triton_per_fused")).join("\n"),
+        sass: await views.marked("sass.sass"),
+      }),
+      ({ source, kernel, sass }) => source.join() === LINE && /libdevice\.exp|tmp21/.test(kernel) && sass.length > 0,
+      "marks of the line, in the kernel and in SASS",
+    );
     await workbench.screenshot("gpu-cursor-in-ptx");
   });
 
@@ -125,8 +137,11 @@ describe("the views of a GPU's kernel on the screen", function () {
     await page.keyboard.press("ArrowLeft");
     await page.keyboard.press("ArrowLeft"); // Into its last operand.
     await workbench.command("Go to Definition");
-    await page.waitForTimeout(1_500);
-    assert.ok((await workbench.cursorLine()) < before, "it was made above");
+    await until(
+      () => workbench.cursorLine(),
+      (line) => line < before,
+      "it was made above",
+    );
     await workbench.screenshot("gpu-definition");
   });
 });

@@ -6,6 +6,7 @@ import * as esbuild from "esbuild";
 import { ROOT } from "../../../scripts/lib/paths.mjs";
 
 const ENTRY = `
+export * from "../panels/ahead";
 export * from "./clusters";
 export * from "./colours";
 export * from "./dot";
@@ -214,6 +215,18 @@ describe("a graph is folded", () => {
     );
   });
 
+  it("in the order of what is done: a parameter stands before everything, and its module does not stand behind all", () => {
+    const model = modelOf([
+      ["l_self_parameters_w_", "placeholder", []],
+      ["a", "add", ["l_self_parameters_w_"], "p.inner"],
+      ["b", "add", ["a"], "p.inner"],
+      ["c", "add", ["b"], "q"],
+      ["d", "add", ["c"], "q"],
+      ["e", "add", ["d"], "p.inner"],
+    ]);
+    assert.equal(shown(model, graph.fold(model, "module")), "p.inner(l_self_parameters_w_ a b e) q(c d)");
+  });
+
   it("so that no cluster has more children than can be laid out at once, and every node is in it once", () => {
     /** @type {[string, string, string[]][]} */
     const nodes = Array.from({ length: 50_000 }, (_, at) => [`n${at}`, "add", at === 0 ? [] : [`n${at - 1}`]]);
@@ -397,5 +410,37 @@ describe("a graph is folded", () => {
       titles.map((_, at) => model.title(at)),
       ["var_mean", "iota", "linear", "sum", "my.op.x"],
     );
+  });
+});
+
+describe("what a panel asks for first", () => {
+  const subject = { run: "r", stage: "s", title: "t" };
+  const change = { stage: "s/01-fold", before: "s" };
+  /** What was asked, and an `Ahead` that asks. @param {unknown} [state] */
+  const ahead = (state) => {
+    /** @type {any[]} */
+    const asked = [];
+    const ask = async (/** @type {any} */ request) => asked.push(request);
+    return { asked, host: new graph.Ahead("graph", subject, state, ask) };
+  };
+
+  it("is asked while its page is loaded, and once only", async () => {
+    const { asked, host } = ahead();
+    assert.deepEqual(asked, [graph.graphRequest(subject)]);
+    assert.equal(await host.answer(graph.graphRequest(subject)), 1);
+    assert.equal(await host.answer(graph.graphRequest(subject)), 2, "who asks again wants what is new");
+  });
+
+  it("is what it was like when it was left, and everything else is asked when it is wanted", async () => {
+    const { asked, host } = ahead({ change });
+    assert.deepEqual(asked[0].params, { run: "r", stage: "s/01-fold", compareWith: "s", asText: true });
+    assert.equal(await host.answer({ method: "irscope/graphKernels", params: { run: "r", stage: "s" } }), 2);
+    assert.deepEqual(asked[1].method, "irscope/graphKernels");
+  });
+
+  it("may fail before anybody wants it: the panel is told when it asks", async () => {
+    const host = new graph.Ahead("graph", subject, undefined, () => Promise.reject(new Error("no server")));
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    await assert.rejects(host.answer(graph.graphRequest(subject)), /no server/);
   });
 });

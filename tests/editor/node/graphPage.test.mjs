@@ -3,12 +3,13 @@
 import assert from "node:assert/strict";
 import * as fs from "node:fs";
 import * as path from "node:path";
-import { bundle } from "../../../scripts/build.mjs";
+import { ensureBuilt } from "../../../scripts/build.mjs";
 import { SCREENSHOTS } from "../../../scripts/lib/paths.mjs";
 import { violations } from "../accessibility.mjs";
 import { launchBrowser } from "../browser.mjs";
 import { servePanel } from "../panelPage.mjs";
 import { THEMES } from "../themes.mjs";
+import { until } from "../until.mjs";
 
 const EVIL = '<img src=x onerror="alert(1)">';
 
@@ -93,7 +94,7 @@ describe("the graph panel in a page", function () {
 
   before(async () => {
     fs.mkdirSync(SCREENSHOTS, { recursive: true });
-    await bundle();
+    await ensureBuilt();
     browser = await launchBrowser();
   });
 
@@ -242,11 +243,12 @@ describe("the graph panel in a page", function () {
     await panel.locator("#export-dot").click();
     await panel.locator("#export").click();
     await panel.locator("#export-dot-shown").click();
-    const saved = async () => said("save");
-    for (let attempt = 0; (await saved()).length < 3 && attempt < 600; attempt += 1) {
-      await page.waitForTimeout(100); // A click does not wait for the text to be made.
-    }
-    const [svg, whole, shown] = await saved();
+    // A click does not wait for the text to be made.
+    const [svg, whole, shown] = await until(
+      async () => said("save"),
+      (saved) => saved.length >= 3,
+      "three exports",
+    );
     assert.deepEqual([svg.name, whole.name], ["Forward-graph-of-f-0-0.svg", "Forward-graph-of-f-0-0.dot"]);
     const parsed = await page.evaluate((text) => {
       const root = new DOMParser().parseFromString(text, "image/svg+xml");

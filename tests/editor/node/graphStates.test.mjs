@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { FAKE, onScreen } from "../screen.mjs";
+import { until as untilAsked } from "../until.mjs";
 
 describe("the graph panel", function () {
   this.timeout(120_000);
@@ -199,12 +200,4 @@ async function scaleOf(panel) {
 }
 
 /** @param {() => Promise<boolean>} holds @param {string} what */
-async function until(holds, what) {
-  for (let attempt = 0; attempt < 600; attempt += 1) {
-    if (await holds()) {
-      return;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  assert.fail(`not within a minute: ${what}`);
-}
+const until = (holds, what) => untilAsked(holds, (is) => is, what);

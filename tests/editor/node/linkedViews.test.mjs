@@ -10,6 +10,7 @@ import * as path from "node:path";
 import { VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
 import { onScreen } from "../screen.mjs";
 import { StageViews } from "../stageViews.mjs";
+import { until } from "../until.mjs";
 
 const SCRIPT = `import torch
 
@@ -72,10 +73,14 @@ describe("linked views on the screen", function () {
     await views.open("Output code", "output-code.py");
     await views.open("Kernel", "cpp_fused");
     await views.open("Assembly", "assembly.s");
-    await workbench.page.waitForTimeout(1500);
-    const [source] = await views.backgrounds("block.py", "return y.exp() + x");
-    assert.match(source ?? "", /^rgba?\(/, "the line of the source has a colour");
-    assert.ok((await views.backgrounds("post-grad-graph.py", "aten.exp.default")).some((each) => each === source));
+    await until(
+      async () => ({
+        source: (await views.backgrounds("block.py", "return y.exp() + x"))[0] ?? "",
+        graph: await views.backgrounds("post-grad-graph.py", "aten.exp.default"),
+      }),
+      ({ source, graph }) => /^rgba?\(/.test(source) && graph.includes(source),
+      "the line of the source has a colour, and the graph's the same",
+    );
     await workbench.screenshot("linked-dark");
   });
 
@@ -83,27 +88,32 @@ describe("linked views on the screen", function () {
     const line = SCRIPT.split("\n").findIndex((row) => row.includes("y.exp()")) + 1;
     await workbench.page.keyboard.press("Control+1");
     await workbench.open(`block.py:${line}`);
-    await workbench.page.waitForTimeout(1500);
-    const [plain = ""] = await views.backgrounds("block.py", "return y.exp() + x");
-    const [marked = ""] = await views.backgrounds("post-grad-graph.py", "aten.exp.default");
-    assert.notEqual(marked, plain, "the mark lies over the colour");
-    assert.ok(marked.includes(plain.split(" ")[0] ?? "?"), `${marked} holds ${plain}`);
-    const kernel = await views.backgrounds("cpp_fused", ".exp()");
-    assert.ok(
-      kernel.length > 0 && kernel.every((each) => each === marked),
-      "the kernel's line was revealed and has the same colours",
+    const { marked } = await until(
+      async () => ({
+        plain: (await views.backgrounds("block.py", "return y.exp() + x"))[0] ?? "",
+        marked: (await views.backgrounds("post-grad-graph.py", "aten.exp.default"))[0] ?? "",
+        kernel: await views.backgrounds("cpp_fused", ".exp()"),
+      }),
+      ({ plain, marked, kernel }) =>
+        plain !== "" &&
+        marked !== plain &&
+        marked.includes(plain.split(" ")[0] ?? "?") &&
+        kernel.length > 0 &&
+        kernel.every((each) => each === marked),
+      "the mark lies over the colour, and the kernel's line is revealed and has the same colours",
     );
     const code = views.group("output-code.py").locator(".view-line", { hasText: ".exp()" });
-    const kinds = await code
-      .first()
-      .evaluate(
+    const kindsIn = (/** @type {import("playwright-core").Locator} */ line) =>
+      line.evaluate(
         (element) => new Set([...element.querySelectorAll("span[class^=mtk]")].map((each) => each.className)).size,
       );
-    assert.ok(kinds > 2, "the kernel in the output code is highlighted as what it is, not as a string");
-    const after = views.group("output-code.py").locator(".view-line", { hasText: "class Runner" }).first();
-    const styles = await after.evaluate(
-      (element) => new Set([...element.querySelectorAll("span[class^=mtk]")].map((each) => each.className)).size,
+    await until(
+      () => kindsIn(code.first()),
+      (kinds) => kinds > 2,
+      "the kernel in the output code is highlighted as what it is, not as a string",
     );
+    const after = views.group("output-code.py").locator(".view-line", { hasText: "class Runner" }).first();
+    const styles = await kindsIn(after);
     assert.ok(styles > 1, "what follows the kernel is Python again");
     await workbench.screenshot("linked-cursor-dark");
     for (const [theme, name] of /** @type {const} */ ([
@@ -111,9 +121,12 @@ describe("linked views on the screen", function () {
       ["Dark High Contrast", "linked-high-contrast"],
     ])) {
       await workbench.setTheme(theme);
-      await workbench.page.waitForTimeout(1500);
-      const [other = ""] = await views.backgrounds("post-grad-graph.py", "aten.exp.default");
-      assert.notEqual(other, marked, "the colours are the theme's");
+      await until(
+        () => views.backgrounds("post-grad-graph.py", "aten.exp.default"),
+        ([other = ""]) => other !== "" && other !== marked,
+        "the colours are the theme's",
+      );
+      await workbench.page.waitForTimeout(500); // The rest of the window fades.
       await workbench.screenshot(name);
     }
     await workbench.setTheme("Dark Modern");

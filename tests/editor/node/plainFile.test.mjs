@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { onScreen } from "../screen.mjs";
+import { until } from "../until.mjs";
 
 const PLAIN = `def f(x):
     return x + 1
@@ -80,17 +81,19 @@ describe("a file that does not use torch", function () {
   it("and another file beside it shows what there is", async () => {
     await workbench.open("torchy.py");
     await workbench.page.locator(".statusbar-item[id*='irscope']:visible").waitFor({ timeout: 60_000 });
-    const there = await shown();
-    for (const what of ["status", "activity bar", "title"]) {
-      assert.ok(there.includes(what), `${what} in ${there.join()}`);
-    }
+    await until(
+      shown,
+      (there) => ["status", "activity bar", "title"].every((what) => there.includes(what)),
+      "what there is",
+    );
     assert.ok((await menu()).length >= 3);
     await workbench.open("plain.py");
     await workbench.page.locator(".statusbar-item[id*='irscope']").waitFor({ state: "hidden" });
-    assert.deepEqual(
-      (await shown()).filter((what) => !["activity bar", "panel"].includes(what)),
-      [],
-      "runs and panels stay within reach, as long as the window is open",
+    // Runs and panels stay within reach, as long as the window is open.
+    await until(
+      async () => (await shown()).filter((what) => !["activity bar", "panel"].includes(what)),
+      (there) => there.length === 0,
+      "nothing else of it",
     );
   });
 });

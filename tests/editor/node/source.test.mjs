@@ -7,8 +7,9 @@ import assert from "node:assert/strict";
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { onScreen } from "../screen.mjs";
+import { until } from "../until.mjs";
 
-const RUN_MS = 170_000;
+const RUN_MS = 300_000;
 const SCRIPT = `\
 import torch
 from torch import nn
@@ -72,7 +73,7 @@ describe("around the code", function () {
     name: "source",
     viewport: { width: 1200, height: 760 },
     settings: {
-      "irscope.run.budgetSeconds": 150,
+      "irscope.run.budgetSeconds": 280,
       "irscope.run.onSave": "deep",
       "editor.minimap.enabled": false,
       "files.autoSave": "off",
@@ -105,16 +106,22 @@ describe("around the code", function () {
         ).length,
     );
 
+  const barsAre = (/** @type {number} */ count) =>
+    until(
+      () => bars("solid"),
+      (found) => found === count,
+      `${count} bars`,
+    );
+
   it("compiled lines have a bar, lines in a kernel a mark in the gutter", async () => {
     await workbench.open("block.py");
     await workbench.page
       .locator(".codelens-decoration a", { hasText: /kernel/ })
       .first()
       .waitFor({ timeout: RUN_MS });
-    await workbench.page.waitForTimeout(1_500);
     // 3 lines of Block.forward, 6 of step with its decorator, and the bar of the break over one of these.
-    assert.equal(await bars("solid"), 10);
-    assert.ok((await kernelMarks()) >= 3, "the marks of kernels");
+    await barsAre(10);
+    await until(kernelMarks, (marks) => marks >= 3, "the marks of kernels");
     await workbench.screenshot("source-dark");
   });
 
@@ -122,10 +129,13 @@ describe("around the code", function () {
     const hints = () => workbench.page.locator(".view-line", { hasText: "f32[" }).count();
     assert.equal(await hints(), 0);
     await workbench.command("IRScope: Toggle Inlay Hints");
-    await workbench.page.locator(".view-line", { hasText: "f32[" }).first().waitFor({ timeout: 20_000 });
-    await workbench.page.waitForTimeout(1_000);
+    await workbench.page.locator(".view-line", { hasText: "f32[" }).first().waitFor({ timeout: 60_000 });
     const line = workbench.page.locator(".view-line", { hasText: "hidden" }).first();
-    assert.match((await line.innerText()).replace(/\s/g, " "), /self\.up\(x\)\) *f32\[s\d+, 64\]$/);
+    await until(
+      async () => (await line.innerText()).replace(/\s/g, " "),
+      (text) => /self\.up\(x\)\) *f32\[s\d+, 64\]$/.test(text),
+      "the hint of the line",
+    );
     await workbench.screenshot("source-hints-dark");
   });
 
@@ -145,14 +155,17 @@ describe("around the code", function () {
     await workbench.page.keyboard.type("# one more line");
     await workbench.page.keyboard.press("Enter");
     await workbench.page.waitForTimeout(2_000);
-    assert.equal(await bars("solid"), 10);
+    await barsAre(10);
     await workbench.page.locator(".view-line", { hasText: "hidden" }).filter({ hasText: "f32[" }).first().waitFor();
     await workbench.open("block.py:13");
     await workbench.page.keyboard.press("End");
     await workbench.page.keyboard.type(" * 2");
-    await workbench.page.waitForTimeout(2_000);
     const line = workbench.page.locator(".view-line", { hasText: "hidden" }).filter({ hasText: "f32[" });
-    assert.equal(await line.count(), 0, "its hints are gone");
+    await until(
+      () => line.count(),
+      (count) => count === 0,
+      "its hints are gone",
+    );
     await workbench.page.locator(".view-line", { hasText: "scores =" }).filter({ hasText: "f32[" }).first().waitFor();
     for (let undo = 0; undo < 4; undo += 1) {
       await workbench.page.keyboard.press("Control+Z");
@@ -166,9 +179,9 @@ describe("around the code", function () {
       ["Dark High Contrast", "high-contrast"],
     ])) {
       await workbench.setTheme(theme);
-      await workbench.page.locator(".view-line", { hasText: "f32[" }).first().waitFor({ timeout: 20_000 });
+      await workbench.page.locator(".view-line", { hasText: "f32[" }).first().waitFor({ timeout: 60_000 });
       await workbench.page.waitForTimeout(1_500);
-      assert.equal(await bars("solid"), 10);
+      await barsAre(10);
       await workbench.screenshot(`source-hints-${name}`);
     }
   });
@@ -184,9 +197,12 @@ describe("around the code", function () {
       .first()
       .waitFor({ timeout: RUN_MS });
     const cell = page.locator(".notebookOverlay .cell .monaco-editor", { hasText: "half way" });
-    await cell.locator(".view-line", { hasText: "f32[8, 16]" }).first().waitFor({ timeout: 20_000 });
-    await page.waitForTimeout(1_500);
-    assert.ok((await bars("solid")) >= 5, "the compiled lines of the cell");
+    await cell.locator(".view-line", { hasText: "f32[8, 16]" }).first().waitFor({ timeout: 60_000 });
+    await until(
+      () => bars("solid"),
+      (count) => count >= 5,
+      "the compiled lines of the cell",
+    );
     await page.locator(".notebook-toolbar-container [aria-label^='Run on This Notebook']").waitFor();
     await page.locator(".statusbar-item", { hasText: "IRScope" }).waitFor();
     await workbench.screenshot("notebook-dark");

@@ -1,14 +1,23 @@
-/** `npm start` on a machine that is set up: findings in the terminal, then the desktop editor or one in the browser. */
+/**
+ * `npm start` on a machine that is set up: findings in the terminal, then the desktop editor, or one in the browser with
+ * the demo that a newcomer sees.
+ */
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { ROOT } from "../../../scripts/lib/paths.mjs";
-import { makeHome } from "../home.mjs";
+import { OF_THE_PAGE_AROUND, violations } from "../accessibility.mjs";
+import { launchBrowser } from "../browser.mjs";
+import { makeHome, pictureOfFailure } from "../home.mjs";
+import { until } from "../until.mjs";
+import { Workbench } from "../workbench.mjs";
+
+const SCRIPT = path.join(ROOT, "examples", "gpt_training.py");
 
 describe("npm start", function () {
-  this.timeout(400_000);
+  this.timeout(600_000);
   /** @type {string} */
   let home;
 
@@ -32,28 +41,104 @@ describe("npm start", function () {
     assert.equal(settings["irscope.python"], path.join(ROOT, ".venv", "bin", "python"));
   });
 
-  it("else serves one in the browser, with a token, until Ctrl-C", async () => {
-    const withoutCode = (process.env["PATH"] ?? "")
-      .split(":")
-      .filter((folder) => !fs.existsSync(path.join(folder, "code")));
-    const running = start([], { PATH: withoutCode.join(":") });
-    const address = await running.until(/http:\/\/127\.0\.0\.1:\S+/);
-    const url = new URL(address);
-    assert.equal((await fetch(url.origin)).status, 401);
-    assert.equal((await fetch(address, { redirect: "manual" })).status, 302);
-    const before = children(running.child.pid ?? 0);
-    assert.ok(before.length > 0);
-    running.child.kill("SIGINT");
-    const { exit } = await running.ended;
-    assert.equal(exit, 0);
-    await assert.rejects(fetch(url.origin), "nothing listens any more");
-    assert.deepEqual(before.filter(isAlive), [], "no process is left");
-  });
-
   it("refuses what it does not know", async () => {
     const { exit, output } = await start(["--twice"], {}).ended;
     assert.equal(exit, 2);
     assert.match(output, /Usage: npm start/);
+  });
+
+  describe("where there is no desktop editor", () => {
+    /** @type {ReturnType<typeof start>} */
+    let running;
+    let address = "";
+    /** @type {import("playwright-core").Browser} */
+    let browser;
+    const workbench = new Workbench();
+
+    before(async () => {
+      const withoutCode = (process.env["PATH"] ?? "")
+        .split(":")
+        .filter((folder) => !fs.existsSync(path.join(folder, "code")));
+      running = start([], { PATH: withoutCode.join(":") });
+      address = await running.until(/http:\/\/127\.0\.0\.1:\S+(?=\s)/);
+      browser = await launchBrowser();
+    });
+
+    after(async () => {
+      await browser?.close();
+      running?.child.kill("SIGINT");
+      await running?.ended;
+    });
+
+    afterEach(async function () {
+      if (this.currentTest?.state === "failed") {
+        for (const page of browser.contexts().flatMap((context) => context.pages())) {
+          await page.screenshot({ path: pictureOfFailure(this.currentTest.title) }).catch(() => undefined);
+        }
+      }
+    });
+
+    it("serves one in the browser, with a token", async () => {
+      assert.equal((await fetch(new URL(address).origin)).status, 401);
+      assert.equal((await fetch(address, { redirect: "manual" })).status, 302);
+    });
+
+    it("opens the example, its graph and its pipeline, and goes to the first finding", async () => {
+      const page = await browser.newPage({ viewport: { width: 1500, height: 940 }, colorScheme: "dark" });
+      workbench.page = page;
+      page.setDefaultTimeout(90_000); // What it shows comes from a server that is only just starting.
+      await page.goto(address);
+      await workbench.ready();
+      await page.locator(".tab", { hasText: "gpt_training.py" }).first().waitFor({ timeout: 60_000 });
+      await page.locator(".tab", { hasText: "Forward graph" }).first().waitFor({ timeout: 300_000 });
+      await page.locator(".panel .action-item.checked", { hasText: "IRScope" }).waitFor({ timeout: 60_000 });
+      const line =
+        fs
+          .readFileSync(SCRIPT, "utf8")
+          .split("\n")
+          .findIndex((text) => text.includes("if loss > 5")) + 1;
+      await page.locator(".statusbar-item", { hasText: `Ln ${line}, Col 1` }).waitFor({ timeout: 300_000 });
+      await page.locator(".squiggly-warning").first().waitFor({ timeout: 60_000 });
+      assert.equal(await page.locator(".editor-group-container").count(), 2);
+      assert.equal(await page.locator(".notification-toast").count(), 0, "nothing is in the way");
+      await drawn(page, ".card"); // The pipeline.
+      await drawn(page, "#canvas[data-scale]"); // The graph, at rest.
+      await workbench.screenshot("demo");
+      for (const frame of page.frames().filter((each) => each.url().includes("fake.html"))) {
+        assert.deepEqual(await violations(frame, OF_THE_PAGE_AROUND), []);
+      }
+    });
+
+    it("a line's kernel opens beside it", async () => {
+      const { page } = workbench;
+      await workbench.goToText(SCRIPT, "F.cross_entropy");
+      await workbench.command("View: Hide Panel");
+      await workbench.command("IRScope: Show Generated Kernel");
+      const list = page.locator(".quick-input-list .monaco-list-row").first();
+      const kernel = page.locator(".tab", { hasText: ".cpp" }).first();
+      await list.or(kernel).first().waitFor({ timeout: 120_000 });
+      if (await list.isVisible()) {
+        await page.keyboard.press("Enter");
+      }
+      await kernel.waitFor();
+      await page.waitForTimeout(1_500);
+      await workbench.screenshot("demo-kernel");
+    });
+
+    it("ends with Ctrl-C, and leaves nothing", async () => {
+      const before = children(running.child.pid ?? 0);
+      assert.ok(before.length > 0);
+      running.child.kill("SIGINT");
+      const { exit } = await running.ended;
+      assert.equal(exit, 0);
+      await assert.rejects(fetch(new URL(address).origin), "nothing listens any more");
+      await until(
+        async () => before.filter(isAlive),
+        (left) => left.length === 0,
+        "no process is left",
+        10_000,
+      );
+    });
   });
 });
 
@@ -110,5 +195,26 @@ function children(root) {
 
 /** @param {number} pid */
 function isAlive(pid) {
-  return fs.existsSync(`/proc/${pid}`) && !/\) Z /.test(fs.readFileSync(`/proc/${pid}/stat`, "utf8"));
+  try {
+    return !/\) Z /.test(fs.readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
+  }
 }
+
+/** Waits until there is something in one of the frames of a page. @param {import("playwright-core").Page} page @param {string} what */
+const drawn = (page, what) =>
+  until(
+    () =>
+      Promise.all(
+        page.frames().map((frame) =>
+          frame
+            .locator(what)
+            .count()
+            .catch(() => 0),
+        ),
+      ),
+    (counts) => counts.some((count) => count > 0),
+    `${what} in a frame`,
+    120_000,
+  );

@@ -6,12 +6,13 @@ import * as fs from "node:fs";
 import * as os from "node:os";
 import * as path from "node:path";
 import * as readline from "node:readline";
-import { bundle } from "../../../scripts/build.mjs";
+import { ensureBuilt } from "../../../scripts/build.mjs";
 import { ROOT, SCREENSHOTS, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
 import { OF_THE_PAGE_AROUND, violations } from "../accessibility.mjs";
 import { launchBrowser } from "../browser.mjs";
 import { servePanel } from "../panelPage.mjs";
 import { THEMES } from "../themes.mjs";
+import { until } from "../until.mjs";
 
 const BOOT = path.join(ROOT, "compiler", "irscope", "runner", "boot.py");
 /** What stands in the file of values, one tensor behind the other. @type {Record<string, {shape: number[], at: (n: number) => number}>} */
@@ -89,7 +90,7 @@ describe("the panel of a value", function () {
     fs.mkdirSync(SCREENSHOTS, { recursive: true });
     folder = fs.mkdtempSync(path.join(os.tmpdir(), "irscope-values-"));
     values = valueProcess(folder);
-    await bundle();
+    await ensureBuilt();
     browser = await launchBrowser();
   });
 
@@ -122,15 +123,12 @@ describe("the panel of a value", function () {
   }
 
   /** @param {import("playwright-core").FrameLocator} frame @param {RegExp} pattern */
-  async function reads(frame, pattern) {
-    for (let waited = 0; waited < 15_000; waited += 100) {
-      if (pattern.test(await frame.locator(".readout").innerText())) {
-        return;
-      }
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-    assert.match(await frame.locator(".readout").innerText(), pattern);
-  }
+  const reads = (frame, pattern) =>
+    until(
+      () => frame.locator(".readout").innerText(),
+      (text) => pattern.test(text),
+      String(pattern),
+    );
 
   it("shows a slice of four dimensions, by keyboard alone", async () => {
     const { page, frame } = await panel("value");
@@ -196,7 +194,7 @@ describe("the panel of a value", function () {
     for (const key of [...Array(5).fill("ArrowRight"), ...Array(5).fill("ArrowDown")]) {
       await page.keyboard.press(key);
     }
-    const [, told] = /^\[5, 5\] = (.*)$/.exec(await frame.locator(".readout").innerText()) ?? [];
+    const [, told] = /= (.*)$/.exec(await reads(frame, /^\[5, 5\] = /)) ?? [];
     assert.ok(Math.abs(Number(told) - off) < 1e-4, `${told}, not ${off}`);
     assert.deepEqual(await violations(inner, OF_THE_PAGE_AROUND), []);
   });

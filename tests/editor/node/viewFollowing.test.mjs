@@ -31,7 +31,6 @@ describe("irscope view, following a script", function () {
       await panel.getByText("3×").waitFor();
       await page.goto(`${new URL(view.url).origin}/#stage=0/0/dynamo-graph`);
       await page.locator(".cm-line", { hasText: "with 3 breaks" }).waitFor();
-      await page.waitForTimeout(1_500); // The server looks into the store every 0.7 s, and has to have looked once.
       const second = run(1);
       await page.locator(".cm-line", { hasText: "with 1 breaks" }).waitFor();
       await page.getByText(/train\.py ran again at .*: 2 findings fixed/).waitFor();
