@@ -4,13 +4,15 @@
     python scripts/compatibility.py 2.13.0=path/to/python …      takes environments that are there
     python scripts/compatibility.py … --write                    writes the table into docs/versions.md
 
-For each version two scripts run in the deep lane and one in the fast lane, under the checked-out irscope: which stages
+For each version the capture tests run (tests/versions.py lists them; what they need is installed there, torch stays as
+it is), and, under the checked-out irscope, two scripts in the deep lane and the cases in the fast lane: which stages
 came, which hooks did not fit (the capture gaps), and how many of the cases' known graph breaks and recompilations were
 found.  What the installed irscope's own torch (that of this checkout) sees is the measure: a stage that it has and
-another version lacks without a capture gap makes the exit code 1.
+another version lacks without a capture gap makes the exit code 1, as a test that fails does.
 
 `--pip` is handed to ``pip install`` of torch, as in ``--pip='--index-url …'``: by default pip takes torch's build with
-CUDA, of several gigabytes.
+CUDA, of several gigabytes.  `--pytest` is handed to pytest, as in ``--pytest='-n 4'``.  The table keeps the columns of
+versions that are not named.
 """
 
 from __future__ import annotations
@@ -27,8 +29,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import capture_tests
+from capture_tests import Tests
+
 ROOT = Path(__file__).resolve().parents[1]
 CASES = ROOT / "tests" / "cases"
+BREAKS = "graph breaks of the cases at their line"
+RECOMPILES = "recompilations of the cases"
+TESTS = "capture tests"
 MARK = ("<!-- made by scripts/compatibility.py -->", "<!-- end -->")
 
 TRAINING = """\
@@ -78,6 +86,7 @@ class Seen:
     breaks: tuple[int, int]
     recompiles: tuple[int, int]
     outcome: str
+    tests: Tests
 
 
 def environment(spec: str, folder: Path, pip: list[str]) -> str:
@@ -106,7 +115,7 @@ def run(python: str, script: Path, store: Path, lane: str) -> dict[str, Any]:
     return report
 
 
-def look(python: str, folder: Path) -> Seen:
+def look(python: str, folder: Path, pytest: list[str]) -> Seen:
     stages: set[str] = set()
     gaps: set[str] = set()
     version, outcome = "", ""
@@ -133,26 +142,74 @@ def look(python: str, folder: Path) -> Seen:
         recompiles[1] += wanted
         kinds = ("recompilation", "recompile-limit")  # the last one of a function is its limit
         recompiles[0] += min(wanted, sum(f["count"] for f in report["findings"] if f["kind"] in kinds))
-    return Seen(version, frozenset(stages), frozenset(gaps), tuple(breaks), tuple(recompiles), outcome)  # type: ignore[arg-type]
+    if python != sys.executable:
+        capture_tests.install(python)
+    tests = capture_tests.run(python, folder, pytest)
+    return Seen(version, frozenset(stages), frozenset(gaps), tuple(breaks), tuple(recompiles), outcome, tests)  # type: ignore[arg-type]
 
 
-def table(measure: Seen, others: list[Seen]) -> list[str]:
-    """Markdown: a row per stage and figure, a column per version."""
-    columns = [measure, *others]
-    names = sorted(frozenset().union(*(seen.stages for seen in columns)))
-    lines = ["| | " + " | ".join(seen.version for seen in columns) + " |", "|---" * (len(columns) + 1) + "|"]
-    for name in names:
-        lines.append(f"| {name} | " + " | ".join("yes" if name in seen.stages else "no" for seen in columns) + " |")
-    for what, figures in (
-        ("graph breaks of the cases at their line", [seen.breaks for seen in columns]),
-        ("recompilations of the cases", [seen.recompiles for seen in columns]),
-    ):
-        lines.append(f"| {what} | " + " | ".join(f"{found} of {all_}" for found, all_ in figures) + " |")
-    for seen in columns:
-        lines += (
-            [f"\nCapture gaps of {seen.version}:\n", *(f"- {gap}" for gap in sorted(seen.gaps))] if seen.gaps else []
-        )
+@dataclass
+class Column:
+    """A version in the page: its cell in each row, and the lists below the table, with their titles."""
+
+    cells: dict[str, str]
+    lists: dict[str, list[str]]
+
+
+def column(seen: Seen) -> Column:
+    cells = dict.fromkeys(sorted(seen.stages), "yes")
+    cells[BREAKS], cells[RECOMPILES] = (f"{found} of {all_}" for found, all_ in (seen.breaks, seen.recompiles))
+    tests = seen.tests
+    cells[TESTS] = f"{tests.passed} pass, {len(tests.failed)} fail, {len(tests.left_out)} not applicable"
+    lists = {
+        f"Capture gaps of {seen.version}:": sorted(seen.gaps),
+        f"Capture tests that fail with {seen.version}:": [f"`{name}`: {why}" for name, why in tests.failed],
+        f"Capture tests that are not applicable to {seen.version}:": by_reason(tests.left_out),
+    }
+    return Column(cells, {title: items for title, items in lists.items() if items})
+
+
+def by_reason(left_out: tuple[tuple[str, str], ...]) -> list[str]:
+    tests: dict[str, list[str]] = {}
+    for name, reason in left_out:
+        tests.setdefault(reason, []).append(f"`{name}`")
+    return [f"{', '.join(names)}: {reason}" for reason, names in tests.items()]
+
+
+def columns_of(page: str) -> dict[str, Column]:
+    """Version → column, of the table that the page has."""
+    made = page.partition(MARK[0])[2].partition(MARK[1])[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in made.split("\n") if line.startswith("|")]
+    if not rows:
+        return {}
+    columns = {version: Column({}, {}) for version in rows[0][1:]}
+    for name, *cells in rows[2:]:
+        for one, cell in zip(columns.values(), cells, strict=True):
+            one.cells[name] = cell
+    for title, items in re.findall(r"^([^|\n-].*:)\n\n((?:- .*\n)+)", made, re.MULTILINE):
+        version = next((version for version in columns if title.endswith(f" {version}:")), None)
+        if version is not None:
+            columns[version].lists[title] = [item[2:] for item in items.splitlines()]
+    return columns
+
+
+def table(columns: dict[str, Column]) -> list[str]:
+    """Markdown: a row per stage and figure, a column per version; the first is the measure."""
+    last = (BREAKS, RECOMPILES, TESTS)
+    names = sorted({name for one in columns.values() for name in one.cells} - set(last))
+    lines = ["| | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
+    for name in (*names, *last):
+        missing = "not run" if name in last else "no"
+        lines.append(f"| {name} | " + " | ".join(one.cells.get(name, missing) for one in columns.values()) + " |")
+    for one in columns.values():
+        for title, items in one.lists.items():
+            lines += ["", title, "", *(f"- {item}" for item in items)]
     return lines
+
+
+def place(version: str, measure: str) -> tuple[bool, list[int]]:
+    """Sorts columns: the measure, then from old to new."""
+    return version != measure, [int(number) for number in re.findall(r"\d+", version.partition("+")[0])]
 
 
 def main() -> int:
@@ -162,6 +219,7 @@ def main() -> int:
         "--keep", metavar="DIR", help="where the environments are made and kept (default: a temporary folder)"
     )
     parser.add_argument("--pip", default="", help="more arguments of pip install")
+    parser.add_argument("--pytest", default="", help="more arguments of pytest")
     parser.add_argument("--write", action="store_true", help="write the table into docs/versions.md")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
@@ -171,14 +229,17 @@ def main() -> int:
         for number, spec in enumerate([f"own={sys.executable}", *options.versions]):
             folder = Path(temporary) / str(number)
             folder.mkdir()
-            seen.append(look(environment(spec, home, shlex.split(options.pip)), folder))
-            print(f"✓ torch {seen[-1].version} {seen[-1].outcome}", flush=True)
+            python = environment(spec, home, shlex.split(options.pip))
+            seen.append(look(python, folder, shlex.split(options.pytest)))
+            print(f"✓ torch {seen[-1].version} {seen[-1].outcome} {column(seen[-1]).cells[TESTS]}", flush=True)
     measure, *others = seen
-    lines = table(measure, others)
+    page = ROOT / "docs" / "versions.md"
+    text = page.read_text()
+    columns = {one.version: column(one) for one in seen}
+    earlier = {version: one for version, one in columns_of(text).items() if options.write and version not in columns}
+    lines = table(dict(sorted({**columns, **earlier}.items(), key=lambda pair: place(pair[0], measure.version))))
     print("\n".join(lines))
     if options.write:
-        page = ROOT / "docs" / "versions.md"
-        text = page.read_text()
         start, end = (re.escape(mark) for mark in MARK)
         body = f"{MARK[0]}\n" + "\n".join(lines) + f"\n{MARK[1]}"
         page.write_text(re.sub(f"{start}.*{end}", lambda _: body, text, flags=re.DOTALL))
@@ -187,7 +248,7 @@ def main() -> int:
     ]
     for version, missing in silent:
         print(f"torch {version} lacks {', '.join(missing)}, and no capture gap says so", file=sys.stderr)
-    return 1 if silent or any(s.outcome for s in seen) else 0
+    return 1 if silent or any(s.outcome or s.tests.failed for s in seen) else 0
 
 
 if __name__ == "__main__":

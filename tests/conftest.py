@@ -20,12 +20,16 @@ if str(HERE) not in sys.path:
 
 from irscope.worker.client import Worker, WorkerState, can_fork, wait_for  # noqa: E402
 from support import Ran, run_captured, write  # noqa: E402
+from versions import mark  # noqa: E402
 
 RunScript = Callable[..., Ran]
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "worker: runs scripts with the real torch (minutes)")
+    config.addinivalue_line("markers", "capture: what is captured of every version of torch (see versions.py)")
+    config.addinivalue_line("markers", "since_torch(version, reason): expects what older versions lack")
+    config.addinivalue_line("markers", "until_torch(version, reason): expects what newer versions lack")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -33,6 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE / "worker" in item.path.parents:
             item.add_marker(pytest.mark.worker)
+            mark(item)
         if isinstance(item, pytest.Function) and uses_what_its_module_made(item):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
 

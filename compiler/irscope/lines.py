@@ -64,9 +64,10 @@ def trail_of(store: Store, report: Report, file: str, line: int, most: int | Non
             LineStep(stage, nodes, tuple(Place(one.name, one.line, one.end_line, why) for one, why in elements))
         )
     origin = Origin(file, line)
+    launched = {step.stage for step in steps if names[step.stage] == "kernel"}
     kernels = tuple(
         kernel
         for kernel in report.kernels
-        if origin in kernel.origins or (output_code_of(kernel), kernel.name) in called
+        if origin in kernel.origins or (output_code_of(kernel), kernel.name) in called or kernel.stage in launched
     )
     return LineTrail(tuple(steps), kernels)

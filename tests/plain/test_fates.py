@@ -20,11 +20,18 @@ def facts(name: str, inputs: tuple[str, ...] = ()) -> NodeFacts:
     )  # fmt: skip
 
 
-def fate(target: str, *inputs: str) -> str:
+def fate(target: str, *inputs: str, number: str = "") -> str:
     """Of a node that gives what its first input is like, and that the graph returns."""
     items = [
         *(Item(Element(STAGE.id, name, 1, 1), facts=facts(name), op="placeholder") for name in ("x", "y")),
-        Item(Element(STAGE.id, "node", 2, 2), facts=facts("node", inputs), op="call", target=target, inputs=inputs),
+        Item(
+            Element(STAGE.id, "node", 2, 2),
+            facts=facts("node", inputs),
+            op="call",
+            target=target,
+            inputs=inputs,
+            number=number,
+        ),
         Item(Element(STAGE.id, "output", 3, 3), op="output", inputs=("node",)),
     ]
     return fate_of(items[2], Items.of(items), STAGE, [])
@@ -33,10 +40,17 @@ def fate(target: str, *inputs: str) -> str:
 @pytest.mark.parametrize(
     "target",
     ["to", "float", "contiguous", "torch.ops.aten._to_copy.default", "torch.ops.aten.expand.default",
-     "torch.ops.aten.clone.default", "torch.nn.functional.dropout", "torch.ops.aten.add.Tensor"],
+     "torch.ops.aten.clone.default", "torch.nn.functional.dropout"],
 )  # fmt: skip
 def test_an_operation_that_gives_its_input_changes_nothing(target: str) -> None:
     assert fate(target, "x") == SAME
+
+
+def test_only_a_neutral_number_changes_nothing() -> None:
+    assert fate("torch.ops.aten.add.Tensor", "x", number="0") == SAME
+    assert fate("torch.ops.aten.mul.Tensor", "x", number="1.0") == SAME
+    assert fate("torch.ops.aten.add.Tensor", "x", number="1") == ""
+    assert fate("torch.ops.aten.mul.Tensor", "x") == ""
 
 
 @pytest.mark.parametrize(
@@ -49,3 +63,24 @@ def test_an_operation_that_gives_its_input_changes_nothing(target: str) -> None:
 )
 def test_a_result_like_its_input_is_no_reason_where_something_is_computed(target: str, inputs: tuple[str, ...]) -> None:
     assert fate(target, *inputs) == ""
+
+
+def test_what_is_written_in_place_is_not_dead() -> None:
+    """Nobody uses what a copy into an input gives back; where it copies what was computed there, nothing is left of it."""
+
+    def node(name: str, target: str, *inputs: str) -> Item:
+        return Item(Element(STAGE.id, name, 2, 2), facts=facts(name, inputs), op="call", target=target, inputs=inputs)
+
+    graph = Items.of([
+        *(Item(Element(STAGE.id, name, 1, 1), facts=facts(name), op="placeholder") for name in ("x", "y")),
+        node("put", "torch.ops.aten.index_put_.default", "x", "y"),
+        node("relu", "torch.ops.aten.relu.default", "y"),
+        node("unused", "torch.ops.aten.cos.default", "y"),
+        node("back", "torch.ops.aten.copy_.default", "x", "put"),
+        node("other", "torch.ops.aten.copy_.default", "x", "relu"),
+        Item(Element(STAGE.id, "output", 3, 3), op="output"),
+    ])  # fmt: skip
+    found = {item.element.name: fate_of(item, graph, STAGE, []) for item in graph.items if item.op == "call"}
+    assert found["back"] == "copies what is there already: what it copies was computed in place"
+    assert found["unused"].startswith("dead")
+    assert not any(found[name].startswith(("dead", "copies")) for name in ("put", "relu", "other"))

@@ -15,7 +15,19 @@ from truth import case_names, compare, script_of
 FRESH = frozenset(case_names()[::3])
 
 
-@pytest.mark.parametrize("name", case_names())
+ONLY_SINCE = {
+    "gb_context_class": "2.9 gives up in `__enter__`, at another line",
+    "gb_deepcopy_state": "2.9 has another break, for `copy.deepcopy` of anything",
+    "gb_raise_validation": "2.9 gives up at each frame by itself",
+}
+"""The truth of a case is that of the version which it was written with."""
+NAMES = [
+    pytest.param(name, marks=pytest.mark.since_torch("2.11", ONLY_SINCE[name])) if name in ONLY_SINCE else name
+    for name in case_names()
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_case(name: str, tmp_path: Path, shared_worker: Worker | None) -> None:
     worker = None if name in FRESH else shared_worker
     ran = run_captured(script_of(name), tmp_path / "runs.db", "fast", cwd=str(tmp_path), worker=worker)

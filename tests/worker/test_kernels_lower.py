@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from binutils import functions_in, instructions_of, lines_by_binutils, rows_of_code
 from irscope.assembly import clean_assembly
+from irscope.lines import trail_of
 from irscope.linetable import KernelText
 from irscope.lowering import LoweringError, cpp, made_on_demand, make
 from irscope.lowering.cpp import assembly_of, written_by_compiler
@@ -316,6 +317,14 @@ def test_kernels_that_are_launched_outside_of_compiled_code(tmp_path: Path) -> N
             data = store.stage_data(ran.report.run, f"{stage}/{kind}")
             assert strangers(ran.text(f"{stage}/{kind}"), data["lines"], AXPY, kind) == []
         assert store.stage_data(ran.report.run, stage) == {"file": str(script), "first_line": 12, "cache_hit": True}
+        rows = AXPY.text("text").split("\n")
+        number = next(number for number, row in enumerate(rows, 12) if "tl.store(" in row)  # the text begins in line 12
+        trail = trail_of(store, ran.report, str(script), number)
+        reached = {step.stage: {place.line for place in step.places} for step in trail.steps}
+        assert [id.rpartition("/")[2] for id in reached] == ["axpy_kernel", *KINDS] * 2
+        stores = {at for at, row in enumerate(AXPY.text("ptx").split("\n"), 1) if "st.global" in row}
+        assert stores <= reached[f"{stage}/ptx"]
+        assert [kernel.stage for kernel in trail.kernels] == [stage.replace("/2", "/1", 1), stage]
         with pytest.raises(LoweringError, match="no machine code for an NVIDIA GPU"):
             make(store, ran.report, f"{stage}/sass", sys.executable)
     fast = run_captured(script, tmp_path / "runs.db", "fast", env=env)

@@ -250,3 +250,50 @@ def test_operations_that_are_hard_to_follow(hard: tuple[Ran, Path]) -> None:
             assert "aten.scatter_reduce_.two" in kernels[line]
         trail = trail_of(store, ran.report, str(script), HARD.split("\n").index("    again = put.ne(3)") + 1)
         assert "the same as ne: computed once" in {place.fate for step in trail.steps for place in step.places}
+
+
+PARTS = """\
+import torch
+from torch._inductor.async_compile import AsyncCompile
+
+AsyncCompile.cpp_pybinding = lambda *_: lambda *_: None  # the kernels are generated, not compiled
+
+
+class Cache(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("keys", torch.zeros(2, 16, 8))
+        self.weight = torch.nn.Parameter(torch.randn(8, 8))
+
+    def forward(self, x, at, other):
+        key = x @ self.weight
+        self.keys[:, at] = key
+        self.keys.index_copy_(1, at, key * 2)
+        other = other.select_scatter(key[0, 0].cos(), 0, 1)
+        other = torch.slice_scatter(other, key[0, :1] * 2, 0, 2, 3)
+        other[3] = key[1, 0] + 1
+        other[:, 0:2] = 0.5
+        seen.copy_(other)
+        diagonal = torch.zeros(8, 8).diagonal_scatter(key[0, 0], 0)
+        return (self.keys.transpose(1, 2) @ self.keys).softmax(-1).sum() + (diagonal @ diagonal).sum(), other * 3
+
+
+seen = torch.zeros(8, 8)
+with torch.no_grad():
+    torch.compile(Cache())(torch.randn(2, 3, 8), torch.tensor([1, 2, 3]), torch.randn(8, 8))
+"""
+
+
+def test_writes_into_parts_of_tensors(tmp_path: Path, shared_worker: Worker | None) -> None:
+    """What the pass that works in place, where it can, makes of scatters and copies keeps its lines."""
+    script = write(tmp_path, PARTS, "parts.py")
+    ran = run_captured(script, tmp_path / "runs.db", "deep", worker=shared_worker)
+    assert ran.report.outcome.kind is OutcomeKind.COMPLETED, ran.report.outcome.message
+    with Store(ran.store) as store:
+        thread = Provenance(store, ran.report)
+        check_ends(ran, thread, GRAPHS - {"joint-graph", "forward-graph", "backward-graph"})
+        check_up_and_down(ran, thread)
+        assert "index_put_" in ran.text("0/0/post-grad-graph")
+        for number, text in enumerate(PARTS.split("\n"), 1):
+            if "scatter" in text or "copy_(" in text or "] = " in text:
+                assert trail_of(store, ran.report, str(script), number).kernels, text

@@ -225,6 +225,35 @@ def test_symbols(ran: Ran) -> None:
     ]  # fmt: skip
 
 
+LOWERED = """\
+import torch
+from torch._inductor.async_compile import AsyncCompile
+
+AsyncCompile.cpp_pybinding = lambda *_: lambda *_: None
+
+layer = torch.nn.Linear(16, 8)
+
+@torch.compile(dynamic=True)
+def f(x):
+    h = layer(x).view(1, x.shape[0], 2, 4).transpose(1, 2)
+    return (h @ h.transpose(2, 3)).softmax(-1).sum() + h.transpose(1, 2).reshape(1, -1, 8).cumsum(1).sum()
+
+for length in (8, 12):
+    f(torch.randn(length, 16)).backward()
+"""
+
+
+def test_what_lowering_only_looks_up_is_no_guard(tmp_path: Path, shared_worker: Worker | None) -> None:
+    """PyTorch tells of ``Eq(s27, 8)`` also where it is not checked later, and the size may become another."""
+    ran = run_captured(write(tmp_path, LOWERED), tmp_path / "runs.db", "deep", worker=shared_worker)
+    assert [compile.id for compile in ran.report.compiles] == ["0/0"], "one compile does for both sizes"
+    data = data_of(ran, "0/0/symbols")
+    (size,) = (symbol for symbol in data["symbols"] if symbol["source"] == "L['x'].size()[0]")
+    low, high = size["narrowed"]
+    assert low <= 8 and (high is None or high >= 12)
+    assert f"Eq({size['symbol']}, 8)" not in {guard["expression"] for guard in data["guards"]}
+
+
 def test_phases(ran: Ran) -> None:
     for compile in ran.report.compiles:
         tree = phases.from_data(data_of(ran, f"{compile.id}/phases"))

@@ -17,6 +17,7 @@ The data of the stage ``fusion`` is ``{"fused": […], "refused": […], "refusa
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -105,6 +106,8 @@ def hooks(receive: Callable[[FusionLog], None]) -> list[Hook]:
 
     def watch_pairs(scheduler: Any) -> Undo:
         cls = scheduler.Scheduler
+        if not hasattr(cls, "fuse_two_nodes"):
+            return _watch_backend(cls, lambda *pair: _accept(running[-1], *pair) if running else None)
         fuse_two = cls.fuse_two_nodes
 
         def fuse_two_nodes(self: Any, node1: Any, node2: Any, *args: Any, **kwargs: Any) -> Any:
@@ -118,8 +121,33 @@ def hooks(receive: Callable[[FusionLog], None]) -> list[Hook]:
     module = "torch._inductor.scheduler"
     return [
         Hook("why kernels were not fused", module, "2.9 to 2.15", watch),
-        Hook("which kernels were fused", module, "2.13 to 2.15", watch_pairs),
+        Hook("which kernels were fused", module, "2.9 to 2.15", watch_pairs),
     ]
+
+
+def _watch_backend(cls: Any, accept: Callable[[Any, Any, Any], None]) -> Undo:
+    """In torch 2.9 the function that fuses two nodes is a local one, which calls ``self.get_backend(device).fuse``."""
+    get = cls.get_backend
+
+    class Backend:
+        """A back end as that function uses it."""
+
+        def __init__(self, real: Any) -> None:
+            self._real = real
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._real, name)
+
+        def fuse(self, node1: Any, node2: Any) -> Any:
+            fused = self._real.fuse(node1, node2)
+            accept(node1, node2, fused)
+            return fused
+
+    def get_backend(self: Any, device: Any) -> Any:
+        backend = get(self, device)
+        return Backend(backend) if sys._getframe(1).f_code.co_name == "fuse_two_nodes" else backend
+
+    return replace_attribute(cls, "get_backend", get_backend)
 
 
 def _accept(log: FusionLog, node1: Any, node2: Any, fused: Any) -> None:

@@ -240,3 +240,23 @@ def _of_translators(frames: list[types.FrameType]) -> Iterator[_Traced]:
         )
         if where is not None:
             yield code.co_name, code.co_filename, int(getattr(translator, "lineno", where.start.line)), where
+
+
+_FRAMES_OF_A_RECORD = 30
+
+
+def shape_guard_is_checked() -> bool:
+    """Whether the guard on symbolic sizes that a ``guard_added_fast`` tells of is one that is checked from then on.
+
+    PyTorch tells of what it only looks up, while its guards are suppressed, in the same way (local variable ``prefix``
+    of ``ShapeEnv._log_guard``; torch 2.9 to 2.15).  In lowering, where sizes that happen to be equal are compared, that
+    is most of what it tells.
+    """
+    frame: types.FrameType | None = sys._getframe(1)
+    for _ in range(_FRAMES_OF_A_RECORD):
+        if frame is None:
+            break
+        if frame.f_code.co_name == "_log_guard":
+            return "suppressed" not in str(frame.f_locals.get("prefix", ""))
+        frame = frame.f_back
+    return True

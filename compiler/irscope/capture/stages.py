@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from irscope.capture.trace import Record
@@ -68,6 +69,7 @@ _STAGE_OF_EVENT = {
     "inductor_output_code": "output-code",
 }
 _BACKWARD = 1000
+_TANGENT = re.compile(r"(?<!\w)tangents_\d")  # compiled autograd has nodes called aot0_tangents_1
 
 
 def stage_of(record: Record) -> StageKind | None:
@@ -91,7 +93,7 @@ def is_backward(name: str, text: str) -> bool:
         return "_backward']" in text[:200]
     if name == "cache-key":
         return "fx_kwargs[is_backward]: True\n" in text
-    return name == "post-grad-graph" and "tangents_" in text
+    return name == "post-grad-graph" and _TANGENT.search(text) is not None
 
 
 def clean(record: Record) -> str:

@@ -236,7 +236,10 @@ def _trail_lines(trail: LineTrail, paint: Paint, most: int | None) -> list[str]:
             lines.append(f"    {printable(node.name)} = {printable(node.target)}{detail}{fate}")
         if not step.nodes:
             shown = step.places[:most]
-            lines.append(f"    {printable(', '.join(place.name for place in shown))}")
+            told = (
+                ("lines " if len(shown) > 1 else "line ") if shown and shown[0].name.isdigit() else ""
+            )  # of a kernel's text, or what is below it
+            lines.append(f"    {told}{printable(', '.join(place.name for place in shown))}")
             lines += [
                 f"    {printable(place.name)}{paint(f'  → {printable(place.fate)}', 'dim')}"
                 for place in shown

@@ -197,8 +197,20 @@ class Provenance:
     def _end_of(self, compile: Compile, stage: StageRef) -> str:
         if stage.name == "post-grad-graph":
             return ""  # Inductor's own
+        if stage.name == "compiled-autograd-graph":
+            below = [one for one in self._compiles if one.startswith(f"{compile.id}/")]
+            if below:
+                return f"run as Python code, which Dynamo compiles: {', '.join(below)}"
         last = any(levels and stage in levels[-1] for levels in self._tracks[compile.id])
+        if last and stage.name == "backward-graph" and (taken := self._compiled_autograd()):
+            return f"a part of what compiled autograd runs: {', '.join(taken)}"
         return "run as it is: the back end tells of no stage below this graph" if last else ""
+
+    def _compiled_autograd(self) -> list[str]:
+        """The compiles whose graph is that of compiled autograd."""
+        return [
+            id for id, stages in self._pipelines.items() if any(s.name == "compiled-autograd-graph" for s in stages)
+        ]
 
     def origins(self, element: Element) -> tuple[Origin, ...]:
         """The user's lines that it came from, whatever lies between."""
@@ -349,13 +361,15 @@ class Provenance:
         return tuple(found)
 
     def _first(self, compile: str) -> list[str]:
-        """The stages that are made from the user's text itself: the bytecode and the first graph."""
+        """The stages that are made from the user's text itself: the bytecode and the first graph, or a kernel of his."""
         found: list[str] = []
         for stage in self._pipelines[compile]:
             if stage.name == "bytecode":
                 found.append(stage.id)
             elif stage.name.endswith("-graph"):
                 return [*found, stage.id]
+            elif stage.name == "kernel" and not found:
+                return [stage.id]
         return found
 
     def _at_line(self, stage: str, line: Origin) -> list[Element]:

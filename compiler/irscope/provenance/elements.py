@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from irscope.graphs import Graph, parse_graph
+from irscope.graphs import Graph, GraphNode, parse_graph
 from irscope.kernels import kernels_in
 from irscope.nodes import NodeFacts, facts_of
 from irscope.protocol import Origin, StageRef
@@ -54,11 +54,14 @@ class Item(NamedTuple):
     facts
         Of a node: what is known of it beside its text.
     ancestors
+        Of a node: names that the generated code gave to what it was traced from, where a graph was run as Python code.
         Of anything else: names in the stage above that it came from.
     op, inputs
         As in `graphs.GraphNode`; empty for what is no node.
     target
         Likewise; of an instruction its name, of a scheduler node without a kernel its kind, of a kernel or its call the kernel.
+    number
+        What an operation of arithmetic is given beside its one input, as printed.
     """
 
     element: Element
@@ -68,6 +71,16 @@ class Item(NamedTuple):
     op: str = ""
     target: str = ""
     inputs: tuple[str, ...] = ()
+    number: str = ""
+
+    @property
+    def writes_in_place(self) -> bool:
+        """Whether it is a node that changes its first input: ``add_``, ``torch.ops.aten.copy_.default``, ``setitem``."""
+        if self.op != "call":
+            return False
+        parts = self.target.split(".")
+        name = parts[3] if parts[:2] == ["torch", "ops"] and len(parts) > 3 else parts[-1]
+        return (name.endswith("_") and not name.endswith("__")) or name == "setitem"
 
 
 @dataclass(frozen=True)
@@ -84,9 +97,9 @@ class Items:
 
     @functools.cached_property
     def needed(self) -> frozenset[str]:
-        """The names of the nodes that what a graph returns depends on."""
+        """The names of the nodes that what a graph returns, or writes into what it was given, depends on."""
         found: set[str] = set()
-        todo = [item.element.name for item in self.items if item.op == "output"]
+        todo = [item.element.name for item in self.items if item.op == "output" or item.writes_in_place]
         while todo:
             name = todo.pop()
             if name not in found and name in self.by_name:
@@ -121,7 +134,38 @@ def _lines(stage: str, text: str, data: Any) -> Items:
     for line, source in (data.get("lines") if isinstance(data, dict) else None) or ():
         above.setdefault(line, []).append(str(source))
     numbers = range(1, len(text.rstrip("\n").split("\n")) + 1)
-    return Items.of([Item(Element(stage, str(n), n, n), ancestors=tuple(above.get(n, ()))) for n in numbers])
+    places = _places(data, len(numbers))
+    return Items.of(
+        [Item(Element(stage, str(n), n, n), places[n - 1 : n], ancestors=tuple(above.get(n, ()))) for n in numbers]
+    )
+
+
+def _places(data: Any, count: int) -> tuple[Origin, ...]:
+    """The lines of a file that a kernel's text is made of: of one that somebody wrote, and launched by himself."""
+    if not isinstance(data, dict) or "cache_hit" not in data:
+        return ()
+    return tuple(Origin(str(data["file"]), int(data["first_line"]) + i) for i in range(count))
+
+
+_ARITHMETIC = re.compile(r"(?:^|\.)(?:add|sub|mul|div|pow)(?:\.|$)")
+_NUMBER = re.compile(r"\(\w+, (-?\d+(?:\.\d*)?(?:e[-+]?\d+)?)\)")
+
+
+def _number(node: GraphNode, rows: list[str]) -> str:
+    if node.op != "call" or len(node.inputs) != 1 or not _ARITHMETIC.search(node.target):
+        return ""
+    found = _NUMBER.search(rows[node.line - 1]) if node.line <= len(rows) else None
+    return found[1] if found else ""
+
+
+_GENERATED = re.compile(r"# File: (<eval_with_key>[\w.]*):(\d+) in \w+, code: (\w+) = ")
+
+
+def _generated(text: str) -> dict[Origin, str]:
+    """Line of generated code that nodes of a graph were traced from → what that line computes."""
+    if "# File: <eval_with_key>" not in text:
+        return {}
+    return {Origin(file, int(line)): name for file, line, name in _GENERATED.findall(text)}
 
 
 @functools.lru_cache(1)
@@ -142,6 +186,7 @@ def _nodes(stage: str, text: str, data: Any) -> Items:
         if facts.op == "placeholder":
             known.setdefault(facts.target, facts)  # printed by what it is called in the signature: `L_x_` for `l_x_`
     found = []
+    generated, rows = _generated(text), text.split("\n")
     frames_of: dict[int, tuple[Origin, ...]] = {}  # many nodes share a stack
     for node in graph.nodes:
         mine = known.get(node.name)
@@ -156,10 +201,11 @@ def _nodes(stage: str, text: str, data: Any) -> Items:
                 Element(stage, node.name, node.line, node.line),
                 frames or ((node.origin,) if node.origin is not None else ()),
                 mine,
-                (),
+                tuple(dict.fromkeys(generated[frame] for frame in frames if frame in generated)) if generated else (),
                 node.op,
                 node.target,
                 node.inputs,
+                _number(node, rows),
             )
         )
     return Items.of(found, whole.get("graph"))

@@ -26,8 +26,8 @@ _CONVERSIONS = _VIEWS | {"to", "type", "type_as", "float", "double", "half", "bf
                          "new_empty_strided"}  # fmt: skip
 """Operations that give their input again where it is as they would make it."""
 
-_NEUTRAL = frozenset({"add", "sub", "mul", "div", "pow"})
-"""Operations that give their input again where the other operand is a certain number."""
+_NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "div": 1, "pow": 1}
+"""Operations that give their input again where the other operand is this number."""
 
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 
@@ -59,6 +59,8 @@ def fate_of(item: Item, items: Items, stage: StageRef, versions: Sequence[tuple[
     for version, data in versions:
         if name in data["removed"]:
             return f"removed by the pass {version_name(version, data)}"
+    if _operation(item.target) == "copy_" and len(item.inputs) > 1 and _is_in(items, item.inputs[1], item.inputs[0]):
+        return "copies what is there already: what it copies was computed in place"
     if name not in items.needed:
         return "dead: nothing that the graph returns needs it"
     if facts is not None and facts.value.kind == "symbol":
@@ -85,9 +87,22 @@ def fate_of(item: Item, items: Items, stage: StageRef, versions: Sequence[tuple[
 def gives_its_input(item: Item, items: Items) -> bool:
     """Whether a node's result is its first input as it was: of a conversion that has nothing to convert."""
     operation = _operation(item.target).removeprefix("_").removesuffix("_copy")
-    may = operation in _CONVERSIONS or (operation in _NEUTRAL and len(item.inputs) == 1)
+    may = operation in _CONVERSIONS or (item.number != "" and float(item.number) == _NEUTRAL.get(operation))
     same = item.facts is not None and any(_value(items, above) == item.facts.value for above in item.inputs[:1])
     return may and same
+
+
+def _is_in(items: Items, name: str, memory: str) -> bool:
+    """Whether a node's result lies in the memory of another, because it was written there or is a view of it."""
+    seen = set()
+    while name != memory:
+        item = items.by_name.get(name) if name not in seen else None  # a text from elsewhere may go round
+        seen.add(name)
+        views = item is not None and item.facts is not None and item.facts.is_view
+        if item is None or not item.inputs or not (item.writes_in_place or views):
+            return False
+        name = item.inputs[0]
+    return True
 
 
 def firsts_of(items: Items, rows: list[str]) -> dict[str, str]:

@@ -86,6 +86,8 @@ def _graphs(above: StageRef, parents: Items, below: StageRef, children: Items) -
     for child in children.items:
         names = dict.fromkeys([] if lowered else _same_name(parents, child))
         names.update(dict.fromkeys(_from_sources(parents, child.facts.sources if child.facts else ())))
+        if not names:  # of compiled autograd's graph, which AOTAutograd traces as code, nothing else tells
+            names.update(dict.fromkeys(name for name in child.ancestors if name in parents.by_name))
         if child.op == "output" and "output" in parents.by_name:
             names = {"output": None}
         if names:
@@ -120,8 +122,13 @@ def _same_name(parents: Items, child: Item) -> list[str]:
 
 
 def _inputs(parents: Items, children: Items) -> Links:
-    """AOTAutograd numbers the inputs of Dynamo's graph, in their order."""
-    inputs = [item.element.name for item in parents.items if item.op == "placeholder"]
+    """AOTAutograd numbers the inputs of Dynamo's graph, in their order, and the elements of one that is a list."""
+    inputs: list[str] = []
+    for item in parents.items:
+        if item.op == "placeholder":
+            inputs += [item.element.name] * (
+                len(item.facts.value.parts) if item.facts and item.facts.value.parts else 1
+            )
     found: Links = {}
     for child in children.items:
         match = _INPUT.match(child.element.name) if child.op == "placeholder" else None

@@ -62,12 +62,18 @@ def keep_trails(store: Store, run: str) -> None:
 
 
 def reached(store: Store, report: Report, file: str, line: int) -> dict[str, Reached]:
-    """All that came from a line, by stage along the pipeline of each compile: in graphs, Inductor's IR, output code."""
+    """All that came from a line, by stage along the pipeline of each compile: in graphs, Inductor's IR, output code; of
+    a kernel that somebody wrote, and launched by himself, in its text and all that is below it."""
     kept = store.trails(report.run) if is_large(report) else {}
     thread = Provenance(store, report, ends=False)
     found: dict[str, Reached] = {}
     below: dict[str, tuple[Element, ...]] | None = None
+    ends: Provenance | None = None
     for compile in report.compiles:
+        if compile.id.startswith("triton/"):
+            ends = ends or Provenance(store, report)
+            found.update(_lowered(ends, compile.id, file, line))
+            continue
         read = _read(kept.get(compile.id), file, line)
         if read is not None and read.keys() <= {stage.id for stage in thread.pipeline(compile.id)}:
             found.update(read)
@@ -80,6 +86,14 @@ def reached(store: Store, report: Report, file: str, line: int) -> dict[str, Rea
                 elements = tuple((one, "" if last else thread.fate(one)) for one in below[stage.id])
                 found[stage.id] = Reached(elements, [one.name for one in thread.elements(stage.id)])
     return found
+
+
+def _lowered(thread: Provenance, compile: str, file: str, line: int) -> Iterator[tuple[str, Reached]]:
+    below = thread.below(thread.source(file, line))
+    for stage in thread.pipeline(compile):
+        if stage.id in below:
+            names = [one.name for one in thread.elements(stage.id)]
+            yield stage.id, Reached(tuple((one, "") for one in below[stage.id]), names)
 
 
 def _trails_of(thread: Provenance, compile: Compile) -> dict[str, Any]:

@@ -83,6 +83,8 @@ class CompileBook:
             if not name.startswith("!"):
                 return None
             before = Compile(name, "compiled autograd", "", 1, CompileOutcome.RUNNING, 0, 0, 0.0)
+        if record.event == "compiled_autograd_graph":  # all there is of it; Dynamo's compile of it has an id of its own
+            return dataclasses.replace(before, outcome=CompileOutcome.COMPILED)
         restarts = max(before.restarts, record.attempt)
         if record.event == graph_break.EVENT:
             skipped = graph_break.is_skipped(record.payload)

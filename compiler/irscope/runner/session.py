@@ -14,7 +14,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from irscope.capture import fusion, guardcosts, inlined, kernelprogress, unread
+from irscope.capture import fusion, guardcosts, inlined, kernelprogress, ownframes, unread
 from irscope.capture.hooks import Hook, Hooks, Undo
 from irscope.capture.lanes import hooks_for
 from irscope.capture.listening import listen
@@ -95,6 +95,7 @@ class Session:
         self._hints = HintHandler(self._guarded(self._hinted))
         hooks = [
             *hooks_for(request.lane),
+            ownframes.hook(),
             self._bytecode_hook(),
             *self._findings.hooks(self._guarded),
             self._hints_hook(),

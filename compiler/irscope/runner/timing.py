@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from irscope import phases
+from irscope.capture.stack import shape_guard_is_checked
 from irscope.capture.stages import KINDS, position
 from irscope.capture.trace import Record
 from irscope.protocol import StageRef
@@ -82,6 +83,8 @@ class SymbolStages:
         elif record.compile is None:
             return
         elif record.event in EVENTS:
+            if record.event == "guard_added_fast" and not shape_guard_is_checked():
+                return
             attempt, symbols = self._attempts.get(record.compile, (-1, Symbols()))
             if attempt != record.attempt and record.event.startswith("create"):
                 symbols = Symbols()  # Dynamo has begun anew

@@ -91,6 +91,7 @@ def build(steps: Sequence[Step], script: str, cwd: str, env: dict[str, str], has
         events: list[str] = []
         with (
             cuda.left_alone(),
+            cuda.not_counted(),
             _output() as printed,
             _heard_events(events),
             _heard_seeds(events),

@@ -3,17 +3,45 @@
 ``torch.cuda.is_available()`` counts the devices through CUDA's runtime, and from then on no fork of the process can use
 CUDA.  Inductor asks it while it is imported (torch 2.11: ``torch/_inductor/runtime/benchmarking.py``), and so do
 packages.  With ``PYTORCH_NVML_BASED_CUDA_CHECK=1`` torch asks the driver's management library instead, which leaves
-CUDA alone.  Seen on an H100: without it every compile in a fork fails.
+CUDA alone.  Seen on an H100: without it every compile in a fork fails.  Where there is no driver there is no such
+library either, and torch goes back to the runtime; then it is told that there is no device, which is so.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import sys
 from collections.abc import Iterator
 
 _NAME = "PYTORCH_NVML_BASED_CUDA_CHECK"
+
+
+_DRIVER = "libcuda.so.1"
+
+
+@contextlib.contextmanager
+def not_counted() -> Iterator[None]:
+    """Where torch is built for CUDA and there is no driver, what is imported inside gets 0 devices without a count."""
+    torch = sys.modules["torch"]
+    count = getattr(torch._C, "_cuda_getDeviceCount", None)
+    if count is None or torch.version.cuda is None or _has_driver():
+        yield
+        return
+    torch._C._cuda_getDeviceCount = lambda: 0
+    try:
+        yield
+    finally:
+        torch._C._cuda_getDeviceCount = count
+
+
+def _has_driver() -> bool:
+    try:
+        ctypes.CDLL(_DRIVER)
+    except OSError:
+        return False
+    return True
 
 
 @contextlib.contextmanager

@@ -69,14 +69,23 @@ def serve(connection: socket.socket) -> None:
 def _import_all() -> str:
     with cuda.left_alone():
         try:
-            for name in _MODULES:
-                importlib.import_module(name)
+            importlib.import_module("torch")
         except Exception as error:  # noqa: BLE001  a broken installation is told to the user
-            return f"PyTorch in {sys.executable} cannot be imported: {type(error).__name__}: {error}"
-        warm_up()
+            return _broken(error)
+        with cuda.not_counted():
+            try:
+                for name in _MODULES:
+                    importlib.import_module(name)
+            except Exception as error:  # noqa: BLE001  likewise
+                return _broken(error)
+            warm_up()
     if cuda.is_unusable_in_forks():
         return "CUDA is in use after the mere import of torch, so it cannot be forked; each run starts a process of its own."
     return ""
+
+
+def _broken(error: Exception) -> str:
+    return f"PyTorch in {sys.executable} cannot be imported: {type(error).__name__}: {error}"
 
 
 def _say(connection: socket.socket, message: dict[str, Any]) -> None:
