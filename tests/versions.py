@@ -18,9 +18,9 @@ import pytest
 
 OWN = (2, 13)
 CAPTURE = frozenset({
-    "test_cache_misses", "test_cases", "test_frugal", "test_guard_costs", "test_hooks", "test_inductor_stages",
-    "test_inlined", "test_kernels_lower", "test_library_breaks", "test_markers", "test_progress", "test_provenance",
-    "test_stages", "test_symbolic", "test_values",
+    "test_cache_misses", "test_cases", "test_compiled_autograd", "test_frugal", "test_guard_costs", "test_hooks",
+    "test_inductor_stages", "test_inlined", "test_kernels_lower", "test_library_breaks", "test_markers", "test_progress",
+    "test_provenance", "test_stages", "test_symbolic", "test_values",
 })  # fmt: skip
 """The modules of `tests/worker` whose subject is what is captured; they need irscope, torch, transformers and pytest."""
 
