@@ -6,7 +6,7 @@ import pytest
 from irscope.nodes import NodeFacts, Value
 from irscope.protocol import StageRef
 from irscope.provenance.elements import Element, Item, Items
-from irscope.provenance.fates import fate_of
+from irscope.provenance.fates import fate_of, firsts_of
 
 STAGE = StageRef("0/0/joint-graph", "joint-graph", "python", 0)
 TENSOR = Value(kind="tensor", dtype="torch.float32", sizes=(4,), strides=(1,), device="cpu", bytes=16)
@@ -84,3 +84,18 @@ def test_what_is_written_in_place_is_not_dead() -> None:
     assert found["back"] == "copies what is there already: what it copies was computed in place"
     assert found["unused"].startswith("dead")
     assert not any(found[name].startswith(("dead", "copies")) for name in ("put", "relu", "other"))
+
+
+def test_what_is_computed_twice_is_found_behind_copies_and_is_not_what_writes_in_place() -> None:
+    rows = ["x", "a = torch.ops.aten.div.Tensor(x, y);  x = None", "c = torch.ops.aten.clone.default(x)",
+            "b = torch.ops.aten.div.Tensor(c, y)", "put = torch.ops.aten.copy_.default(x, y)",
+            "again = torch.ops.aten.copy_.default(x, y)", "after = torch.ops.aten.relu.default(put)"]  # fmt: skip
+    graph = Items.of([Item(Element(STAGE.id, name, 1, 1), facts=facts(name), op="placeholder") for name in ("x", "y")] + [
+        Item(Element(STAGE.id, name, line, line), facts=facts(name, inputs), op="call", target=f"torch.ops.aten.{target}",
+             inputs=inputs)
+        for line, (name, target, inputs) in enumerate([
+            ("a", "div.Tensor", ("x", "y")), ("c", "clone.default", ("x",)), ("b", "div.Tensor", ("c", "y")),
+            ("put", "copy_.default", ("x", "y")), ("again", "copy_.default", ("x", "y")), ("after", "relu.default", ("put",)),
+        ], 2)
+    ])  # fmt: skip
+    assert firsts_of(graph, rows) == {"a": "a", "c": "x", "b": "a", "after": "after"}

@@ -110,9 +110,11 @@ def firsts_of(items: Items, rows: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     first: dict[str, str] = {}
     for item in items.items:
-        if item.op == "call" and gives_its_input(item, items):
+        if item.op != "call" or item.writes_in_place:
+            continue  # it is there for what it changes, however often it stands there
+        if gives_its_input(item, items):
             found[item.element.name] = found.get(item.inputs[0], item.inputs[0])
-        elif item.op == "call" and item.element.line <= len(rows):
+        elif item.element.line <= len(rows):
             target, _, value = rows[item.element.line - 1].partition(";")[0].partition(" = ")
             if target.strip().partition(":")[0] != item.element.name:
                 continue  # `a[0] = b;  setitem = a` changes a
