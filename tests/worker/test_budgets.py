@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import statistics
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -198,43 +197,41 @@ while True:
     assert ran.findings("recompile-limit")
 
 
-COST = """\
-import time
+COUNTED = """\
+import sys
 import torch
 from torch._dynamo.eval_frame import set_guard_complete_hook
-import sys
 sys.path.insert(0, COMPILER)
-from irscope.runner.steady import SteadyState
+from irscope.runner import steady
 
 @torch.compile(backend="eager")
 def f(x):
     return x + 1
 
-x, calls = torch.ones(3), 3000
-hook = SteadyState(10**9, None)._called
+x = torch.ones(3)
+f(x)
+set_guard_complete_hook(steady.SteadyState(10**9, None)._called)
+called = []
 
-def seconds():
-    begun = time.perf_counter()
-    for _ in range(calls):
-        f(x)
-    return time.perf_counter() - begun
+def profile(frame, event, what):
+    if event == "call" and frame.f_code.co_filename == steady.__file__:
+        called.append(frame.f_code.co_name)
+    elif event == "c_call" and frame.f_code.co_filename == steady.__file__:
+        called.append(what.__name__)
 
-seconds()
-for _ in range(9):
-    set_guard_complete_hook(None)
-    without = seconds()
-    set_guard_complete_hook(hook)
-    print(without, seconds())
+sys.setprofile(profile)
+for _ in range(50):
+    f(x)
+sys.setprofile(None)
+print(called == ["_called"] * 50, called[:9])
 """
 
 
-def test_counting_costs_next_to_nothing(tmp_path: Path) -> None:
-    """The smallest of compiled functions, one addition, in alternation with and without."""
-    source = COST.replace("COMPILER", repr(str(Path(processes.__file__).parents[1])))
+def test_counting_is_one_call_that_calls_nothing(tmp_path: Path) -> None:
+    """What that takes is measured in ``benchmarks/counting.py``: a test cannot tell, on a machine that does other things."""
+    source = COUNTED.replace("COMPILER", repr(str(Path(processes.__file__).parents[1])))
     done = run_plain(write(tmp_path, source))
-    pairs = [tuple(map(float, line.split())) for line in done.stdout.splitlines()]
-    assert len(pairs) == 9, done.stderr
-    assert statistics.median(with_ / without for without, with_ in pairs) < 1.1
+    assert done.stdout.startswith("True"), done.stdout + done.stderr
 
 
 def test_on_the_command_line(tmp_path: Path) -> None:
