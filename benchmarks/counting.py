@@ -47,7 +47,9 @@ def main() -> int:
         set_guard_complete_hook(hook)
         ratios.append(seconds(x) / without)
     ratio = statistics.median(ratios)
-    print(f"with counting / without: {ratio:.3f} (rounds {', '.join(f'{each:.3f}' for each in sorted(ratios))}; goal {GOAL})")
+    print(
+        f"with counting / without: {ratio:.3f} (rounds {', '.join(f'{each:.3f}' for each in sorted(ratios))}; goal {GOAL})"
+    )
     return 0 if ratio <= GOAL else 1
 
 
