@@ -89,11 +89,12 @@ export class StatusItem implements vscode.Disposable {
     if (file?.state === "stale") {
       return ["history", "IRScope: edited", text];
     }
-    if (file?.changed && file.state === "current") {
-      return ["diff", `IRScope: ${file.changed.text}`, text];
-    }
+    // Before what it changed: of a run that was stopped that is not the whole.
     if (file?.limit !== undefined && file.limit !== null && file.limit !== "steady-state") {
       return ["watch", "IRScope: stopped at limit", text];
+    }
+    if (file?.changed && file.state === "current") {
+      return ["diff", `IRScope: ${file.changed.text}`, text];
     }
     return [ICONS[state], "IRScope", text];
   }

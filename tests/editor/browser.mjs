@@ -8,6 +8,7 @@ import { startEditor } from "../../scripts/lib/codeServer.mjs";
 import { OUT, ROOT, SCREENSHOTS } from "../../scripts/lib/paths.mjs";
 import { ensureChromium, ensureCodeServer } from "../../scripts/setup.mjs";
 import { makeHome } from "./home.mjs";
+import { PATIENCE_MS } from "./until.mjs";
 
 const FLAGS = [
   "--no-sandbox",
@@ -18,7 +19,7 @@ const FLAGS = [
   "--disable-component-update",
   "--disable-sync",
 ];
-const API_PATIENCE_MS = 240_000;
+const API_PATIENCE_MS = 900_000;
 
 /** @returns {Promise<import("playwright-core").Browser>} */
 export async function launchBrowser() {
@@ -56,6 +57,7 @@ export async function runInExtensionHost({ suites, env, settings, folder, grep =
       fs.rmSync(resultsFile, { force: true });
       const tests = await compile(suite);
       const page = await browser.newPage();
+      page.setDefaultTimeout(PATIENCE_MS);
       const remote = (/** @type {string} */ file) => `vscode-remote://${new URL(editor.origin).host}${file}`;
       const payload = JSON.stringify([
         ["extensionDevelopmentPath", remote(ROOT)],

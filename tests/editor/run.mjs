@@ -43,6 +43,9 @@ async function runApiTests(counts, grep) {
   }
 }
 
+/** When a test is given up: one that hangs, on a machine that is five times slower than it should be. */
+const TEST_MS = 600_000;
+
 /** What takes minutes, and begins first. */
 const LONG = ["rendering", "start", "source", "view", "graphStates", "debugging", "hostile", "linkedViews", "gpuViews"];
 
@@ -52,7 +55,7 @@ const LONG = ["rendering", "start", "source", "view", "graphStates", "debugging"
  * @param {Counts} counts @param {string} grep
  */
 async function runNodeTests(counts, grep) {
-  const common = { ui: /** @type {const} */ ("bdd"), timeout: 180_000, reporter: "spec" };
+  const common = { ui: /** @type {const} */ ("bdd"), timeout: TEST_MS, reporter: "spec" };
   const mocha = new Mocha(grep === "" ? { ...common, parallel: true, jobs: 2 } : { ...common, grep });
   const folder = path.join(HERE, "node");
   const names = fs.readdirSync(folder).filter((each) => each.endsWith(".test.mjs"));

@@ -9,6 +9,7 @@ import { VSIX } from "../../scripts/package.mjs";
 import { ensureCodeServer } from "../../scripts/setup.mjs";
 import { launchBrowser } from "./browser.mjs";
 import { makeHome, pictureOfFailure } from "./home.mjs";
+import { PATIENCE_MS } from "./until.mjs";
 import { Workbench } from "./workbench.mjs";
 
 const EDITOR = path.join(ROOT, "tests", "editor");
@@ -18,7 +19,6 @@ let extensions = "";
 process.on("exit", () => extensions !== "" && fs.rmSync(extensions, { recursive: true, force: true }));
 
 /** For what comes at once on a machine with nothing else to do. */
-const PATIENCE_MS = 60_000;
 
 /**
  * @typedef {object} Setting

@@ -1,6 +1,6 @@
 /** Stages side by side in an editor: how tests open them, and what colours their lines have. */
 
-const PATIENCE_MS = 60_000;
+import { PATIENCE_MS } from "./until.mjs";
 
 export class StageViews {
   /** @param {import("./workbench.mjs").Workbench} workbench */

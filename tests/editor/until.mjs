@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 
+/** How long a test waits for what comes at once on a machine that does nothing else. */
+export const PATIENCE_MS = 120_000;
 const LOOK_MS = 100;
 
 /**
@@ -11,7 +13,7 @@ const LOOK_MS = 100;
  * @param {string} what is waited for @param {number} [patience] milliseconds
  * @returns {Promise<Answer>}
  */
-export async function until(ask, holds, what, patience = 60_000) {
+export async function until(ask, holds, what, patience = PATIENCE_MS) {
   for (const end = Date.now() + patience; ; await new Promise((resolve) => setTimeout(resolve, LOOK_MS))) {
     const answer = await ask();
     if (holds(answer)) {

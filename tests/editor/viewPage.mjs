@@ -3,6 +3,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import * as path from "node:path";
 import { ROOT, VENV_PYTHON } from "../../scripts/lib/paths.mjs";
+import { PATIENCE_MS } from "./until.mjs";
 
 /** @typedef {{url: string, stop: () => Promise<number | null>, open: (...args: string[]) => string}} View */
 
@@ -41,6 +42,7 @@ export async function startView(store, home, ...args) {
  */
 export async function openPage(browser, url, theme) {
   const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
+  page.setDefaultTimeout(PATIENCE_MS);
   /** @type {string[]} */
   const errors = [];
   page.on("pageerror", (error) => errors.push(error.message));

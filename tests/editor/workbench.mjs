@@ -3,6 +3,7 @@
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { SCREENSHOTS } from "../../scripts/lib/paths.mjs";
+import { PATIENCE_MS } from "./until.mjs";
 
 export class Workbench {
   /** @type {import("playwright-core").Page | undefined} */
@@ -20,8 +21,8 @@ export class Workbench {
   }
 
   async ready() {
-    await this.page.locator(".monaco-workbench .part.editor").waitFor({ timeout: 60_000 });
-    await this.page.locator(".statusbar-item").first().waitFor({ timeout: 60_000 });
+    await this.page.locator(".monaco-workbench .part.editor").waitFor({ timeout: PATIENCE_MS });
+    await this.page.locator(".statusbar-item").first().waitFor({ timeout: PATIENCE_MS });
   }
 
   /** @param {string} name */

@@ -1,8 +1,11 @@
-/** Follows a script: when a newer run of it has ended, what is open of the run that is shown gives way to the newer one. */
+/**
+ * Follows a script: when a newer run of it has ended, what is open of the run that is shown gives way to the newer one.
+ * A run that was an old one already when it was opened stays: it is looked at on purpose.
+ */
 
 import type { RunItem } from "../protocol";
 import { visible } from "../panels/visible";
-import { button, el } from "./dom";
+import { button, el, toast } from "./dom";
 import type { Opened } from "./opened";
 import { baseName } from "./runs";
 import { request } from "./server";
@@ -11,8 +14,9 @@ import { time } from "../format";
 const KEY = "irscope-follow";
 
 export class Following {
-  private readonly toggle = button("Follow new runs", () => this.set(!this.on), { class: "toggle" });
+  private readonly toggle = button("Follow new runs", () => this.turned(), { class: "toggle" });
   private readonly said = el("span", { class: "news", role: "status" });
+  private runs: RunItem[] = [];
   readonly elements = [this.said, this.toggle];
   private on = window.localStorage.getItem(KEY) !== "no";
   /** A run that had ended before is not followed: whoever opens it does so on purpose. */
@@ -31,20 +35,44 @@ export class Following {
   /** The list of runs, the newest first, is another one. A script that runs again meanwhile waits for its turn. */
   heard(runs: RunItem[]): Promise<void> {
     const fresh = this.fresh(runs);
-    const mine = this.last.then(() => this.follow(runs, fresh));
+    return this.inTurn(async () => {
+      const newest = !runs.some((each) => this.isNewer(each) && !fresh.includes(each));
+      await (newest ? this.follow(fresh) : undefined);
+    });
+  }
+
+  /** Turned on, it shows the newest run of what is shown at once. */
+  private turned(): void {
+    this.set(!this.on);
+    void this.inTurn(() => this.follow(this.runs)).catch((error: Error) => toast(error.message, "error"));
+  }
+
+  private inTurn(action: () => Promise<void>): Promise<void> {
+    const mine = this.last.then(action);
     this.last = mine.catch(() => undefined);
     return mine;
   }
 
   private fresh(runs: RunItem[]): RunItem[] {
+    this.runs = runs;
     const fresh = runs.filter(({ run, outcome }) => outcome !== null && !this.ended.has(run));
     fresh.forEach(({ run }) => this.ended.add(run));
     return fresh;
   }
 
-  private async follow(runs: RunItem[], fresh: RunItem[]): Promise<void> {
-    const shown = runs.find((each) => each.run === this.opened.panes.front?.subject().run);
-    const item = shown && fresh.find((each) => follows(each, shown));
+  private get shown(): RunItem | undefined {
+    return this.runs.find((each) => each.run === this.opened.panes.front?.subject().run);
+  }
+
+  private isNewer(item: RunItem): boolean {
+    const shown = this.shown;
+    return shown !== undefined && item.outcome !== null && follows(item, shown);
+  }
+
+  /** @param among the newest first */
+  private async follow(among: RunItem[]): Promise<void> {
+    const shown = this.shown;
+    const item = among.find((each) => this.isNewer(each));
     if (!this.on || shown === undefined || item === undefined) {
       return;
     }

@@ -24,7 +24,7 @@ export async function openScript(name = "train.py"): Promise<vscode.TextEditor> 
 export async function until<Value>(
   what: string,
   ask: () => Value | undefined | false | PromiseLike<Value | undefined | false>,
-  timeoutMs = 20_000,
+  timeoutMs = 60_000,
 ): Promise<Value> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {

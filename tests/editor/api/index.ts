@@ -13,7 +13,7 @@ export interface Results {
 
 export async function run(): Promise<void> {
   // The base reporter prints nothing: results go to the file, as a console in the extension host is nobody's terminal.
-  const mocha = new Mocha({ ui: "bdd", timeout: 60_000, reporter: Mocha.reporters.Base, ...grep() });
+  const mocha = new Mocha({ ui: "bdd", timeout: 180_000, reporter: Mocha.reporters.Base, ...grep() });
   for (const file of fs
     .readdirSync(__dirname)
     .filter((name) => name.endsWith(".test.js"))

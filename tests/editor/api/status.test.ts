@@ -55,6 +55,16 @@ describe("the status item", () => {
     });
     await until("the edit", () => status.text === "$(history) IRScope: edited");
     assert.match(await tooltip(), /1&nbsp;break&nbsp;fixed/, "still in the hover");
+    await tell("irscope/fileState", {
+      uri: editor.document.uri.toString(),
+      state: "current",
+      entry: null,
+      limit: "seconds",
+      text: "The run was stopped.",
+      changed: { run: "r", since: "s", text: "1 break fixed" },
+    });
+    await until("the limit", () => status.text === "$(watch) IRScope: stopped at limit");
+    assert.match(await tooltip(), /1&nbsp;break&nbsp;fixed/, "still in the hover");
   });
 
   it("tells the phase of a run, and of trouble what it is, with a way to the log", async () => {

@@ -16,8 +16,7 @@ from dap_runs import small_run
 small_run(pathlib.Path(sys.argv[2]) / "runs.db", pathlib.Path(sys.argv[2]))
 `;
 
-describe("the debug adapter and the official test client", function () {
-  this.timeout(60_000);
+describe("the debug adapter and the official test client", () => {
   /** @type {string} */
   let home;
   /** @type {DebugClient} */

@@ -39,8 +39,7 @@ with torch.no_grad():
     print(f(torch.randn(4, 8), torch.randn(8, 6)).sum())
 `;
 
-describe("a debug session on the screen", function () {
-  this.timeout(240_000);
+describe("a debug session on the screen", () => {
   const workbench = onScreen({
     name: "debugging",
     viewport: { width: 1500, height: 950 },

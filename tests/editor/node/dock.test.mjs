@@ -8,8 +8,7 @@ const MARKUP = "<img src=x onerror=alert(1)>";
 /** Tab → what is there when it is drawn. */
 const TABS = { strip: ".card", findings: "tr.group", time: ".box", memory: ".area", changes: ".changes li" };
 
-describe("the dock", function () {
-  this.timeout(150_000);
+describe("the dock", () => {
   const workbench = onScreen({ name: "dock", viewport: { width: 1400, height: 900 }, ...FAKE });
   /** @type {import("playwright-core").FrameLocator} */
   let dock;

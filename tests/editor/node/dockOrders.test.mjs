@@ -212,9 +212,7 @@ async function turn() {
   }
 }
 
-describe("the view in the panel area", function () {
-  this.timeout(120_000);
-
+describe("the view in the panel area", () => {
   before(async () => {
     const stubs = { vscode: EDITOR, "vscode-languageclient/node": CLIENT };
     const result = await esbuild.build({

@@ -14,9 +14,7 @@ function answer(method, { run }) {
   return JSON.stringify(method === "irscope/runs" ? { runs: RUNS } : pipeline);
 }
 
-describe("the dock without a run of the file in the editor", function () {
-  this.timeout(60_000);
-
+describe("the dock without a run of the file in the editor", () => {
   it("shows a run that is chosen, also the first of the list, until the editor is followed again", async () => {
     await bundle();
     const { kind, css } = THEMES.dark;

@@ -35,8 +35,7 @@ const LAUNCH = `{
 /** A run with a torch that is not imported yet, on a slow machine. */
 const RUN_MS = 120_000;
 
-describe("a library module on the screen", function () {
-  this.timeout(RUN_MS + 60_000);
+describe("a library module on the screen", () => {
   /** @type {string} */
   let folder;
   const workbench = onScreen({

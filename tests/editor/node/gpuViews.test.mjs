@@ -26,8 +26,7 @@ const STAGES = /** @type {const} */ ([
 const INSTRUCTION = /^fma\.rn\.ftz\.f32\s.*%\w+;/;
 const LINE = "return y.exp() + x";
 
-describe("the views of a GPU's kernel on the screen", function () {
-  this.timeout(480_000);
+describe("the views of a GPU's kernel on the screen", () => {
   const workbench = onScreen({
     name: "gpu",
     viewport: { width: 3300, height: 900 },

@@ -85,8 +85,7 @@ const KERNELS = {
 const answer = (method, params) =>
   JSON.stringify(method === "irscope/graph" ? graph(params.compareWith !== undefined) : KERNELS);
 
-describe("the graph panel in a page", function () {
-  this.timeout(60_000);
+describe("the graph panel in a page", () => {
   /** @type {import("playwright-core").Browser} */
   let browser;
   /** @type {(() => unknown)[]} */

@@ -4,8 +4,7 @@ import assert from "node:assert/strict";
 import { FAKE, onScreen } from "../screen.mjs";
 import { until as untilAsked } from "../until.mjs";
 
-describe("the graph panel", function () {
-  this.timeout(120_000);
+describe("the graph panel", () => {
   const workbench = onScreen({ name: "graph", viewport: { width: 1400, height: 900 }, ...FAKE });
 
   /** @param {string} title the stage's @param {number} nth which of that title */

@@ -36,8 +36,7 @@ with Store(sys.argv[1]) as store:
     lowering.make(store, report, f"{kernel.stage}/assembly", sys.executable)
 `;
 
-describe("linked views on the screen", function () {
-  this.timeout(240_000);
+describe("linked views on the screen", () => {
   const workbench = onScreen({
     name: "linked",
     viewport: { width: 2300, height: 900 },

@@ -17,8 +17,7 @@ const WITH_TORCH = `import torch
 print(torch.ones(2))
 `;
 
-describe("a file that does not use torch", function () {
-  this.timeout(300_000);
+describe("a file that does not use torch", () => {
   const workbench = onScreen({
     name: "plain-file",
     viewport: { width: 1200, height: 800 },

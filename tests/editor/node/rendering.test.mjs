@@ -15,8 +15,7 @@ const SOURCE = path.join(ROOT, "examples", SCRIPT);
 /** A deep run of the example with a cold compiler cache, on a slow machine. */
 const RUN_MS = 300_000;
 
-describe("on the screen", function () {
-  this.timeout(RUN_MS + 60_000);
+describe("on the screen", () => {
   const workbench = onScreen({
     name: "rendering",
     viewport: { width: 1400, height: 900 },

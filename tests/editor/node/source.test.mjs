@@ -65,8 +65,7 @@ function notebookOf(sources) {
   };
 }
 
-describe("around the code", function () {
-  this.timeout(RUN_MS + 60_000);
+describe("around the code", () => {
   /** @type {string} */
   let source;
   const workbench = onScreen({
@@ -129,7 +128,7 @@ describe("around the code", function () {
     const hints = () => workbench.page.locator(".view-line", { hasText: "f32[" }).count();
     assert.equal(await hints(), 0);
     await workbench.command("IRScope: Toggle Inlay Hints");
-    await workbench.page.locator(".view-line", { hasText: "f32[" }).first().waitFor({ timeout: 60_000 });
+    await workbench.page.locator(".view-line", { hasText: "f32[" }).first().waitFor({ timeout: RUN_MS });
     const line = workbench.page.locator(".view-line", { hasText: "hidden" }).first();
     await until(
       async () => (await line.innerText()).replace(/\s/g, " "),
@@ -179,7 +178,7 @@ describe("around the code", function () {
       ["Dark High Contrast", "high-contrast"],
     ])) {
       await workbench.setTheme(theme);
-      await workbench.page.locator(".view-line", { hasText: "f32[" }).first().waitFor({ timeout: 60_000 });
+      await workbench.page.locator(".view-line", { hasText: "f32[" }).first().waitFor({ timeout: RUN_MS });
       await workbench.page.waitForTimeout(1_500);
       await barsAre(10);
       await workbench.screenshot(`source-hints-${name}`);
@@ -197,7 +196,7 @@ describe("around the code", function () {
       .first()
       .waitFor({ timeout: RUN_MS });
     const cell = page.locator(".notebookOverlay .cell .monaco-editor", { hasText: "half way" });
-    await cell.locator(".view-line", { hasText: "f32[8, 16]" }).first().waitFor({ timeout: 60_000 });
+    await cell.locator(".view-line", { hasText: "f32[8, 16]" }).first().waitFor({ timeout: RUN_MS });
     await until(
       () => bars("solid"),
       (count) => count >= 5,

@@ -11,13 +11,12 @@ import { ROOT } from "../../../scripts/lib/paths.mjs";
 import { OF_THE_PAGE_AROUND, violations } from "../accessibility.mjs";
 import { launchBrowser } from "../browser.mjs";
 import { makeHome, pictureOfFailure } from "../home.mjs";
-import { until } from "../until.mjs";
+import { PATIENCE_MS, until } from "../until.mjs";
 import { Workbench } from "../workbench.mjs";
 
 const SCRIPT = path.join(ROOT, "examples", "gpt_training.py");
 
-describe("npm start", function () {
-  this.timeout(600_000);
+describe("npm start", () => {
   /** @type {string} */
   let home;
 
@@ -86,7 +85,7 @@ describe("npm start", function () {
     it("opens the example, its graph and its pipeline, and goes to the first finding", async () => {
       const page = await browser.newPage({ viewport: { width: 1500, height: 940 }, colorScheme: "dark" });
       workbench.page = page;
-      page.setDefaultTimeout(90_000); // What it shows comes from a server that is only just starting.
+      page.setDefaultTimeout(PATIENCE_MS); // What it shows comes from a server that is only just starting.
       await page.goto(address);
       await workbench.ready();
       await page.locator(".tab", { hasText: "gpt_training.py" }).first().waitFor({ timeout: 60_000 });

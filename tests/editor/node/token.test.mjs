@@ -8,8 +8,7 @@ import { startEditor } from "../../../scripts/lib/codeServer.mjs";
 import { ensureCodeServer } from "../../../scripts/setup.mjs";
 import { makeHome } from "../home.mjs";
 
-describe("the browser-based editor", function () {
-  this.timeout(60_000);
+describe("the browser-based editor", () => {
   /** @type {import("../../../scripts/lib/codeServer.mjs").Editor} */
   let editor;
   /** @type {string} */

@@ -75,8 +75,7 @@ function valueProcess(folder) {
   };
 }
 
-describe("the panel of a value", function () {
-  this.timeout(120_000);
+describe("the panel of a value", () => {
   /** @type {import("playwright-core").Browser} */
   let browser;
   /** @type {ReturnType<typeof valueProcess>} */

@@ -25,8 +25,7 @@ def model(x, weight):
 print(model(torch.ones(16, 32), torch.ones(32, 64)).shape)
 `;
 
-describe("irscope view", function () {
-  this.timeout(240_000);
+describe("irscope view", () => {
   /** @type {string} */
   let home;
   /** @type {string} */

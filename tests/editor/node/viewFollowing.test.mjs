@@ -10,9 +10,7 @@ import { launchBrowser } from "../browser.mjs";
 import { makeHome } from "../home.mjs";
 import { openPage, startView } from "../viewPage.mjs";
 
-describe("irscope view, following a script", function () {
-  this.timeout(120_000);
-
+describe("irscope view, following a script", () => {
   it("shows the newer run in place of the older one, with what changed, until that is turned off", async () => {
     const home = makeHome("following");
     const [store, script] = [path.join(home, "runs.db"), path.join(home, "train.py")];
@@ -56,6 +54,14 @@ describe("irscope view, following a script", function () {
       await page.locator(".row", { hasText: "2 findings" }).first().waitFor();
       await page.waitForTimeout(500);
       assert.equal(await page.locator(".cm-line", { hasText: "with 4 breaks" }).count(), 1, "what is shown stays");
+      await toggle.press("Enter");
+      await page.locator(".cm-line", { hasText: "with 2 breaks" }).waitFor();
+      await page.goto(`${new URL(view.url).origin}/#run=${first}&stage=0/0/dynamo-graph`);
+      await page.locator(".cm-line", { hasText: "with 3 breaks" }).waitFor();
+      run(5);
+      await page.locator(".row", { hasText: "5 findings" }).first().waitFor();
+      await page.waitForTimeout(500);
+      assert.equal(await page.locator(".cm-line", { hasText: "with 3 breaks" }).count(), 1, "opened on purpose");
       assert.deepEqual(errors, []);
     } finally {
       await browser.close();

@@ -9,8 +9,7 @@ import { VSIX } from "../../../scripts/package.mjs";
 import { makeHome } from "../home.mjs";
 import { LspClient } from "../lspClient.mjs";
 
-describe("the packed extension", function () {
-  this.timeout(240_000);
+describe("the packed extension", () => {
   /** @type {string} */
   let home;
   /** @type {string} */
