@@ -211,6 +211,17 @@ async def test_functions_that_only_call_others_are_compiled_too(
     assert found.stale and found.regions[0].text == "Compiled, in compile 0/0"
 
 
+async def test_a_function_that_was_compiled_is_not_skipped(start_editor: StartEditor, play: Play, script: Path) -> None:
+    """Compiled for one call, given up for another: it does not run as plain Python."""
+    of_run = act(script)
+    again = compile_of(str(script), "0/1", "f", 6, outcome=CompileOutcome.SKIPPED, graph_ops=0)
+    of_run["compiles"].append([to_json(again), []])
+    play(of_run)
+    editor, uri = await shown(start_editor, script)
+    found = [kind for kind, line, _ in await regions(editor, uri) if line == 5]
+    assert "compiled" in found and "skipped" not in found
+
+
 # --- the parts --------------------------------------------------------------------------------------------------------
 
 

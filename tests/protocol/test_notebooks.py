@@ -207,6 +207,26 @@ async def test_cells_are_moved_and_deleted(start_editor: StartEditor, play: Play
     assert result.kernels == [] and result.reason
 
 
+async def test_a_notebook_is_opened_again(start_editor: StartEditor, play: Play, path: Path, tmp_path: Path) -> None:
+    """Nothing is left of what was closed: neither the numbers of cells nor those that are gone."""
+    play(act(path), {"findings": []})
+    editor = await start_editor(playing=True)
+    notebook = Notebook(editor, path)
+    first, second, third = notebook.uris
+    await editor.until_ended()
+    notebook.delete(0)
+    notebook.close()
+    await editor.until(lambda: editor.codes(second) == [])
+    again = Notebook(editor, path, CELLS[1:])
+    assert again.uris == [first, second], "the editor gives the same names again"
+    again.save()
+    await editor.until_ended(2)
+    run = asked(tmp_path)[-1]
+    assert run["cells"] == [cell_name(str(path), number) for number in (1, 2)]
+    assert set(run["overlays"]) == {str(path), *run["cells"]}
+    assert (await editor.request("irscope/kernelsAt", uri=third, line=0)).kernels == []
+
+
 async def test_a_notebook_without_torch_runs_nothing(
     start_editor: StartEditor, play: Play, path: Path, tmp_path: Path
 ) -> None:
