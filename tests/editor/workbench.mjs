@@ -35,7 +35,7 @@ export class Workbench {
     const [name = ""] = place.split(":");
     const input = this.page.locator(".quick-input-widget input");
     for (let attempt = 1; ; attempt += 1) {
-      const timeout = attempt < 3 ? 5_000 : 30_000;
+      const timeout = attempt < 3 ? 5_000 : PATIENCE_MS;
       await this.page.keyboard.press("Control+P");
       await input.fill(place);
       try {
@@ -64,7 +64,7 @@ export class Workbench {
       await input.waitFor();
       await input.fill(`>${label}`);
       try {
-        await row.click({ timeout: attempt < 3 ? 5_000 : 30_000 });
+        await row.click({ timeout: attempt < 3 ? 5_000 : PATIENCE_MS });
         break;
       } catch (error) {
         if (attempt === 3) {

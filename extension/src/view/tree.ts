@@ -51,7 +51,7 @@ export class Tree {
     this.draw();
   }
 
-  /** Expands rows one below the other and selects the last. */
+  /** Expands rows one below the other and selects the last that there is. */
   async reveal(...path: string[]): Promise<void> {
     for (const id of path.slice(0, -1)) {
       const found = this.find(id);
@@ -59,8 +59,8 @@ export class Tree {
         await this.expand(found.row);
       }
     }
-    const last = path.at(-1);
-    if (last !== undefined && this.find(last) !== undefined) {
+    const last = path.reverse().find((id) => this.find(id) !== undefined);
+    if (last !== undefined) {
       this.selected = last;
       this.focused = last;
       this.draw();

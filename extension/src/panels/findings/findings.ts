@@ -71,6 +71,7 @@ export function createFindings(): View {
       0,
     );
     hiddenLabel.hidden = hidden === 0;
+    filter.hidden = data.groups.length === 0;
     hiddenLabel.lastElementChild?.replaceChildren(`Show ${plural(hidden, "hidden place")}`);
     if (data.groups.length === 0) {
       shownCount.textContent = "";

@@ -102,7 +102,7 @@ export function createStrip(surroundings: Surroundings): View {
     mark();
   }
 
-  function drawToolbar({ compiles, compile, kernels }: Pipeline): void {
+  function drawToolbar({ compiles, compile, kernels, stages }: Pipeline): void {
     const options = compiles.map((one) => ({
       value: one.id,
       text: `${one.id} ${one.function} · ${plural(one.graphOps, "op")} · ${seconds(one.seconds)}`,
@@ -117,8 +117,7 @@ export function createStrip(surroundings: Surroundings): View {
     const languages = kernels.map(({ language, count }) => `${count} ${language}`).join(", ");
     toolbar.replaceChildren(
       ...(compiles.length > 0 ? [chooser] : []),
-      search,
-      found,
+      ...(stages.length > 0 ? [search, found] : []),
       h("span", { class: "spacer" }),
       ...(languages === "" ? [] : [h("span", { class: "dim", title: "Kernels by language" }, `kernels: ${languages}`)]),
     );
