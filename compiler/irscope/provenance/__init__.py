@@ -7,6 +7,7 @@ this costs the capture anything, and a run from elsewhere can be followed withou
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from typing import Any
 
@@ -254,8 +255,21 @@ class Provenance:
                 lines = dict.fromkeys(self.source(line.file, line.line) for line in self._lines(item.element))
                 found[item.element.name] = (*parents_of_it, *(line for line in lines if line not in told))
         elif self._stages[stage].name.endswith("-graph"):
+            self._add_saved(stage, found)
             _of_neighbours(self._items_of(stage), found)
         return found
+
+    def _add_saved(self, stage: str, found: dict[str, tuple[Element, ...]]) -> None:
+        """What a backward graph is given that no graph above it has, a pass before the partition made: it came from
+        what it came from in the forward graph, which saves it."""
+        if self._stages[stage].name != "backward-graph":
+            return
+        left = [item.element.name for item in self._items_of(stage).items if item.op == "placeholder"]
+        left = [name for name in left if not found.get(name)]
+        forward = stage.replace("backward-graph", "forward-graph")
+        if left and forward in self._stages:
+            parents = self._parents_in(forward)
+            found.update({name: parents[name] for name in left if name in parents})
 
     def _levels_above(self, stage: str) -> tuple[chain.Level, ...]:
         for levels in self._tracks[self._compile_of[stage].id]:
@@ -299,8 +313,9 @@ class Provenance:
         kernels = [kernel for kernel in self._report.kernels if kernel.compile == compile.id]
         links = link(a, self._items_of(above), b, self._items_of(below), kernels)
         if a.name.endswith("-graph") and b.name.endswith("-graph"):
-            for _, data in self._passes_over(compile, b):
-                add_replaced(links, self._items_of(above), data)
+            for version, data in self._passes_over(compile, b):
+                if chain.is_descendant(version, a):
+                    add_replaced(links, self._items_of(above), data)
         return links
 
     def _from_bytecode(self, bytecode: StageRef, graph: StageRef) -> Links:
@@ -361,16 +376,28 @@ class Provenance:
         return tuple(found)
 
     def _first(self, compile: str) -> list[str]:
-        """The stages that are made from the user's text itself: the bytecode and the first graph, or a kernel of his."""
+        """The stages that are made from the user's text itself: the bytecode and the first graph, and kernels of his."""
         found: list[str] = []
+        graphs = 0
         for stage in self._pipelines[compile]:
-            if stage.name == "bytecode":
+            graphs += stage.name.endswith("-graph")
+            if (
+                stage.name == "bytecode"
+                or (stage.name.endswith("-graph") and graphs == 1)
+                or stage.id in self._own_kernels
+            ):
                 found.append(stage.id)
-            elif stage.name.endswith("-graph"):
-                return [*found, stage.id]
-            elif stage.name == "kernel" and not found:
-                return [stage.id]
         return found
+
+    @functools.cached_property
+    def _own_kernels(self) -> frozenset[str]:
+        """The stages of kernels that somebody wrote: no other kernel's stage has data."""
+        return self._store.stages_with_data(self._report.run, "kernel")
+
+    def in_own_kernels(self, compile: str, file: str, line: int) -> tuple[Element, ...]:
+        """What a line became in the kernels of a compile that somebody wrote, without what launches them."""
+        own = [stage.id for stage in self._compiles[compile].stages if stage.id in self._own_kernels]
+        return tuple(one for stage in own for one in self._at_line(stage, Origin(file, line)))
 
     def _at_line(self, stage: str, line: Origin) -> list[Element]:
         if stage not in self._by_line:

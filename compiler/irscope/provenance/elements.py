@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from irscope.graphs import Graph, GraphNode, parse_graph
 from irscope.kernels import kernels_in
 from irscope.nodes import NodeFacts, facts_of
+from irscope.ownkernels import places_of
 from irscope.protocol import Origin, StageRef
 from irscope.provenance.chain import BELOW_KERNELS
 
@@ -136,15 +137,18 @@ def _lines(stage: str, text: str, data: Any) -> Items:
     numbers = range(1, len(text.rstrip("\n").split("\n")) + 1)
     places = _places(data, len(numbers))
     return Items.of(
-        [Item(Element(stage, str(n), n, n), places[n - 1 : n], ancestors=tuple(above.get(n, ()))) for n in numbers]
+        [
+            Item(Element(stage, str(n), n, n), (places[n],) if n in places else (), ancestors=tuple(above.get(n, ())))
+            for n in numbers
+        ]
     )
 
 
-def _places(data: Any, count: int) -> tuple[Origin, ...]:
-    """The lines of a file that a kernel's text is made of: of one that somebody wrote, and launched by himself."""
-    if not isinstance(data, dict) or "cache_hit" not in data:
-        return ()
-    return tuple(Origin(str(data["file"]), int(data["first_line"]) + i) for i in range(count))
+def _places(data: Any, count: int) -> dict[int, Origin]:
+    """The lines of a file that a kernel's text is made of: of one that somebody wrote."""
+    if isinstance(data, dict) and "cache_hit" in data:  # and launched by himself
+        return {i: Origin(str(data["file"]), int(data["first_line"]) + i - 1) for i in range(1, count + 1)}
+    return places_of(data)
 
 
 _ARITHMETIC = re.compile(r"(?:^|\.)(?:add|sub|mul|div|pow)(?:\.|$)")

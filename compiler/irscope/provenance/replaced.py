@@ -1,14 +1,17 @@
-"""What a pass put in the place of several nodes came from all of them.
+"""What a pass put in the place of other nodes came from all of them.
 
-PyTorch says of such a node that it came from one of them, mostly the last: of an ``addmm`` that was made of ``mm`` and
-``add`` from the ``add``.  The others that the pass removed are found by the edges between them.
+PyTorch says of a node in the place of several that it came from one of them, mostly the last: of an ``addmm`` that was
+made of ``mm`` and ``add`` from the ``add``.  The others that the pass removed are found by the edges between them.
+Of what some passes make it says nothing: that is found by what used the node that was there, and now uses this one.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from irscope.nodes import facts_of
 from irscope.provenance.elements import Items
 
 _LARGEST = 64
@@ -28,6 +31,8 @@ def add_replaced(links: dict[str, tuple[str, ...]], parents: Items, data: Mappin
         Of the version that the pass made, with the names of nodes as sets.
     """
     removed = {name for name in data["removed"] if name in parents.by_name}
+    if removed:
+        _add_successors(links, parents, removed, data)
     added = [name for name in data["added"] if not removed.isdisjoint(links.get(name, ()))]
     if not added:
         return
@@ -37,6 +42,23 @@ def add_replaced(links: dict[str, tuple[str, ...]], parents: Items, data: Mappin
         patterns = {id(pattern): pattern for one in own if (pattern := together.get(one)) is not None}
         others = [one for pattern in patterns.values() if len(pattern) <= _LARGEST for one in pattern]
         links[name] = tuple(dict.fromkeys([*own, *others]))
+
+
+def _add_successors(
+    links: dict[str, tuple[str, ...]], parents: Items, removed: set[str], data: Mapping[str, Any]
+) -> None:
+    """Gives the nodes of which nothing is known those whose users they have."""
+    unknown = {name for name in data["added"] if not links.get(name)}
+    found: dict[str, dict[str, None]] = {}
+    for user in facts_of(data.get("new")) if unknown else ():
+        if user.name not in data["changed"] or user.name not in parents.by_name:
+            continue
+        came = [name for name in user.inputs if name in unknown]
+        gone = [name for name in parents.by_name[user.name].inputs if name in removed]
+        pairs = zip(came, gone, strict=True) if len(came) == len(gone) else itertools.product(came, gone)
+        for new, old in pairs:
+            found.setdefault(new, {})[old] = None
+    links.update({name: tuple(old) for name, old in found.items()})
 
 
 def _patterns(removed: set[str], graph: Items) -> Mapping[str, Sequence[str]]:
