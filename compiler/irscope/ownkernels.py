@@ -15,7 +15,9 @@ from typing import Any
 
 from irscope.protocol import Origin
 
-_WRITTEN = re.compile(r"^# Original path: (?P<file>.+):(?P<line>\d+)\n(?P<name>\w+) = async_compile\.\w+\(", re.MULTILINE)
+_WRITTEN = re.compile(
+    r"^# Original path: (?P<file>.+):(?P<line>\d+)\n(?P<name>\w+) = async_compile\.\w+\(", re.MULTILINE
+)
 _COPIED = re.compile(r"^@triton\.\w+\ndef (?P<name>\w+)\(", re.MULTILINE)
 _FUNCTION = re.compile(r"^[ \t]*def (?P<name>\w+)\(", re.MULTILINE)
 
@@ -52,7 +54,9 @@ def places_of(data: Any) -> dict[int, Origin]:
 
 def _places(rows: list[str], text: str, home: Origin, source: str) -> Iterator[tuple[int, int]]:
     lines = source.split("\n")
-    written = {match["name"]: _line_at(source, match.start("name")) for match in reversed([*_FUNCTION.finditer(source)])}
+    written = {
+        match["name"]: _line_at(source, match.start("name")) for match in reversed([*_FUNCTION.finditer(source)])
+    }
     copies = [(match["name"], _line_at(text, match.start("name"))) for match in _COPIED.finditer(text)]
     ends = [row - 2 for _, row in copies[1:]] + [len(rows)]
     for number, ((name, row), end) in enumerate(zip(copies, ends, strict=True)):
