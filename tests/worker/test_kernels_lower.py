@@ -20,7 +20,9 @@ from irscope.linetable import KernelText
 from irscope.lowering import LoweringError, cpp, made_on_demand, make
 from irscope.lowering.cpp import assembly_of, written_by_compiler
 from irscope.lowering.tools import in_interpreter
+from irscope.protocol import Origin
 from irscope.provenance import Provenance
+from irscope.provenance.linked import LinkedLines
 from irscope.store import Store
 from support import REPOSITORY, Ran, run_captured, run_cli, write
 from triton_kernels import AXPY, GENERATED, KINDS, strangers
@@ -278,6 +280,9 @@ def test_lines_of_a_kernel_that_compiled_code_launches(tmp_path: Path) -> None:
             assert element is not None and (str(own), number) in {(o.file, o.line) for o in thread.origins(element)}
         assert str(own) in store.sources(ran.report.run)
         assert trail_of(store, ran.report, str(own), 2).steps == ()
+        linked = LinkedLines(store, ran.report)
+        assert linked.palette[Origin(str(own), number)] > 0  # a colour of its own
+        assert stores <= set(linked.counterparts_of_source(str(own), number, [f"{STAGE}/ptx"])[f"{STAGE}/ptx"])
 
 
 def test_stages_that_are_gone_are_a_gap(tmp_path: Path) -> None:
@@ -449,4 +454,9 @@ def test_a_kernel_of_ones_own_in_compiled_code_with_triton_itself(tmp_path: Path
             rows = ran.text(f"{stage}/sass").split("\n")
             assert any(instruction in rows[place.line - 1] for place in trail.steps[-1].places), part
         number = next(at for at, row in enumerate(lines, 1) if "@launch" in row)
+        linked = LinkedLines(store, report)
+        lit = linked.counterparts_of_source(str(script), number, [stage, f"{stage}/ptx"])
+        assert {one: set(rows) for one, rows in lit.items()} == {one: set(linked.keys(one)) for one in lit} and len(
+            lit
+        ) == 2
         assert stage in {kernel.stage for kernel in trail_of(store, report, str(script), number).kernels}

@@ -394,10 +394,13 @@ class Provenance:
         """The stages of kernels that somebody wrote: no other kernel's stage has data."""
         return self._store.stages_with_data(self._report.run, "kernel")
 
+    def own_kernels(self, compile: str) -> tuple[str, ...]:
+        """The stages of those kernels of a compile that somebody wrote."""
+        return tuple(stage.id for stage in self._compiles[compile].stages if stage.id in self._own_kernels)
+
     def in_own_kernels(self, compile: str, file: str, line: int) -> tuple[Element, ...]:
-        """What a line became in the kernels of a compile that somebody wrote, without what launches them."""
-        own = [stage.id for stage in self._compiles[compile].stages if stage.id in self._own_kernels]
-        return tuple(one for stage in own for one in self._at_line(stage, Origin(file, line)))
+        """What a line became in these kernels, without what launches them."""
+        return tuple(one for stage in self.own_kernels(compile) for one in self._at_line(stage, Origin(file, line)))
 
     def _at_line(self, stage: str, line: Origin) -> list[Element]:
         if stage not in self._by_line:
