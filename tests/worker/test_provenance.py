@@ -353,3 +353,65 @@ def test_writes_into_parts_of_tensors(tmp_path: Path, shared_worker: Worker | No
         for number, text in enumerate(PARTS.split("\n"), 1):
             if "scatter" in text or "copy_(" in text or "] = " in text:
                 assert trail_of(store, ran.report, str(script), number).kernels, text
+
+
+INNER = """\
+import torch
+from torch._inductor.async_compile import AsyncCompile
+from torch.utils.checkpoint import checkpoint
+
+AsyncCompile.cpp_pybinding = lambda *_: lambda *_: None  # the kernels are generated, not compiled
+
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x * x  # @forward
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return (x * 3).cos() * grad  # @backward
+
+
+def block(x):
+    return x.tanh() @ weight  # @checkpoint
+
+
+@torch.compile
+def step(x):
+    h = Cube.apply(x @ weight)  # @apply
+    h = checkpoint(block, h, use_reentrant=False)
+    return (h.exp() * 2).sum()  # @behind
+
+
+weight = torch.randn(8, 8, requires_grad=True)
+step(torch.randn(4, 8)).backward()
+"""
+
+
+def test_graphs_that_nodes_of_dynamo_s_graph_run(tmp_path: Path, shared_worker: Worker | None) -> None:
+    """Lines inside of an autograd function and of a checkpoint lead to their own nodes, and to nobody else's."""
+    script = write(tmp_path, INNER, "inner.py")
+    ran = run_captured(script, tmp_path / "runs.db", "deep", worker=shared_worker)
+    assert ran.report.outcome.kind is OutcomeKind.COMPLETED, ran.report.outcome.message
+    with Store(ran.store) as store:
+        thread = Provenance(store, ran.report)
+        check_ends(ran, thread, GRAPHS - {"inference-graph"})
+        check_kernels(ran, thread, store)
+        check_up_and_down(ran, thread)
+        reached = {}
+        for mark in ("forward", "backward", "checkpoint", "apply", "behind"):
+            (number,) = (at for at, line in enumerate(INNER.split("\n"), 1) if f"@{mark}" in line)
+            below = thread.below(thread.source(str(script), number))
+            reached[mark] = {
+                thread.item(one).target.split(".")[3]
+                for one in below["0/0/joint-graph"]
+                if "." in thread.item(one).target
+            }
+    assert {"mul"} <= reached["forward"] <= {"mul", "empty"}
+    assert {"cos", "mul"} <= reached["backward"] <= {"cos", "mul", "_to_copy"}
+    assert {"tanh", "mm"} <= reached["checkpoint"] and reached["checkpoint"].isdisjoint({"cos", "exp"})
+    assert {"cos", "mul", "mm"} <= reached["apply"] and reached["apply"].isdisjoint({"tanh", "exp"})
+    assert "exp" in reached["behind"] and reached["behind"].isdisjoint({"cos", "tanh"})

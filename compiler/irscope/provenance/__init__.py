@@ -165,7 +165,8 @@ class Provenance:
         item = self._item(element)
         if item.op == "call" and (reason := self._end_of(compile, stage)):
             return reason
-        return fate_of(item, self._items_of(stage.id), stage, self._passes_over(compile, stage))
+        passes = [one for one in self._passes_over(compile, stage) if chain.is_descendant(one[0], stage)]
+        return fate_of(item, self._items_of(stage.id), stage, passes)
 
     def _end_of_use(self, element: Element) -> tuple[Element, str]:
         """Where following users that have no children either leads to a reason, which may be at once, and that reason;
@@ -248,15 +249,18 @@ class Provenance:
             left -= here.keys()
             if not left:
                 break
-        if stage in self._first(self._compile_of[stage].id):
-            for item in self._items_of(stage).items:
-                parents_of_it = found.get(item.element.name, ())
-                told = {line for parent in parents_of_it for line in self.parents(parent)}
-                lines = dict.fromkeys(self.source(line.file, line.line) for line in self._lines(item.element))
-                found[item.element.name] = (*parents_of_it, *(line for line in lines if line not in told))
-        elif self._stages[stage].name.endswith("-graph"):
+        compile = self._compile_of[stage].id
+        first, (traced, runners) = self._first(compile), self._runners(compile)
+        if self._stages[stage].name.endswith("-graph") and stage not in first:
             self._add_saved(stage, found)
             _of_neighbours(self._items_of(stage), found)
+        for item in self._items_of(stage).items if stage in first or stage == traced else ():
+            parents_of_it = found.get(item.element.name, ())
+            if stage == traced and runners.isdisjoint(parent.name for parent in parents_of_it):
+                continue
+            told = {line for parent in parents_of_it for line in self.parents(parent)}
+            lines = dict.fromkeys(self.source(line.file, line.line) for line in self._lines(item.element))
+            found[item.element.name] = (*parents_of_it, *(line for line in lines if line not in told))
         return found
 
     def _add_saved(self, stage: str, found: dict[str, tuple[Element, ...]]) -> None:
@@ -370,7 +374,8 @@ class Provenance:
         """The instructions of the line, and the nodes that came from it by none of these."""
         found: dict[Element, None] = {}
         for compile in self._report.compiles:
-            for i, stage in enumerate(self._first(compile.id)):
+            stages = [*self._first(compile.id), self._runners(compile.id)[0]]
+            for i, stage in enumerate(filter(None, stages)):
                 here = self._at_line(stage, Origin(line.file, line.line))
                 found.update(dict.fromkeys(one for one in here if i == 0 or line in self.parents(one)))
         return tuple(found)
@@ -388,6 +393,15 @@ class Provenance:
             ):
                 found.append(stage.id)
         return found
+
+    def _runners(self, compile: str) -> tuple[str, frozenset[str]]:
+        """Nodes of Dynamo's graph that run graphs of their own, and the graph that AOTAutograd traced, in which what
+        came from these stands beside the rest and knows its own lines; empty where there are none."""
+        graphs = [stage for stage in self._pipelines[compile] if stage.name.endswith("-graph")]
+        traced = next((one.id for one in graphs if chain.is_traced(one) and not chain.is_version(one)), "")
+        inner = self._items_of(graphs[0].id).inner if traced else {}
+        runners = frozenset(name for names in inner.values() for name in names)
+        return (traced, runners) if runners else ("", runners)
 
     @functools.cached_property
     def _own_kernels(self) -> frozenset[str]:

@@ -55,6 +55,11 @@ def is_descendant(version: StageRef, graph: StageRef) -> bool:
     return above <= below and (above < traced) == (below < traced)
 
 
+def is_traced(graph: StageRef) -> bool:
+    """Whether AOTAutograd made it, or it came after that."""
+    return (rank(graph) or 0) >= _RANKS["joint-graph"]
+
+
 def is_below_kernel(stage: StageRef) -> bool:
     return (rank(stage) or 0) > _RANKS["kernel"]
 

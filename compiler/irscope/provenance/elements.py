@@ -86,15 +86,17 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Items:
-    """All items of a stage, in the order of its text, and by name; ``graph`` is the number of its graph."""
+    """All items of a stage, in the order of its text, and by name; ``graph`` is the number of its graph, ``inner`` has
+    those of the graphs that nodes of it run (`torch.autograd.Function`, a checkpoint), with these nodes."""
 
     items: tuple[Item, ...] = ()
     by_name: dict[str, Item] = field(default_factory=dict)
     graph: int | None = None
+    inner: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
     @staticmethod
-    def of(items: list[Item], graph: int | None = None) -> Items:
-        return Items(tuple(items), {item.element.name: item for item in items}, graph)
+    def of(items: list[Item], graph: int | None = None, inner: dict[int, tuple[str, ...]] | None = None) -> Items:
+        return Items(tuple(items), {item.element.name: item for item in items}, graph, inner or {})
 
     @functools.cached_property
     def needed(self) -> frozenset[str]:
@@ -212,7 +214,24 @@ def _nodes(stage: str, text: str, data: Any) -> Items:
                 _number(node, rows),
             )
         )
-    return Items.of(found, whole.get("graph"))
+    return Items.of(found, whole.get("graph"), _inner(whole, found))
+
+
+def _inner(whole: Any, items: list[Item]) -> dict[int, tuple[str, ...]]:
+    found = {}
+    for name, below in (whole.get("subgraphs") or {}).items():
+        attributes = {
+            one.element.name for one in items if one.op == "get_attr" and one.target.removeprefix("self.") == name
+        }
+        run_by = tuple(one.element.name for one in items if not attributes.isdisjoint(one.inputs))
+        found.update(dict.fromkeys(_numbers(below), run_by))
+    return found
+
+
+def _numbers(graph: Any) -> Iterator[int]:
+    yield graph["graph"]
+    for below in (graph.get("subgraphs") or {}).values():
+        yield from _numbers(below)
 
 
 _INSTRUCTION = re.compile(r"^\s*(?P<numbers>(?:\d+\s+){0,2}|--\s+(?:\d+\s+)?)(?P<name>[A-Z][A-Z_0-9]+)\b")
