@@ -370,6 +370,11 @@ class Store:
         text = self._text(self._stage(run, stage)[2])
         return None if text is None else json.loads(text)
 
+    def stages_with_data(self, run: str, name: str) -> frozenset[str]:
+        """Ids of the stages of this name of which more than a text is kept."""
+        rows = self._db.execute("SELECT id FROM stages WHERE run = ? AND name = ? AND data IS NOT NULL", (run, name))
+        return frozenset(id for (id,) in rows)
+
     def sources(self, run: str, wanted: Callable[[str], object] = lambda _: True) -> dict[str, str]:
         """The source files that a run tells of, by path, with their texts as they were then."""
         rows = self._db.execute("SELECT file, digest FROM sources WHERE run = ?", (run,)).fetchall()

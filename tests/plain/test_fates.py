@@ -46,6 +46,14 @@ def test_an_operation_that_gives_its_input_changes_nothing(target: str) -> None:
     assert fate(target, "x") == SAME
 
 
+def test_a_mode_is_not_dead() -> None:
+    """It stands in a graph for what is traced behind it, and nothing needs it."""
+    items = [Item(Element(STAGE.id, "mode", 1, 1), op="call", target="torch._C._set_grad_enabled")]
+    assert (
+        fate_of(items[0], Items.of(items), STAGE, []) == "sets a mode in which AOTAutograd traces what stands behind it"
+    )
+
+
 def test_only_a_neutral_number_changes_nothing() -> None:
     assert fate("torch.ops.aten.add.Tensor", "x", number="0") == SAME
     assert fate("torch.ops.aten.mul.Tensor", "x", number="1.0") == SAME

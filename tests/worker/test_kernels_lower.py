@@ -20,6 +20,9 @@ from irscope.linetable import KernelText
 from irscope.lowering import LoweringError, cpp, made_on_demand, make
 from irscope.lowering.cpp import assembly_of, written_by_compiler
 from irscope.lowering.tools import in_interpreter
+from irscope.protocol import Origin
+from irscope.provenance import Provenance
+from irscope.provenance.linked import LinkedLines
 from irscope.store import Store
 from support import REPOSITORY, Ran, run_captured, run_cli, write
 from triton_kernels import AXPY, GENERATED, KINDS, strangers
@@ -186,9 +189,10 @@ print("ended")
 
 
 def run_inductor(
-    folder: Path, hashes: tuple[str, ...] = ("ONE",), *, loaded_first: bool = False, **changes: str
+    folder: Path, hashes: tuple[str, ...] = ("ONE",), *, loaded_first: bool = False, home: str = "", **changes: str
 ) -> Ran:
-    """Runs `INDUCTOR` with the kernel of the examples in Triton's cache, once for each hash."""
+    """Runs `INDUCTOR` with the kernel of the examples in Triton's cache, once for each hash; ``home``: where the user
+    wrote it, as ``file:line``."""
     file = folder / "inductor" / "kernel.py"
     write(file.parent, "\n" + GENERATED.text("text"), file.name)
     for hash in ("ONE", "TWO"):
@@ -201,7 +205,7 @@ def run_inductor(
     code = f"x = async_compile.triton('{GENERATED.name}', '''\n{GENERATED.text('text')}''', device_str='cuda')\n"
     told = {
         "name": GENERATED.name, "file": str(file), "hashes": hashes, "loaded_first": loaded_first,
-        "code": code.replace("x =", f"{GENERATED.name} =", 1), **changes,
+        "code": f"# Original path: {home}\n" * bool(home) + code.replace("x =", f"{GENERATED.name} =", 1), **changes,
     }  # fmt: skip
     env = {"TOLD": json.dumps(told), "TRITON_CACHE_DIR": str(folder / "kernels")}
     ran = run_captured(write(folder, INDUCTOR), folder / "runs.db", "deep", env=env)
@@ -254,6 +258,31 @@ def test_stages_of_a_kernel_from_the_cache(tmp_path: Path) -> None:
     text, place = ran.text(f"{STAGE}/ptx"), f"{STAGE}/ptx"
     with Store(ran.store) as store:
         assert strangers(text, store.stage_data(ran.report.run, place)["lines"], GENERATED, "ptx") == []
+
+
+def test_lines_of_a_kernel_that_compiled_code_launches(tmp_path: Path) -> None:
+    """Somebody wrote it: down from each of its lines to the PTX, and up again."""
+    own = write(
+        tmp_path, f"import triton\n\n\n@triton.jit\ndef {GENERATED.text('text').partition('def ')[2]}", "own.py"
+    )
+    ran = run_inductor(tmp_path, home=f"{own}:4")
+    assert ran.report.capture_gaps == ()
+    number = next(number for number, row in enumerate(own.read_text().split("\n"), 1) if "tl.store(" in row)
+    with Store(ran.store) as store:
+        trail = trail_of(store, ran.report, str(own), number)
+        assert [step.stage for step in trail.steps] == [STAGE, *(f"{STAGE}/{kind}" for kind in KINDS)]
+        assert [kernel.stage for kernel in trail.kernels] == [STAGE]
+        stores = {at for at, row in enumerate(ran.text(f"{STAGE}/ptx").split("\n"), 1) if "st.global" in row}
+        assert stores and stores <= {place.line for place in trail.steps[-1].places}
+        thread = Provenance(store, ran.report)
+        for at in stores:
+            element = thread.at(f"{STAGE}/ptx", at)
+            assert element is not None and (str(own), number) in {(o.file, o.line) for o in thread.origins(element)}
+        assert str(own) in store.sources(ran.report.run)
+        assert trail_of(store, ran.report, str(own), 2).steps == ()
+        linked = LinkedLines(store, ran.report)
+        assert linked.palette[Origin(str(own), number)] > 0  # a colour of its own
+        assert stores <= set(linked.counterparts_of_source(str(own), number, [f"{STAGE}/ptx"])[f"{STAGE}/ptx"])
 
 
 def test_stages_that_are_gone_are_a_gap(tmp_path: Path) -> None:
@@ -370,3 +399,64 @@ def test_with_triton_itself(tmp_path: Path) -> None:
     versions = [ref for ref in report.compiles[0].stages if ref.passed]
     assert {"inline", "convert-triton-to-tritongpu", "convert-triton-gpu-to-llvm"} <= {ref.passed for ref in versions}
     assert [ref.id.startswith(f"{stage}/{ref.name}/") for ref in versions] == [True] * len(versions)
+
+
+OWN = """
+import sys
+sys.path.insert(0, {tests!r})
+import torch, triton, triton.language as tl
+import triton_driver
+
+@triton.jit
+def silu(x):
+    return x * tl.sigmoid(x)
+
+@triton.autotune(configs=[triton.Config({{"BLOCK": 256}}), triton.Config({{"BLOCK": 512}}, num_warps=8)], key=["n"])
+@triton.jit
+def gated(gate_ptr, up_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    gate = tl.load(gate_ptr + offsets, mask=offsets < n)
+    up = tl.load(up_ptr + offsets, mask=offsets < n)
+    tl.store(out_ptr + offsets, silu(gate) * up, mask=offsets < n)
+
+@torch.compile
+def f(x, y):
+    out = torch.empty_like(x)
+    gated[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y.contiguous(), out, x.numel())  # @launch
+    return out + 1
+
+with torch.no_grad():
+    f(torch.ones(8, 128), torch.ones(8, 128))
+"""
+
+
+@pytest.mark.skipif(find_spec("triton") is None, reason="no triton in this environment")
+def test_a_kernel_of_ones_own_in_compiled_code_with_triton_itself(tmp_path: Path) -> None:
+    """From the line that launches it and from each line in it; its helper, its machine code and its passes."""
+    script = write(tmp_path, OWN.format(tests=str(REPOSITORY / "tests")))
+    env = {name: str(tmp_path / "cache") for name in ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")}
+    ran = run_captured(script, tmp_path / "runs.db", "deep", env={**os.environ, **env})
+    assert ran.report.outcome.exit_code == 0, ran.stderr[-3000:]
+    assert ran.report.capture_gaps == ()
+    stage = "0/0/kernel/gated_0"
+    with Store(ran.store) as store:
+        make(store, ran.report, f"{stage}/sass", sys.executable)
+        make(store, ran.report, f"{stage}/passes", sys.executable)
+        overview = ran.text(f"{stage}/passes")
+        assert overview.count("as in the run") == 3 and "NOT" not in overview
+        report = store.report(ran.report.run)
+        lines = script.read_text().split("\n")
+        for part, instruction in (("tl.load(up_ptr", "LDG"), ("tl.store(", "STG"), ("tl.sigmoid(", "MUFU")):
+            number = next(at for at, row in enumerate(lines, 1) if part in row)
+            trail = trail_of(store, report, str(script), number)
+            assert [step.stage for step in trail.steps] == [stage, *(f"{stage}/{kind}" for kind in (*KINDS, "sass"))]
+            assert [kernel.stage for kernel in trail.kernels] == [stage]
+            rows = ran.text(f"{stage}/sass").split("\n")
+            assert any(instruction in rows[place.line - 1] for place in trail.steps[-1].places), part
+        number = next(at for at, row in enumerate(lines, 1) if "@launch" in row)
+        linked = LinkedLines(store, report)
+        lit = linked.counterparts_of_source(str(script), number, [stage, f"{stage}/ptx"])
+        assert {one: set(rows) for one, rows in lit.items()} == {one: set(linked.keys(one)) for one in lit} and len(
+            lit
+        ) == 2
+        assert stage in {kernel.stage for kernel in trail_of(store, report, str(script), number).kernels}

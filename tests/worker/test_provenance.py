@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from irscope.lines import trail_of
 from irscope.protocol import Origin, OutcomeKind
 from irscope.provenance import SOURCE, Element, Provenance
 from irscope.provenance.kernels import elements_of, output_code_of
+from irscope.roofline import kernel_costs
 from irscope.store import Store
 from irscope.usercode import is_package_file, is_user_file
 from irscope.worker.client import Worker
@@ -74,6 +76,13 @@ MODELS = {
     "convnext": "model = T.ConvNextModel(T.ConvNextConfig(hidden_sizes=[8, 16], depths=[1, 1], num_stages=2))\n"
     "inputs = dict(pixel_values=image())",
 }
+NUMBERS = """\
+from torch._inductor.async_compile import AsyncCompile
+
+AsyncCompile.cpp_pybinding = lambda *_: lambda *_: None  # the kernels are generated, not compiled
+model = T.Qwen2ForCausalLM(T.Qwen2Config(**TEXT, num_key_value_heads=1))
+inputs = dict(input_ids=ids(8), attention_mask=torch.ones(2, 8, dtype=torch.long))
+"""
 GRAPHS = frozenset({"dynamo-graph", "pre-grad-graph", "joint-graph", "forward-graph", "backward-graph", "inference-graph",
           "post-grad-graph", "ir-pre-fusion", "ir-post-fusion", "output-code"})  # fmt: skip
 
@@ -93,6 +102,51 @@ def test_nothing_is_lost_without_a_reason(name: str, tmp_path: Path, shared_work
         numbers = [number for number, line in enumerate(script.read_text().split("\n"), 1) if "* 0.5" in line]
         trail = trail_of(store, ran.report, str(script), numbers[0])
         assert {kernel.compile for kernel in trail.kernels} == {compile.id for compile in ran.report.compiles}
+
+
+def test_sizes_and_numbers_that_are_symbols(tmp_path: Path, shared_worker: Worker | None) -> None:
+    """AOTAutograd makes tensors of the numbers; forward and backward are compiled at once."""
+    script = write(
+        tmp_path, START + NUMBERS + END.replace("@torch.compile", "@torch.compile(dynamic=True)"), "model.py"
+    )
+    ran = run_captured(script, tmp_path / "runs.db", "deep", worker=shared_worker)
+    assert ran.report.outcome.kind is OutcomeKind.COMPLETED, ran.report.outcome.message
+    assert ran.report.capture_gaps == ()
+    with Store(ran.store) as store:
+        thread = Provenance(store, ran.report)
+        check_ends(ran, thread, GRAPHS - {"inference-graph"})
+        check_kernels(ran, thread, store)
+        check_lines(ran, thread, script)
+        versions = [stage.id for stage in ran.compile("0/0").stages if stage.passed and stage.name == "joint-graph"]
+        assert versions[0] == "0/0/joint-graph/01-tensorify_python_scalars"
+        assert [int(id.rpartition("/")[2][:2]) for id in versions] == list(range(1, len(versions) + 1))
+        text = ran.text("0/0/joint-graph").split("\n")
+        made = [one for one in thread.elements("0/0/forward-graph") if one.name.startswith("add_tensor")]
+        for one in made:  # the norms' eps: the sum itself, and its number
+            rows = [text[parent.line - 1] for parent in thread.parents(one)]
+            assert len(rows) == 2 and all("_local_scalar_dense" in row for row in rows), one
+        assert len(made) == 3
+        fates = {one.name: thread.fate(one) for one in thread.elements("0/0/pre-grad-graph")}
+        assert fates["_set_grad_enabled"] == "sets a mode in which AOTAutograd traces what stands behind it"
+        check_flops(store, ran)
+
+
+def check_flops(store: Store, ran: Ran) -> None:
+    """By hand, with the sizes that the symbols stood for: 2 texts of 8, 2 heads of 8, 16 wide, 99 words."""
+    flops: dict[str, int] = defaultdict(int)
+    for cost in kernel_costs(store, ran.report, None):
+        flops[f"{cost.name} {'backward' in cost.stage}"] += cost.flops or 0
+    attention = "torch.ops.aten._scaled_dot_product_flash_attention_for_cpu"
+    biased, plain = 2 * 16 * 16 * (16 + 8 + 8), 2 * 16 * 16 * (4 * 16 + 99)
+    product = 2 * (2 * 2) * 8 * 8 * 8  # of queries and keys, or weights and values
+    assert flops == {
+        **dict.fromkeys(flops, 0),
+        "extern_kernels.addmm False": biased,
+        "extern_kernels.mm False": plain,
+        "extern_kernels.mm True": 2 * (biased + plain),
+        f"{attention}.default False": 2 * product,
+        f"{attention}_backward.default True": 5 * product,
+    }
 
 
 def check_ends(ran: Ran, thread: Provenance, stages: frozenset[str]) -> None:
@@ -124,7 +178,9 @@ def check_kernels(ran: Ran, thread: Provenance, store: Store) -> None:
         assert origins and all(is_user_file(origin.file) or is_package_file(origin.file) for origin in origins), kernel
         assert kernel.origins and set(kernel.origins) <= origins, kernel
         told = store.stage_data(ran.report.run, code).get("mappings", {}).get("cppCodeToPost", {})
-        nodes = {name for handle, names in told.items() if handle.rpartition(":")[0] == kernel.name for name in names}
+        # Of a backward that is compiled right behind its forward it tells the forward's calls, too.
+        calls = re.findall(rf"\b{re.escape(kernel.name)}:\d+\b", ran.text(code))
+        nodes = {name for handle in calls for name in told.get(handle, ())}
         assert nodes <= above(thread, elements, "post-grad-graph"), kernel
         compared += bool(nodes)
     assert compared > 0
@@ -297,3 +353,65 @@ def test_writes_into_parts_of_tensors(tmp_path: Path, shared_worker: Worker | No
         for number, text in enumerate(PARTS.split("\n"), 1):
             if "scatter" in text or "copy_(" in text or "] = " in text:
                 assert trail_of(store, ran.report, str(script), number).kernels, text
+
+
+INNER = """\
+import torch
+from torch._inductor.async_compile import AsyncCompile
+from torch.utils.checkpoint import checkpoint
+
+AsyncCompile.cpp_pybinding = lambda *_: lambda *_: None  # the kernels are generated, not compiled
+
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x * x  # @forward
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return (x * 3).cos() * grad  # @backward
+
+
+def block(x):
+    return x.tanh() @ weight  # @checkpoint
+
+
+@torch.compile
+def step(x):
+    h = Cube.apply(x @ weight)  # @apply
+    h = checkpoint(block, h, use_reentrant=False)
+    return (h.exp() * 2).sum()  # @behind
+
+
+weight = torch.randn(8, 8, requires_grad=True)
+step(torch.randn(4, 8)).backward()
+"""
+
+
+def test_graphs_that_nodes_of_dynamo_s_graph_run(tmp_path: Path, shared_worker: Worker | None) -> None:
+    """Lines inside of an autograd function and of a checkpoint lead to their own nodes, and to nobody else's."""
+    script = write(tmp_path, INNER, "inner.py")
+    ran = run_captured(script, tmp_path / "runs.db", "deep", worker=shared_worker)
+    assert ran.report.outcome.kind is OutcomeKind.COMPLETED, ran.report.outcome.message
+    with Store(ran.store) as store:
+        thread = Provenance(store, ran.report)
+        check_ends(ran, thread, GRAPHS - {"inference-graph"})
+        check_kernels(ran, thread, store)
+        check_up_and_down(ran, thread)
+        reached = {}
+        for mark in ("forward", "backward", "checkpoint", "apply", "behind"):
+            (number,) = (at for at, line in enumerate(INNER.split("\n"), 1) if f"@{mark}" in line)
+            below = thread.below(thread.source(str(script), number))
+            reached[mark] = {
+                thread.item(one).target.split(".")[3]
+                for one in below["0/0/joint-graph"]
+                if "." in thread.item(one).target
+            }
+    assert {"mul"} <= reached["forward"] <= {"mul", "empty"}
+    assert {"cos", "mul"} <= reached["backward"] <= {"cos", "mul", "_to_copy"}
+    assert {"tanh", "mm"} <= reached["checkpoint"] and reached["checkpoint"].isdisjoint({"cos", "exp"})
+    assert {"cos", "mul", "mm"} <= reached["apply"] and reached["apply"].isdisjoint({"tanh", "exp"})
+    assert "exp" in reached["behind"] and reached["behind"].isdisjoint({"cos", "tanh"})

@@ -25,6 +25,11 @@ _WHERE = {
     "after_post_grad_graph": ("codegen_and_compile", "gm"),
     "compiled_autograd_graph": ("", "graph"),
 }
+# PyTorch has formulas for the attention of GPUs; that of the CPU takes and gives the same.
+_LIKE = {
+    "_scaled_dot_product_flash_attention_for_cpu": "_scaled_dot_product_flash_attention",
+    "_scaled_dot_product_flash_attention_for_cpu_backward": "_scaled_dot_product_flash_attention_backward",
+}
 _FROM_CACHES = ("inductor_post_grad_graph", "after_post_grad_graph")
 _MOST_FRAMES = 12
 
@@ -116,7 +121,12 @@ class _Description:
         torch: Any = sys.modules["torch"]
         self._tensor, self._symbolic = torch.Tensor, (torch.SymInt, torch.SymFloat, torch.SymBool)
         self._overload = sys.modules["torch._ops"].OpOverload
-        self._formulas = getattr(sys.modules.get("torch.utils.flop_counter"), "flop_registry", {})
+        self._formulas = dict(getattr(sys.modules.get("torch.utils.flop_counter"), "flop_registry", {}))
+        aten = torch.ops.aten
+        for name, like in _LIKE.items():
+            formula = self._formulas.get(getattr(aten, like, None))
+            if formula is not None and hasattr(aten, name):
+                self._formulas.setdefault(getattr(aten, name), formula)
 
     def read(self, graph: Any) -> dict[str, Any]:
         columns: dict[str, list[Any]] = {

@@ -1,7 +1,7 @@
 """Which pass of Inductor changed a graph, and how: one version of the stage per pass that did.
 
 PyTorch runs most of its passes, and the user's own, under a ``GraphTransformObserver``; others are plain functions.
-Both are timed here.  Before and after each the graph is compared node by node (operation, target, arguments, order), so
+Both are timed here, as is the one that AOTAutograd runs before them.  Before and after each the graph is compared node by node (operation, target, arguments, order), so
 that only a graph that did change is printed.  What a pass changes in metadata alone is no version.
 """
 
@@ -132,7 +132,13 @@ class PassWatcher:
             Hook(f"passes of {module}", module, "2.9 to 2.15", functools.partial(self._wrap_plain, names))
             for module, names in _PLAIN.items()
         ]
-        return [phases, observer, dead, *plain]
+        numbers = Hook(
+            "which Python numbers became tensors",
+            "torch._functorch._aot_autograd.graph_compile",
+            "2.9 to 2.15",
+            self._wrap_tensorify,
+        )
+        return [phases, observer, dead, *plain, numbers]
 
     @property
     def _phase(self) -> Phase | None:
@@ -164,6 +170,27 @@ class PassWatcher:
                     self._receive(phase)
 
         return replace_attribute(compile_fx, name, passes)
+
+    def _wrap_tensorify(self, graph_compile: types.ModuleType) -> Undo:
+        """AOTAutograd's pass over a graph that Python numbers are inputs of; it runs with any back end."""
+        original: Any = graph_compile.tensorify_python_scalars
+
+        @functools.wraps(original)
+        def tensorify_python_scalars(gm: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._phase is not None:
+                return original(gm, *args, **kwargs)
+            self._local.phase = phase = Phase("joint-graph", gm)
+            try:
+                self._begin(gm)
+                result = original(gm, *args, **kwargs)  # where it raises, Dynamo traces anew
+                self._end(gm, original.__name__)
+            finally:
+                self._local.phase = None
+            if any(run.text is not None for run in phase.runs):
+                self._receive(phase)
+            return result
+
+        return replace_attribute(graph_compile, "tensorify_python_scalars", tensorify_python_scalars)
 
     def _wrap_observer(self, module: types.ModuleType) -> Undo:
         observer: Any = module.GraphTransformObserver

@@ -7,6 +7,7 @@ this costs the capture anything, and a run from elsewhere can be followed withou
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from typing import Any
 
@@ -164,7 +165,8 @@ class Provenance:
         item = self._item(element)
         if item.op == "call" and (reason := self._end_of(compile, stage)):
             return reason
-        return fate_of(item, self._items_of(stage.id), stage, self._passes_over(compile, stage))
+        passes = [one for one in self._passes_over(compile, stage) if chain.is_descendant(one[0], stage)]
+        return fate_of(item, self._items_of(stage.id), stage, passes)
 
     def _end_of_use(self, element: Element) -> tuple[Element, str]:
         """Where following users that have no children either leads to a reason, which may be at once, and that reason;
@@ -247,15 +249,31 @@ class Provenance:
             left -= here.keys()
             if not left:
                 break
-        if stage in self._first(self._compile_of[stage].id):
-            for item in self._items_of(stage).items:
-                parents_of_it = found.get(item.element.name, ())
-                told = {line for parent in parents_of_it for line in self.parents(parent)}
-                lines = dict.fromkeys(self.source(line.file, line.line) for line in self._lines(item.element))
-                found[item.element.name] = (*parents_of_it, *(line for line in lines if line not in told))
-        elif self._stages[stage].name.endswith("-graph"):
+        compile = self._compile_of[stage].id
+        first, (traced, runners) = self._first(compile), self._runners(compile)
+        if self._stages[stage].name.endswith("-graph") and stage not in first:
+            self._add_saved(stage, found)
             _of_neighbours(self._items_of(stage), found)
+        for item in self._items_of(stage).items if stage in first or stage == traced else ():
+            parents_of_it = found.get(item.element.name, ())
+            if stage == traced and runners.isdisjoint(parent.name for parent in parents_of_it):
+                continue
+            told = {line for parent in parents_of_it for line in self.parents(parent)}
+            lines = dict.fromkeys(self.source(line.file, line.line) for line in self._lines(item.element))
+            found[item.element.name] = (*parents_of_it, *(line for line in lines if line not in told))
         return found
+
+    def _add_saved(self, stage: str, found: dict[str, tuple[Element, ...]]) -> None:
+        """What a backward graph is given that no graph above it has, a pass before the partition made: it came from
+        what it came from in the forward graph, which saves it."""
+        if self._stages[stage].name != "backward-graph":
+            return
+        left = [item.element.name for item in self._items_of(stage).items if item.op == "placeholder"]
+        left = [name for name in left if not found.get(name)]
+        forward = stage.replace("backward-graph", "forward-graph")
+        if left and forward in self._stages:
+            parents = self._parents_in(forward)
+            found.update({name: parents[name] for name in left if name in parents})
 
     def _levels_above(self, stage: str) -> tuple[chain.Level, ...]:
         for levels in self._tracks[self._compile_of[stage].id]:
@@ -299,8 +317,9 @@ class Provenance:
         kernels = [kernel for kernel in self._report.kernels if kernel.compile == compile.id]
         links = link(a, self._items_of(above), b, self._items_of(below), kernels)
         if a.name.endswith("-graph") and b.name.endswith("-graph"):
-            for _, data in self._passes_over(compile, b):
-                add_replaced(links, self._items_of(above), data)
+            for version, data in self._passes_over(compile, b):
+                if chain.is_descendant(version, a):
+                    add_replaced(links, self._items_of(above), data)
         return links
 
     def _from_bytecode(self, bytecode: StageRef, graph: StageRef) -> Links:
@@ -355,22 +374,47 @@ class Provenance:
         """The instructions of the line, and the nodes that came from it by none of these."""
         found: dict[Element, None] = {}
         for compile in self._report.compiles:
-            for i, stage in enumerate(self._first(compile.id)):
+            stages = [*self._first(compile.id), self._runners(compile.id)[0]]
+            for i, stage in enumerate(filter(None, stages)):
                 here = self._at_line(stage, Origin(line.file, line.line))
                 found.update(dict.fromkeys(one for one in here if i == 0 or line in self.parents(one)))
         return tuple(found)
 
     def _first(self, compile: str) -> list[str]:
-        """The stages that are made from the user's text itself: the bytecode and the first graph, or a kernel of his."""
+        """The stages that are made from the user's text itself: the bytecode and the first graph, and kernels of his."""
         found: list[str] = []
+        graphs = 0
         for stage in self._pipelines[compile]:
-            if stage.name == "bytecode":
+            graphs += stage.name.endswith("-graph")
+            if (
+                stage.name == "bytecode"
+                or (stage.name.endswith("-graph") and graphs == 1)
+                or stage.id in self._own_kernels
+            ):
                 found.append(stage.id)
-            elif stage.name.endswith("-graph"):
-                return [*found, stage.id]
-            elif stage.name == "kernel" and not found:
-                return [stage.id]
         return found
+
+    def _runners(self, compile: str) -> tuple[str, frozenset[str]]:
+        """Nodes of Dynamo's graph that run graphs of their own, and the graph that AOTAutograd traced, in which what
+        came from these stands beside the rest and knows its own lines; empty where there are none."""
+        graphs = [stage for stage in self._pipelines[compile] if stage.name.endswith("-graph")]
+        traced = next((one.id for one in graphs if chain.is_traced(one) and not chain.is_version(one)), "")
+        inner = self._items_of(graphs[0].id).inner if traced else {}
+        runners = frozenset(name for names in inner.values() for name in names)
+        return (traced, runners) if runners else ("", runners)
+
+    @functools.cached_property
+    def _own_kernels(self) -> frozenset[str]:
+        """The stages of kernels that somebody wrote: no other kernel's stage has data."""
+        return self._store.stages_with_data(self._report.run, "kernel")
+
+    def own_kernels(self, compile: str) -> tuple[str, ...]:
+        """The stages of those kernels of a compile that somebody wrote."""
+        return tuple(stage.id for stage in self._compiles[compile].stages if stage.id in self._own_kernels)
+
+    def in_own_kernels(self, compile: str, file: str, line: int) -> tuple[Element, ...]:
+        """What a line became in these kernels, without what launches them."""
+        return tuple(one for stage in self.own_kernels(compile) for one in self._at_line(stage, Origin(file, line)))
 
     def _at_line(self, stage: str, line: Origin) -> list[Element]:
         if stage not in self._by_line:

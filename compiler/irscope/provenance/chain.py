@@ -45,6 +45,21 @@ def is_version(stage: StageRef) -> bool:
     return bool(getattr(stage, "passed", ""))
 
 
+def is_descendant(version: StageRef, graph: StageRef) -> bool:
+    """Whether a version was made of a graph, or of one that was, by steps that keep the names of nodes: the tracing of
+    AOTAutograd, which makes the joint graph, does not."""
+    traced = _RANKS["joint-graph"]
+    above, below = rank(graph) or 0, _RANKS.get(version.name, 0)
+    if graph.name == "inference-graph":
+        above = traced  # what changes it before it is lowered is called versions of a joint graph
+    return above <= below and (above < traced) == (below < traced)
+
+
+def is_traced(graph: StageRef) -> bool:
+    """Whether AOTAutograd made it, or it came after that."""
+    return (rank(graph) or 0) >= _RANKS["joint-graph"]
+
+
 def is_below_kernel(stage: StageRef) -> bool:
     return (rank(stage) or 0) > _RANKS["kernel"]
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from irscope.graphs import Graph, GraphNode, parse_graph
 from irscope.kernels import kernels_in
 from irscope.nodes import NodeFacts, facts_of
+from irscope.ownkernels import places_of
 from irscope.protocol import Origin, StageRef
 from irscope.provenance.chain import BELOW_KERNELS
 
@@ -85,15 +86,17 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Items:
-    """All items of a stage, in the order of its text, and by name; ``graph`` is the number of its graph."""
+    """All items of a stage, in the order of its text, and by name; ``graph`` is the number of its graph, ``inner`` has
+    those of the graphs that nodes of it run (`torch.autograd.Function`, a checkpoint), with these nodes."""
 
     items: tuple[Item, ...] = ()
     by_name: dict[str, Item] = field(default_factory=dict)
     graph: int | None = None
+    inner: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
     @staticmethod
-    def of(items: list[Item], graph: int | None = None) -> Items:
-        return Items(tuple(items), {item.element.name: item for item in items}, graph)
+    def of(items: list[Item], graph: int | None = None, inner: dict[int, tuple[str, ...]] | None = None) -> Items:
+        return Items(tuple(items), {item.element.name: item for item in items}, graph, inner or {})
 
     @functools.cached_property
     def needed(self) -> frozenset[str]:
@@ -136,15 +139,18 @@ def _lines(stage: str, text: str, data: Any) -> Items:
     numbers = range(1, len(text.rstrip("\n").split("\n")) + 1)
     places = _places(data, len(numbers))
     return Items.of(
-        [Item(Element(stage, str(n), n, n), places[n - 1 : n], ancestors=tuple(above.get(n, ()))) for n in numbers]
+        [
+            Item(Element(stage, str(n), n, n), (places[n],) if n in places else (), ancestors=tuple(above.get(n, ())))
+            for n in numbers
+        ]
     )
 
 
-def _places(data: Any, count: int) -> tuple[Origin, ...]:
-    """The lines of a file that a kernel's text is made of: of one that somebody wrote, and launched by himself."""
-    if not isinstance(data, dict) or "cache_hit" not in data:
-        return ()
-    return tuple(Origin(str(data["file"]), int(data["first_line"]) + i) for i in range(count))
+def _places(data: Any, count: int) -> dict[int, Origin]:
+    """The lines of a file that a kernel's text is made of: of one that somebody wrote."""
+    if isinstance(data, dict) and "cache_hit" in data:  # and launched by himself
+        return {i: Origin(str(data["file"]), int(data["first_line"]) + i - 1) for i in range(1, count + 1)}
+    return places_of(data)
 
 
 _ARITHMETIC = re.compile(r"(?:^|\.)(?:add|sub|mul|div|pow)(?:\.|$)")
@@ -208,7 +214,24 @@ def _nodes(stage: str, text: str, data: Any) -> Items:
                 _number(node, rows),
             )
         )
-    return Items.of(found, whole.get("graph"))
+    return Items.of(found, whole.get("graph"), _inner(whole, found))
+
+
+def _inner(whole: Any, items: list[Item]) -> dict[int, tuple[str, ...]]:
+    found = {}
+    for name, below in (whole.get("subgraphs") or {}).items():
+        attributes = {
+            one.element.name for one in items if one.op == "get_attr" and one.target.removeprefix("self.") == name
+        }
+        run_by = tuple(one.element.name for one in items if not attributes.isdisjoint(one.inputs))
+        found.update(dict.fromkeys(_numbers(below), run_by))
+    return found
+
+
+def _numbers(graph: Any) -> Iterator[int]:
+    yield graph["graph"]
+    for below in (graph.get("subgraphs") or {}).values():
+        yield from _numbers(below)
 
 
 _INSTRUCTION = re.compile(r"^\s*(?P<numbers>(?:\d+\s+){0,2}|--\s+(?:\d+\s+)?)(?P<name>[A-Z][A-Z_0-9]+)\b")

@@ -29,6 +29,10 @@ _CONVERSIONS = _VIEWS | {"to", "type", "type_as", "float", "double", "half", "bf
 _NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "div": 1, "pow": 1}
 """Operations that give their input again where the other operand is this number."""
 
+_MODES = frozenset({"_set_grad_enabled", "_enter_autocast", "_exit_autocast", "_enter_inference_mode",
+                    "_exit_inference_mode", "_saved_tensors_hooks_disable", "_saved_tensors_hooks_enable"})  # fmt: skip
+"""Operations that compute nothing, and say how what stands behind them is to be traced."""
+
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 
 
@@ -61,6 +65,8 @@ def fate_of(item: Item, items: Items, stage: StageRef, versions: Sequence[tuple[
             return f"removed by the pass {version_name(version, data)}"
     if _operation(item.target) == "copy_" and len(item.inputs) > 1 and _is_in(items, item.inputs[1], item.inputs[0]):
         return "copies what is there already: what it copies was computed in place"
+    if _operation(item.target) in _MODES:
+        return "sets a mode in which AOTAutograd traces what stands behind it"
     if name not in items.needed:
         return "dead: nothing that the graph returns needs it"
     if facts is not None and facts.value.kind == "symbol":

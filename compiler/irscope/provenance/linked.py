@@ -53,7 +53,7 @@ class LinkedLines:
         """Every key of the run with its number, file by file from top to bottom: neighbours have different numbers."""
         found: set[Origin] = set()
         for compile in self._report.compiles:
-            for stage in self._first_graphs(compile.id):
+            for stage in (*self._first_graphs(compile.id), *self.thread.own_kernels(compile.id)):
                 for item in self.thread.items(stage).items:
                     found.update(self._innermost(item))
         return {origin: number for number, origin in enumerate(sorted(found))}
@@ -66,6 +66,15 @@ class LinkedLines:
                 for item in self.thread.items(stage).items:
                     found.update(frame.line for frame in item.frames if frame.file == file)
         return found - {origin.line for origin in self.palette if origin.file == file}
+
+    def _launched_from(self, stage: str) -> tuple[Origin, ...]:
+        """The lines that launch a kernel that somebody wrote, whose own lines have other keys; ``stage`` is the kernel
+        or one below it."""
+        kernel = chain.kernel_of(self._stage(stage))
+        if kernel not in self.thread.own_kernels(self._compile_of[stage]):
+            return ()
+        first = self.thread.elements(kernel)[0]
+        return self._keys_of_all(one for one in self._parents(first) if one.stage != SOURCE)
 
     def _first_graphs(self, compile: str) -> list[str]:
         graphs = [stage for stage in self.thread.pipeline(compile) if stage.name.endswith("-graph")]
@@ -193,6 +202,8 @@ class LinkedLines:
         for other in wanted:
             if other in self._stages:
                 lines = self._with_keys(other, {Origin(file, line)})
+                if Origin(file, line) in self._launched_from(other):
+                    lines = tuple(self.keys(other))
                 if not lines and line in self.callers(file):
                     lines = self._with_keys(other, self._called_from(file, line))
                 if lines:

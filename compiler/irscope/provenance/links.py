@@ -108,6 +108,8 @@ def _from_sources(parents: Items, sources: Iterable[Source]) -> list[str]:
     for source in sources:
         if source.graph == parents.graph and source.name in parents.by_name:
             found.append(source.name)
+        elif source.graph in parents.inner:
+            found += parents.inner[source.graph]
         else:
             found += _from_sources(parents, source.sources)
     return found

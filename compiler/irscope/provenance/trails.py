@@ -19,7 +19,7 @@ key          value
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -63,16 +63,18 @@ def keep_trails(store: Store, run: str) -> None:
 
 def reached(store: Store, report: Report, file: str, line: int) -> dict[str, Reached]:
     """All that came from a line, by stage along the pipeline of each compile: in graphs, Inductor's IR, output code; of
-    a kernel that somebody wrote, and launched by himself, in its text and all that is below it."""
+    a kernel that somebody wrote, in its text and all that is below it."""
     kept = store.trails(report.run) if is_large(report) else {}
     thread = Provenance(store, report, ends=False)
     found: dict[str, Reached] = {}
     below: dict[str, tuple[Element, ...]] | None = None
     ends: Provenance | None = None
     for compile in report.compiles:
-        if compile.id.startswith("triton/"):
+        own = thread.in_own_kernels(compile.id, file, line)
+        if own:
             ends = ends or Provenance(store, report)
-            found.update(_lowered(ends, compile.id, file, line))
+            found.update(_lowered(ends, compile.id, own))
+        if compile.id.startswith("triton/"):
             continue
         read = _read(kept.get(compile.id), file, line)
         if read is not None and read.keys() <= {stage.id for stage in thread.pipeline(compile.id)}:
@@ -88,12 +90,15 @@ def reached(store: Store, report: Report, file: str, line: int) -> dict[str, Rea
     return found
 
 
-def _lowered(thread: Provenance, compile: str, file: str, line: int) -> Iterator[tuple[str, Reached]]:
-    below = thread.below(thread.source(file, line))
-    for stage in thread.pipeline(compile):
-        if stage.id in below:
-            names = [one.name for one in thread.elements(stage.id)]
-            yield stage.id, Reached(tuple((one, "") for one in below[stage.id]), names)
+def _lowered(thread: Provenance, compile: str, own: Iterable[Element]) -> Iterator[tuple[str, Reached]]:
+    below: dict[str, dict[Element, None]] = {}
+    for line in own:
+        for stage, elements in {line.stage: (line,), **thread.below(line)}.items():
+            below.setdefault(stage, {}).update(dict.fromkeys(elements))
+    for ref in thread.pipeline(compile):
+        if ref.id in below:
+            names = [one.name for one in thread.elements(ref.id)]
+            yield ref.id, Reached(tuple((one, "") for one in below[ref.id]), names)
 
 
 def _trails_of(thread: Provenance, compile: Compile) -> dict[str, Any]:

@@ -35,6 +35,8 @@ class _Written:
 
     id: str
     data: Any
+    versions: int = 0
+    """How many versions of it are in the store."""
 
 
 @dataclass
@@ -186,20 +188,27 @@ class DeepLane:
         before = self._written.get((compile, phase.stage)) or self._written.get((compile, "inference-graph"))
         if phase.stage == "joint-graph" and before is not None:
             if before.data is not None:
-                before.data["passes"] = [run.facts() for run in phase.runs]
+                before.data.setdefault("passes", []).extend(run.facts() for run in phase.runs)
                 self._desk.update(before.id, before.data)
             joint = before.id.replace("inference-graph", "joint-graph")
             after = "joint-graph" if "joint-graph" in before.id else "inference-graph"
-            self._write_versions(compile, phase, joint, position(after, False) + 0.25)
+            order = position(after, False) + 0.25
+            before.versions = self._write_versions(compile, phase, joint, order, before.versions)
         else:
             self._write_versions(compile, phase, f"{compile}/{phase.stage}", position(phase.stage, False) - 0.5)
 
-    def _write_versions(self, compile: str, phase: Phase, id: str, order: float) -> None:
+    def _write_versions(self, compile: str, phase: Phase, id: str, order: float, written: int = 0) -> int:
+        """Writes what each pass made; ``written``: how many there are already, of AOTAutograd's own pass.
+
+        Returns how many there are then.
+        """
         versions = [run for run in phase.runs if run.text is not None]
         start = self._starts.pop((compile, phase.stage), None)
-        if versions and start is not None:
+        first = written + 1
+        if versions and start is not None and not written:
             versions.insert(0, PassRun(START, 0.0, text=start))
-        for number, run in enumerate(versions, 0 if start is not None else 1):
+            first = 0
+        for number, run in enumerate(versions, first):
             assert run.text is not None
             name = _NOT_IN_IDS.sub("-", run.name).strip("-")
             stage = StageRef(
@@ -213,6 +222,7 @@ class DeepLane:
             )
             data = None if run.name == START else {**run.facts(), "new": run.data}
             self._desk.write(compile, stage, run.text, order + number / 10_000, data)
+        return written + len(versions)
 
     # --- Inductor -----------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from irscope import ownkernels
 from irscope.capture import fusion, guardcosts, inlined, kernelprogress, ownframes, unread
 from irscope.capture.hooks import Hook, Hooks, Undo
 from irscope.capture.lanes import hooks_for
@@ -285,12 +286,17 @@ class Session:
         origins = origins_from_comments(text, self._dynamo_graph(compile))
         kernels = []
         suffix = output_code.rpartition("output-code")[2]
+        written = ownkernels.written_in(text)
         for source in kernels_in(text):
             stage = output_code
             if source.text:
                 stage = f"{compile}/kernel{suffix}/{source.name}"
                 ref = StageRef(stage, "kernel", source.language, len(source.text))
-                self._write_stage(compile, ref, source.text, position("kernel", backward))
+                data = None
+                if (home := written.get(source.name)) is not None:
+                    data = ownkernels.data_of(source.text, home, read_source(home.file))
+                    self._keep_source(home.file)
+                self._write_stage(compile, ref, source.text, position("kernel", backward), data)
             kernels.append(Kernel(source.name, source.language, compile, stage, origins.get(source.name, ())))
         self._output_code[compile] = (backward, text)
         self._kernels[compile, backward] = kernels
