@@ -1,8 +1,9 @@
 """Which pass of Inductor changed a graph, and how: one version of the stage per pass that did.
 
 PyTorch runs most of its passes, and the user's own, under a ``GraphTransformObserver``; others are plain functions.
-Both are timed here, as is the one that AOTAutograd runs before them.  Before and after each the graph is compared node by node (operation, target, arguments, order), so
-that only a graph that did change is printed.  What a pass changes in metadata alone is no version.
+Both are timed here, as is the one that AOTAutograd runs before them.  Before and after each the graph is compared node
+by node (operation, target, arguments, order), so that only a graph that did change is printed.  What a pass changes in
+metadata alone is no version.
 """
 
 from __future__ import annotations
