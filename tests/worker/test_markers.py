@@ -77,7 +77,7 @@ def check_findings(script: Path, folder: Path, worker: Worker | None) -> None:
         if os.environ.get("UPDATE_EXPECT"):
             file.write_text(found, encoding="utf-8")
         else:
-            assert found == text, f"{file.name}: what is found (-) is not what is marked (+)"
+            assert found == text, f"{file.name}: what is found (+) is not what is marked (-)"
 
 
 def marked(text: str, findings: Iterable[Finding]) -> str:
