@@ -55,6 +55,7 @@ EVENTS = {
     "aot_backward_graph": ("backward-graph", "backward-graph-2"),
     "aot_inference_graph": ("inference-graph", "inference-graph-2"),
     "inductor_post_grad_graph": ("post-grad-graph", "post-grad-graph-backward"),
+    "after_post_grad_graph": ("post-grad-graph", "post-grad-graph-backward"),  # its name in torch 2.9
     "inductor_output_code": ("output-code", "output-code-backward"),
 }
 
