@@ -151,7 +151,7 @@ GAPS, FAIL, LEFT_OUT, UNFINISHED = (
     "Capture gaps of",
     "Capture tests that fail with",
     "Capture tests that are not applicable to",
-    "Modules of capture tests that took too long with",
+    "Modules of capture tests that did not come to their end with",
 )
 
 
