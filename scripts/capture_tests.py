@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
 import signal
@@ -24,7 +25,7 @@ NEEDED = ("pytest", "pytest-asyncio", "pytest-xdist", "transformers")
 @dataclass(frozen=True)
 class Tests:
     """What became of the tests.  ``failed`` and ``left_out`` are names of tests with the reason, ``unfinished`` names of
-    modules that took too long, of whose tests nothing is known."""
+    modules that took too long, of whose tests those are counted that had run."""
 
     passed: int
     failed: tuple[tuple[str, str], ...]
@@ -35,7 +36,7 @@ class Tests:
 @dataclass(frozen=True)
 class How:
     """How they are run: so many modules at a time, each for so many seconds at most, with these arguments of pytest more.
-    ``resume``: a module whose report of an earlier run is there is not run again."""
+    ``resume``: a module whose report of an earlier run is there is not run again, and with 0 seconds none is."""
 
     processes: int = 2
     seconds: float = 1800
@@ -67,20 +68,17 @@ def run(python: str, folder: Path, how: How) -> Tests:
     """Runs them, each module in a pytest of its own, whose report and output stay in ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
 
-    def module(name: str) -> Path | None:
+    def module(name: str) -> Path:
         report = folder / f"{name}.xml"
-        if how.resume and report.exists():
-            return report
-        report.unlink(missing_ok=True)
-        return report if _run_module(python, name, report, how) else None
+        if how.resume and (report.exists() or not how.seconds):
+            return report if report.exists() else folder / f"{name}.part.xml"
+        return run_module(python, name, folder, how)
 
     names = sorted(CAPTURE, key=lambda name: -_size(name))  # the longest first, so that none is alone at the end
     with ThreadPoolExecutor(how.processes) as pool:
         reports = dict(zip(names, pool.map(module, names), strict=True))
-    return read(
-        (report.read_text() for report in reports.values() if report is not None),
-        sorted(name for name, report in reports.items() if report is None),
-    )
+    unfinished = sorted(name for name, report in reports.items() if report.stem != name)
+    return read((report.read_text() for report in reports.values() if report.exists()), unfinished)
 
 
 def _size(name: str) -> int:
@@ -88,24 +86,38 @@ def _size(name: str) -> int:
     return (ROOT / "tests" / "worker" / f"{name}.py").stat().st_size + 1000 * markers
 
 
-def _run_module(python: str, name: str, report: Path, how: How) -> bool:
-    """Whether it came to its end in time.  Raises SystemExit where pytest itself failed."""
-    log = report.with_suffix(".log")
-    command = [python, "-m", "pytest", f"tests/worker/{name}.py", "-m", "capture", "-q", f"--junitxml={report}",
-               "-p", "no:cacheprovider", f"--basetemp={report.with_suffix('')}", *how.arguments]  # fmt: skip
+def run_module(python: str, name: str, folder: Path, how: How) -> Path:
+    """Returns its report: `NAME.xml`; where it took too long `NAME.part.xml`, which may be missing.
+
+    Raises SystemExit where pytest itself failed.
+    """
+    report, part, log = (folder / f"{name}{end}" for end in (".xml", ".part.xml", ".log"))
+    report.unlink(missing_ok=True)
+    part.unlink(missing_ok=True)
+    command = [python, "-m", "pytest", f"tests/worker/{name}.py", "-m", "capture", "-q", f"--junitxml={part}",
+               "-p", "no:cacheprovider", f"--basetemp={folder / name}", *how.arguments]  # fmt: skip
     with log.open("w") as out:
         tests = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
         try:
             code = tests.wait(how.seconds)
         except subprocess.TimeoutExpired:
-            os.killpg(tests.pid, signal.SIGKILL)  # scripts of its runs end with it: their drivers are gone
-            tests.wait()
+            _stop(tests)
             print(f"… {name} took more than {how.seconds:.0f} s", flush=True)
-            return False
-    if not report.exists():
+            return part
+    if not part.exists():
         raise SystemExit(f"pytest ended with {code} in {python}:\n{log.read_text()[-2000:]}")
     print(f"… {name}: {log.read_text().strip().splitlines()[-1]}", flush=True)
-    return True
+    return part.rename(report)
+
+
+def _stop(tests: subprocess.Popen[bytes]) -> None:
+    """With its report of the tests that ran, where it still writes one."""
+    tests.send_signal(signal.SIGINT)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        tests.wait(60)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(tests.pid, signal.SIGKILL)  # scripts of its runs end with it: their drivers are gone
+    tests.wait()
 
 
 def read(reports: Iterable[str], unfinished: Iterable[str] = ()) -> Tests:

@@ -13,7 +13,7 @@ without a capture gap makes the exit code 1, as a test that fails does.
 Versions may be run one at a time: the table keeps what it says of the others, and the measure is its first column where
 `own` is not named.  `--only` runs the stages or the tests alone, and keeps the other half of a column.  Each module of
 the tests has a process and a time limit (`--seconds`) of its own, two run at a time (`--processes`), and their reports
-stay in out/capture; with `--resume` those that are there are taken instead of a new run.
+stay in out/capture; with `--resume` those that are there are taken instead of a new run (`--seconds 0`: no new run).
 
 `--pip` is handed to ``pip install`` of torch, as in ``--pip='--index-url …'``: by default pip takes torch's build with
 CUDA, of several gigabytes.  `--pytest` is handed to pytest.
