@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
+import signal
 import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "tests"))
+
+from versions import CAPTURE  # noqa: E402
+
 NEEDED = ("pytest", "pytest-asyncio", "pytest-xdist", "transformers")
 
 
 @dataclass(frozen=True)
 class Tests:
-    """What became of the tests.  ``failed`` and ``left_out`` are names of tests with the reason."""
+    """What became of the tests.  ``failed`` and ``left_out`` are names of tests with the reason, ``unfinished`` names of
+    modules that took too long, of whose tests those are counted that had run."""
 
     passed: int
     failed: tuple[tuple[str, str], ...]
     left_out: tuple[tuple[str, str], ...]
+    unfinished: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class How:
+    """How they are run: so many modules at a time, each for so many seconds at most, with these arguments of pytest more.
+    ``resume``: a module whose report of an earlier run is there is not run again, and with 0 seconds none is."""
+
+    processes: int = 2
+    seconds: float = 1800
+    arguments: tuple[str, ...] = ()
+    resume: bool = False
 
 
 def install(python: str) -> None:
@@ -27,10 +49,9 @@ def install(python: str) -> None:
 
     Raises `subprocess.CalledProcessError` where pip fails.
     """
-    command = [python, "-c", "import importlib.metadata as m; print(m.version('torch'))"]
-    torch = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
     wanted = [f"{name}=={importlib.metadata.version(name)}" for name in NEEDED]
     pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    torch = torch_version(python)
     constraint = ROOT / "out" / f"torch-{torch}.txt"
     constraint.parent.mkdir(exist_ok=True)
     constraint.write_text(f"torch=={torch}\n")
@@ -38,24 +59,71 @@ def install(python: str) -> None:
     subprocess.run([*pip, "--no-deps", "-e", str(ROOT)], check=True)
 
 
-def run(python: str, folder: Path, arguments: list[str]) -> Tests:
-    """Runs them with these arguments of pytest more; what it prints goes to ``folder``."""
-    report = folder / "capture.xml"
-    command = [python, "-m", "pytest", "tests/worker", "-m", "capture", "-q", f"--junitxml={report}",
-               "-p", "no:cacheprovider", f"--basetemp={folder / 'pytest'}", *arguments]  # fmt: skip
-    with (folder / "capture.log").open("w") as log:
-        done = subprocess.run(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, env=dict(os.environ))
-    if not report.exists():
-        raise SystemExit(
-            f"pytest ended with {done.returncode} in {python}:\n{(folder / 'capture.log').read_text()[-2000:]}"
-        )
-    return read(report.read_text())
+def torch_version(python: str) -> str:
+    command = [python, "-c", "import importlib.metadata as m; print(m.version('torch'))"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def read(report: str) -> Tests:
-    """The counts of a report of pytest's (JUnit's XML)."""
+def run(python: str, folder: Path, how: How) -> Tests:
+    """Runs them, each module in a pytest of its own, whose report and output stay in ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def module(name: str) -> Path:
+        report = folder / f"{name}.xml"
+        if how.resume and (report.exists() or not how.seconds):
+            return report if report.exists() else folder / f"{name}.part.xml"
+        return run_module(python, name, folder, how)
+
+    names = sorted(CAPTURE, key=lambda name: -_size(name))  # the longest first, so that none is alone at the end
+    with ThreadPoolExecutor(how.processes) as pool:
+        reports = dict(zip(names, pool.map(module, names), strict=True))
+    unfinished = sorted(name for name, report in reports.items() if report.stem != name)
+    return read((report.read_text() for report in reports.values() if report.exists()), unfinished)
+
+
+def _size(name: str) -> int:
+    markers = len(list((ROOT / "tests" / "markers").glob("*/*.py"))) if name == "test_markers" else 0
+    return (ROOT / "tests" / "worker" / f"{name}.py").stat().st_size + 1000 * markers
+
+
+def run_module(python: str, name: str, folder: Path, how: How) -> Path:
+    """Returns its report: `NAME.xml`; where it took too long `NAME.part.xml`, which may be missing.
+
+    Raises SystemExit where pytest itself failed.
+    """
+    report, part, log = (folder / f"{name}{end}" for end in (".xml", ".part.xml", ".log"))
+    report.unlink(missing_ok=True)
+    part.unlink(missing_ok=True)
+    command = [python, "-m", "pytest", f"tests/worker/{name}.py", "-m", "capture", "-q", f"--junitxml={part}",
+               "-p", "no:cacheprovider", f"--basetemp={folder / name}", *how.arguments]  # fmt: skip
+    with log.open("w") as out:
+        tests = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            code = tests.wait(how.seconds)
+        except subprocess.TimeoutExpired:
+            _stop(tests)
+            print(f"… {name} took more than {how.seconds:.0f} s", flush=True)
+            return part
+    if not part.exists():
+        raise SystemExit(f"pytest ended with {code} in {python}:\n{log.read_text()[-2000:]}")
+    print(f"… {name}: {log.read_text().strip().splitlines()[-1]}", flush=True)
+    return part.rename(report)
+
+
+def _stop(tests: subprocess.Popen[bytes]) -> None:
+    """With its report of the tests that ran, where it still writes one."""
+    tests.send_signal(signal.SIGINT)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        tests.wait(60)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(tests.pid, signal.SIGKILL)  # scripts of its runs end with it: their drivers are gone
+    tests.wait()
+
+
+def read(reports: Iterable[str], unfinished: Iterable[str] = ()) -> Tests:
+    """The counts of reports of pytest's (JUnit's XML)."""
     passed, failed, left_out = 0, [], []
-    for case in ElementTree.fromstring(report).iter("testcase"):
+    for case in (case for report in reports for case in ElementTree.fromstring(report).iter("testcase")):
         name = f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name')}"
         wrong = [one for kind in ("failure", "error") for one in case.findall(kind)]
         skipped = case.find("skipped")
@@ -65,4 +133,4 @@ def read(report: str) -> Tests:
             left_out.append((name, skipped.get("message") or ""))
         else:
             passed += 1
-    return Tests(passed, tuple(failed), tuple(left_out))
+    return Tests(passed, tuple(sorted(failed)), tuple(sorted(left_out)), tuple(unfinished))

@@ -1,18 +1,22 @@
 """What irscope sees in several versions of torch, each in an environment of its own; not a part of `npm test`.
 
-    python scripts/compatibility.py 2.9.1 2.11.0 2.15.0          makes the environments, runs, prints a table
-    python scripts/compatibility.py 2.13.0=path/to/python …      takes environments that are there
+    python scripts/compatibility.py own 2.9.1 2.15.0             makes the environments, runs, prints a table
+    python scripts/compatibility.py 2.15.0=path/to/python …      takes environments that are there
     python scripts/compatibility.py … --write                    writes the table into docs/versions.md
 
 For each version the capture tests run (tests/versions.py lists them; what they need is installed there, torch stays as
 it is), and, under the checked-out irscope, two scripts in the deep lane and the cases in the fast lane: which stages
 came, which hooks did not fit (the capture gaps), and how many of the cases' known graph breaks and recompilations were
-found.  What the installed irscope's own torch (that of this checkout) sees is the measure: a stage that it has and
-another version lacks without a capture gap makes the exit code 1, as a test that fails does.
+found.  `own` is the torch that this script runs with, and the measure: a stage that it has and another version lacks
+without a capture gap makes the exit code 1, as a test that fails does.
+
+Versions may be run one at a time: the table keeps what it says of the others, and the measure is its first column where
+`own` is not named.  `--only` runs the stages or the tests alone, and keeps the other half of a column.  Each module of
+the tests has a process and a time limit (`--seconds`) of its own, two run at a time (`--processes`), and their reports
+stay in out/capture; with `--resume` those that are there are taken instead of a new run (`--seconds 0`: no new run).
 
 `--pip` is handed to ``pip install`` of torch, as in ``--pip='--index-url …'``: by default pip takes torch's build with
-CUDA, of several gigabytes.  `--pytest` is handed to pytest, as in ``--pytest='-n 4'``.  The table keeps the columns of
-versions that are not named.
+CUDA, of several gigabytes.  `--pytest` is handed to pytest.
 """
 
 from __future__ import annotations
@@ -30,13 +34,14 @@ from pathlib import Path
 from typing import Any
 
 import capture_tests
-from capture_tests import Tests
+from capture_tests import How, Tests
 
 ROOT = Path(__file__).resolve().parents[1]
 CASES = ROOT / "tests" / "cases"
 BREAKS = "graph breaks of the cases at their line"
 RECOMPILES = "recompilations of the cases"
 TESTS = "capture tests"
+FIGURES = (BREAKS, RECOMPILES, TESTS)
 MARK = ("<!-- made by scripts/compatibility.py -->", "<!-- end -->")
 
 TRAINING = """\
@@ -78,15 +83,13 @@ step(torch.randn(4, 4), torch.randn(4, 4, requires_grad=True))
 
 @dataclass(frozen=True)
 class Seen:
-    """What one version showed.  ``outcome`` is empty where both scripts ran to their end."""
+    """What the scripts and the cases showed of a version.  ``outcome`` is empty where both scripts ran to their end."""
 
-    version: str
     stages: frozenset[str]
     gaps: frozenset[str]
     breaks: tuple[int, int]
     recompiles: tuple[int, int]
     outcome: str
-    tests: Tests
 
 
 def environment(spec: str, folder: Path, pip: list[str]) -> str:
@@ -115,15 +118,14 @@ def run(python: str, script: Path, store: Path, lane: str) -> dict[str, Any]:
     return report
 
 
-def look(python: str, folder: Path, pytest: list[str]) -> Seen:
+def look(python: str, folder: Path) -> Seen:
     stages: set[str] = set()
     gaps: set[str] = set()
-    version, outcome = "", ""
+    outcome = ""
     for name, text in (("training", TRAINING), ("autograd", AUTOGRAD)):
         script = folder / f"{name}.py"
         script.write_text(text)
         report = run(python, script, folder / "runs.db", "deep")
-        version = report["torch"] or version
         stages |= {stage["name"] for compile in report["compiles"] for stage in compile["stages"]}
         stages |= {"versions per pass" for c in report["compiles"] for stage in c["stages"] if stage.get("passed")}
         gaps |= {gap["what"] for gap in report["capture_gaps"]}
@@ -142,31 +144,44 @@ def look(python: str, folder: Path, pytest: list[str]) -> Seen:
         recompiles[1] += wanted
         kinds = ("recompilation", "recompile-limit")  # the last one of a function is its limit
         recompiles[0] += min(wanted, sum(f["count"] for f in report["findings"] if f["kind"] in kinds))
-    if python != sys.executable:
-        capture_tests.install(python)
-    tests = capture_tests.run(python, folder, pytest)
-    return Seen(version, frozenset(stages), frozenset(gaps), tuple(breaks), tuple(recompiles), outcome, tests)  # type: ignore[arg-type]
+    return Seen(frozenset(stages), frozenset(gaps), tuple(breaks), tuple(recompiles), outcome)  # type: ignore[arg-type]
+
+
+GAPS, FAIL, LEFT_OUT, UNFINISHED = (
+    "Capture gaps of",
+    "Capture tests that fail with",
+    "Capture tests that are not applicable to",
+    "Modules of capture tests that did not come to their end with",
+)
 
 
 @dataclass
 class Column:
-    """A version in the page: its cell in each row, and the lists below the table, with their titles."""
+    """A version in the page: its cell in each row, and the lists below the table: the beginning of the title → items."""
 
     cells: dict[str, str]
     lists: dict[str, list[str]]
 
+    @property
+    def stages(self) -> set[str]:
+        return {name for name, cell in self.cells.items() if name not in FIGURES and cell == "yes"}
 
-def column(seen: Seen) -> Column:
-    cells = dict.fromkeys(sorted(seen.stages), "yes")
-    cells[BREAKS], cells[RECOMPILES] = (f"{found} of {all_}" for found, all_ in (seen.breaks, seen.recompiles))
-    tests = seen.tests
-    cells[TESTS] = f"{tests.passed} pass, {len(tests.failed)} fail, {len(tests.left_out)} not applicable"
-    lists = {
-        f"Capture gaps of {seen.version}:": sorted(seen.gaps),
-        f"Capture tests that fail with {seen.version}:": [f"`{name}`: {why}" for name, why in tests.failed],
-        f"Capture tests that are not applicable to {seen.version}:": by_reason(tests.left_out),
-    }
-    return Column(cells, {title: items for title, items in lists.items() if items})
+    def show(self, seen: Seen) -> None:
+        self.cells = {TESTS: self.cells[TESTS]} if TESTS in self.cells else {}
+        self.cells |= dict.fromkeys(sorted(seen.stages), "yes")
+        self.cells[BREAKS], self.cells[RECOMPILES] = (
+            f"{found} of {all_}" for found, all_ in (seen.breaks, seen.recompiles)
+        )
+        self.lists[GAPS] = sorted(seen.gaps)
+
+    def tell(self, tests: Tests) -> None:
+        counts = [f"{tests.passed} pass", f"{len(tests.failed)} fail", f"{len(tests.left_out)} not applicable"]
+        if tests.unfinished:
+            counts.append(f"{len(tests.unfinished)} modules not finished")
+        self.cells[TESTS] = ", ".join(counts)
+        self.lists[FAIL] = [f"`{name}`: {why}" for name, why in tests.failed]
+        self.lists[LEFT_OUT] = by_reason(tests.left_out)
+        self.lists[UNFINISHED] = [f"`{name}`" for name in tests.unfinished]
 
 
 def by_reason(left_out: tuple[tuple[str, str], ...]) -> list[str]:
@@ -186,24 +201,23 @@ def columns_of(page: str) -> dict[str, Column]:
     for name, *cells in rows[2:]:
         for one, cell in zip(columns.values(), cells, strict=True):
             one.cells[name] = cell
-    for title, items in re.findall(r"^([^|\n-].*:)\n\n((?:- .*\n)+)", made, re.MULTILINE):
-        version = next((version for version in columns if title.endswith(f" {version}:")), None)
-        if version is not None:
+    for title, version, items in re.findall(r"^([^|\n-].*) (\S+):\n\n((?:- .*\n)+)", made, re.MULTILINE):
+        if version in columns:
             columns[version].lists[title] = [item[2:] for item in items.splitlines()]
     return columns
 
 
 def table(columns: dict[str, Column]) -> list[str]:
     """Markdown: a row per stage and figure, a column per version; the first is the measure."""
-    last = (BREAKS, RECOMPILES, TESTS)
-    names = sorted({name for one in columns.values() for name in one.cells} - set(last))
+    names = sorted({name for one in columns.values() for name in one.cells} - set(FIGURES))
     lines = ["| | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
-    for name in (*names, *last):
-        missing = "not run" if name in last else "no"
+    for name in (*names, *FIGURES):
+        missing = "not run" if name in FIGURES else "no"
         lines.append(f"| {name} | " + " | ".join(one.cells.get(name, missing) for one in columns.values()) + " |")
-    for one in columns.values():
+    for version, one in columns.items():
         for title, items in one.lists.items():
-            lines += ["", title, "", *(f"- {item}" for item in items)]
+            if items:
+                lines += ["", f"{title} {version}:", "", *(f"- {item}" for item in items)]
     return lines
 
 
@@ -214,41 +228,66 @@ def place(version: str, measure: str) -> tuple[bool, list[int]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("versions", nargs="+", metavar="VERSION[=PYTHON]")
+    parser.add_argument("versions", nargs="+", metavar="own|VERSION[=PYTHON]")
     parser.add_argument(
         "--keep", metavar="DIR", help="where the environments are made and kept (default: a temporary folder)"
     )
+    parser.add_argument("--only", choices=("stages", "tests"), help="run one half alone")
+    parser.add_argument("--processes", type=int, default=2, help="modules of the tests that run at a time")
+    parser.add_argument("--seconds", type=float, default=1800, help="the longest that a module of the tests may take")
+    parser.add_argument("--resume", action="store_true", help="run no module again whose report is in out/capture")
     parser.add_argument("--pip", default="", help="more arguments of pip install")
     parser.add_argument("--pytest", default="", help="more arguments of pytest")
     parser.add_argument("--write", action="store_true", help="write the table into docs/versions.md")
     options = parser.parse_args()
+    how = How(options.processes, options.seconds, tuple(shlex.split(options.pytest)), options.resume)
+    page = ROOT / "docs" / "versions.md"
+    columns = columns_of(page.read_text())
+    own = full_version(sys.executable)
+    if "own" not in options.versions and own not in columns:
+        parser.error(f"{page.name} has no column of {own}, which is the measure: name `own` as well")
+    ran, wrong = [], False
     with tempfile.TemporaryDirectory() as temporary:
         home = Path(options.keep or temporary)
         home.mkdir(parents=True, exist_ok=True)
-        seen = []
-        for number, spec in enumerate([f"own={sys.executable}", *options.versions]):
+        for number, spec in enumerate(options.versions):
             folder = Path(temporary) / str(number)
             folder.mkdir()
-            python = environment(spec, home, shlex.split(options.pip))
-            seen.append(look(python, folder, shlex.split(options.pytest)))
-            print(f"✓ torch {seen[-1].version} {seen[-1].outcome} {column(seen[-1]).cells[TESTS]}", flush=True)
-    measure, *others = seen
-    page = ROOT / "docs" / "versions.md"
-    text = page.read_text()
-    columns = {one.version: column(one) for one in seen}
-    earlier = {version: one for version, one in columns_of(text).items() if options.write and version not in columns}
-    lines = table(dict(sorted({**columns, **earlier}.items(), key=lambda pair: place(pair[0], measure.version))))
+            python = sys.executable if spec == "own" else environment(spec, home, shlex.split(options.pip))
+            version = full_version(python)
+            one = columns.setdefault(version, Column({}, {}))
+            ran.append(version)
+            if options.only != "tests":
+                seen = look(python, folder)
+                one.show(seen)
+                wrong |= seen.outcome != ""
+                print(f"✓ torch {version}: {len(seen.stages)} stages {seen.outcome}", flush=True)
+            if options.only != "stages":
+                if spec != "own":
+                    capture_tests.install(python)
+                tests = capture_tests.run(python, ROOT / "out" / "capture" / version, how)
+                one.tell(tests)
+                wrong |= bool(tests.failed or tests.unfinished)
+                print(f"✓ torch {version}: {one.cells[TESTS]}", flush=True)
+    columns = dict(sorted(columns.items(), key=lambda pair: place(pair[0], own)))
+    lines = table(columns)
     print("\n".join(lines))
     if options.write:
         start, end = (re.escape(mark) for mark in MARK)
         body = f"{MARK[0]}\n" + "\n".join(lines) + f"\n{MARK[1]}"
-        page.write_text(re.sub(f"{start}.*{end}", lambda _: body, text, flags=re.DOTALL))
-    silent = [
-        (s.version, sorted(measure.stages - s.stages)) for s in others if measure.stages - s.stages and not s.gaps
-    ]
-    for version, missing in silent:
-        print(f"torch {version} lacks {', '.join(missing)}, and no capture gap says so", file=sys.stderr)
-    return 1 if silent or any(s.outcome or s.tests.failed for s in seen) else 0
+        page.write_text(re.sub(f"{start}.*{end}", lambda _: body, page.read_text(), flags=re.DOTALL))
+    for version in ran:
+        missing = sorted(columns[own].stages - columns[version].stages)
+        if missing and options.only != "tests" and not columns[version].lists.get(GAPS):
+            print(f"torch {version} lacks {', '.join(missing)}, and no capture gap says so", file=sys.stderr)
+            wrong = True
+    return 1 if wrong else 0
+
+
+def full_version(python: str) -> str:
+    """With its build, as torch itself tells it: ``2.15.0+cu132``."""
+    command = [python, "-c", "import torch; print(torch.__version__)"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 if __name__ == "__main__":

@@ -18,9 +18,10 @@ from irscope.protocol import Origin
 
 # PyTorch prints the name of the module's class, which for an inference graph is `<lambda>`: no name in Python.
 _CLASS = re.compile(r"^( *class )[^(:\n]+", re.MULTILINE)
-_ORIGIN = re.compile(r"^\s*# File: (?P<file>.+?):(?P<line>\d+) in (?P<function>.+?), code: (?P<code>.*)$")
-_NO_ORIGIN = "# No stacktrace found"
-"""Stands before nodes that a pass has made, which have no line of their own."""
+# Annotations, what checkpointing decided and, from torch 2.15 on, "Backward of forward node:" stand before the file.
+ORIGIN_HEAD = r"[ \t]*# (?:[^\n]*? )??File: (?P<file>[^\n]+?):(?P<line>\d+) in "
+"""The beginning of the comment that names the user's line above nodes, as a regular expression for a whole line."""
+_ORIGIN = re.compile(ORIGIN_HEAD + r"(?P<function>.+?), code: (?P<code>.*)$")
 
 
 @dataclass(frozen=True)
@@ -347,7 +348,7 @@ class _Reader:
         begin, origin = self._told if line >= self._told[0] else (0, (None, ""))
         for above in range(line - 1, begin - 1, -1):
             comment = self._lines[above]
-            if "# File: " in comment or "# No" in comment:
+            if comment.lstrip().startswith("#"):
                 if comment not in self._comments:
                     self._comments[comment] = _origin_in(comment)
                 if (found := self._comments[comment]) is not None:
@@ -361,7 +362,14 @@ def _origin_in(line: str) -> tuple[Origin | None, str] | None:
     """Of a comment that tells it, or that there is none; nothing where the line is none of these."""
     if match := _ORIGIN.match(line):
         return Origin(match["file"], int(match["line"])), match["code"]
-    return (None, "") if line.lstrip().startswith(_NO_ORIGIN) else None
+    return (None, "") if tells_no_origin(line) else None
+
+
+def tells_no_origin(line: str) -> bool:
+    """Whether a line is the comment above nodes that have no line of their own, as a pass makes them.  Before torch 2.13
+    it is empty where a node has a stack trace without a frame."""
+    comment = line.strip()
+    return comment == "#" or (comment.startswith("#") and comment.endswith("No stacktrace found for following nodes"))
 
 
 def _first_name(changed: ast.expr) -> str:

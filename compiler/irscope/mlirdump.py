@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from irscope.linetable import Lines
 
 _HEAD = re.compile(
-    r"^// -----// IR Dump (?P<when>Before|After) (?P<name>\S+) \((?P<argument>[^)]*)\)"
+    r"^// -----// IR Dump (?P<when>Before|After) (?P<name>[^\s:]+)"
+    r"(?: \((?P<argument>[^)]*)\)|: (?P<pipeline>[^\s{]+)(?:\{.*\})?)"  # the second one, with options, from triton 3.9 on
     r"(?: \('(?P<operation>[^']*)' operation(?:: (?P<symbol>[^)]*))?\))? ?//----- //$"
 )
 _MODULE = "builtin.module"
@@ -78,7 +79,14 @@ def snapshots_in(dump: str) -> list[Snapshot]:
             continue
         if operation != _MODULE and snapshots and snapshots[-1].argument == "inline":
             continue
-        snapshots.append(Snapshot(match["name"], match["argument"], operation, "\n".join(rows).strip("\n") + "\n"))
+        snapshots.append(
+            Snapshot(
+                match["name"],
+                match["argument"] or match["pipeline"] or "",
+                operation,
+                "\n".join(rows).strip("\n") + "\n",
+            )
+        )
     return snapshots
 
 

@@ -11,12 +11,13 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from irscope.graphs import ORIGIN_HEAD, tells_no_origin
+
 _HEAD = "    def forward("
 _ARGUMENT = re.compile(r'(?P<name>\w+)(?:: "(?P<detail>[^"]*)")?\s*[,)]')
 _STATEMENT = re.compile(r'        ([A-Za-z_]\w*)(?:: "([^"\\]*)")?(?: = |$|;|(?=  #))')
 _RETURN = "        return"
-_ORIGIN = re.compile(r"\s*# File: (.+?):(\d+) in .+?, code: ")
-_NO_ORIGIN = "# No stacktrace found"
+_ORIGIN = re.compile(ORIGIN_HEAD + ".+?, code: ")
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def printed_nodes(text: str, data: Any) -> PrintedNodes | None:
                 names[at], details[at], lines[at], origins[at] = name, detail or "", at_row, origin
         elif (above := comment(row)) is not None:
             origin = places.setdefault((above[1], int(above[2])), len(places))
-        elif row.lstrip().startswith(_NO_ORIGIN):
+        elif tells_no_origin(row):
             origin = -1
     if lines != sorted(lines) or -1 in lines:
         return None

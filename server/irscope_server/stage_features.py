@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from irscope.graphs import GRAPH_STAGES
+from irscope.graphs import GRAPH_STAGES, ORIGIN_HEAD
 from irscope.linetable import source_lines
 from irscope.protocol import StageRef
 from irscope.provenance import chain
@@ -204,7 +204,7 @@ METHODS: dict[str, Callable[[Any, Any], Awaitable[Any]]] = {
 
 # --- places -----------------------------------------------------------------------------------------------------------
 
-_FILE = re.compile(r"^\s*# File: (?P<file>.+?):(?P<line>\d+) in ")
+_FILE = re.compile(ORIGIN_HEAD)
 _LOCATION = re.compile(r"\bloc\b(?=\()|\.loc\b|!dbg\b|\bloc\(")
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from irscope.findings import breakmessage
-from irscope.findings.breakmessage import code_of_type, parse_break_messages
+from irscope.findings.breakmessage import code_of_type, parse_break_messages, sentences
 from irscope.findings.graph_break import is_skipped
 
 MESSAGES = Path(__file__).parent / "messages"
@@ -104,3 +104,22 @@ def test_a_registry_that_looks_otherwise(registry: Path, content: str) -> None:
 
 def test_no_registry(registry: Path) -> None:
     assert code_of_type("Something odd") == ""
+
+
+def test_a_break_of_torch_2_9_without_parts() -> None:
+    (message,) = parse_break_messages("""\
+Graph break in user code at /tmp/gb.py:5
+Graph Break Reason: Logger not supported for non-export cases. To avoid graph breaks caused by logger in
+ compile-mode, disable logging.
+User code traceback:
+  File "/tmp/gb.py", line 5, in f
+    log.warning("shape")
+""")
+    assert message.type == "Logger not supported for non-export cases"
+    assert message.explanation == "To avoid graph breaks caused by logger in compile-mode, disable logging."
+    assert (message.code, message.hints, message.link) == ("", (), None)
+    assert sentences("Graph break under X\n\nfrom user code:\n  a.py").type == "Graph break under X"
+    skipped = sentences(
+        'SKIPPED INLINING <code object __enter__ at 0x7f2c9eb04ae0, file "/lib/contextlib.py", line 132>: '
+    )
+    assert skipped.type == "SKIPPED INLINING `__enter__`"

@@ -142,6 +142,53 @@ class GraphModule(torch.nn.Module):
     assert origins == {"arg0_1": None, "relu": 5, "div_tensor": None, "exp": 6, "output": None}
 
 
+# What `CodeGen` of torch.fx writes between "#" and "File:", which nests: annotation, checkpointing, then 2.15's words.
+HEADS = [
+    "",
+    "Annotation: {'stage': 'File: 0'} ",
+    "ac_graph_id: 1 - PREFER_RECOMPUTE ",
+    "recompute: MUST_SAVE Backward of forward node: ",
+]
+
+
+@pytest.mark.parametrize("head", HEADS, ids=["2.13", "annotation", "checkpoint", "2.15"])
+def test_the_line_behind_other_words(head: str) -> None:
+    text = f"""\
+class GraphModule(torch.nn.Module):
+    def forward(self, arg0_1: "f32[4]"):
+        # File: /s.py:5 in f, code: y = x.relu()
+        relu: "f32[4]" = torch.ops.aten.relu.default(arg0_1);  arg0_1 = None
+
+        # {head}File: /s: in t.py:7 in g, code: z = y.exp()  # File: /t.py:8 in h, code: no
+        exp: "f32[4]" = torch.ops.aten.exp.default(relu);  relu = None
+
+        # {head.partition("Backward")[0]}No stacktrace found for following nodes
+        neg: "f32[4]" = torch.ops.aten.neg.default(exp);  exp = None
+        return (neg,)
+"""
+    relu, exp, neg = parse_graph(text).nodes[1:4]
+    assert relu.origin == Origin("/s.py", 5)
+    assert (exp.origin, exp.code) == (Origin("/s: in t.py", 7), "z = y.exp()  # File: /t.py:8 in h, code: no")
+    assert neg.origin is None
+    (head_of,) = re.findall(f"^{graphs.ORIGIN_HEAD}(?=g)", text, re.MULTILINE)
+    assert head_of == ("/s: in t.py", "7")
+
+
+def test_an_empty_comment_is_a_node_without_a_line() -> None:
+    """As torch 2.9 writes it where a stack trace has no frame."""
+    text = """\
+class GraphModule(torch.nn.Module):
+    def forward(self, arg0_1: "f32[4]"):
+         # File: /s.py:5 in f, code: y = x.relu()
+        relu: "f32[4]" = torch.ops.aten.relu.default(arg0_1);  arg0_1 = None
+
+         #
+        neg: "f32[4]" = torch.ops.aten.neg.default(relu);  relu = None
+        return (neg,)
+"""
+    assert [node.origin and node.origin.line for node in parse_graph(text).nodes] == [None, 5, None, None]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_single_nodes_are_read_as_in_the_whole(name: str) -> None:
     text = (GRAPHS / f"{name}.txt").read_text()

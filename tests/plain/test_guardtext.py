@@ -43,6 +43,8 @@ SEEN_ELSEWHERE = [
     ("0/0: tensor 'x' requires_grad mismatch. expected requires_grad=1", "x", "recompile-requires-grad", "it no longer requires grad"),
     ("0/0: tensor 'self._modules['0']._parameters['weight']' size mismatch at index 0. expected 4, actual 5", "self[0].weight", "recompile-size", "size 4 → 5 in dimension 0"),
     ("0/0: tensor 'L['args'][0]' size mismatch at index 0. expected 4, actual 5", "args[0]", "recompile-size", "size 4 → 5 in dimension 0"),
+    ("0/0: expected type of 'x' to be a tensor type, ' but found <class '__main__.Mine'>", "x", "recompile-type", "it is a `Mine` now"),
+    ("0/0: expected type of 'L['x']' to be <class 'torch.Tensor'>, but found <class 'm.Mine'>", "x", "recompile-type", "it is a `m.Mine` now"),
     ("0/0: GLOBAL_STATE changed: grad_mode ", "", "recompile-global-state", "global state changed: grad_mode"),
     ("0/0: ___check_type_id(L['x'], 94270)", "x", "recompile-type", "its type changed"),
     ("0/0: ___check_obj_id(L['self'].act, 94270)", "self.act", "recompile-object", "it is another object now"),

@@ -39,6 +39,22 @@ def test_passes_and_what_they_changed() -> None:
     assert strangers(steps[0].text, mlir_lines(steps[0].text, AXPY.place), AXPY, "ttir") == []
 
 
+def test_heads_of_triton_3_9() -> None:
+    dump = DUMP
+    for name, options in (
+        ("inline", "{default-pipeline=canonicalize max-iterations=4 }"),
+        ("canonicalize", "{a=b}"),
+        ("triton-combine", ""),
+        ("cse", ""),
+    ):
+        dump = dump.replace(f" ({name})", f": {name}{options}").replace("Inliner:", "InlinerPass:")
+    assert "(inline)" not in dump
+    steps = steps_of(dump, "ttir", "", 1)
+    assert [(step.number, step.argument, step.changed, step.text) for step in steps] == [
+        (step.number, step.argument, step.changed, step.text) for step in steps_of(DUMP, "ttir", "", 1)
+    ]
+
+
 def test_an_unknown_end_is_no_change() -> None:
     assert [step.changed for step in steps_of(DUMP, "llir", "", 1)] == [True, False, False]
 

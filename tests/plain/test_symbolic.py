@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import types
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -229,6 +230,10 @@ def test_descriptions_realize_nothing_and_call_nothing() -> None:
     assert describe(ConstantVariable("x" * 100)) == "ConstantVariable '" + "x" * 38 + "…"
     assert describe(ConstantVariable(10**5000)) == "ConstantVariable int"
     assert stamp(ConstantVariable(1)) is None
+    ordered = ListVariable(OrderedDict())  # type: ignore[arg-type]
+    before = stamp(ordered)
+    ordered.items["key"] = 1  # type: ignore[call-overload]
+    assert (before, stamp(ordered)) == (0, 1)
     assert describe(object.__new__(type("Unheard", (), {}))) == "Unheard"
     node = types.SimpleNamespace(name="mul")
     named = ("TensorVariable f32[4]cpu", node, " from L['y']")

@@ -20,7 +20,8 @@ from irscope_server.panels import places
 from irscope_server.tree import stage_item
 from irscope_server.wire import GraphParams, StageParams, StepParams
 
-# Names, operations and types as PyTorch prints them; `_tensor_constant0` is no call, and `made` is a pass's.
+# Names, operations and types as PyTorch prints them; `_tensor_constant0` is no call, and `made` is a pass's;
+# the second comment is one of torch 2.15.
 TEXT = """\
 class <lambda>(torch.nn.Module):
     def forward(self, arg0_1: "f32[4, 8][8, 1]cpu", arg1_1: "f32[8, 8][8, 1]cpu"):
@@ -31,7 +32,7 @@ class <lambda>(torch.nn.Module):
         made: "f32[4, 8][8, 1]cpu" = torch.ops.aten.clone.default(mm)
         _tensor_constant0: "f32[][]cpu" = self._tensor_constant0
 
-         # File: /w/a.py:6 in f, code: return y.max(1)
+        # recompute: MUST_SAVE Backward of forward node: File: /w/a.py:6 in f, code: return y.max(1)
         max_1 = torch.ops.aten.max.dim(made, 1);  made = _tensor_constant0 = None
         getitem: "f32[4][1]cpu" = max_1[0];  max_1 = None
         return (getitem,)

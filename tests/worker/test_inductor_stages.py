@@ -21,6 +21,7 @@ from irscope.nodes import facts_of, lines_of
 from irscope.protocol import StageRef
 from irscope.store import Store
 from support import Ran, lines_marked, run_captured, run_plain, write
+from versions import torch_version
 
 MODELS = """\
 import torch
@@ -360,7 +361,9 @@ def test_every_scheduler_node_ends_in_a_kernel(small: Small, which: str) -> None
         assert set(node["origins"]) <= set(graph)
         assert not computes or set(node["parts"]) <= set(calls[node["kernel"]]["nodes"])
     without = [node["kind"] for node in nodes if not node["kernel"]]
-    assert without.count("ExternKernelSchedulerNode") == 1  # the result of cumsum, a fallback
+    # `buf11 = buf10` names the result of cumsum, a fallback; in torch 2.15 its call gives the buffer itself.
+    named = re.findall(r"^ +buf\d+ = buf\d+$", small.text(f"output-code{which}"), re.MULTILINE)
+    assert without.count("ExternKernelSchedulerNode") == len(named) == (1 if torch_version() < (2, 15) else 0)
     assert set(without) <= {"ExternKernelSchedulerNode", "NopKernelSchedulerNode"}
     for call in data["calls"]:
         flops = [graph[name].flops for name in call["origins"] if graph[name].flops]

@@ -32,13 +32,57 @@ from support import run_captured
 MARKERS = Path(__file__).parents[1] / "markers"
 SCRIPTS = sorted(MARKERS.glob("*/*.py"))
 FRESH = {script.parent: script for script in reversed(SCRIPTS)}
+NO_LINES = "reasons of recompilations name no line of the user's, so they stand at the parameter or the variable"
+OTHER_IDS = "PyTorch has other ids for some of these breaks, or breaks elsewhere"
+SINCE = {
+    "compile_error/fake_tensor": "errors of operations on fake tensors have no id in PyTorch's registry",
+    "compile_error/fullgraph": "a mask as an index is a graph break and no UserError, and fullgraph captures no scalars",
+    "compile_error/generator": "PyTorch reports no break inside a generator",
+    "compile_error/unsupported_op": "errors of operations on fake tensors have no id, and generators end as another error",
+    "control/ignored": NO_LINES,
+    "deep/lowering": "an error in a lowering does not tell the line of its node",
+    "graph_break/below_library": OTHER_IDS,
+    "graph_break/comprehensions": "a break inside a comprehension is not one of the comprehension as well",
+    "graph_break/decorated": NO_LINES,
+    "graph_break/fstrings_and_walrus": OTHER_IDS,
+    "graph_break/generator_functions": "PyTorch reports no break inside a generator",
+    "graph_break/ids_autograd": OTHER_IDS,
+    "graph_break/ids_calls": OTHER_IDS,
+    "graph_break/ids_values": OTHER_IDS,
+    "graph_break/inlined_helpers": NO_LINES,
+    "graph_break/with_blocks": "a break inside a context manager of the user's gives up the whole function",
+    "recompilation/modules": NO_LINES,
+    "recompilation/self_and_globals": NO_LINES,
+}
+"""Scripts whose markers hold from torch 2.11 on at the earliest (looked at on 2.9), with what 2.9 does."""
+UNTIL = {
+    "graph_break/ids_autograd": "an LSTM breaks once, by another id (GB0148)",
+    "graph_break/ids_calls": "a function of C breaks by another id (GB9193), and sys.getsizeof is traced",
+    "graph_break/raised": "the user's exception is made while tracing; the break is where it is raised (GB0088)",
+    "specialization/dynamic": "str() of a symbolic size breaks by another id (GB6053)",
+}
+"""Scripts whose markers hold up to torch 2.13 (looked at on 2.15), with what 2.15 does."""
 _MARKER = re.compile(r"^\s*# *\^+(?: to \+\d+:\d+)? [a-z-]+ \S+(?: ×\d+)?$")
 _HEADER = re.compile(r"^# (lane|env|outcome): (.+)$", re.MULTILINE)
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def name_of(script: Path) -> str:
+    return f"{script.parent.name}/{script.stem}"
+
+
+def of_versions(script: Path) -> list[pytest.MarkDecorator]:
+    since, until = SINCE.get(name_of(script)), UNTIL.get(name_of(script))
+    marks = [pytest.mark.since_torch("2.11", since)] if since else []
+    return [*marks, pytest.mark.until_torch("2.13", until)] if until else marks
+
+
+@pytest.mark.parametrize("script", [pytest.param(each, marks=of_versions(each), id=name_of(each)) for each in SCRIPTS])
 def test_script(script: Path, tmp_path: Path, shared_worker: Worker | None) -> None:
     check_findings(script, tmp_path, None if script in FRESH.values() else shared_worker)
+
+
+def test_the_tables_name_scripts() -> None:
+    assert {*SINCE, *UNTIL} <= {name_of(script) for script in SCRIPTS}
 
 
 def check_findings(script: Path, folder: Path, worker: Worker | None) -> None:
@@ -77,7 +121,7 @@ def check_findings(script: Path, folder: Path, worker: Worker | None) -> None:
         if os.environ.get("UPDATE_EXPECT"):
             file.write_text(found, encoding="utf-8")
         else:
-            assert found == text, f"{file.name}: what is found (-) is not what is marked (+)"
+            assert found == text, f"{file.name}: what is found (+) is not what is marked (-)"
 
 
 def marked(text: str, findings: Iterable[Finding]) -> str:

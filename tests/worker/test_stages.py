@@ -55,6 +55,7 @@ EVENTS = {
     "aot_backward_graph": ("backward-graph", "backward-graph-2"),
     "aot_inference_graph": ("inference-graph", "inference-graph-2"),
     "inductor_post_grad_graph": ("post-grad-graph", "post-grad-graph-backward"),
+    "after_post_grad_graph": ("post-grad-graph", "post-grad-graph-backward"),  # its name in torch 2.9
     "inductor_output_code": ("output-code", "output-code-backward"),
 }
 
@@ -106,7 +107,7 @@ def stages_of_trace(file: Path) -> Iterator[tuple[str, str]]:
 
 def normal(text: str) -> str:
     """Without what differs from process to process: addresses, random names, and the time that a guard took."""
-    text = re.sub(r"\n # graph id: \d+\n?", "\n", text)
+    text = re.sub(r"\s*\n # graph id: \d+\n?", "\n", text)  # in torch 2.9 behind a line of blanks
     text = re.sub(r"0x[0-9a-f]+", "0x…", text)
     text = re.sub(r"_[0-9a-f]{8}(_[0-9a-f]{4}){3}_[0-9a-f]{12}", "_UUID", text)
     text = re.sub(r"\b\d{9,}\b", "ID", text)

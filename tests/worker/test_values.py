@@ -124,7 +124,13 @@ def decomposed(tmp_path_factory: pytest.TempPathFactory, shared_worker: Worker |
     return run_captured(MODELS, folder / "runs.db", "deep", list(STEPS), worker=shared_worker, values=wanted)
 
 
-@pytest.mark.parametrize("model", list(STEPS))
+# Where there is nothing wrong there is nothing to find.
+NO_SILU_BACKWARD = pytest.mark.since_torch("2.11", "SiLU's backward is never that operation, but written out at once")
+
+
+@pytest.mark.parametrize(
+    "model", [pytest.param(each, marks=[NO_SILU_BACKWARD] if "silu" in each else []) for each in STEPS]
+)
 def test_a_wrong_decomposition_is_found_at_the_step_and_the_node(decomposed: Ran, model: str) -> None:
     """Nothing behind it differs: the graph that Inductor gets is wrong already."""
     data = [each for each in compared(decomposed) if "backward" not in each["stage"]][list(STEPS).index(model)]

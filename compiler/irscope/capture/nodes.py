@@ -31,6 +31,8 @@ _LIKE = {
     "_scaled_dot_product_flash_attention_for_cpu_backward": "_scaled_dot_product_flash_attention_backward",
 }
 _FROM_CACHES = ("inductor_post_grad_graph", "after_post_grad_graph")
+# Where the AOTAutograd cache writes the text of a graph: of files and functions the second each are those of torch 2.9.
+_CACHED = ("aot_autograd_result.py", "autograd_cache.py"), ("_log_cached_graphs", "wrap_post_compile")
 _MOST_FRAMES = 12
 
 
@@ -48,7 +50,7 @@ def graph_behind(event: str, variable: str = "") -> Any:
             found = frame.f_locals.get(variable or name)
             if isinstance(found, module.GraphModule):
                 return found
-            if frame.f_code.co_filename.endswith("aot_autograd_result.py"):
+            if frame.f_code.co_filename.endswith(_CACHED[0]) and frame.f_code.co_name in _CACHED[1]:
                 raise LookupError("the AOTAutograd cache answered, which keeps the text of a graph and not the graph")
             seen += not frame.f_code.co_filename.endswith(("_internal.py", "logging/__init__.py"))
         frame = frame.f_back

@@ -89,7 +89,7 @@ def stamp(tracker: Any) -> int | None:
         items = attributes["items"]
         if "index" in attributes:
             return len(items) + 1_000_000 * int(attributes["index"])
-        if type(items) not in _MUTABLE or type(tracker).__name__.startswith(_FIXED):
+        if not isinstance(items, _MUTABLE) or type(tracker).__name__.startswith(_FIXED):
             return None
         return len(items)
     if "_cache" in attributes:
@@ -98,7 +98,7 @@ def stamp(tracker: Any) -> int | None:
     return None
 
 
-_MUTABLE = (list, dict, deque)
+_MUTABLE = (list, dict, deque)  # from torch 2.15 on an OrderedDict's items are one themselves
 _FIXED = ("Tuple", "Size", "NamedTuple", "Slice", "Range")
 
 

@@ -211,7 +211,9 @@ def _changed_stages(store: Store, run: str, a: Compile, other: str, b: Compile) 
     )
 
 
-_PASSING = re.compile(r"# File: .*|# AOT ID: .*|#.*Source [nN]odes?.*|# Topologically .*|\[Provenance debug.*")
+_PASSING = re.compile(
+    r"# (?:.*? )??File: .*|# AOT ID: .*|#.*Source [nN]odes?.*|# Topologically .*|\[Provenance debug.*"
+)
 
 
 def _plain(text: str) -> str:

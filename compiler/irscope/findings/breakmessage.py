@@ -12,6 +12,10 @@ from dataclasses import dataclass
 _CHAIN = re.compile(r"\*\*\* While handling this graph break, another graph break occurred: \*\*\*")
 _LINK = re.compile(r"https?://\S*/gb/gb(?P<number>\d+)\.html")
 _PART = re.compile(r"^  (Higher Order Operator|Explanation|Hint|Developer debug context): ?", re.MULTILINE)
+_REASON = re.compile(
+    r"Graph Break Reason: (?P<reason>.+?)(?=\n\s*(?:\n|User code traceback:|Traceback \()|\Z)", re.DOTALL
+)
+_CODE = re.compile(r"<code object (\w+) at 0x[0-9a-f]+, file [^>]*>")
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ def parse_break_messages(text: str) -> list[BreakMessage]:
 def _parse(text: str) -> BreakMessage | None:
     first = _PART.search(text)
     if first is None:
-        return None
+        return None if (reason := _REASON.search(text)) is None else sentences(reason["reason"])
     # What stands above the first part ends with the type; before it may stand a sentence of who caught the break.
     heads = [line for line in text[: first.start()].strip().split("\n") if line.strip()]
     if not heads:
@@ -60,6 +64,15 @@ def _parse(text: str) -> BreakMessage | None:
         code=code,
         link=link[0] if link else None,
     )
+
+
+def sentences(text: str) -> BreakMessage:
+    """A break without parts, of which torch 2.9 still has some: the first sentence is its type.  What comes behind an
+    empty line (where the user's code was) is left out."""
+    plain = " ".join(re.split(r"\n\s*\n", text.strip(), maxsplit=1)[0].split())
+    type, _, more = _CODE.sub(r"`\1`", plain).partition(". ")
+    type = type.rstrip(".:")
+    return BreakMessage(type, more, (), "", code_of_type(type), None)
 
 
 def _dedent(body: str) -> str:

@@ -6,7 +6,7 @@ import re
 
 from irscope.capture.stack import Place, innermost_user, live_places, related_to, traced_places
 from irscope.findings import graph_break
-from irscope.findings.breakmessage import parse_break_messages
+from irscope.findings.breakmessage import parse_break_messages, sentences
 from irscope.findings.moment import Moment
 from irscope.findings.specialization import readable_size
 from irscope.protocol import Finding, Fix, Position, Range, Severity
@@ -39,7 +39,10 @@ def detect(moment: Moment) -> Finding | None:
     if soft:
         if getattr(error, "logged", False):
             return None
-        return graph_break.make(moment, parse_break_messages(str(error)), skipped=True)
+        messages = parse_break_messages(str(error))
+        if not messages and type(error).__name__ == "Unsupported" and str(error).strip():
+            messages = [sentences(str(error))]
+        return graph_break.make(moment, messages, skipped=True)
     return make(moment, error)
 
 

@@ -13,7 +13,10 @@ _SIZE = re.compile(
     r"^(?P<what>size|stride) mismatch at index (?P<index>\d+)\. expected (?P<expected>\S+), actual (?P<actual>\S+)"
 )
 _TYPE_BEHIND = re.compile(r"\), type=<[^>]*>$")  # behind a check of an object's identity
-_NO_TENSOR = re.compile(r"^expected type of '(?P<source>.+?)' to be a tensor type.*but found <class '(?P<type>[^']+)'>")
+# "a tensor type" up to torch 2.13, from 2.15 on the class that it was
+_NO_TENSOR = re.compile(
+    r"^expected type of '(?P<source>.+?)' to be (?:a tensor type|<class ).*but found <class '(?P<type>[^']+)'>"
+)
 _EXPECTED = re.compile(r"expected (?P<expected>.+?)[,.] (?:actual|got) (?P<actual>.+?)\.?$", re.DOTALL)
 
 

@@ -4,7 +4,7 @@ FOLDER holds ``kernel.ttir``, the module before the first pass, and ``metadata.j
 stage down to LLVM IR this writes ``<stage>.dump``, what MLIR printed before each pass, and ``<stage>.txt``, the result.
 Nothing is executed and no GPU is needed.  Prints one line of JSON: ``stages`` and ``triton``, or ``error``.
 
-Checked on triton 3.6 and 3.7.
+Checked on triton 3.6, 3.7 and 3.9.
 """
 
 from __future__ import annotations

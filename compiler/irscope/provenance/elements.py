@@ -164,12 +164,12 @@ def _number(node: GraphNode, rows: list[str]) -> str:
     return found[1] if found else ""
 
 
-_GENERATED = re.compile(r"# File: (<eval_with_key>[\w.]*):(\d+) in \w+, code: (\w+) = ")
+_GENERATED = re.compile(r"File: (<eval_with_key>[\w.]*):(\d+) in \w+, code: (\w+) = ")
 
 
 def _generated(text: str) -> dict[Origin, str]:
     """Line of generated code that nodes of a graph were traced from → what that line computes."""
-    if "# File: <eval_with_key>" not in text:
+    if "File: <eval_with_key>" not in text:
         return {}
     return {Origin(file, int(line)): name for file, line, name in _GENERATED.findall(text)}
 

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from irscope.graphs import ORIGIN_HEAD
+
 from irscope_server.dap.breakpoints import Breakpoint
 from irscope_server.dap.columns import Expression
 from irscope_server.dap.disassembly import Bytecode
@@ -321,7 +323,7 @@ def address_of(text: str) -> int:
     return address
 
 
-_ORIGIN = re.compile(r"^\s*# File: (?P<file>.+?):(?P<line>\d+) in ", re.MULTILINE)
+_ORIGIN = re.compile(f"^{ORIGIN_HEAD}", re.MULTILINE)
 
 
 def lines_of(recording: Recording, file: str) -> set[int]:
