@@ -13,7 +13,7 @@ import torch.utils._triton
 import triton
 from triton.backends.compiler import GPUTarget
 
-torch.utils._triton.has_triton = lambda: True  # before Inductor is imported, which asks once
+torch.utils._triton.has_triton = lambda **_: True  # before Inductor is imported, which asks once
 
 import torch._inductor.config  # noqa: E402
 from torch._dynamo.device_interface import CudaInterface  # noqa: E402
@@ -51,7 +51,10 @@ class Driver:
         return 0
 
 
-H100 = hints.DeviceProperties("cuda", 0, 132, 90, 9, 65536, 2048, 1024, 32)
+PROPERTIES = {"type": "cuda", "index": 0, "multi_processor_count": 132, "cc": 90, "major": 9, "warp_size": 32,
+              "regs_per_multiprocessor": 65536, "max_threads_per_multi_processor": 2048,
+              "max_threads_per_block": 1024}  # fmt: skip
+H100 = hints.DeviceProperties(**{name: PROPERTIES[name] for name in hints.DeviceProperties._fields})
 triton.runtime.driver.set_active(Driver())
 hints.DeviceProperties.create = classmethod(lambda cls, device: H100)
 triton_helpers.set_driver_to_cpu = triton_helpers.set_driver_to_gpu = lambda: None

@@ -349,9 +349,15 @@ def test_what_was_fused_leads_from_one_schedule_to_the_other(small: Small, which
 def test_every_scheduler_node_ends_in_a_kernel(small: Small, which: str) -> None:
     nodes, data = small.data(f"ir-post-fusion{which}")["nodes"], small.data(f"output-code{which}")
     graph = {node.name: node for node in facts_of(small.data(f"post-grad-graph{which}"))}
-    calls = {f"{call['kernel']}:{call['handle']}": call for call in data["calls"]}
+    calls = {
+        call["kernel"] if call["handle"] is None else f"{call['kernel']}:{call['handle']}": call
+        for call in data["calls"]
+    }
     handles = re.findall(r"# \[Provenance debug handles\] (\S+)", small.text(f"output-code{which}"))
-    assert list(calls) == handles
+    told = [name for name, call in calls.items() if call["handle"] is not None]
+    assert told == handles
+    if torch_version() >= (2, 11):  # 2.9 gives some library calls none
+        assert len(told) == len(calls) == len(data["calls"])
     assert [call["kernel"] for call in data["calls"]] == [
         step["kernel"] for step in small.data(f"memory-plan{which}")["steps"]
     ]

@@ -93,10 +93,12 @@ def test_instructions_are_those_that_the_run_executed(ran: Ran, kernel: str, wri
     (tmp_path / "k.s").write_text(written)
     command = [{said["source"]: "k.s", said["target"]: "ours.so"}.get(word, word) for word in said["command"]]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=100)
+    counts = []
     for function in ("kernel", "kernel._omp_fn.0"):
         theirs = instructions_of(library, function)
         assert instructions_of(tmp_path / "ours.so", function) == theirs
-        assert len(theirs) > 20
+        counts.append(len(theirs))
+    assert min(counts) > 10 and sum(counts) > 40  # before torch 2.11 the first does no more than start the second
 
 
 def libraries() -> Iterator[tuple[str, Path]]:

@@ -46,7 +46,8 @@ class _Code:
     post_grad: Any = None
     schedules: list[tuple[str, list[dict[str, Any]]]] = field(default_factory=list)  # stages after fusion, their nodes
     calls: list[inductor.KernelCall] = field(default_factory=list)
-    externs: set[int] = field(default_factory=set)  # which of the calls are into libraries
+    externs: dict[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)
+    """Calls into libraries, by kernel and nodes: which of the calls each is."""
 
 
 @dataclass(frozen=True)
@@ -254,9 +255,14 @@ class DeepLane:
 
     def _called(self, schedule: Any, kernel: str, is_extern: bool, handle: int | None) -> None:
         if (at := self._code()) is not None and kernel:
+            code, call = at[3], inductor.call_of(schedule, kernel, is_extern, handle)
             if is_extern:
-                at[3].externs.add(len(at[3].calls))
-            at[3].calls.append(inductor.call_of(schedule, kernel, is_extern, handle))
+                # torch 2.9 gives a library call its handle only when the code is written.
+                number = code.externs.setdefault((kernel, call.nodes), len(code.calls))
+                if number < len(code.calls) and handle is not None:
+                    code.calls[number] = call
+                    return
+            code.calls.append(call)
 
     def _planned(self, wrapper: Any) -> None:
         if (at := self._code()) is not None:
@@ -317,7 +323,8 @@ def _flops_by_call(code: _Code) -> list[int | None]:
     """FLOPs of the nodes of each call.  A node that several calls name counts in the library's, else in the first."""
     columns = (code.post_grad or {}).get("nodes", {"name": [], "flops": []})
     flops = {name: count for name, count in zip(columns["name"], columns["flops"], strict=True) if count is not None}
-    order = sorted(range(len(code.calls)), key=lambda number: number not in code.externs)
+    externs = set(code.externs.values())
+    order = sorted(range(len(code.calls)), key=lambda number: number not in externs)
     found: list[int | None] = [None] * len(code.calls)
     for number in order:
         mine = [flops.pop(name) for name in code.calls[number].origins if name in flops]
