@@ -26,6 +26,7 @@ from irscope.provenance.linked import LinkedLines
 from irscope.store import Store
 from support import REPOSITORY, Ran, run_captured, run_cli, write
 from triton_kernels import AXPY, GENERATED, KINDS, strangers
+from versions import torch_version
 
 SCRIPT = """\
 import torch
@@ -98,7 +99,8 @@ def test_instructions_are_those_that_the_run_executed(ran: Ran, kernel: str, wri
         theirs = instructions_of(library, function)
         assert instructions_of(tmp_path / "ours.so", function) == theirs
         counts.append(len(theirs))
-    assert min(counts) > 10 and sum(counts) > 40  # before torch 2.11 the first does no more than start the second
+    least = 20 if torch_version() >= (2, 11) else 10  # in 2.9 the first does no more than start the second
+    assert min(counts) > least
 
 
 def libraries() -> Iterator[tuple[str, Path]]:

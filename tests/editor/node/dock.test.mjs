@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { OF_THE_PAGE_AROUND, violations } from "../accessibility.mjs";
 import { FAKE, onScreen } from "../screen.mjs";
+import { until } from "../until.mjs";
 
 const MARKUP = "<img src=x onerror=alert(1)>";
 /** Tab → what is there when it is drawn. */
@@ -235,15 +236,31 @@ describe("the dock", () => {
     await dock.locator('.card[data-track="backward"]').first().waitFor();
   });
 
+  /** Its text is in the middle, and there is nothing to search. @param {string} tab */
+  async function looksEmpty(tab) {
+    const search = dock.locator("#page input[type=search]:visible");
+    await until(
+      () => search.count(),
+      (count) => count === 0,
+      `no search: ${tab}`,
+    );
+    const heights = await dock
+      .locator("#page, #page .notice")
+      .evaluateAll((boxes) => boxes.map((box) => box.getBoundingClientRect().height));
+    assert.ok(Math.min(...heights) > Math.max(...heights) / 2, `in the middle: ${tab}, ${heights.join(" of ")}`);
+  }
+
   it("a run that has nothing of it says what to do", async () => {
     await workbench.open("slow.py");
     await dock.locator(".notice-text", { hasText: "No stages to show." }).waitFor();
     await dock.locator(".notice-detail", { hasText: "the fast lane" }).waitFor();
+    await looksEmpty("pipeline");
     await workbench.screenshot("dock-empty");
     for (const tab of /** @type {(keyof typeof TABS)[]} */ (["findings", "time", "memory", "changes"])) {
       await dock.locator(`#tab-${tab}`).click();
       await dock.locator("#page .notice-text").waitFor();
       assert.notEqual(await dock.locator("#page .notice-detail").innerText(), "", tab);
+      await looksEmpty(tab);
     }
     assert.deepEqual(await violations(await workbench.webviewFrame(), OF_THE_PAGE_AROUND), []);
   });

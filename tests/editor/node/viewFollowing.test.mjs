@@ -31,6 +31,7 @@ describe("irscope view, following a script", () => {
       await page.locator(".cm-line", { hasText: "with 3 breaks" }).waitFor();
       await page.goto(`${new URL(view.url).origin}/#run=${first}&panel=memory`); // Behind it, in the same column.
       await page.frameLocator("iframe[src^='/panel/memory']").getByText("No memory plan").first().waitFor();
+      await page.locator(`.row.selected[data-id="${first}"]`).waitFor(); // The run's: it has no row of its own.
       await page.locator("[role=tab]", { hasText: /dynamo graph/i }).click();
       const second = run(1);
       await page.locator(".cm-line", { hasText: "with 1 breaks" }).waitFor();
