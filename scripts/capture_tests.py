@@ -43,6 +43,10 @@ class How:
     arguments: tuple[str, ...] = ()
     resume: bool = False
 
+    @property
+    def read_only(self) -> bool:
+        return self.resume and not self.seconds
+
 
 def install(python: str) -> None:
     """Puts into an environment what the tests need, in our own versions, and this checkout; its torch stays as it is.
@@ -70,7 +74,7 @@ def run(python: str, folder: Path, how: How) -> Tests:
 
     def module(name: str) -> Path:
         report = folder / f"{name}.xml"
-        if how.resume and (report.exists() or not how.seconds):
+        if how.read_only or (how.resume and report.exists()):
             return report if report.exists() else folder / f"{name}.part.xml"
         return run_module(python, name, folder, how)
 

@@ -13,7 +13,10 @@ without a capture gap makes the exit code 1, as a test that fails does.
 Versions may be run one at a time: the table keeps what it says of the others, and the measure is its first column where
 `own` is not named.  `--only` runs the stages or the tests alone, and keeps the other half of a column.  Each module of
 the tests has a process and a time limit (`--seconds`) of its own, two run at a time (`--processes`), and their reports
-stay in out/capture; with `--resume` those that are there are taken instead of a new run (`--seconds 0`: no new run).
+stay in out/capture; with `--resume` those that are there are taken instead of a new run (`--seconds 0`: no new run).  So
+the tests of a version can be run on another machine, and the table made here: where out/capture has a folder of that
+name, `2.11.0+cu130 --only tests --resume --seconds 0` needs no environment.  Where pip reaches nothing, `--installed`
+takes what the tests need as it is there.
 
 `--pip` is handed to ``pip install`` of torch, as in ``--pip='--index-url …'``: by default pip takes torch's build with
 CUDA, of several gigabytes.  `--pytest` is handed to pytest.
@@ -38,6 +41,7 @@ from capture_tests import How, Tests
 
 ROOT = Path(__file__).resolve().parents[1]
 CASES = ROOT / "tests" / "cases"
+REPORTS = ROOT / "out" / "capture"
 BREAKS = "graph breaks of the cases at their line"
 RECOMPILES = "recompilations of the cases"
 TESTS = "capture tests"
@@ -236,6 +240,7 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=2, help="modules of the tests that run at a time")
     parser.add_argument("--seconds", type=float, default=1800, help="the longest that a module of the tests may take")
     parser.add_argument("--resume", action="store_true", help="run no module again whose report is in out/capture")
+    parser.add_argument("--installed", action="store_true", help="install nothing: what the tests need is there")
     parser.add_argument("--pip", default="", help="more arguments of pip install")
     parser.add_argument("--pytest", default="", help="more arguments of pytest")
     parser.add_argument("--write", action="store_true", help="write the table into docs/versions.md")
@@ -253,8 +258,11 @@ def main() -> int:
         for number, spec in enumerate(options.versions):
             folder = Path(temporary) / str(number)
             folder.mkdir()
-            python = sys.executable if spec == "own" else environment(spec, home, shlex.split(options.pip))
-            version = full_version(python)
+            if options.only == "tests" and how.read_only and (REPORTS / spec).is_dir():
+                python, version = "", spec
+            else:
+                python = sys.executable if spec == "own" else environment(spec, home, shlex.split(options.pip))
+                version = full_version(python)
             one = columns.setdefault(version, Column({}, {}))
             ran.append(version)
             if options.only != "tests":
@@ -263,9 +271,9 @@ def main() -> int:
                 wrong |= seen.outcome != ""
                 print(f"✓ torch {version}: {len(seen.stages)} stages {seen.outcome}", flush=True)
             if options.only != "stages":
-                if spec != "own":
+                if not (spec == "own" or how.read_only or options.installed):
                     capture_tests.install(python)
-                tests = capture_tests.run(python, ROOT / "out" / "capture" / version, how)
+                tests = capture_tests.run(python, REPORTS / version, how)
                 one.tell(tests)
                 wrong |= bool(tests.failed or tests.unfinished)
                 print(f"✓ torch {version}: {one.cells[TESTS]}", flush=True)

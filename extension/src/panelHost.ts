@@ -6,6 +6,7 @@ import { RequestType } from "vscode-languageclient/node";
 import type { Request } from "./panels/ahead";
 import type { FromPanel, PanelName, Subject, ToPanel } from "./panels/messages";
 import { visible } from "./panels/visible";
+import { loadUntilThere, type View } from "./pageLoad";
 import type { Place } from "./protocol";
 import { showWithLog } from "./problems";
 import { messageOf, type Server } from "./server";
@@ -32,12 +33,22 @@ export interface Host {
   title?(title: string): void;
 }
 
-/** Fills a webview with a page, which the host answers from then on. */
-export function fill(webview: vscode.Webview, extensionUri: vscode.Uri, page: Page, host: Host): void {
+/** Fills a view with a page, which the host answers from then on. */
+export function fill(view: View, extensionUri: vscode.Uri, page: Page, host: Host): void {
+  const { webview } = view;
   const folder = vscode.Uri.joinPath(extensionUri, "extension", "dist");
   webview.options = { enableScripts: true, localResourceRoots: [folder] };
-  webview.onDidReceiveMessage((message: FromPanel) => void receive(webview, message, host));
-  webview.html = html(webview, folder, page);
+  const isThere = loadUntilThere(
+    view,
+    () => (webview.html = html(webview, folder, page)),
+    () => void showWithLog("warning", `The panel "${page.title}" did not load. Close it and open it again.`),
+  );
+  webview.onDidReceiveMessage((message: FromPanel) => {
+    if (message.type === "ready") {
+      isThere();
+    }
+    void receive(webview, message, host);
+  });
 }
 
 export function askServer(server: Server, { method, params }: Request): Promise<unknown> {

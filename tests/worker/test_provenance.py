@@ -20,6 +20,7 @@ from irscope.store import Store
 from irscope.usercode import is_package_file, is_user_file
 from irscope.worker.client import Worker
 from support import Ran, run_captured, write
+from versions import torch_version
 
 pytest.importorskip("transformers")
 
@@ -87,7 +88,17 @@ GRAPHS = frozenset({"dynamo-graph", "pre-grad-graph", "joint-graph", "forward-gr
           "post-grad-graph", "ir-pre-fusion", "ir-post-fusion", "output-code"})  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MODELS)
+WHOLE_SINCE = {
+    "mixtral": "Inductor gives up on transformers' grouped products of matrices, and Dynamo breaks there",
+    "t5": "Dynamo breaks where T5 copies its configuration",
+}
+NAMES = [
+    pytest.param(name, marks=pytest.mark.since_torch("2.13", WHOLE_SINCE[name])) if name in WHOLE_SINCE else name
+    for name in MODELS
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_lost_without_a_reason(name: str, tmp_path: Path, shared_worker: Worker | None) -> None:
     both = name in ("bert", "mamba")
     script = write(tmp_path, START + MODELS[name] + END + (EVAL if both else ""), f"{name}.py")
@@ -139,6 +150,7 @@ def check_flops(store: Store, ran: Ran) -> None:
     attention = "torch.ops.aten._scaled_dot_product_flash_attention_for_cpu"
     biased, plain = 2 * 16 * 16 * (16 + 8 + 8), 2 * 16 * 16 * (4 * 16 + 99)
     product = 2 * (2 * 2) * 8 * 8 * 8  # of queries and keys, or weights and values
+    rotary = 2 * 4 * 1 * 8  # frequencies by positions: newer versions multiply there instead
     assert flops == {
         **dict.fromkeys(flops, 0),
         "extern_kernels.addmm False": biased,
@@ -146,6 +158,7 @@ def check_flops(store: Store, ran: Ran) -> None:
         "extern_kernels.mm True": 2 * (biased + plain),
         f"{attention}.default False": 2 * product,
         f"{attention}_backward.default True": 5 * product,
+        **({"extern_kernels.bmm False": rotary} if torch_version() < (2, 13) else {}),
     }
 
 

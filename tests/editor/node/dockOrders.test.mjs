@@ -100,6 +100,11 @@ class World {
       old?.gone.fire(); // After the new one has come.
     },
     "the page's script runs": () => this.load(),
+    "the page's script is lost": () => {
+      if (this.page?.isThere === false) {
+        this.page = undefined;
+      }
+    },
     "the view is hidden": () => {
       if (this.view?.visible) {
         this.page = undefined;
@@ -133,6 +138,11 @@ class World {
   }
 
   makeView() {
+    const loads = () => {
+      if (view === this.view && view.visible) {
+        this.page = { isThere: false };
+      }
+    };
     const received = new code.EventEmitter();
     const view = {
       visible: true,
@@ -140,6 +150,9 @@ class World {
       gone: new code.EventEmitter(),
       webview: {
         received,
+        set html(/** @type {string} */ _) {
+          loads();
+        },
         cspSource: "self",
         asWebviewUri: (/** @type {string} */ uri) => uri,
         onDidReceiveMessage: received.event,

@@ -201,19 +201,20 @@ function isAlive(pid) {
   }
 }
 
-/** Waits until there is something in one of the frames of a page. @param {import("playwright-core").Page} page @param {string} what */
+/** Waits until there is something in one of the frames of a page, which tell what they show instead. @param {import("playwright-core").Page} page @param {string} what */
 const drawn = (page, what) =>
   until(
     () =>
       Promise.all(
-        page.frames().map((frame) =>
-          frame
-            .locator(what)
-            .count()
-            .catch(() => 0),
-        ),
+        page.frames().map(async (frame) => {
+          try {
+            const text = await frame.evaluate(() => document.body.innerText);
+            return { url: frame.url(), text, count: await frame.locator(what).count() };
+          } catch {
+            return { count: 0 }; // It is gone already, or is another place's.
+          }
+        }),
       ),
-    (counts) => counts.some((count) => count > 0),
+    (frames) => frames.some(({ count }) => count > 0),
     `${what} in a frame`,
-    120_000,
   );
