@@ -36,12 +36,14 @@ class Tests:
 @dataclass(frozen=True)
 class How:
     """How they are run: so many modules at a time, each for so many seconds at most, with these arguments of pytest more.
-    ``resume``: a module whose report of an earlier run is there is not run again, and with 0 seconds none is."""
+    ``resume``: a module whose report of an earlier run is there is not run again, and with 0 seconds none is.  ``again``:
+    of such a module the tests that failed are."""
 
     processes: int = 2
     seconds: float = 1800
     arguments: tuple[str, ...] = ()
     resume: bool = False
+    again: bool = False
 
     @property
     def read_only(self) -> bool:
@@ -78,11 +80,19 @@ def run(python: str, folder: Path, how: How) -> Tests:
             return report if report.exists() else folder / f"{name}.part.xml"
         return run_module(python, name, folder, how)
 
+    def once_more(name: str) -> Path | None:
+        report, newer = folder / f"{name}.xml", folder / f"{name}.again.xml"
+        failed = [test for test, _ in read([report.read_text()]).failed] if report.exists() else []
+        if how.again and failed and not how.read_only:
+            run_module(python, name, folder, how, failed)
+        return newer if newer.exists() else None
+
     names = sorted(CAPTURE, key=lambda name: -_size(name))  # the longest first, so that none is alone at the end
     with ThreadPoolExecutor(how.processes) as pool:
         reports = dict(zip(names, pool.map(module, names), strict=True))
+        newer = [report for report in pool.map(once_more, names) if report is not None]
     unfinished = sorted(name for name, report in reports.items() if report.stem != name)
-    return read((report.read_text() for report in reports.values() if report.exists()), unfinished)
+    return read((report.read_text() for report in (*reports.values(), *newer) if report.exists()), unfinished)
 
 
 def _size(name: str) -> int:
@@ -90,27 +100,31 @@ def _size(name: str) -> int:
     return (ROOT / "tests" / "worker" / f"{name}.py").stat().st_size + 1000 * markers
 
 
-def run_module(python: str, name: str, folder: Path, how: How) -> Path:
-    """Returns its report: `NAME.xml`; where it took too long `NAME.part.xml`, which may be missing.
+def run_module(python: str, name: str, folder: Path, how: How, only: Iterable[str] = ()) -> Path:
+    """Returns its report: `NAME.xml`; where it took too long `NAME.part.xml`, which may be missing.  Of those tests that
+    are to be run alone, named as `read` names them, it is `NAME.again.xml`.
 
     Raises SystemExit where pytest itself failed.
     """
-    report, part, log = (folder / f"{name}{end}" for end in (".xml", ".part.xml", ".log"))
-    report.unlink(missing_ok=True)
-    part.unlink(missing_ok=True)
-    command = [python, "-m", "pytest", f"tests/worker/{name}.py", "-m", "capture", "-q", f"--junitxml={part}",
-               "-p", "no:cacheprovider", f"--basetemp={folder / name}", *how.arguments]  # fmt: skip
+    tests = [f"tests/worker/{name}.py::{test.partition('::')[2]}" for test in only]
+    stem = f"{name}.again" if tests else name
+    report, part, log = (folder / f"{stem}{end}" for end in (".xml", ".part.xml", ".log"))
+    newer = () if tests else (folder / f"{name}.again.xml",)
+    for old in (report, part, *newer):
+        old.unlink(missing_ok=True)
+    command = [python, "-m", "pytest", *(tests or [f"tests/worker/{name}.py"]), "-m", "capture", "-q",
+               f"--junitxml={part}", "-p", "no:cacheprovider", f"--basetemp={folder / name}", *how.arguments]  # fmt: skip
     with log.open("w") as out:
-        tests = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+        running = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
         try:
-            code = tests.wait(how.seconds)
+            code = running.wait(how.seconds)
         except subprocess.TimeoutExpired:
-            _stop(tests)
-            print(f"… {name} took more than {how.seconds:.0f} s", flush=True)
+            _stop(running)
+            print(f"… {stem} took more than {how.seconds:.0f} s", flush=True)
             return part
     if not part.exists():
         raise SystemExit(f"pytest ended with {code} in {python}:\n{log.read_text()[-2000:]}")
-    print(f"… {name}: {log.read_text().strip().splitlines()[-1]}", flush=True)
+    print(f"… {stem}: {log.read_text().strip().splitlines()[-1]}", flush=True)
     return part.rename(report)
 
 
@@ -125,10 +139,12 @@ def _stop(tests: subprocess.Popen[bytes]) -> None:
 
 
 def read(reports: Iterable[str], unfinished: Iterable[str] = ()) -> Tests:
-    """The counts of reports of pytest's (JUnit's XML)."""
-    passed, failed, left_out = 0, [], []
+    """The counts of reports of pytest's (JUnit's XML); of a test in several of them the last one counts."""
+    ended = {}
     for case in (case for report in reports for case in ElementTree.fromstring(report).iter("testcase")):
-        name = f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name')}"
+        ended[f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name')}"] = case
+    passed, failed, left_out = 0, [], []
+    for name, case in ended.items():
         wrong = [one for kind in ("failure", "error") for one in case.findall(kind)]
         skipped = case.find("skipped")
         if wrong:

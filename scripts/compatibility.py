@@ -13,10 +13,10 @@ without a capture gap makes the exit code 1, as a test that fails does.
 Versions may be run one at a time: the table keeps what it says of the others, and the measure is its first column where
 `own` is not named.  `--only` runs the stages or the tests alone, and keeps the other half of a column.  Each module of
 the tests has a process and a time limit (`--seconds`) of its own, two run at a time (`--processes`), and their reports
-stay in out/capture; with `--resume` those that are there are taken instead of a new run (`--seconds 0`: no new run).  So
-the tests of a version can be run on another machine, and the table made here: where out/capture has a folder of that
-name, `2.11.0+cu130 --only tests --resume --seconds 0` needs no environment.  Where pip reaches nothing, `--installed`
-takes what the tests need as it is there.
+stay in out/capture; with `--resume` those that are there are taken instead of a new run (`--seconds 0`: no new run), and
+with `--again` the tests that failed in one are run once more.  So the tests of a version can be run on another machine,
+and the table made here: where out/capture has a folder of that name, `2.11.0+cu130 --only tests --resume --seconds 0`
+needs no environment.  Where pip reaches nothing, `--installed` takes what the tests need as it is there.
 
 `--pip` is handed to ``pip install`` of torch, as in ``--pip='--index-url …'``: by default pip takes torch's build with
 CUDA, of several gigabytes.  `--pytest` is handed to pytest.
@@ -240,12 +240,13 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=2, help="modules of the tests that run at a time")
     parser.add_argument("--seconds", type=float, default=1800, help="the longest that a module of the tests may take")
     parser.add_argument("--resume", action="store_true", help="run no module again whose report is in out/capture")
+    parser.add_argument("--again", action="store_true", help="run the tests that failed in a report again")
     parser.add_argument("--installed", action="store_true", help="install nothing: what the tests need is there")
     parser.add_argument("--pip", default="", help="more arguments of pip install")
     parser.add_argument("--pytest", default="", help="more arguments of pytest")
     parser.add_argument("--write", action="store_true", help="write the table into docs/versions.md")
     options = parser.parse_args()
-    how = How(options.processes, options.seconds, tuple(shlex.split(options.pytest)), options.resume)
+    how = How(options.processes, options.seconds, tuple(shlex.split(options.pytest)), options.resume, options.again)
     page = ROOT / "docs" / "versions.md"
     columns = columns_of(page.read_text())
     own = full_version(sys.executable)

@@ -160,11 +160,14 @@ def origins_from_stacks(payload: str, output_code: str) -> dict[str, tuple[Origi
 def origins_from_comments(output_code: str, graph: Graph | None) -> dict[str, tuple[Origin, ...]]:
     """Kernel name → user lines by the comments in output code, which name nodes of the dynamo graph.
 
-    What is left where PyTorch gives no stacks: older versions, or provenance tracking that could not be turned on.
+    What is left where PyTorch gives no stacks: library calls of torch 2.9, or provenance tracking that could not be
+    turned on.  The graph's text has the innermost line of a node; one of a package is left out, since provenance finds
+    the user's line that led there (`irscope.provenance.kernels.add_missing_origins`).
     """
     if graph is None:
         return {}
-    by_node: Mapping[str, Origin] = {node.name: node.origin for node in graph.nodes if node.origin}
+    told = {node.name: node.origin for node in graph.nodes if node.origin}
+    by_node: Mapping[str, Origin] = {name: origin for name, origin in told.items() if is_user_file(origin.file)}
     origins: dict[str, dict[Origin, None]] = {}
     nodes: list[str] = []
     for line in output_code.split("\n"):

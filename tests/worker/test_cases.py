@@ -19,6 +19,7 @@ ONLY_SINCE = {
     "gb_context_class": ("2.13", "2.9 and 2.11 give up in `__enter__`, at another line"),
     "gb_deepcopy_state": ("2.13", "2.9 and 2.11 have another break, for `copy.deepcopy` of anything"),
     "gb_raise_validation": ("2.11", "2.9 gives up at each frame by itself"),
+    "gb_train_loop_log": ("2.11", "2.9 has no id for a logger's break"),
 }
 """The truth of a case is that of the version which it was written with."""
 NAMES = [

@@ -70,6 +70,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Path]:
     return ran, script
 
 
+@pytest.mark.since_torch("2.11", "functions of modules imported while compiled autograd is on are looked at, too")
 def test_the_compiles_are_those_of_a_run_without_irscope(ran: tuple[Ran, Path], tmp_path: Path) -> None:
     """Dynamo looks at every function that runs while compiled autograd does; irscope's own are none of the script's."""
     captured, script = ran

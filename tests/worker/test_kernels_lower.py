@@ -450,7 +450,9 @@ def test_a_kernel_of_ones_own_in_compiled_code_with_triton_itself(tmp_path: Path
         assert overview.count("as in the run") == 3 and "NOT" not in overview
         report = store.report(ran.report.run)
         lines = script.read_text().split("\n")
-        for part, instruction in (("tl.load(up_ptr", "LDG"), ("tl.store(", "STG"), ("tl.sigmoid(", "MUFU")):
+        # Triton 3.5 loses the middle one of two inlined calls on the way to LLVM: these instructions are the outer call's.
+        inlined = "tl.sigmoid(" if torch_version() >= (2, 11) else "silu(gate)"
+        for part, instruction in (("tl.load(up_ptr", "LDG"), ("tl.store(", "STG"), (inlined, "MUFU")):
             number = next(at for at, row in enumerate(lines, 1) if part in row)
             trail = trail_of(store, report, str(script), number)
             assert [step.stage for step in trail.steps] == [stage, *(f"{stage}/{kind}" for kind in (*KINDS, "sass"))]

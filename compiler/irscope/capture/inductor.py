@@ -131,7 +131,8 @@ def _wrap_provenance(call: Callable[..., None], module: types.ModuleType) -> Und
 
 
 def _wrap_externs(call: Callable[..., None], told: Callable[[], int], scheduler: types.ModuleType) -> Undo:
-    """Calls that change memory in place (``aten.scatter_reduce_``, ``aten.index_put_``) get no handle."""
+    """Calls that change memory in place (``aten.scatter_reduce_``, ``aten.index_put_``) get no handle; nor do, in torch
+    2.9, Triton kernels of one's own."""
     original = scheduler.Scheduler.codegen_extern_call
 
     @functools.wraps(original)
@@ -139,12 +140,21 @@ def _wrap_externs(call: Callable[..., None], told: Callable[[], int], scheduler:
         before = told()
         result = original(self, node)
         ir_node = getattr(node, "node", None)
-        kernel = getattr(ir_node, "python_kernel_name", None)
+        kernel = getattr(ir_node, "python_kernel_name", None) or _launched(ir_node)
         if kernel and told() == before:
             call(ir_node, str(kernel), True, None)
         return result
 
     return replace_attribute(scheduler.Scheduler, "codegen_extern_call", codegen)
+
+
+def _launched(ir_node: Any) -> str:
+    """The name that a Triton kernel of one's own got, right after its launch was written."""
+    if type(ir_node).__name__ != "UserDefinedTritonKernel":
+        return ""
+    virtualized: Any = sys.modules["torch._inductor.virtualized"]
+    written = reversed(virtualized.V.graph.wrapper_code.lines)  # what frees buffers stands behind it
+    return next((str(line.kernel_name) for line in written if hasattr(line, "kernel_name")), "")
 
 
 def schedule_of(nodes: Any) -> Schedule:

@@ -15,6 +15,7 @@ from typing import Any
 
 from irscope.capture.hooks import Hook, Undo, replace_attribute
 
+_SETTING = "should_preserve_node_meta"
 _METHODS = ("run", "codegen", "codegen_with_cpp_wrapper")
 
 
@@ -26,8 +27,10 @@ def hook() -> Hook:
 
 def _copy_nothing(graph: types.ModuleType) -> Undo:
     lowering: Any = graph.GraphLowering
-    preserve: Any = sys.modules["torch.fx.traceback"].preserve_node_meta
-    undo = [replace_attribute(lowering, name, _without(getattr(lowering, name), preserve)) for name in _METHODS]
+    traceback = sys.modules["torch.fx.traceback"]
+    if not hasattr(traceback, _SETTING):
+        raise AttributeError(f"torch.fx.traceback has no {_SETTING}")
+    undo = [replace_attribute(lowering, name, _without(getattr(lowering, name), traceback)) for name in _METHODS]
 
     def restore() -> None:
         for step in undo:
@@ -36,10 +39,14 @@ def _copy_nothing(graph: types.ModuleType) -> Undo:
     return restore
 
 
-def _without(method: Any, preserve: Any) -> Any:
+def _without(method: Any, traceback: types.ModuleType) -> Any:
     @functools.wraps(method)
     def called(*args: Any, **kwargs: Any) -> Any:
-        with preserve(False):
+        before = getattr(traceback, _SETTING)
+        setattr(traceback, _SETTING, False)  # by its context manager it cannot be turned off in torch 2.9
+        try:
             return method(*args, **kwargs)
+        finally:
+            setattr(traceback, _SETTING, before)
 
     return called

@@ -14,6 +14,7 @@ _PHASES = {
     "dynamo_output_graph": "compiling frame {}",
     "aot_joint_graph": "partitioning frame {}",
     "inductor_post_grad_graph": "generating the kernels of frame {}",
+    "after_post_grad_graph": "generating the kernels of frame {}",  # its name in torch 2.9
     "inductor_output_code": "compiling the kernels of frame {}",
 }
 _PAUSE = 0.2
