@@ -99,7 +99,7 @@ export class Dock implements vscode.WebviewViewProvider, vscode.Disposable {
       open: (place, preserveFocus) => this.open(place, preserveFocus),
       show: (_, subject) => this.showGraph(subject),
     };
-    fill(view, this.extensionUri, { name: "dock", title: "IRScope" }, host);
+    fill(view.webview, this.extensionUri, { name: "dock", title: "IRScope" }, host);
   }
 
   dispose(): void {

@@ -76,7 +76,7 @@ export class GraphPanels implements vscode.WebviewPanelSerializer<{ subject?: Su
       open: (place) => this.open(panel, place),
       title: (title) => (panel.title = title),
     };
-    fill(panel, this.extensionUri, { name: "graph", title: subject.title, policy: ["worker-src blob:"] }, host);
+    fill(panel.webview, this.extensionUri, { name: "graph", title: subject.title, policy: ["worker-src blob:"] }, host);
   }
 
   private async open(panel: vscode.WebviewPanel, { uri, line }: Place): Promise<void> {

@@ -1,17 +1,17 @@
 /** What is behind every webview: the page of its panel, and what is done when the panel asks for something. */
 
 import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
 import * as vscode from "vscode";
 import { RequestType } from "vscode-languageclient/node";
 import type { Request } from "./panels/ahead";
 import type { FromPanel, PanelName, Subject, ToPanel } from "./panels/messages";
 import { visible } from "./panels/visible";
-import { loadUntilThere, type View } from "./pageLoad";
 import type { Place } from "./protocol";
 import { showWithLog } from "./problems";
 import { messageOf, type Server } from "./server";
 
-/** A page: a script and a style sheet of this name in extension/dist. */
+/** A page, from a script and a style sheet of this name in extension/dist. */
 export interface Page {
   name: PanelName | "dock" | "values";
   title: string;
@@ -33,22 +33,11 @@ export interface Host {
   title?(title: string): void;
 }
 
-/** Fills a view with a page, which the host answers from then on. */
-export function fill(view: View, extensionUri: vscode.Uri, page: Page, host: Host): void {
-  const { webview } = view;
-  const folder = vscode.Uri.joinPath(extensionUri, "extension", "dist");
-  webview.options = { enableScripts: true, localResourceRoots: [folder] };
-  const isThere = loadUntilThere(
-    view,
-    () => (webview.html = html(webview, folder, page)),
-    () => void showWithLog("warning", `The panel "${page.title}" did not load. Close it and open it again.`),
-  );
-  webview.onDidReceiveMessage((message: FromPanel) => {
-    if (message.type === "ready") {
-      isThere();
-    }
-    void receive(webview, message, host);
-  });
+/** Fills a webview with a page, which the host answers from then on. */
+export function fill(webview: vscode.Webview, extensionUri: vscode.Uri, page: Page, host: Host): void {
+  webview.options = { enableScripts: true, localResourceRoots: [] };
+  webview.onDidReceiveMessage((message: FromPanel) => void receive(webview, message, host));
+  webview.html = html(vscode.Uri.joinPath(extensionUri, "extension", "dist"), page);
 }
 
 export function askServer(server: Server, { method, params }: Request): Promise<unknown> {
@@ -128,15 +117,19 @@ async function save(name: string, text: string): Promise<void> {
   }
 }
 
-/** A page with nothing in it: a panel builds what it shows in its script, so that it is the same outside of VS Code. */
-function html(webview: vscode.Webview, folder: vscode.Uri, page: Page): string {
+/**
+ * A page with nothing in it: a panel builds what it shows in its script, so that it is the same outside of VS Code.
+ *
+ * Script and styles stand in the page itself. As files they would be asked for through VS Code's service worker, which in
+ * the browser sometimes never answers a panel that was made while it started: the panel would stay blank.
+ */
+function html(folder: vscode.Uri, page: Page): string {
   const nonce = randomBytes(18).toString("base64");
-  const resource = (name: string): string => webview.asWebviewUri(vscode.Uri.joinPath(folder, name)).toString();
+  const text = (name: string): string => readFileSync(vscode.Uri.joinPath(folder, name).fsPath, "utf8");
   const policy = [
     "default-src 'none'",
-    `style-src ${webview.cspSource}`,
+    `style-src 'nonce-${nonce}'`,
     `script-src 'nonce-${nonce}' 'wasm-unsafe-eval'`,
-    `font-src ${webview.cspSource}`,
     ...(page.policy ?? []),
   ].join("; ");
   return `<!DOCTYPE html>
@@ -145,11 +138,11 @@ function html(webview: vscode.Webview, folder: vscode.Uri, page: Page): string {
   <meta charset="UTF-8">
   <meta http-equiv="Content-Security-Policy" content="${policy}">
   <meta name="viewport" content="width=device-width, initial-scale=1.0">
-  <link rel="stylesheet" href="${resource(`${page.name}.css`)}">
+  <style nonce="${nonce}">${text(`${page.name}.css`)}</style>
   <title>${page.title.replace(/[&<>"']/g, (each) => `&#${each.charCodeAt(0)};`)}</title>
 </head>
 <body>
-  <script nonce="${nonce}" src="${resource(`${page.name}.js`)}"></script>
+  <script nonce="${nonce}">${text(`${page.name}.js`).replace(/<(?=!--|\/?script)/gi, "\\x3C")}</script>
 </body>
 </html>`;
 }

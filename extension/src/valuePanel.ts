@@ -54,7 +54,7 @@ export class ValuePanel implements vscode.Disposable {
     panel.onDidDispose(() => (this.panel = undefined));
     this.panel = panel;
     fill(
-      panel,
+      panel.webview,
       this.extensionUri,
       { name: "values", title: "Value" },
       {

@@ -17,7 +17,7 @@ export class EventEmitter {
 }
 export const Disposable = { from: () => ({ dispose() {} }) };
 export const ViewColumn = { One: 1, Beside: -2 };
-export const Uri = { joinPath: (...parts) => parts.join("/"), parse: (text) => ({ toString: () => text }) };
+export const Uri = { joinPath: (base, ...parts) => ({ fsPath: [base.fsPath, ...parts].join("/") }), parse: (text) => ({ toString: () => text }) };
 export const editorChanged = new EventEmitter();
 export const window = {
   get activeTextEditor() { return world().editor; },
@@ -89,7 +89,7 @@ class World {
           ? new Promise((resolve, reject) => this.questions.push({ resolve, reject }))
           : Promise.reject(new code.ServerUnavailable("There is no server.")),
     };
-    this.dock = new code.Dock("extension", server, {}, () => undefined);
+    this.dock = new code.Dock({ fsPath: ROOT }, server, {}, () => undefined);
   }
 
   /** @type {Record<string, () => unknown>} */
@@ -100,11 +100,6 @@ class World {
       old?.gone.fire(); // After the new one has come.
     },
     "the page's script runs": () => this.load(),
-    "the page's script is lost": () => {
-      if (this.page?.isThere === false) {
-        this.page = undefined;
-      }
-    },
     "the view is hidden": () => {
       if (this.view?.visible) {
         this.page = undefined;
@@ -138,11 +133,6 @@ class World {
   }
 
   makeView() {
-    const loads = () => {
-      if (view === this.view && view.visible) {
-        this.page = { isThere: false };
-      }
-    };
     const received = new code.EventEmitter();
     const view = {
       visible: true,
@@ -150,11 +140,6 @@ class World {
       gone: new code.EventEmitter(),
       webview: {
         received,
-        set html(/** @type {string} */ _) {
-          loads();
-        },
-        cspSource: "self",
-        asWebviewUri: (/** @type {string} */ uri) => uri,
         onDidReceiveMessage: received.event,
         postMessage: (/** @type {any} */ message) => {
           if (view === this.view && this.page?.isThere) {
