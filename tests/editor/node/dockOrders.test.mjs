@@ -245,6 +245,16 @@ describe("the view in the panel area", () => {
     code = module.exports;
   });
 
+  it("asks for no file: script and styles stand in its page, and nothing else is let in", () => {
+    const world = new World();
+    world.makeView();
+    const html = /** @type {string} */ (world.view.webview.html);
+    const around = html.replace(/(<(script|style) nonce="[^"]+")>[^]*?<\/\2>/g, "$1>");
+    assert.doesNotMatch(around, /\b(src|href)=|https?:/);
+    assert.match(around, /"default-src 'none'; style-src 'nonce-[^']+'; script-src 'nonce-[^']+' 'wasm-unsafe-eval'"/);
+    assert.ok(html.length > around.length + 10_000, "script and styles");
+  });
+
   it("shows the run of the script after any order of events", async () => {
     const names = Object.keys(new World().events);
     const orders = Array.from({ length: LENGTH }).reduce(
