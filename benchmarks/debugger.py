@@ -106,8 +106,9 @@ def _trace_steps(store: str, compile: str, count: int) -> tuple[int, list[float]
     """How many instructions there are, the seconds of each step, and those of steps to a stage that nobody has visited,
     the trace first."""
     rng = random.Random(0)
-    taken, visits = [], []
-    visited = set()
+    taken: list[float] = []
+    visits: list[float] = []
+    visited: set[str] = set()
     with Client() as client:
         client.attach(store)
         names = [thread["name"].split()[0] for thread in client.ask("threads")["threads"]]

@@ -18,10 +18,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from irscope.protocol import Compile, CompileOutcome, Lane, Outcome, OutcomeKind, StageRef
-from irscope.store import Store
-from irscope_server.archive import Archive
-from irscope_server.graph_requests import GraphCache, graph, graph_kernels
-from irscope_server.wire import GraphParams, StageParams
+from irscope.store.store import Store
+from irscope_server.base.archive import Archive
+from irscope_server.base.wire import GraphParams, StageParams
+from irscope_server.graph.requests import GraphCache, graph, graph_kernels
 
 # Of one layer: name, operation, inputs (`x` is what comes in, `w…` a weight), module.
 LAYER = [

@@ -88,7 +88,7 @@ def capture(script: str, layers: int, folder: Path, store: str) -> bool:
         found.append((wall, processor))
     ratios = [b / a for a, b in zip(*found, strict=True)]
     print(f"ratio {ratios[0]:.3f} on the clock, {ratios[1]:.3f} of processors (goal ≤ {GOAL_RATIO:g})", flush=True)
-    return ratios[0] <= GOAL_RATIO
+    return bool(ratios[0] <= GOAL_RATIO)
 
 
 def show(script: str, store: str) -> bool:

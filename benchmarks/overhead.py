@@ -91,7 +91,7 @@ def measure(name: str, script: Path, runs: int, walked: bool) -> float:
         + f" (goal ≤ {GOAL:g})",
         flush=True,
     )
-    return ratios[DEEP][0]
+    return float(ratios[DEEP][0])
 
 
 def main() -> int:

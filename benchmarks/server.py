@@ -227,7 +227,7 @@ def main() -> int:
             )
 
     def median(figure: Any) -> float:
-        return statistics.median(figure(entry) for entry in rounds)
+        return float(statistics.median(figure(entry) for entry in rounds))
 
     figures = {
         "ready, s": median(lambda entry: entry.ready),

@@ -50,6 +50,27 @@ export async function ensureLibraries() {
   );
 }
 
+/**
+ * What the page of a panel starts with: its `main.ts` where it has one, and else its view alone.
+ *
+ * @param {string} folder
+ * @returns {import("esbuild").BuildOptions}
+ */
+function entryOf(folder) {
+  const main = path.join(folder, "main.ts");
+  if (fs.existsSync(main)) {
+    return { entryPoints: [main] };
+  }
+  const contents = [
+    'import "../panel.css";',
+    'import { alone } from "../view";',
+    'import { create } from "./view";',
+    "alone(create);",
+  ].join("\n");
+  const tsconfig = path.join(SOURCES, "panels", "tsconfig.json"); // a file would have found it by itself
+  return { stdin: { contents, resolveDir: folder, sourcefile: main, loader: "ts" }, tsconfig };
+}
+
 /** @param {{watch?: boolean}} [options] */
 export async function bundle({ watch = false } = {}) {
   const esbuild = await import("esbuild");
@@ -79,6 +100,26 @@ export async function bundle({ watch = false } = {}) {
       }));
     },
   };
+  const folder = path.join(SOURCES, "panels");
+  const panels = fs
+    .readdirSync(folder)
+    .filter((name) => ["main.ts", "view.ts"].some((file) => fs.existsSync(path.join(folder, name, file))));
+  /** The views of all panels by name, for the dock. */
+  const panelViews = {
+    name: "panel-views",
+    /** @param {import("esbuild").PluginBuild} build */
+    setup(build) {
+      const views = panels.filter((name) => fs.existsSync(path.join(folder, name, "view.ts")) && name !== "values");
+      build.onResolve({ filter: /^panel-views$/ }, ({ path: name }) => ({ path: name, namespace: "panel-views" }));
+      build.onLoad({ filter: /.*/, namespace: "panel-views" }, () => ({
+        contents: [
+          ...views.map((name) => `import { create as ${name} } from "./${name}/view";`),
+          `export const creators = { ${views.join(", ")} };`,
+        ].join("\n"),
+        resolveDir: folder,
+      }));
+    },
+  };
   /** @type {import("esbuild").BuildOptions[]} */
   const builds = [
     {
@@ -87,16 +128,20 @@ export async function bundle({ watch = false } = {}) {
       format: "cjs",
       target: "node20",
       external: ["vscode"],
-      entryPoints: [path.join(SOURCES, "extension.ts")],
+      entryPoints: [path.join(SOURCES, "host", "extension.ts")],
       outfile: path.join(DIST, "extension.js"),
     },
     {
       ...browser,
       plugins: [workerSource],
-      entryPoints: [path.join(SOURCES, "graph", "main.ts")],
+      entryPoints: [path.join(SOURCES, "graph", "page", "main.ts")],
       outfile: path.join(DIST, "graph.js"),
     },
-    { ...browser, entryPoints: [path.join(SOURCES, "graph", "graph.css")], outfile: path.join(DIST, "graph.css") },
+    {
+      ...browser,
+      entryPoints: [path.join(SOURCES, "graph", "page", "graph.css")],
+      outfile: path.join(DIST, "graph.css"),
+    },
     { ...browser, entryPoints: [path.join(SOURCES, "view", "main.ts")], outfile: path.join(DIST, "view.js") },
     ...["view", "theme"].map((name) => ({
       ...browser,
@@ -104,10 +149,11 @@ export async function bundle({ watch = false } = {}) {
       outfile: path.join(DIST, `${name}.css`),
     })),
   ];
-  for (const name of ["dock", "strip", "findings", "time", "memory", "changes", "values"]) {
+  for (const name of panels) {
     builds.push({
       ...browser,
-      entryPoints: [path.join(SOURCES, "panels", name, "main.ts")],
+      plugins: [panelViews],
+      ...entryOf(path.join(folder, name)),
       outfile: path.join(DIST, `${name}.js`),
     });
   }

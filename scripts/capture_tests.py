@@ -95,9 +95,15 @@ def run(python: str, folder: Path, how: How) -> Tests:
     return read((report.read_text() for report in (*reports.values(), *newer) if report.exists()), unfinished)
 
 
+def file_of(name: str) -> Path:
+    """A module of tests by its name.  Raises ValueError where there is none, or more than one."""
+    (found,) = (ROOT / "tests" / "worker").rglob(f"{name}.py")
+    return found
+
+
 def _size(name: str) -> int:
     markers = len(list((ROOT / "tests" / "markers").glob("*/*.py"))) if name == "test_markers" else 0
-    return (ROOT / "tests" / "worker" / f"{name}.py").stat().st_size + 1000 * markers
+    return file_of(name).stat().st_size + 1000 * markers
 
 
 def run_module(python: str, name: str, folder: Path, how: How, only: Iterable[str] = ()) -> Path:
@@ -106,13 +112,13 @@ def run_module(python: str, name: str, folder: Path, how: How, only: Iterable[st
 
     Raises SystemExit where pytest itself failed.
     """
-    tests = [f"tests/worker/{name}.py::{test.partition('::')[2]}" for test in only]
+    tests = [f"{file_of(name)}::{test.partition('::')[2]}" for test in only]
     stem = f"{name}.again" if tests else name
     report, part, log = (folder / f"{stem}{end}" for end in (".xml", ".part.xml", ".log"))
     newer = () if tests else (folder / f"{name}.again.xml",)
     for old in (report, part, *newer):
         old.unlink(missing_ok=True)
-    command = [python, "-m", "pytest", *(tests or [f"tests/worker/{name}.py"]), "-m", "capture", "-q",
+    command = [python, "-m", "pytest", *(tests or [str(file_of(name))]), "-m", "capture", "-q",
                f"--junitxml={part}", "-p", "no:cacheprovider", f"--basetemp={folder / name}", *how.arguments]  # fmt: skip
     with log.open("w") as out:
         running = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)

@@ -13,9 +13,12 @@ const FORMATTED = ["*.mjs", "extension/src/**/*.{ts,css}", "scripts/**/*.mjs", "
 
 /** @type {[title: string, command: string, args: string[]][]} */
 const CHECKS = [
+  ["generated files", python("python"), ["scripts/generate.py", "--check"]],
+  ["plain English", python("python"), ["scripts/plain_english.py"]],
   ["ruff check", python("ruff"), ["check", "."]],
   ["ruff format", python("ruff"), ["format", "--check", "."]],
   ["mypy", python("mypy"), []],
+  ["import-linter", python("lint-imports"), ["--no-logo"]],
   ["tsc: extension", node("tsc"), ["-p", "extension/src"]],
   ["tsc: graph panel", node("tsc"), ["-p", "extension/src/graph"]],
   ["tsc: panels", node("tsc"), ["-p", "extension/src/panels"]],
@@ -28,6 +31,7 @@ const CHECKS = [
 
 /** @type {[title: string, command: string, args: string[]][]} */
 const FIXES = [
+  ["generated files", python("python"), ["scripts/generate.py"]],
   ["ruff check --fix", python("ruff"), ["check", "--fix", "."]],
   ["ruff format", python("ruff"), ["format", "."]],
   ["eslint --fix", node("eslint"), ["--fix", "."]],

@@ -6,7 +6,7 @@ import * as path from "node:path";
 import { CACHE, hashOf, hashOfFiles, once, ROOT, VENV, VENV_PYTHON, which } from "./lib/paths.mjs";
 import { execute, Failure, step } from "./lib/terminal.mjs";
 
-const TORCH = "torch==2.13.0";
+export const TORCH = "torch==2.13.0";
 const OLDEST_PYTHON = [3, 10];
 const OLDEST_NODE = 20;
 export const CODE_SERVER = "4.139.1";

@@ -1,112 +1,166 @@
 /**
  * `npm test`: sets up and runs every tier, and ends with one line that sums them up.
  * `npm test -- --tier plain|worker|protocol|editor` runs one; what follows goes to pytest, or names editor tests.
+ * `npm run test:all` also runs what is marked `nightly`: more models of the same sort.
  */
 
 import { spawn } from "node:child_process";
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { ensureBuilt } from "./build.mjs";
-import { check } from "./check.mjs";
-import { OUT, ROOT, VENV_PYTHON } from "./lib/paths.mjs";
+import { durations, emptyReport, noCounts, readEditorReport, readJUnit, retriedLines } from "./lib/durations.mjs";
+import { kernelFolder } from "./lib/kernels.mjs";
+import { CACHE, OUT, ROOT, VENV_PYTHON } from "./lib/paths.mjs";
 import { bold, Failure, runMain } from "./lib/terminal.mjs";
-import { ensureChromium, ensureCodeServer, ensureCompiler, ensureNodeModules, ensureVenv } from "./setup.mjs";
+import { Turns } from "./lib/turns.mjs";
+import { ensureVsix } from "./package.mjs";
+import { ensureChromium, ensureCodeServer, ensureCompiler, ensureNodeModules, ensureVenv, TORCH } from "./setup.mjs";
 
-const PYTHON_TIERS = ["plain", "worker", "protocol"];
-const TIERS = [...PYTHON_TIERS, "editor"];
+const CHECKS = "checks";
+/**
+ * The tiers, one after the other, in two rows side by side: the worker's tests compute all the time, the others wait half of
+ * the time, for a process to start or for a window.
+ */
+const ROWS = [["worker"], [CHECKS, "plain", "protocol", "editor"]];
+/** In the order in which they are shown. */
+const TIERS = ["plain", "worker", "protocol", "editor"];
 /** pytest's exit code when a selection leaves nothing to run. */
 const NO_TESTS = 5;
+const RETRIED = path.join(CACHE, "retried-tests.json");
 
-/** @typedef {{passed: number, failed: number, skipped: number}} Counts */
+/** @typedef {import("./lib/durations.mjs").TierReport} TierReport */
+/** @typedef {{report: TierReport, seconds: number}} Done */
+/** @typedef {{tier: string | undefined, rest: string[], all: boolean}} Asked */
 
 await runMain(async () => {
-  const { tier, rest } = parse(process.argv.slice(2));
-  const tiers = tier === undefined ? TIERS : [tier];
-  ensureCompiler();
-  await ensureVenv("test");
-  await ensureNodeModules();
-  if (tiers.includes("editor")) {
-    await ensureChromium();
-    await ensureCodeServer();
-  }
-  if (tiers.includes("protocol")) {
-    await ensureBuilt(); // the page of `irscope view` is served by tests of the protocol
-  }
-  fs.mkdirSync(OUT, { recursive: true });
-  /** @type {Counts} */
-  const total = { passed: 0, failed: 0, skipped: 0 };
-  if (tier === undefined) {
-    title("checks");
-    total.failed += await check();
-  }
-  for (const name of tiers) {
-    title(name);
-    const counts = name === "editor" ? await runEditor(rest) : await runPytest(name, rest);
-    for (const key of /** @type {const} */ (["passed", "failed", "skipped"])) {
-      total[key] += counts[key];
+  const asked = parse(process.argv.slice(2));
+  const wanted = asked.tier === undefined ? [CHECKS, ...TIERS] : [asked.tier];
+  await setUp(wanted);
+  const kernels = kernelFolder(TORCH);
+  process.on("exit", kernels.remove);
+  const turns = new Turns(wanted, (name) => console.log(`\n${bold(`== ${name} ==`)}`));
+  /** @type {Map<string, Done>} */
+  const done = new Map();
+  const workThrough = async (/** @type {string[]} */ row) => {
+    for (const name of row.filter((each) => wanted.includes(each))) {
+      const begun = Date.now();
+      const report = await runTier(name, asked, kernels.folder, turns);
+      done.set(name, { report, seconds: (Date.now() - begun) / 1000 });
+      turns.end(name);
     }
+  };
+  await Promise.all(ROWS.map(workThrough));
+  const total = summarize(wanted, done);
+  if (total.failed === 0) {
+    kernels.keep();
   }
   console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
   return total.failed === 0 ? 0 : 1;
 });
 
-/** @param {string[]} args */
+/** @param {string[]} args @returns {Asked} */
 function parse(args) {
-  const at = args.indexOf("--tier");
+  const all = args.includes("--all");
+  const others = args.filter((each) => each !== "--all");
+  const at = others.indexOf("--tier");
   if (at < 0) {
-    if (args.length > 0) {
+    if (others.length > 0) {
       throw new Failure(
-        `Unknown argument: ${args.join(" ")}`,
+        `Unknown argument: ${others.join(" ")}`,
         `npm test [-- --tier ${TIERS.join("|")} [arguments of pytest, or a pattern]]`,
       );
     }
-    return { tier: undefined, rest: [] };
+    return { tier: undefined, rest: [], all };
   }
-  const tier = args[at + 1] ?? "";
+  const tier = others[at + 1] ?? "";
   if (!TIERS.includes(tier)) {
     throw new Failure(`There is no tier "${tier}".`, `The tiers are ${TIERS.join(", ")}.`);
   }
-  return { tier, rest: args.filter((_, index) => index !== at && index !== at + 1) };
+  return { tier, rest: others.filter((_, index) => index !== at && index !== at + 1), all };
 }
 
-/** @param {string} tier @param {string[]} rest @returns {Promise<Counts>} */
-async function runPytest(tier, rest) {
-  const report = path.join(OUT, `pytest-${tier}.xml`);
-  fs.rmSync(report, { force: true });
+/** @param {string[]} wanted */
+async function setUp(wanted) {
+  ensureCompiler();
+  await ensureVenv("test");
+  await ensureNodeModules();
+  if (wanted.includes("editor")) {
+    await ensureChromium();
+    await ensureCodeServer();
+    await ensureVsix();
+  }
+  if (wanted.includes("protocol")) {
+    await ensureBuilt(); // the page of `irscope view` is served by tests of the protocol
+  }
+  fs.mkdirSync(OUT, { recursive: true });
+}
+
+/**
+ * Runs one tier to its end. A run that broke down, or found nothing where nothing was selected, is a failure even if no
+ * test is.
+ * @param {string} name @param {Asked} asked @param {string} kernels @param {Turns} turns @returns {Promise<TierReport>}
+ */
+async function runTier(name, asked, kernels, turns) {
+  const isEditor = name === "editor";
+  const file = path.join(OUT, isEditor ? "editor-report.json" : `pytest-${name}.xml`);
+  fs.rmSync(file, { force: true });
+  const [program, args] =
+    name === CHECKS
+      ? [process.execPath, [path.join("scripts", "check.mjs")]]
+      : isEditor
+        ? [process.execPath, [path.join("tests", "editor", "run.mjs"), "--report", file, asked.rest.join(" ")]]
+        : [VENV_PYTHON, pytestArguments(name, file, asked)];
+  const exit = await run(program, args, kernels, (text) => turns.write(name, text), asked.tier !== undefined);
+  const report = name === CHECKS ? emptyReport() : isEditor ? readEditorReport(file) : readJUnit(file);
+  const nothingSelected = exit === NO_TESTS && !isEditor && asked.rest.length > 0;
+  if (exit !== 0 && report.counts.failed === 0 && !nothingSelected) {
+    report.counts.failed = 1;
+  }
+  return report;
+}
+
+/** @param {string} tier @param {string} report @param {Asked} asked */
+function pytestArguments(tier, report, { rest, all }) {
   // A test of the worker is mostly one process that compiles, one of the protocol mostly waits for a process to start, so
   // two at a time keep a small machine busy.  Tests that share a run stay together (see conftest.py), the largest groups
   // first.
   const parallel = tier === "plain" ? [] : ["-n", "2", "--dist", "loadgroup"];
-  const args = ["-m", "pytest", path.join("tests", tier), `--junitxml=${report}`, ...parallel, ...rest];
-  const exit = await new Promise((/** @type {(code: number) => void} */ resolve, reject) => {
-    const child = spawn(VENV_PYTHON, args, { cwd: ROOT, stdio: "inherit" });
+  const selected = all ? [] : ["-m", "not nightly"];
+  return ["-m", "pytest", path.join("tests", tier), `--junitxml=${report}`, ...parallel, ...selected, ...rest];
+}
+
+/**
+ * @param {string} program @param {string[]} args @param {string} kernels @param {(text: string) => void} write
+ * @param {boolean} alone whether it has the terminal to itself @returns {Promise<number>} the exit code
+ */
+function run(program, args, kernels, write, alone) {
+  const env = { ...process.env, IRSCOPE_TEST_KERNELS: kernels, TORCHINDUCTOR_CACHE_DIR: kernels };
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { cwd: ROOT, env, stdio: alone ? "inherit" : ["ignore", "pipe", "pipe"] });
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding("utf8").on("data", write);
+    }
     child.on("error", reject);
     child.on("close", (code) => resolve(code ?? 1));
   });
-  const counts = fs.existsSync(report)
-    ? countsOf(fs.readFileSync(report, "utf8"))
-    : { passed: 0, failed: 0, skipped: 0 };
-  // A run that broke down, or found nothing where nothing was selected, is a failure even if no test is.
-  const brokeDown = exit !== 0 && counts.failed === 0 && !(exit === NO_TESTS && rest.length > 0);
-  return brokeDown ? { ...counts, failed: 1 } : counts;
 }
 
-/** @param {string} xml pytest's JUnit report @returns {Counts} */
-function countsOf(xml) {
-  const suite = /<testsuite\b[^>]*>/.exec(xml)?.[0] ?? "";
-  const number = (/** @type {string} */ name) => Number(new RegExp(`\\b${name}="(\\d+)"`).exec(suite)?.[1] ?? 0);
-  const failed = number("failures") + number("errors");
-  const skipped = number("skipped");
-  return { passed: number("tests") - failed - skipped, failed, skipped };
-}
-
-/** @param {string[]} rest @returns {Promise<Counts>} */
-async function runEditor(rest) {
-  const { runEditorTests } = await import("../tests/editor/run.mjs");
-  return runEditorTests({ grep: rest.join(" ") });
-}
-
-/** @param {string} text */
-function title(text) {
-  console.log(`\n${bold(`== ${text} ==`)}`);
+/** @param {string[]} wanted @param {Map<string, Done>} done @returns {import("./lib/durations.mjs").Counts} */
+function summarize(wanted, done) {
+  const total = noCounts();
+  /** @type {string[]} */
+  const retried = [];
+  console.log(`\n${bold("== where the time went ==")}`);
+  for (const name of wanted) {
+    const { report, seconds } = done.get(name) ?? { report: emptyReport(), seconds: 0 };
+    for (const key of /** @type {const} */ (["passed", "failed", "skipped"])) {
+      total[key] += report.counts[key];
+    }
+    retried.push(...report.retried);
+    console.log(durations(name, report, seconds).join("\n"));
+  }
+  if (wanted.includes("editor")) {
+    retriedLines(RETRIED, retried).forEach((line) => console.log(line));
+  }
+  return total;
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +19,14 @@ if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))
 
 from irscope.worker.client import Worker, WorkerState, can_fork, wait_for  # noqa: E402
-from support import Ran, run_captured, write  # noqa: E402
+from support import Ran, RunScript, run_captured, write  # noqa: E402
 from versions import mark  # noqa: E402
-
-RunScript = Callable[..., Ran]
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "worker: runs scripts with the real torch (minutes)")
     config.addinivalue_line("markers", "capture: what is captured of every version of torch (see versions.py)")
+    config.addinivalue_line("markers", "nightly: more of the same sort; only `npm run test:all` runs it")
     config.addinivalue_line("markers", "since_torch(version, reason): expects what older versions lack")
     config.addinivalue_line("markers", "until_torch(version, reason): expects what newer versions lack")
 
@@ -50,16 +49,17 @@ def uses_what_its_module_made(item: pytest.Function) -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def _clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Scripts see none of the caller's settings, one folder of compiled kernels for the session, and a store of their
-    own."""
+    """Scripts see none of the caller's settings, one folder of compiled kernels (that of `npm test` for all tiers, else
+    one for the session), and a store of their own."""
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     before = dict(os.environ)
+    kernels = before.get("IRSCOPE_TEST_KERNELS") or str(shared / "inductor")
     for name in list(os.environ):
         if name.startswith(("TORCH", "INDUCTOR_", "IRSCOPE_", "PYTORCH_")):
             del os.environ[name]
     os.environ.update(
-        TORCHINDUCTOR_CACHE_DIR=str(shared / "inductor"),
+        TORCHINDUCTOR_CACHE_DIR=kernels,
         IRSCOPE_STORE=str(base / "default-store" / "runs.db"),
         OMP_NUM_THREADS="1",
     )

@@ -7,14 +7,14 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from irscope import processes
-from irscope.driver import RunSpec, execute
+from irscope.driver.driver import RunSpec, execute
 from irscope.protocol import Compile, Finding, Kernel, Lane, Message, Report
-from irscope.store import Store
+from irscope.runner import processes
+from irscope.store.store import Store
 from irscope.worker.client import Worker
 from irscope.worker.spare import SPARE, TRIAL
 
@@ -56,6 +56,9 @@ class Ran:
 
     def kernels(self, language: str) -> list[Kernel]:
         return [kernel for kernel in self.report.kernels if kernel.language == language]
+
+
+RunScript = Callable[..., Ran]
 
 
 def write(folder: Path, source: str, name: str = "script.py") -> Path:
@@ -140,7 +143,7 @@ def name_of(pid: int) -> str:
 
 def at_rest(worker: int) -> int:
     """Waits until a worker has nothing to do but to keep its spare; the spare."""
-    begun = Moment()
+    begun = Instant()
     while True:
         names = {child: name_of(child) for child in processes.children_of(worker)}
         spare = next((child for child, name in names.items() if name == SPARE), None)
@@ -160,7 +163,7 @@ def alive(pid: int) -> bool:
 
 def ends(pid: int, seconds: float) -> bool:
     """Waits until a process has ended, so many seconds at most."""
-    begun = Moment()
+    begun = Instant()
     while alive(pid):
         if late(begun, seconds):
             return False
@@ -171,23 +174,23 @@ def ends(pid: int, seconds: float) -> bool:
 # Bounds of time are those of a machine that has nothing else to do.
 
 
-class Moment(float):
+class Instant(float):
     """A time of `time.monotonic`: now."""
 
     stalled: float
 
-    def __new__(cls) -> Moment:
+    def __new__(cls) -> Instant:
         moment = super().__new__(cls, time.monotonic())
         moment.stalled = stalled()
         return moment
 
 
-def late(begun: Moment, seconds: float) -> bool:
+def late(begun: Instant, seconds: float) -> bool:
     """Whether more than these seconds have passed since a moment."""
     return time.monotonic() - begun > seconds and passed_at_this_load(begun) > seconds
 
 
-def passed_at_this_load(begun: Moment) -> float:
+def passed_at_this_load(begun: Instant) -> float:
     """Seconds since a moment, as they would be on a machine that has nothing else to do.
 
     Other work may have gone meanwhile, so that what share of a core there is now says too little; time in which

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from irscope.linetable import KernelText
+from irscope.ir.line_tables import KernelText
 
 FOLDER = Path(__file__).parent / "triton_h100"
 KINDS = ("ttir-unoptimized", "ttir", "ttgir", "llir", "ptx")

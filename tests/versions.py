@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
+from collections.abc import Callable
 
 import pytest
 
@@ -30,6 +31,7 @@ def mark(item: pytest.Item) -> None:
     if item.path.stem in CAPTURE:
         item.add_marker(pytest.mark.capture)
     here = torch_version()
+    applies: Callable[[tuple[int, int]], bool]
     for name, applies in (("since_torch", lambda at: at <= here), ("until_torch", lambda at: here <= at)):
         for marker in item.iter_markers(name):
             version, reason = marker.args

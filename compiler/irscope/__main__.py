@@ -1,3 +1,5 @@
+"""``python -m irscope``: the command ``irscope``."""
+
 import sys
 
 from irscope.cli.main import main

@@ -21,21 +21,20 @@ import typing
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, Union
 
+from irscope.vocabulary.lanes import Lane as Lane
+from irscope.vocabulary.limits import Budget as Budget
+from irscope.vocabulary.limits import Limit as Limit
+from irscope.vocabulary.severities import Severity as Severity
+
 SCHEMA = 1
 """Version of the JSON of `Report`; raised when a field changes its meaning or goes away."""
 
-
-class Lane(str, enum.Enum):
-    """How far down the pipeline a run goes."""
-
-    FAST = "fast"
-    """Dynamo with an eager back end: graph breaks, guards, recompilations."""
-    DEEP = "deep"
-    """The pipeline that the script asked for: every stage down to the kernels."""
+DEFAULT_PIPELINE = "inductor"
+"""The pipeline of a run that names none."""
 
 
 class EntryKind(str, enum.Enum):
-    """What stands at the beginning of a run."""
+    """What is at the beginning of a run."""
 
     SCRIPT = "script"
     """A file, as ``python script.py``."""
@@ -50,15 +49,6 @@ class EntryKind(str, enum.Enum):
     def is_file(self) -> bool:
         """Whether it is named by a path; its folder is then the first of ``sys.path``."""
         return self in (EntryKind.SCRIPT, EntryKind.NOTEBOOK)
-
-
-class Limit(str, enum.Enum):
-    """A limit of a run that can be reached; the outcome names it."""
-
-    SECONDS = "seconds"
-    MEMORY = "memory"
-    OUTPUT = "output"
-    STEADY_STATE = "steady-state"
 
 
 class OutcomeKind(str, enum.Enum):
@@ -91,23 +81,18 @@ class CompileOutcome(str, enum.Enum):
     """Not ended yet, or the process died in it."""
 
 
-class Severity(str, enum.Enum):
-    """As in the editor."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    INFORMATION = "information"
-    HINT = "hint"
-
-
 @dataclass(frozen=True, order=True)
 class Position:
+    """A place between two characters of a file."""
+
     line: int
     column: int
 
 
 @dataclass(frozen=True, order=True)
 class Range:
+    """A range of a file; `end` is exclusive."""
+
     start: Position
     end: Position
 
@@ -152,7 +137,7 @@ class Finding:
     """Something that the user should know at a source range; one per range and cause."""
 
     kind: str
-    """A word of DESIGN.md with hyphens: ``graph-break``, ``recompilation``, ``compile-error``, …"""
+    """The id of a `FindingKind`: ``graph-break``, ``recompilation``, ``compile-error``, …"""
     code: str
     """What people filter by: PyTorch's ``GB0059`` where there is one, else irscope's own."""
     severity: Severity
@@ -242,6 +227,8 @@ class CaptureGap:
 
 @dataclass(frozen=True)
 class Outcome:
+    """How a run ended, and after how many seconds."""
+
     kind: OutcomeKind
     exit_code: int | None
     """What the script's process ended with; nothing where it never started or a signal ended it."""
@@ -264,6 +251,7 @@ class Report:
     findings: tuple[Finding, ...]
     kernels: tuple[Kernel, ...]
     capture_gaps: tuple[CaptureGap, ...]
+    pipeline: str = DEFAULT_PIPELINE
 
 
 @dataclass(frozen=True)
@@ -281,32 +269,10 @@ class RunSummary:
     compiles: int
     findings: int
     kernels: int
+    pipeline: str = DEFAULT_PIPELINE
 
 
 # --- the request ------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Budget:
-    """The limits of a run; nothing: no limit.
-
-    Parameters
-    ----------
-    seconds
-        From its start on the clock.
-    memory
-        Bytes of memory that its processes hold together.
-    output
-        Bytes that it prints.
-    steady_calls
-        Steady state: calls of compiled code since the last compile or finding, for each compile so far; see
-        runner/steady.py.
-    """
-
-    seconds: float | None = None
-    memory: int | None = None
-    output: int | None = None
-    steady_calls: int | None = None
 
 
 GIVEN = "values on the inputs that were given"
@@ -332,7 +298,7 @@ class ValuesRequest:
         Bytes of elements of tensors that are kept, at most.
     inputs
         Path of a file that gives inputs in place of those of the call where the graph is run by itself: a Python file that
-        defines ``inputs``, or what ``torch.save`` wrote (`irscope.values.inputs`).  Empty: the inputs of the call.
+        defines ``inputs``, or what ``torch.save`` wrote (`irscope.values.run.inputs`).  Empty: the inputs of the call.
     """
 
     compile: str = ""
@@ -350,7 +316,7 @@ class RunRequest:
 
     run: str
     script: str
-    """Absolute path of the script; for an entry that is none what the store calls it: ``-m package.module``."""
+    """Absolute path of the script; for an entry that is not one what the store calls it: ``-m package.module``."""
     args: tuple[str, ...]
     lane: Lane
     store: str
@@ -361,15 +327,17 @@ class RunRequest:
     """Text to be used in place of what is on disk, by absolute path: the editor's unsaved buffers."""
     entry: EntryKind = EntryKind.SCRIPT
     target: str = ""
-    """The dotted name or the node id, for an entry that is no script."""
-    steady_calls: int | None = None
-    """As in `Budget`."""
+    """The dotted name or the node id, for an entry that is not a script."""
+    budget: Budget = field(default_factory=Budget)
+    """The limits; most are enforced from outside of the run's process (driver/budgets.py)."""
     symbolic_trace: bool | None = None
-    """Whether Dynamo's walk is recorded step by step; nothing: in the deep lane it is."""
+    """Whether Dynamo's walk is recorded step by step; None: in the deep lane it is."""
     cells: tuple[str, ...] = ()
-    """Names of a notebook's cells (`irscope.notebooks`), in the order in which they run; their texts are overlays."""
+    """Names of a notebook's cells (`irscope.usercode.notebooks`), in the order in which they run; their texts are overlays."""
     values: ValuesRequest | None = None
-    """Makes it a value run; nothing: no numbers are kept."""
+    """Makes it a value run; None: no numbers are kept."""
+    pipeline: str = DEFAULT_PIPELINE
+    """The name of the pipeline that the script's programs go through."""
 
 
 # --- messages from a run ----------------------------------------------------------------------------------------------
@@ -412,6 +380,8 @@ class FindingSeen:
 
 @dataclass(frozen=True)
 class GapSeen:
+    """Something could not be captured."""
+
     gap: CaptureGap
 
 
@@ -462,7 +432,7 @@ def encode_message(message: Message) -> dict[str, Any]:
 
 
 def decode_message(data: dict[str, Any]) -> Message:
-    """The inverse of `encode_message`.  Raises ValueError for something that is no message."""
+    """The inverse of `encode_message`.  Raises ValueError for something that is not a message."""
     cls = _MESSAGES.get(data.get("is", "")) if isinstance(data, dict) else None
     if cls is None:
         raise ValueError(f"not a message: {str(data)[:200]}")

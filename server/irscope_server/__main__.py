@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import textwrap
 
 _HELP = """\
 usage: irscope-server [--help] [--version]
@@ -11,23 +12,31 @@ usage: irscope-server [--help] [--version]
 Language server of irscope: shows what torch.compile did to a Python script.
 It speaks the Language Server Protocol on standard input and output; an editor starts it.
 
-  --help     show this text and exit
+  --help     show this help and exit
   --version  show the version and exit
-  --stdio    what it does anyway; accepted because clients pass it
+  --stdio    the default; accepted because clients pass it
 
-Settings come from the client (section "irscope"): python, storePath, run.onSave, run.budgetSeconds,
-run.deepBudgetSeconds, run.memoryBudgetMegabytes, run.outputBudgetMegabytes, run.steadyCalls, run.deepWhenIdle,
-run.symbolicTrace, run.entry, run.entryOf, run.launchConfiguration, run.useLaunchConfigurations, run.args, run.cwd,
-run.env, severity, baseline, worker.enabled, worker.layers, worker.idleMinutes. What they mean: docs/PROTOCOL.md; how to set up an
-editor: docs/other-editors.md.
+{settings}
 """
+
+
+def _help() -> str:
+    from irscope.vocabulary.setting import Goes
+    from irscope.vocabulary.settings import SETTINGS
+
+    keys = ", ".join(key for key, row in SETTINGS.items() if row.goes is Goes.SERVER)
+    settings = (
+        f'Settings come from the client (section "irscope"): {keys}. What they mean: docs/PROTOCOL.md; how to set up an '
+        "editor: docs/other-editors.md."
+    )
+    return _HELP.format(settings=textwrap.fill(settings, 120, break_on_hyphens=False))
 
 
 def main(argv: list[str] | None = None) -> None:
     """Serves until the client says goodbye or standard input ends; ends the process."""
     arguments = [argument for argument in (sys.argv[1:] if argv is None else argv) if argument != "--stdio"]
     if "--help" in arguments or "-h" in arguments:
-        print(_HELP, end="")
+        print(_help(), end="")
         sys.exit(0)
     if "--version" in arguments:
         from irscope import __version__
@@ -38,7 +47,7 @@ def main(argv: list[str] | None = None) -> None:
         print(f"irscope-server: what is {arguments[0]}? --help shows what there is.", file=sys.stderr)
         sys.exit(2)
     gc.disable()  # while the protocol's five hundred classes are made: nothing of it is garbage, and it takes half a second
-    from irscope_server.serve import serve_stdio
+    from irscope_server.app.serve import serve_stdio
 
     gc.freeze()
     gc.enable()

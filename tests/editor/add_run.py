@@ -19,7 +19,7 @@ from irscope.protocol import (
     Severity,
     StageRef,
 )
-from irscope.store import Store
+from irscope.store.store import Store
 
 
 def main(path: str, script: str, breaks: int) -> None:

@@ -26,7 +26,15 @@ export async function launchBrowser() {
   return chromium.launch({ executablePath: await ensureChromium(), args: FLAGS, headless: true });
 }
 
-/** @typedef {{passed: number, failed: number, skipped: number, lines: string[]}} Results */
+/**
+ * @typedef {object} Results
+ * @property {number} passed
+ * @property {number} failed
+ * @property {number} skipped
+ * @property {string[]} lines
+ * @property {import("../../scripts/lib/durations.mjs").Timed[]} tests
+ * @property {string[]} retried
+ */
 
 /**
  * Runs suites of compiled Mocha tests, one after the other, each in a fresh window of the same editor.
@@ -92,7 +100,7 @@ function readResults(file, suite, exit) {
     return JSON.parse(fs.readFileSync(file, "utf8"));
   }
   const line = `  ✗ ${suite}: the extension host gave no results (exit ${exit}); see .screenshots/`;
-  return { passed: 0, failed: 1, skipped: 0, lines: [line] };
+  return { passed: 0, failed: 1, skipped: 0, lines: [line], tests: [], retried: [] };
 }
 
 /** Bundles a folder of tests with the Mocha entry. @param {string} suite @returns {Promise<string>} the entry's file */

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from irscope.lowering.sass import moved_left
 from irscope.protocol import Compile, Kernel, Lane, Outcome, OutcomeKind, StageRef, from_json
-from irscope.source import digest_of
-from irscope.store import Store
+from irscope.store.store import Store
+from irscope.usercode.source import digest_of
 
 CAPTURED = Path(__file__).with_name("h100_run.json")
 SCRIPT = "/home/user/block.py"

@@ -24,8 +24,8 @@ from irscope.protocol import (
     Severity,
     StageRef,
 )
-from irscope.source import digest_of
-from irscope.store import Store
+from irscope.store.store import Store
+from irscope.usercode.source import digest_of
 
 EVIL = "<img src=x onerror=parent.hacked()><script>parent.hacked()</script>"
 """Without a slash, so that it can be part of a file's name: see `name`."""

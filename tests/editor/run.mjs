@@ -4,42 +4,57 @@ import * as fs from "node:fs";
 import * as path from "node:path";
 import { fileURLToPath } from "node:url";
 import Mocha from "mocha";
+import { emptyReport } from "../../scripts/lib/durations.mjs";
 import { OUT, ROOT, VENV_PYTHON } from "../../scripts/lib/paths.mjs";
 import { runMain } from "../../scripts/lib/terminal.mjs";
 import { ensureVsix } from "../../scripts/package.mjs";
 import { runInExtensionHost } from "./browser.mjs";
+import { mochaHooks } from "./retries.mjs";
 
-/** @typedef {{passed: number, failed: number, skipped: number}} Counts */
+/** @typedef {import("../../scripts/lib/durations.mjs").TierReport} TierReport */
 
 const HERE = path.join(ROOT, "tests", "editor");
 
-/** @param {{grep?: string}} [options] @returns {Promise<Counts>} */
+/** @param {{grep?: string}} [options] @returns {Promise<TierReport>} */
 export async function runEditorTests({ grep = "" } = {}) {
   fs.mkdirSync(OUT, { recursive: true });
+  const report = emptyReport();
+  await runModelTests(report, grep);
   await ensureVsix();
-  const counts = { passed: 0, failed: 0, skipped: 0 };
-  await runApiTests(counts, grep);
-  await runNodeTests(counts, grep);
-  return counts;
+  await runApiTests(report, grep);
+  await runNodeTests(report, grep);
+  return report;
 }
 
-/** The extension against a server with canned answers. @param {Counts} counts @param {string} grep */
-async function runApiTests(counts, grep) {
+/** What needs neither an editor nor a browser: a second or two. @param {TierReport} report @param {string} grep */
+async function runModelTests(report, grep) {
+  console.log("\nModels of the panels");
+  const mocha = new Mocha({ ui: "bdd", reporter: "spec", ...(grep === "" ? {} : { grep }) });
+  const folder = path.join(HERE, "models");
+  for (const name of fs.readdirSync(folder).sort()) {
+    mocha.addFile(path.join(folder, name));
+  }
+  await mocha.loadFilesAsync();
+  await run(mocha, report);
+}
+
+/** The extension against a server with canned answers. @param {TierReport} report @param {string} grep */
+async function runApiTests(report, grep) {
   console.log("\nIn the extension host");
   const fake = { IRSCOPE_LAUNCHER: path.join(HERE, "fake_server", "launch.py") };
   const common = { env: fake, settings: { "irscope.python": VENV_PYTHON }, folder: path.join(HERE, "workspace") };
   const [api, failing] = await runInExtensionHost({ ...common, suites: ["api", "api_failing"], grep });
-  add(counts, api?.results);
+  add(report, api?.results);
   if (grep === "") {
     const selfCheck = failing?.exit !== 0 && failing?.results.failed === 1;
-    tell(counts, selfCheck, "a failing test in the extension host fails the command");
+    tell(report, selfCheck, "a failing test in the extension host fails the command");
     const [restricted] = await runInExtensionHost({
       ...common,
       folder: path.join(HERE, "restricted_workspace"),
       suites: ["api_restricted"],
       trusted: false,
     });
-    add(counts, restricted?.results);
+    add(report, restricted?.results);
   }
 }
 
@@ -52,10 +67,11 @@ const LONG = ["rendering", "start", "source", "view", "graphStates", "debugging"
 /**
  * Tests that run in Node: rendering, packing, isolation, the scripts. Two files at a time, each in a process of its own:
  * half of the time a window waits for something.
- * @param {Counts} counts @param {string} grep
+ * @param {TierReport} report @param {string} grep
  */
-async function runNodeTests(counts, grep) {
-  const common = { ui: /** @type {const} */ ("bdd"), timeout: TEST_MS, reporter: "spec" };
+async function runNodeTests(report, grep) {
+  const require = [path.join(HERE, "retries.mjs")];
+  const common = { ui: /** @type {const} */ ("bdd"), timeout: TEST_MS, reporter: "spec", require };
   const mocha = new Mocha(grep === "" ? { ...common, parallel: true, jobs: 2 } : { ...common, grep });
   const folder = path.join(HERE, "node");
   const names = fs.readdirSync(folder).filter((each) => each.endsWith(".test.mjs"));
@@ -67,39 +83,67 @@ async function runNodeTests(counts, grep) {
     mocha.addFile(path.join(folder, name));
   }
   if (grep !== "") {
+    mocha.rootHooks(mochaHooks);
     await mocha.loadFilesAsync();
   }
+  await run(mocha, report);
+}
+
+/** @param {Mocha} mocha @param {TierReport} report */
+async function run(mocha, report) {
+  const { counts } = report;
+  const timed = (/** @type {Mocha.Runnable} */ { file = "", duration = 0 }, /** @type {string} */ name) =>
+    report.tests.push({ file: path.basename(file), name, seconds: duration / 1000 });
   await new Promise((/** @type {(value?: unknown) => void} */ resolve) => {
     mocha
       .run(() => resolve())
-      .on("pass", () => (counts.passed += 1))
-      .on("fail", () => (counts.failed += 1))
-      .on("pending", () => (counts.skipped += 1));
+      .on("pass", (test) => {
+        counts.passed += 1;
+        timed(test, test.fullTitle());
+      })
+      .on("fail", (test) => {
+        counts.failed += 1;
+        timed(test, test.fullTitle());
+      })
+      .on("pending", () => (counts.skipped += 1))
+      .on("retry", (test, error) => {
+        report.retried.push(test.fullTitle());
+        console.log(`  ${test.fullTitle()}: once more, since it failed:\n${error.stack ?? error.message}`);
+      })
+      .on("hook end", (hook) => timed(hook, hook.title));
   });
 }
 
-/** @param {Counts} counts @param {import("./browser.mjs").Results | undefined} results */
-function add(counts, results) {
+/** @param {TierReport} report @param {import("./browser.mjs").Results | undefined} results */
+function add(report, results) {
   if (results === undefined) {
-    tell(counts, false, "the extension host gave no results");
+    tell(report, false, "the extension host gave no results");
     return;
   }
-  counts.passed += results.passed;
-  counts.failed += results.failed;
-  counts.skipped += results.skipped;
+  report.counts.passed += results.passed;
+  report.counts.failed += results.failed;
+  report.counts.skipped += results.skipped;
+  report.tests.push(...results.tests);
+  report.retried.push(...results.retried);
   console.log(results.lines.join("\n"));
 }
 
-/** @param {Counts} counts @param {boolean} passed @param {string} title */
-function tell(counts, passed, title) {
-  counts[passed ? "passed" : "failed"] += 1;
+/** @param {TierReport} report @param {boolean} passed @param {string} title */
+function tell(report, passed, title) {
+  report.counts[passed ? "passed" : "failed"] += 1;
   console.log(`  ${passed ? "✓" : "✗"} ${title}`);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   await runMain(async () => {
-    const counts = await runEditorTests({ grep: process.argv[2] ?? "" });
-    console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
-    return counts.failed === 0 ? 0 : 1;
+    const args = process.argv.slice(2);
+    const file = args[0] === "--report" ? args.splice(0, 2)[1] : undefined;
+    const report = await runEditorTests({ grep: args.join(" ") });
+    if (file !== undefined) {
+      fs.writeFileSync(file, JSON.stringify(report));
+    }
+    const { passed, failed, skipped } = report.counts;
+    console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`);
+    return failed === 0 ? 0 : 1;
   });
 }

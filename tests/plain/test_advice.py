@@ -7,11 +7,12 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from irscope.capture.break_message import BreakMessage
 from irscope.findings import advice
 from irscope.findings.advice import RULES, BreakContext, Edit, Option, Words, words_for
-from irscope.findings.breakmessage import BreakMessage
+from irscope.findings.advice.spot import Spot
 from irscope.protocol import Position, Range
-from irscope.source import node_at_range
+from irscope.usercode.source import node_at_range
 
 DOCS = Path(__file__).parents[2] / "docs" / "findings" / "graph-break.md"
 
@@ -309,7 +310,7 @@ def test_every_rule_speaks_at_any_code(tmp_path: Path, code: str) -> None:
         node = node_at_range(str(file.path), where)
         context = BreakContext((message(code, "words"),), str(file.path), "f", where, node, "", False)
         if node is not None:
-            RULES[code](advice.Spot(context))
+            RULES[code](Spot(context))
         for option in words_for(context).options:
             assert option.hint.strip()
             if len({edit.range for edit in option.edits}) == len(option.edits):

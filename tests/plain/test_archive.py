@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from facts import a_compile, a_stage, an_outcome
 from irscope.protocol import Lane
-from irscope.store import Store
-from irscope_server import archive
-from irscope_server.archive import Archive
+from irscope.store.store import Store
+from irscope_server.base import archive
+from irscope_server.base.archive import Archive
 
 GUARDS = "TREE_GUARD_MANAGER:\n+- RootGuardManager\n| +- TYPE_MATCH: ___check_type_id(L['x'], 7)  # h = f(x)  # m.py:3 in f\n"
 
@@ -37,6 +37,7 @@ async def test_what_was_read_goes_after_a_while_and_is_read_again(
             assert await read.ask(kept_bytes) > 0
             for _ in range(200):
                 await asyncio.sleep(0.02)
+                assert read._store is not None
                 if not read._guards and not read._resting and not read._thread.submit(kept_bytes, read._store).result():
                     break
             else:
@@ -69,8 +70,8 @@ def kept_bytes(store: Store) -> int:
 PACKING = """
 import re, sys, threading
 from pathlib import Path
-from irscope.texts import _packed
-from irscope_server import serve
+from irscope.store.texts import _packed
+from irscope_server.app import serve
 
 def resident():
     return int(re.search(r"VmRSS:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) / 1000

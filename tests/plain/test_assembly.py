@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from binutils import functions_in, lines_by_binutils, rows_of_code
-from irscope.assembly import FLAGS, clean_assembly
-from irscope.linetable import KernelText, Lines
+from irscope.ir.assembly import FLAGS, clean_assembly
+from irscope.ir.line_tables import KernelText, Lines
 
 HEADER = """\
 #include <cmath>

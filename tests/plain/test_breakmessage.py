@@ -8,9 +8,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from irscope.findings import breakmessage
-from irscope.findings.breakmessage import code_of_type, parse_break_messages, sentences
-from irscope.findings.graph_break import is_skipped
+from irscope.capture import break_message as breakmessage
+from irscope.capture.break_message import code_of_type, parse_break_messages, sentences
+from irscope.capture.trace import is_skipped
 
 MESSAGES = Path(__file__).parent / "messages"
 SITE = "https://meta-pytorch.github.io/compile-graph-break-site/gb/"

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from facts import a_compile
-from irscope import source
-from irscope.capture.caches import _status
 from irscope.capture.trace import Record
-from irscope.findings.cache_miss import CacheKey, arguments_of, changes, detect, parts_of
+from irscope.findings.kinds.cache_miss import CacheKey, arguments_of, changes, detect, parts_of
 from irscope.findings.moment import Moment
-from irscope.graphs import parse_graph
+from irscope.internals.caches import _status
+from irscope.ir.graphs import parse_graph
+from irscope.usercode import source
 
 TENSOR = (
     "TensorMetadata(dtype=torch.float32, shape=torch.Size([{rows}, 4]), stride=(4, 1), device=device(type='{device}'), "
@@ -31,8 +32,8 @@ BEFORE = {
 }
 
 
-def key(function: str = "f1", file: str = "file1", **changed: tuple[str, str]) -> CacheKey:
-    return CacheKey({**BEFORE, **changed}, function, file)
+def key(changed: Mapping[str, tuple[str, str]] | None = None, function: str = "f1", file: str = "file1") -> CacheKey:
+    return CacheKey({**BEFORE, **(changed or {})}, function, file)
 
 
 @pytest.mark.parametrize(
@@ -44,21 +45,21 @@ def key(function: str = "f1", file: str = "file1", **changed: tuple[str, str]) -
         ({"example_inputs[0]": ("t2", TENSOR.format(rows=4, device="cuda"))}, ["the device of `x` became device(type='cuda') (was device(type='cpu'))"]),
         ({"example_inputs[1]": ("t2", TENSOR.format(rows=4, device="cuda"))}, ["argument 1 came"]),
         ({"cpp_runtime_thread_count": ("n2", "8")}, ["`torch.get_num_threads()` became 8 (was 2)"]),
-        ({"torch_version": ("v2", "·N·")}, ["PyTorch itself is another version"]),
-        ({"gm": ("g2", "GraphModule()")}, ["the graph itself is another one (a constant in it, or a helper that it calls)"]),
+        ({"torch_version": ("v2", "·N·")}, ["PyTorch itself has a different version"]),
+        ({"gm": ("g2", "GraphModule()")}, ["the graph itself is different (a constant in it, or a helper that it calls)"]),
         ({"inductor_config[max_autotune]": ("c2", "False")}, ["`torch._inductor.config.max_autotune` changed"]),
     ],
 )  # fmt: skip
 def test_what_changed(after: dict[str, tuple[str, str]], words: list[str]) -> None:
-    assert changes(key(), key(**after), ("x",)) == words
+    assert changes(key(), key(after), ("x",)) == words
 
 
 def test_an_edit_explains_itself() -> None:
     setting = {"inductor_config[max_autotune]": ("c2", "True")}
-    assert changes(key(), key(function="f2", **setting)) == []
+    assert changes(key(), key(setting, function="f2")) == []
     # The file was edited, not the function: another graph may come from there, a setting does not.
-    assert changes(key(), key(file="file2", gm=("g2", ""))) == []
-    assert len(changes(key(), key(file="file2", gm=("g2", ""), **setting))) == 1
+    assert changes(key(), key({"gm": ("g2", "")}, file="file2")) == []
+    assert len(changes(key(), key({"gm": ("g2", ""), **setting}, file="file2"))) == 1
 
 
 def test_the_parts_of_a_key() -> None:
@@ -79,8 +80,8 @@ def test_the_parts_of_a_key() -> None:
 def test_the_names_of_the_arguments() -> None:
     text = 'class GraphModule(torch.nn.Module):\n    def forward(self, L_x_: "f32[4, 4]"):\n        l_x_ = L_x_\n        return (l_x_,)\n'
     assert arguments_of(parse_graph(text), key()) == ("x",)
-    assert arguments_of(parse_graph(text), key(**{"example_inputs[1]": ("", "")})) == ()
-    assert arguments_of(parse_graph(text), key(**{"fx_kwargs[is_backward]": ("", "True")})) == ()
+    assert arguments_of(parse_graph(text), key({"example_inputs[1]": ("", "")})) == ()
+    assert arguments_of(parse_graph(text), key({"fx_kwargs[is_backward]": ("", "True")})) == ()
     assert arguments_of(None, key()) == ()
 
 
@@ -99,14 +100,14 @@ def file(tmp_path: Path) -> Path:
         ("full_miss", False, None),
         ("hit", True, None),
         (None, True, None),
-        ("guard_miss", False, "what was kept of it holds only where L['x'].size()[0] > 9."),
+        ("guard_miss", False, "the cached entry is valid only where L['x'].size()[0] > 9."),
     ],
 )
 def test_only_what_the_user_s_own_run_misses(status: str | None, earlier: bool, words: str | None, file: Path) -> None:
     facts = {"cache_status_detailed": status, "cache_status_guard_expr": "L['x'].size()[0] > 9"}
     record = Record("fx_graph_cache_miss", {}, "0/0", 0, json.dumps(facts))
     moment = Moment(record, a_compile(file=str(file), line=1), None, False)
-    after = key(**{"inductor_config[max_autotune]": ("c2", "True")})
+    after = key({"inductor_config[max_autotune]": ("c2", "True")})
     found = list(detect(moment, after, key() if earlier else None))
     assert [finding.message.endswith(words or "") for finding in found] == ([True] if words else [])
 

@@ -6,7 +6,7 @@ import ast
 import json
 
 import pytest
-from irscope.notebooks import cell_name, cell_number, joined, notebook_of, python_of_cell, read_cells
+from irscope.usercode.notebooks import cell_name, cell_number, joined, notebook_of, python_of_cell, read_cells
 
 
 def test_names() -> None:
@@ -68,7 +68,7 @@ def test_cells_are_read() -> None:
     "text", ["", "[]", "{}", "1", '{"cells": 3}', '{"cells": [{"cell_type": "code", "source": 3}]}']
 )
 def test_what_is_no_notebook(text: str) -> None:
-    with pytest.raises(ValueError, match="no Jupyter notebook"):
+    with pytest.raises(ValueError, match="not a Jupyter notebook"):
         read_cells(text)
 
 

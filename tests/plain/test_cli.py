@@ -12,12 +12,12 @@ import pytest
 from facts import a_compile, a_finding, a_kernel, an_outcome
 from irscope.cli import showing
 from irscope.cli.main import main
-from irscope.driver import RunSpec
-from irscope.graphs import GraphNode
-from irscope.guards import GuardList
-from irscope.lines import LineTrail
+from irscope.driver.driver import RunSpec
+from irscope.ir.graphs import GraphNode
+from irscope.ir.guards import GuardList
 from irscope.protocol import Compile, Lane, Origin, Outcome, Report, RunSummary, StageRef, from_json
-from irscope.store import Store
+from irscope.provenance.lines import LineTrail
+from irscope.store.store import Store
 
 GRAPH = (Path(__file__).parent / "graphs" / "inference.txt").read_text()
 MODEL = "/home/me/model.py"
@@ -160,7 +160,7 @@ def test_long_answers_are_cut_off_and_say_so(show: Shown, filled: Filled, monkey
         failed = "0/0: tensor 'x3' size mismatch at index 0. expected 4, actual 5"
         store.put_compile(filled.run, a_compile(id="0/1", reasons=(failed,)))
     first, second = show("--guards").split("0/1  ")
-    assert first.startswith("0/0  5 guards; 5 of them, measured alone, 0.2 µs\n")
+    assert first.startswith("0/0  5 guards; 5 of them, measured alone, 250 ns\n")
     assert first.count("TENSOR_MATCH") == second.count("TENSOR_MATCH") == 2
     assert "failed ×1" in first.split("\n")[2] and " x3 " in first.split("\n")[2]
     assert "… and 3 more (--all)\n" in first
@@ -181,7 +181,7 @@ def test_long_answers_are_cut_off_and_say_so(show: Shown, filled: Filled, monkey
         (["--kernel", "nothing"], "There is no kernel nothing in run"),
         (["--line", "model.py"], "--line wants FILE:LINE, as in model.py:42, not 'model.py'."),
         (["--line", ":3"], "--line wants FILE:LINE"),
-        (["no-such-run"], "No run is called no-such-run."),
+        (["no-such-run"], "No run is named no-such-run."),
     ],
 )
 def test_what_is_not_there(args: list[str], message: str, filled: Filled, capsys: pytest.CaptureFixture[str]) -> None:

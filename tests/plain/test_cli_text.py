@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from facts import a_compile, a_finding, a_kernel, a_range, an_outcome
 from irscope.cli.report import finding_lines, report_lines
-from irscope.cli.text import Paint, count, printable, seconds, short_path, size, table, width_of
+from irscope.cli.text import Paint, short_path, table, width_of
 from irscope.protocol import SCHEMA, CaptureGap, Origin, OutcomeKind, Related, Report
+from irscope.vocabulary.visible import printable
 
 PLAIN = Paint(io.StringIO())
 
@@ -144,14 +145,6 @@ def test_a_table_with_wide_characters() -> None:
         "名前    5",
         "x     120",
     ]
-
-
-def test_numbers_for_people() -> None:
-    assert [size(n) for n in (0, 999, 1000, 12_345, 2_500_000)] == ["0 B", "999 B", "1.0 kB", "12.3 kB", "2.5 MB"]
-    assert [seconds(s) for s in (0.0, 0.0124, 0.994, 0.9951, 61.25)] == ["0 ms", "12 ms", "994 ms", "1.0 s", "61.2 s"]
-    assert [count(n, "graph") for n in (0, 1, 2)] == ["0 graphs", "1 graph", "2 graphs"]
-    assert count(2, "graph break") == "2 graph breaks"
-    assert count(2, "branch") == "2 branches"
 
 
 def test_paths_are_short_where_that_helps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,9 +14,9 @@ from facts import a_compile, a_finding, a_kernel, a_range, an_outcome
 from irscope.cli.main import main
 from irscope.comparing.graphs import GraphDiff, diff_graphs
 from irscope.comparing.runs import Moved, diff_runs
-from irscope.graphs import parse_graph
+from irscope.ir.graphs import parse_graph
 from irscope.protocol import Compile, Finding, Kernel, Lane, StageRef
-from irscope.store import Store
+from irscope.store.store import Store
 
 GRAPHS = sorted((Path(__file__).parent / "graphs").glob("*.txt"))
 MODEL = "/home/me/model.py"

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from facts import a_compile, a_finding, a_kernel, a_range, an_outcome
-from irscope import source
-from irscope.control import UNUSED, comments_in, controlled, identity, read_baseline, write_baseline
+from irscope.findings.control import UNUSED, comments_in, controlled, identity, read_baseline, write_baseline
 from irscope.protocol import Finding, Lane, Origin, Outcome, OutcomeKind, Report, Severity
+from irscope.usercode import source
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from facts import a_compile, a_finding, a_range
-from irscope.costs import with_costs
 from irscope.protocol import Compile, Cost, Related
+from irscope.store.costs import with_costs
 
 FILE = "/home/me/model.py"
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from facts import a_compile, a_kernel
 from irscope.capture.trace import Record
-from irscope.findings import cache_bypass, cudagraph_skip, fallback, host_sync, missed_fusion, performance_hint
-from irscope.findings.missed_fusion import Refusal
+from irscope.findings.kinds import cache_bypass, cudagraph_skip, fallback, host_sync, missed_fusion, performance_hint
+from irscope.findings.kinds.missed_fusion import Refusal
 from irscope.findings.moment import Moment
-from irscope.graphs import parse_graph
-from irscope.protocol import Finding, Origin, Severity
+from irscope.ir.graphs import parse_graph
+from irscope.protocol import Finding, Kernel, Origin, Severity
 
 SOURCE = """\
 import torch
@@ -154,9 +154,9 @@ def test_a_missed_fusion_stands_at_the_consumer(file: Path) -> None:
     ]
     apart, same_line = missed_fusion.detect(moment(file), refusals)
     assert stands_at(apart, file) == "x.add_(1)"
-    assert "what line 6 has just written: it reads the values in another order" in apart.message
+    assert "Not fused with line 6, whose result it reads: it reads the values in another order" in apart.message
     assert [place.range.start.line for place in apart.related] == [6]
-    assert "this very line" in same_line.message
+    assert "another kernel of this line" in same_line.message
 
 
 class FakeNode:
@@ -207,7 +207,10 @@ def test_a_refusal_counts_where_one_generated_kernel_feeds_the_other(
 
 def test_a_fallback_stands_at_the_call_and_library_kernels_that_are_wanted_are_none(file: Path) -> None:
     origins = (Origin(str(file), 6),)
-    named = lambda name: a_kernel(name=name, language="extern", origins=origins)  # noqa: E731
+
+    def named(name: str) -> Kernel:
+        return a_kernel(name=name, language="extern", origins=origins)
+
     kernels = [named("torch.ops.aten.sum.default"), named("torch.ops.aten.addmm.default"), named("extern_kernels.mm")]
     kernels.append(dataclasses.replace(named("torch.ops.aten.sort.stable"), language="cpp"))
     (found,) = fallback.detect(moment(file), kernels)

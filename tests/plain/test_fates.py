@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from irscope.nodes import NodeFacts, Value
+from irscope.ir.nodes import NodeFacts, Value
 from irscope.protocol import StageRef
 from irscope.provenance.elements import Element, Item, Items
 from irscope.provenance.fates import fate_of, firsts_of
@@ -49,9 +49,7 @@ def test_an_operation_that_gives_its_input_changes_nothing(target: str) -> None:
 def test_a_mode_is_not_dead() -> None:
     """It stands in a graph for what is traced behind it, and nothing needs it."""
     items = [Item(Element(STAGE.id, "mode", 1, 1), op="call", target="torch._C._set_grad_enabled")]
-    assert (
-        fate_of(items[0], Items.of(items), STAGE, []) == "sets a mode in which AOTAutograd traces what stands behind it"
-    )
+    assert fate_of(items[0], Items.of(items), STAGE, []) == "sets a mode in which AOTAutograd traces what follows it"
 
 
 def test_only_a_neutral_number_changes_nothing() -> None:

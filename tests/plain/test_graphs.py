@@ -10,8 +10,8 @@ import re
 from pathlib import Path
 
 import pytest
-from irscope import graphs
-from irscope.graphs import GraphNode, parse_graph, read_nodes
+from irscope.ir import graphs
+from irscope.ir.graphs import GraphNode, parse_graph, read_nodes
 from irscope.protocol import Origin
 
 GRAPHS = Path(__file__).parent / "graphs"

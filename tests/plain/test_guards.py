@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from facts import a_compile
-from irscope.guards import Guard, guards_of, on_argument
+from irscope.ir.guards import Guard, guards_of, on_argument
 from irscope.protocol import Compile, Origin
 
 TEXT = (Path(__file__).parent / "guards" / "module.txt").read_text(encoding="utf-8")

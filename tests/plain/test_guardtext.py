@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from irscope.findings.guardtext import parse_failed_guard
-from irscope.findings.recompilation import reasons_in
+from irscope.capture.trace import reasons_in
+from irscope.ir.guard_text import about, parse_failed_guard
 
 TRUTH = Path(__file__).parents[1] / "cases" / "truth"
 
@@ -23,17 +23,17 @@ FROM_THE_CASES = [
     ("1/1: tensor 'y' size mismatch at index 0. expected 3, actual 5", "y", "recompile-size", "size 3 → 5 in dimension 0", ()),
     ("1/0: tensor 'x' requires_grad mismatch. expected requires_grad=0", "x", "recompile-requires-grad", "it now requires grad", ()),
     ('0/0: Duplicate tensors found: ["a", "b"]', "a", "recompile-aliasing", "two arguments are now the same tensor, or no longer", ()),
-    (with_stack("4/0: ___stack0 == 1.999556064605713", "m.py", 6, "torch_dynamo_resume_in_level3_at_5", "return t / scale"), "___stack0", "recompile-value", "it was 1.999556064605713 when it was compiled", (("m.py", 6),)),
-    (with_stack("2/0: G['_total'] == 0.0", "lib/stats.py", 7, "_accumulate", "_total += value.item()"), "_total", "recompile-value", "it was 0.0 when it was compiled", (("lib/stats.py", 7),)),
-    (with_stack("1/0: power == 2", "m.py", 8, "torch_dynamo_resume_in_two_stage_at_7", "return y**power"), "power", "recompile-value", "it was 2 when it was compiled", (("m.py", 8),)),
-    (with_stack("0/1: G['USE_SQUARE'] == True", "m.py", 9, "act", "if USE_SQUARE:"), "USE_SQUARE", "recompile-value", "it was True when it was compiled", (("m.py", 9),)),
-    (with_stack("0/0: times == 2", "m.py", 6, "repeat_add", "for _ in range(times):"), "times", "recompile-value", "it was 2 when it was compiled", (("m.py", 6),)),
-    ("0/1: times == 3  # for _ in range(times):  # m.py:6 in repeat_add (_dynamo/variables/tensor.py:2606 in evaluate_expr)", "times", "recompile-value", "it was 3 when it was compiled", ()),
-    (with_stack("0/7: tag == 'hhhhhhhh'", "m.py", 6, "tagged", "return x + len(tag)"), "tag", "recompile-value", "it was 'hhhhhhhh' when it was compiled", (("m.py", 6),)),
+    (with_stack("4/0: ___stack0 == 1.999556064605713", "m.py", 6, "torch_dynamo_resume_in_level3_at_5", "return t / scale"), "___stack0", "recompile-value", "it was 1.999556064605713 when this was compiled", (("m.py", 6),)),
+    (with_stack("2/0: G['_total'] == 0.0", "lib/stats.py", 7, "_accumulate", "_total += value.item()"), "_total", "recompile-value", "it was 0.0 when this was compiled", (("lib/stats.py", 7),)),
+    (with_stack("1/0: power == 2", "m.py", 8, "torch_dynamo_resume_in_two_stage_at_7", "return y**power"), "power", "recompile-value", "it was 2 when this was compiled", (("m.py", 8),)),
+    (with_stack("0/1: G['USE_SQUARE'] == True", "m.py", 9, "act", "if USE_SQUARE:"), "USE_SQUARE", "recompile-value", "it was True when this was compiled", (("m.py", 9),)),
+    (with_stack("0/0: times == 2", "m.py", 6, "repeat_add", "for _ in range(times):"), "times", "recompile-value", "it was 2 when this was compiled", (("m.py", 6),)),
+    ("0/1: times == 3  # for _ in range(times):  # m.py:6 in repeat_add (_dynamo/variables/tensor.py:2606 in evaluate_expr)", "times", "recompile-value", "it was 3 when this was compiled", ()),
+    (with_stack("0/7: tag == 'hhhhhhhh'", "m.py", 6, "tagged", "return x + len(tag)"), "tag", "recompile-value", "it was 'hhhhhhhh' when this was compiled", (("m.py", 6),)),
     (
         "0/0: self._modules['drop'].training == True                   # return F.dropout(input, self.p, self.training, self.inplace)  # nn/modules/dropout.py:73 in forward\n"
         'User stack trace:\n  File "m.py", line 12, in forward\n    return self.drop(self.fc(x))\n  File "torch/nn/modules/dropout.py", line 73, in forward\n    return F.dropout(input, self.p, self.training, self.inplace)',
-        "self.drop.training", "recompile-training-mode", "it was in train mode when it was compiled", (("m.py", 12), ("torch/nn/modules/dropout.py", 73)),
+        "self.drop.training", "recompile-training-mode", "it was in train mode when this was compiled", (("m.py", 12), ("torch/nn/modules/dropout.py", 73)),
     ),
 ]  # fmt: skip
 SEEN_ELSEWHERE = [
@@ -48,9 +48,9 @@ SEEN_ELSEWHERE = [
     ("0/0: GLOBAL_STATE changed: grad_mode ", "", "recompile-global-state", "global state changed: grad_mode"),
     ("0/0: ___check_type_id(L['x'], 94270)", "x", "recompile-type", "its type changed"),
     ("0/0: ___check_obj_id(L['self'].act, 94270)", "self.act", "recompile-object", "it is another object now"),
-    ("0/0: self._modules['drop'].training == False", "self.drop.training", "recompile-training-mode", "it was in eval mode when it was compiled"),
-    ("!0/0/0: n == 3", "n", "recompile-value", "it was 3 when it was compiled"),
-    ("0/0: len(L['xs']) == 2", "len(xs)", "recompile-value", "it was 2 when it was compiled"),
+    ("0/0: self._modules['drop'].training == False", "self.drop.training", "recompile-training-mode", "it was in eval mode when this was compiled"),
+    ("!0/0/0: n == 3", "n", "recompile-value", "it was 3 when this was compiled"),
+    ("0/0: len(L['xs']) == 2", "len(xs)", "recompile-value", "it was 2 when this was compiled"),
     ("0/0: not L['flag']", "flag", "recompile-condition", "`not flag` no longer holds"),
     ("0/1: 2 <= L['x'].size()[0] <= 512", "x", "recompile-condition", "`2 <= x.size()[0] <= 512` no longer holds"),
     ("0/1: L['x'].size()[0] == L['y'].size()[1]", "x", "recompile-condition", "`x.size()[0] == y.size()[1]` no longer holds"),
@@ -103,3 +103,15 @@ def test_every_reason_of_the_cases_is_understood() -> None:
 )
 def test_payloads(payload: str, reasons: list[str]) -> None:
     assert reasons_in(payload) == reasons
+
+
+@pytest.mark.parametrize(
+    ("subject", "what", "sentence"),
+    [
+        ("`n`", "it was 1 when this was compiled", "`n` was 1 when this was compiled"),
+        ("`x`", "size 8 → 5 in dimension 0", "`x`: size 8 → 5 in dimension 0"),
+        ("", "it was 1 when this was compiled", "it was 1 when this was compiled"),
+    ],
+)
+def test_the_sentence_names_what_the_guard_watches(subject: str, what: str, sentence: str) -> None:
+    assert about(subject, what) == sentence

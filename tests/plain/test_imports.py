@@ -1,4 +1,4 @@
-"""Who may import what (DESIGN.md, the table of folders and invariants 1 to 3)."""
+"""Who may import what: the rules in docs/ARCHITECTURE.md."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SERVER_MAY = STDLIB | {"pygls", "lsprotocol", "attrs", "irscope", "irscope_serve
 COMPILER_MAY = STDLIB | {"torch", "irscope"}
 
 # The boot file and the entry points do their work when they are imported.
-RUNS_WHEN_IMPORTED = {"irscope.__main__", "irscope.runner.boot", "irscope_server.__main__"}
+RUNS_WHEN_IMPORTED = {"irscope.__main__", "irscope.driver.boot", "irscope_server.__main__"}
 
 
 def modules_of(folder: Path) -> dict[str, Path]:
@@ -71,8 +71,22 @@ def test_the_capture_side_never_imports_the_server() -> None:
     assert not names & {"irscope_server", "pygls", "lsprotocol"}
 
 
-def test_the_protocol_needs_the_standard_library_alone() -> None:
-    assert {name for _, name in imports_of(COMPILER / "irscope" / "protocol.py")} <= STDLIB
+def test_the_protocol_needs_the_standard_library_and_the_vocabulary_alone() -> None:
+    """Directly and through the modules of the vocabulary that it imports."""
+    modules = modules_of(COMPILER)
+    waiting = ["irscope.protocol"]
+    seen: set[str] = set()
+    while waiting:
+        path = modules[waiting.pop()]
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("irscope.vocabulary."):
+                assert node.module is not None
+                waiting += {node.module} - seen
+                seen.add(node.module)
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names]
+                assert {name.partition(".")[0] for name in names} <= STDLIB, (path, names)
+    assert "irscope.vocabulary.limits" in seen
 
 
 _IMPORT_ALL = """

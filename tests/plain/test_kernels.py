@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from irscope import kernels, usercode
-from irscope.graphs import parse_graph
-from irscope.kernels import kernels_in, origins_from_comments, origins_from_stacks
+from irscope.ir import kernels
+from irscope.ir.graphs import parse_graph
+from irscope.ir.kernels import kernels_in, origins_from_comments, origins_from_stacks
 from irscope.protocol import Origin
+from irscope.usercode import user_files as usercode
 
 HERE = Path(__file__).parent
 MODEL = "/home/me/model.py"

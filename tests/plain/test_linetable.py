@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from irscope.linetable import KernelText, library_calls, lines_of, source_lines
+from irscope.ir.line_tables import KernelText, library_calls, lines_of, source_lines
 from irscope.lowering.sass import clean_sass
+from irscope.pipelines.registry import stage_kind
 from triton_kernels import AXPY, EXAMPLES, KINDS, Example, strangers
 
 
@@ -14,7 +15,7 @@ from triton_kernels import AXPY, EXAMPLES, KINDS, Example, strangers
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 def test_instructions_come_from_their_lines(example: Example, kind: str) -> None:
     text = example.text(kind)
-    lines = lines_of(kind, text, example.place)
+    lines = lines_of(stage_kind(kind).language, text, example.place)
     assert strangers(text, lines, example, kind) == []
     assert lines == sorted(lines)
     assert {line for _, line in lines} <= set(range(1, len(example.source) + 1))
@@ -35,7 +36,8 @@ def test_machine_code(example: Example) -> None:
     ]
     of_code = [row for row in rows if not row.endswith(":")]
     assert {re.match(r"/\*[0-9a-f]{4}\*/ (?: {6}| *@!?U?P\w )(?=[A-Z])", row) is not None for row in of_code} == {True}
-    assert {re.search(r"\b[A-Z]", re.sub(r"@\S+", lambda at: "_" * len(at[0]), row)).start() for row in of_code} == {15}
+    words = [re.search(r"\b[A-Z]", re.sub(r"@\S+", lambda at: "_" * len(at[0]), row)) for row in of_code]
+    assert {word and word.start() for word in words} == {15}
 
 
 def test_what_a_library_does_counts_as_the_line_that_called_it() -> None:
@@ -48,13 +50,13 @@ def test_what_a_library_does_counts_as_the_line_that_called_it() -> None:
 
 def test_another_file_of_the_kernels_lines_is_no_place_in_it() -> None:
     elsewhere = KernelText("/another/file.py", AXPY.first_line, len(AXPY.source))
-    assert all(lines_of(kind, AXPY.text(kind), elsewhere) == [] for kind in KINDS)
+    assert all(lines_of(stage_kind(kind).language, AXPY.text(kind), elsewhere) == [] for kind in KINDS)
     past = KernelText(AXPY.file, 1 << 30, len(AXPY.source))
-    assert all(lines_of(kind, AXPY.text(kind), past) == [] for kind in KINDS)
+    assert all(lines_of(stage_kind(kind).language, AXPY.text(kind), past) == [] for kind in KINDS)
 
 
 def test_stages_without_a_table() -> None:
-    assert lines_of("guards", "x", AXPY.place) == []
+    assert lines_of("irscope-guards", "x", AXPY.place) == []
 
 
 def test_source_lines_of_one_line() -> None:
@@ -73,4 +75,4 @@ def test_source_lines_of_one_line() -> None:
     ],
 )  # fmt: skip
 def test_damaged_tables_end(kind: str, text: str) -> None:
-    assert lines_of(kind, text, AXPY.place) == []
+    assert lines_of(stage_kind(kind).language, text, AXPY.place) == []

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from irscope.linetable import mlir_lines
-from irscope.mlirdump import normal, snapshots_in, steps_of
+from irscope.ir.line_tables import mlir_lines
+from irscope.ir.mlir import normal, snapshots_in, steps_of
 from triton_kernels import AXPY, EXAMPLES, strangers
 
 BEFORE, AFTER = AXPY.text("ttir-unoptimized"), AXPY.text("ttir")

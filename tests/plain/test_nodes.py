@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from irscope.nodes import Frame, Source, dtypes_of, facts_of, lines_of
-from irscope.roofline import dtype_of
+from irscope.ir.nodes import Frame, Source, dtypes_of, facts_of, lines_of
+from irscope.ir.roofline import dtype_of
 
 TEXT = """\
 class GraphModule(torch.nn.Module):

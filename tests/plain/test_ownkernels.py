@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from irscope.kernels import kernels_in
-from irscope.ownkernels import data_of, places_of, written_in
+from irscope.ir.kernels import kernels_in
+from irscope.ir.own_kernels import data_of, places_of, written_in
 from irscope.protocol import Origin
 
 SOURCE = """\

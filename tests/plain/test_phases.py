@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from facts import a_compile, an_outcome
-from irscope import phases
 from irscope.capture.trace import TraceHandler
 from irscope.cli.main import main
+from irscope.ir import phases
 from irscope.protocol import Lane, StageRef
-from irscope.store import Store
+from irscope.store.store import Store
 
 
 def event(name: str, ms: float, begins: bool, thread: int = 1) -> phases.Event:
@@ -120,3 +120,8 @@ def test_show_time(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypat
     shown = json.loads(capsys.readouterr().out)
     assert (shown["seconds"], [compile["id"] for compile in shown["compiles"]]) == (0.1, ["0/1"])
     assert shown["phases"][0]["name"] == "dynamo" and shown["compiles"][0]["phases"][1]["parent"] == 0
+
+
+@pytest.mark.parametrize(("number", "label"), [(0, "Dynamo, first attempt"), (4, "Dynamo, attempt 5")])
+def test_attempts_count_from_one(number: int, label: str) -> None:
+    assert phases.Phase(f"compile_attempt_{number}", -1, 0.0, 1.0, 1.0, 0).label == label

@@ -15,11 +15,10 @@ from facts import a_compile, a_finding, a_gap, a_kernel, a_stage, an_outcome
 from irscope import protocol
 from irscope.comparing.graphs import GraphDiff, NodeChange
 from irscope.comparing.runs import Change, CompileChange, RunDiff
-from irscope.fusions import Decision, FusionAnswer, Side
-from irscope.graphs import GraphNode
-from irscope.guards import Guard, GuardList
-from irscope.lines import LineStep, LineTrail, Place
-from irscope.phases import Phase, Total
+from irscope.ir.graphs import GraphNode
+from irscope.ir.guards import Guard, GuardList
+from irscope.ir.phases import Phase, Total
+from irscope.ir.roofline import Work
 from irscope.protocol import (
     SCHEMA,
     CompileSeen,
@@ -42,7 +41,8 @@ from irscope.protocol import (
     from_json,
     to_json,
 )
-from irscope.roofline import Work
+from irscope.provenance.fusions import Decision, FusionAnswer, Side
+from irscope.provenance.lines import LineStep, LineTrail, Place
 
 DOCS = Path(__file__).parents[2] / "docs" / "json.md"
 
@@ -180,10 +180,10 @@ def test_every_word_is_documented(name: str, key: str, words: list[str]) -> None
 
 
 def test_every_stage_name_is_documented() -> None:
-    from irscope.capture.stages import KINDS
+    from irscope.pipelines.registry import stage_kinds
 
     meaning = documented_tables()["StageRef"]["name"][1]
-    assert set(re.findall(r"`([\w-]+)`", meaning)) == set(KINDS)
+    assert set(re.findall(r"`([\w-]+)`", meaning)) == set(stage_kinds())
 
 
 def test_the_schema_is_documented() -> None:

@@ -6,11 +6,12 @@ import ast
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from irscope import source
 from irscope.protocol import Position, Range
-from irscope.source import (
+from irscope.usercode import source
+from irscope.usercode.source import (
     column_of_byte,
     decode_source,
     digest_of,
@@ -103,7 +104,8 @@ def test_columns_in_a_file_of_another_encoding(tmp_path: Path) -> None:
     """CPython counts in UTF-8 whatever the file's own encoding is."""
     data = "# coding: latin-1\nx = 'é'; print(x)\n".encode("latin-1")
     path = file_of(tmp_path, data)
-    last = max(p[3] for p in compile(data, path, "exec").co_positions() if p[0] == 2 and p[3] is not None)
+    code: Any = compile(data, path, "exec")
+    last = max(p[3] for p in code.co_positions() if p[0] == 2 and p[3] is not None)
     assert last == 18
     assert column_of_byte(path, 2, last) == len("x = 'é'; print(x)")
 

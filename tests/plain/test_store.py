@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from facts import a_compile, a_finding, a_gap, a_kernel, a_range, a_stage, an_outcome
 from irscope.protocol import Cost, Lane, OutcomeKind
-from irscope.store import Store, StoreError, default_path
+from irscope.store.store import Store, StoreError, default_path
 
 
 @pytest.fixture
@@ -125,17 +125,17 @@ def test_runs_are_found_by_how_they_begin(store: Store, path: str) -> None:
     assert store.find_run() == runs[-1]
     assert store.find_run(runs[0]) == runs[0]
     assert store.find_run(runs[1][:-1]) == runs[1]  # three random bytes: distinct before the last digit, nearly always
-    with pytest.raises(LookupError, match="More than one run begins with 2"):
+    with pytest.raises(LookupError, match="More than one run starts with 2"):
         store.find_run("2")
     for name in ("nothing", "%", "_", runs[0] + "0"):
-        with pytest.raises(LookupError, match=f"No run is called {name}"):
+        with pytest.raises(LookupError, match=f"No run is named {name}"):
             store.find_run(name)
 
 
 def test_what_is_not_there(store: Store) -> None:
     run = new_run(store)
     for ask in (store.report, store.source_of, store.lane_of):
-        with pytest.raises(LookupError, match="No run is called x"):
+        with pytest.raises(LookupError, match="No run is named x"):
             ask("x")
     with pytest.raises(LookupError, match="has no stage 0/0/kernel"):
         store.stage_text(run, "0/0/kernel")
@@ -300,15 +300,14 @@ def test_graphs_and_schedules_are_counted(store: Store) -> None:
     run = new_run(store)
     store.put_compile(run, a_compile())
     graph = {"nodes": {"name": ["x", "relu", "output"]}}
-    for position, (name, text, data) in enumerate(
-        [
-            ("dynamo-graph", "a graph of the fast lane", None),
-            ("joint-graph", "a graph", graph),
-            ("ir-pre-fusion", "op0", {"nodes": [{}, {}]}),
-            ("ir-post-fusion", "op0", None),
-            ("symbolic-trace", "steps", {"nodes": [[0]]}),
-        ]
-    ):
+    stages: list[tuple[str, str, Any]] = [
+        ("dynamo-graph", "a graph of the fast lane", None),
+        ("joint-graph", "a graph", graph),
+        ("ir-pre-fusion", "op0", {"nodes": [{}, {}]}),
+        ("ir-post-fusion", "op0", None),
+        ("symbolic-trace", "steps", {"nodes": [[0]]}),
+    ]
+    for position, (name, text, data) in enumerate(stages):
         store.put_stage(run, "0/0", a_stage(name), text, position, data)
     store.put_stage_data(run, "0/0/ir-post-fusion", {"nodes": [{}]})
     version = dataclasses.replace(a_stage("joint-graph"), id="0/0/joint-graph/01", passed="fold", nodes=2)

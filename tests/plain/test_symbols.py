@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from irscope.capture.run_book import RunBook
+from irscope.capture.timing import SymbolStages
 from irscope.capture.trace import Record, parse_record
-from irscope.protocol import StageRef
-from irscope.runner.timing import SymbolStages
-from irscope.symbols import Place, Symbols
+from irscope.ir.symbols import SymbolPlace, Symbols
+from irscope.protocol import Lane, RunRequest, StageRef
 
-PLACE = Place("/m.py", 7, "f")
+PLACE = SymbolPlace("/m.py", 7, "f")
 
 
 def made() -> Symbols:
@@ -73,7 +74,12 @@ u0  unbacked: its value is not known while compiling  in [-∞, ∞]  (/m.py:7 i
 def test_stages_from_records() -> None:
     """File names are interned; a restarted compile makes its symbols again."""
     written: list[tuple[str, str]] = []
-    stages = SymbolStages(lambda compile, stage, text, order, data: written.append((stage.id, text)))
+
+    class Book(RunBook):
+        def write_version(self, _: str, stage: StageRef, text: str | None, *__: object) -> None:
+            written.append((stage.id, text or ""))
+
+    stages = SymbolStages(Book(RunRequest("r", "/s.py", (), Lane.DEEP, "/runs.db"), lambda message: None))
     name = parse_record({"str": ["/home/me/m.py", 4]}, None)
     assert name is not None and name.facts == {"text": "/home/me/m.py", "index": 4}
     stages.note(name)

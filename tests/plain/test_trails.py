@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 from facts import a_compile
-from irscope.lines import LineTrail, trail_of
 from irscope.protocol import Lane, StageRef
 from irscope.provenance import Provenance, trails
 from irscope.provenance.elements import items_of
+from irscope.provenance.lines import LineTrail, trail_of
 from irscope.provenance.replaced import add_replaced
-from irscope.store import Store
-from test_provenance import MODEL, stages
+from irscope.store.store import Store
+from test_provenance_reading import MODEL, stages
 
 LINES = (4, 8, 99)
 
@@ -102,7 +102,7 @@ def test_a_store_of_version_5_is_read_on(store: Store) -> None:
     path = store.path
     store.close()
     with sqlite3.connect(path) as db:
-        db.executescript("DROP TABLE trails; PRAGMA user_version = 5")
+        db.executescript("ALTER TABLE runs DROP COLUMN pipeline; DROP TABLE trails; PRAGMA user_version = 5")
     db.close()
     with Store(path) as again:
         trails.keep_trails(again, again.find_run())

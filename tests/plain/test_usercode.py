@@ -11,8 +11,8 @@ from pathlib import Path
 
 import irscope
 import pytest
-from irscope import usercode
-from irscope.usercode import is_package_file, is_user_file, set_torch_folder, treat_as_user_code
+from irscope.usercode import user_files as usercode
+from irscope.usercode.user_files import is_package_file, is_user_file, set_torch_folder, treat_as_user_code
 
 
 @pytest.fixture(autouse=True)

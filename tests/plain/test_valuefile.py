@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from irscope.protocol import Lane, RunRequest, ValuesRequest, from_json, to_json
-from irscope.store import Store
-from irscope.values.text import picture_lines, share
-from irscope.values.valuefile import DamagedValues, StoredTensor, ValueReader, ValueWriter, folder_of
+from irscope.store.store import Store
+from irscope.store.value_file import DamagedValues, StoredTensor, ValueReader, ValueWriter, folder_of
+from irscope.values.run.text import picture_lines, share
 
 
 def stored(path: Path, dtype: str, shape: list[int], data: bytes) -> StoredTensor:

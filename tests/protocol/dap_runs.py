@@ -19,9 +19,9 @@ from irscope.protocol import (
     Severity,
     StageRef,
 )
-from irscope.store import Store
-from irscope.symbolic import Walk
-from irscope.symbolictext import text_of
+from irscope.store.store import Store
+from irscope.symbolic.text import text_of
+from irscope.symbolic.trace import Walk
 
 MODEL = """\
 import torch
@@ -256,7 +256,7 @@ def with_a_loop(store_path: Path, folder: Path) -> str:
 
 
 class TraceWriter:
-    """Writes the data of a symbolic trace by hand, as `irscope.symbolic` has it."""
+    """Writes the data of a symbolic trace by hand, as `irscope.symbolic.trace` has it."""
 
     def __init__(self, *, attempt: int = 0, last: bool = True) -> None:
         self._strings: dict[str, int] = {}
@@ -347,7 +347,7 @@ def _walked(file: str, attempt: int, *, last: bool) -> dict[str, Any]:
     w.step(outer, "LOAD_FAST w", (14, 14, 8, 9), stack=(2, [unseen]))
     call = w.step(outer, "CALL 2", (12, 15, 8, 5), stack=(3, ["not looked at yet: Tensor from L['w']"]))
     inner = w.enter(block)
-    at = {"caller": call}
+    at: dict[str, Any] = {"caller": call}
     w.step(inner, "RESUME 0", (4, 4, 0, 0), locals={"x": unseen, "w": "not looked at yet: Tensor from L['w']"}, **at)
     w.step(inner, "LOAD_FAST x", (5, 5, 8, 9), **at)
     w.step(inner, "LOAD_FAST w", (5, 5, 12, 13), stack=(0, [unseen]), **at)

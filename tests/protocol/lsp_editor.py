@@ -14,7 +14,7 @@ from typing import Any
 import pytest_lsp
 from lsprotocol import types
 from pytest_lsp import ClientServerConfig, LanguageClient
-from support import Moment, late
+from support import Instant, late
 
 HERE = Path(__file__).parent
 SERVER = [sys.executable, "-m", "irscope_server"]
@@ -36,7 +36,8 @@ class Editor:
         self._published: list[str] = []
         self.published_codes: dict[str, list[list[Any]]] = {}
         """By document the codes of each publication, in the order they came."""
-        received = client.protocol._handle_notification
+        protocol: Any = client.protocol
+        received = protocol._handle_notification
 
         def note(method: str, params: Any) -> None:
             if method == types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS:
@@ -45,18 +46,20 @@ class Editor:
                 self.published_codes.setdefault(params.uri, []).append(codes)
             received(method, params)
 
-        client.protocol._handle_notification = note
+        protocol._handle_notification = note
         for method in ("irscope/worker", "irscope/runsChanged", "irscope/output", "irscope/fileState"):
             self._keep(method)
 
-        @client.feature(types.WORKSPACE_CODE_LENS_REFRESH)
-        def _(params: Any) -> None:
+        def refreshed(params: Any) -> None:
             self.lens_refreshes += 1
 
+        client.feature(types.WORKSPACE_CODE_LENS_REFRESH)(refreshed)
+
     def _keep(self, method: str) -> None:
-        @self.client.feature(method)
-        def _(params: Any) -> None:
+        def keep(params: Any) -> None:
             self.told.setdefault(method, []).append(params)
+
+        self.client.feature(method)(keep)
 
     @staticmethod
     async def start(
@@ -127,6 +130,11 @@ class Editor:
 
     # --- what it shows ------------------------------------------------------------------------------------------------
 
+    @property
+    def progress(self) -> dict[Any, list[Any]]:
+        """By token what the server reported.  The client declares them as messages, and keeps what these carry."""
+        return self.client.progress_reports
+
     def diagnostics(self, uri: str) -> list[types.Diagnostic]:
         return list(self.client.diagnostics.get(uri, []))
 
@@ -185,10 +193,17 @@ def _capabilities(like: str) -> types.ClientCapabilities:
 
 
 async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    begun = Moment()
+    begun = Instant()
     while not condition():
         assert not late(begun, seconds), "it did not come to be in time"
         await asyncio.sleep(0.01)
 
 
 StartEditor = Callable[..., Awaitable[Editor]]
+
+
+def data_of(diagnostic: types.Diagnostic) -> dict[str, Any]:
+    """What irscope put into a diagnostic for its quick fixes."""
+    assert diagnostic.data is not None
+    data: dict[str, Any] = diagnostic.data
+    return data

@@ -23,8 +23,8 @@ from irscope.protocol import (
     StageRef,
     to_json,
 )
-from irscope_server.results import Ended
-from irscope_server.texts import file_key, split_lines
+from irscope_server.base.texts import file_key, split_lines
+from irscope_server.running.results import Ended
 
 GRAPH = """\
 class GraphModule(torch.nn.Module):

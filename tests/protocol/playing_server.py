@@ -1,4 +1,4 @@
-"""The real server, in which `irscope.driver.execute` is played: no torch, no waiting, the same from run to run.
+"""The real server, in which `irscope.driver.driver.execute` is played: no torch, no waiting, the same from run to run.
 
 ``IRSCOPE_TEST_PLAY`` names a JSON file, a list of acts.  Each has an ``outcome`` (kind), a ``message``, ``findings``,
 ``compiles`` (each ``[compile, [stage, …]]``), ``kernels`` as JSON of `irscope.protocol`, ``prints``, ``progress``, ``limit``, and
@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from irscope.driver import RunSpec
+from irscope.driver.driver import RunSpec
 from irscope.protocol import (
     Compile,
     CompileSeen,
@@ -34,8 +34,8 @@ from irscope.protocol import (
     from_json,
     to_json,
 )
-from irscope.source import decode_source, digest_of
-from irscope.store import Store
+from irscope.store.store import Store
+from irscope.usercode.source import decode_source, digest_of
 
 _played = 0
 
@@ -116,7 +116,7 @@ def _note(spec: RunSpec) -> None:
 
 
 if __name__ == "__main__":
-    from irscope_server.serve import serve_stdio
+    from irscope_server.app.serve import serve_stdio
 
     sys.argv[1:] = []
     serve_stdio(execute)

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from irscope.capture.trackers import value_words
-from irscope.source import read_source
+from irscope.usercode.source import read_source
 
 
 def argument_of(instruction: Any) -> str:

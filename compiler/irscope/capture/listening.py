@@ -7,9 +7,15 @@ not name) silence what the script does not want to see; what irscope reads from 
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, ClassVar
 
-from irscope.capture.hooks import Undo
+from irscope.internals.hooks import Undo
+
+
+class LogHandler(logging.Handler):
+    """A handler that knows the logger that it is for."""
+
+    LOGGER: ClassVar[str]
 
 
 def listen(handler: logging.Handler, name: str) -> Undo:

@@ -1,4 +1,4 @@
-"""Reads a live FX graph and writes what is known of its nodes; the layout is that of `irscope.nodes`.
+"""Reads a live FX graph and writes what is known of its nodes; the layout is that of `irscope.ir.nodes`.
 
 Nothing is executed: shapes are those of the fake tensors that the compiler keeps with each node, symbols stand for
 their hints where a number is needed, and FLOPs come from the formulas of ``torch.utils.flop_counter``.
@@ -8,55 +8,15 @@ from __future__ import annotations
 
 import re
 import sys
-import types
 from collections.abc import Collection
 from typing import Any
 
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.*)$', re.MULTILINE)
-# Which local variable holds the graph that a record of the trace tells of, in the function that sends the record.
-_WHERE = {
-    "dynamo_output_graph": ("compile_and_call_fx_graph", "gm"),
-    "after_pre_grad_graph": ("run_pre_grad_passes", "model_"),
-    "aot_joint_graph": ("", "fx_g"),
-    "aot_forward_graph": ("", "fw_module"),
-    "aot_backward_graph": ("", "bw_module"),
-    "aot_inference_graph": ("", "fw_module"),
-    "inductor_post_grad_graph": ("codegen_and_compile", "gm"),
-    "after_post_grad_graph": ("codegen_and_compile", "gm"),
-    "compiled_autograd_graph": ("", "graph"),
-}
 # PyTorch has formulas for the attention of GPUs; that of the CPU takes and gives the same.
 _LIKE = {
     "_scaled_dot_product_flash_attention_for_cpu": "_scaled_dot_product_flash_attention",
     "_scaled_dot_product_flash_attention_for_cpu_backward": "_scaled_dot_product_flash_attention_backward",
 }
-_FROM_CACHES = ("inductor_post_grad_graph", "after_post_grad_graph")
-# Where the AOTAutograd cache writes the text of a graph: of files and functions the second each are those of torch 2.9.
-_CACHED = ("aot_autograd_result.py", "autograd_cache.py"), ("_log_cached_graphs", "wrap_post_compile")
-_MOST_FRAMES = 12
-
-
-def graph_behind(event: str, variable: str = "") -> Any:
-    """The graph module that a record of the trace tells of, on the stack of the function that is sending it.
-
-    Checked on torch 2.9 to 2.15.  Raises LookupError where it is not there.
-    """
-    function, name = _WHERE[event]  # no function: whichever has such a variable
-    frame: types.FrameType | None = sys._getframe(1)
-    module: Any = sys.modules["torch.fx"]
-    seen = 0
-    while frame is not None and seen < _MOST_FRAMES:
-        if "torch" in frame.f_code.co_filename and (not function or frame.f_code.co_name == function):
-            found = frame.f_locals.get(variable or name)
-            if isinstance(found, module.GraphModule):
-                return found
-            if frame.f_code.co_filename.endswith(_CACHED[0]) and frame.f_code.co_name in _CACHED[1]:
-                raise LookupError("the AOTAutograd cache answered, which keeps the text of a graph and not the graph")
-            seen += not frame.f_code.co_filename.endswith(("_internal.py", "logging/__init__.py"))
-        frame = frame.f_back
-    if event in _FROM_CACHES:
-        raise LookupError(f"no {function} on the stack of {event}: a cache answered, which keeps only the text")
-    raise LookupError(f"no graph module called {variable or name} on the stack of {event}")
 
 
 class NodeWriter:
@@ -83,6 +43,7 @@ class NodeWriter:
         return data
 
     def frames(self, trace: str) -> tuple[tuple[str, int, str], ...]:
+        """File, line and function of each frame of a stack trace, outermost first."""
         found = self._frames.get(trace)
         if found is None:
             found = tuple((m["file"], int(m["line"]), m["function"]) for m in _FRAME.finditer(trace))
@@ -90,6 +51,7 @@ class NodeWriter:
         return found
 
     def class_name(self, cls: Any) -> str:
+        """The name of a class, which PyTorch gives as the class or as text."""
         return cls if isinstance(cls, str) else str(getattr(cls, "__qualname__", cls))
 
 

@@ -6,10 +6,10 @@ import time
 from operator import is_
 from typing import Any
 
+from irscope.capture.break_message import parse_break_messages
 from irscope.capture.instructions import Columns, argument_of
 from irscope.capture.trackers import Description, describe, stamp, text_of
-from irscope.findings.breakmessage import parse_break_messages
-from irscope.symbolic import VERSION
+from irscope.symbolic.trace import VERSION
 
 # These instructions add no node and no guard, realize no lazy tracker and change no container; those that store change
 # one local and nothing else.
@@ -76,6 +76,7 @@ class Recording:
     # --- a step -------------------------------------------------------------------------------------------------------
 
     def begin(self, translator: Any) -> None:
+        """An instruction begins: note its frame, its caller and the stack before it."""
         active = self.active
         caller = active[-1] if active else -1
         frame = self._frames.get(id(translator))
@@ -181,6 +182,7 @@ class Recording:
                 self._locals.append([index, *changed])
 
     def end(self, translator: Any, more: bool, error: BaseException | None) -> None:
+        """An instruction has ended: note what it put out, and how the walk ended where it did."""
         index = self.active.pop()
         instruction = self._instructions[self._instruction_column[index]]
         self._last = self._frame_column[index]
@@ -206,6 +208,7 @@ class Recording:
         return ("graph-break", self.earlier_break or self.break_text)
 
     def broke(self, message: str) -> None:
+        """Note the message of a graph break, as the outcome of the innermost instruction that is being traced."""
         self.break_text = _break_text(message) or self.break_text
         if self.active and not any(kind == "graph-break" for kind, _ in self.outcomes.values()):
             self.outcomes[self.active[-1]] = ("graph-break", self.break_text)
@@ -267,7 +270,7 @@ class Recording:
     # --- the data -----------------------------------------------------------------------------------------------------
 
     def data(self) -> dict[str, Any]:
-        """As told in `irscope.symbolic`."""
+        """As told in `irscope.symbolic.trace`."""
         codes: dict[int, int] = {}
         code_rows: list[list[Any]] = []
 

@@ -13,16 +13,19 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from irscope.internals.compile_context import traced_stack
+from irscope.internals.dynamo_frames import callers_of_compiled_code, live_translators, translators_passed
+from irscope.internals.frames import callers
 from irscope.protocol import Position, Range, Related
-from irscope.source import column_of_byte, head_of, nodes_at, range_of_focus, range_of_line, range_of_node
-from irscope.usercode import is_package_file, is_user_file
+from irscope.usercode.source import column_of_byte, head_of, nodes_at, range_of_focus, range_of_line, range_of_node
+from irscope.usercode.user_files import is_package_file, is_user_file
 
 RESUME_PREFIX = "torch_dynamo_resume_in_"
 CAUSE_IN_LIBRARY = "the cause lies here"  # how the note at a library's line begins
 
 
 @dataclass(frozen=True)
-class Place:
+class FramePlace:
     """A frame with the range of the expression it is at."""
 
     file: str
@@ -31,75 +34,62 @@ class Place:
 
     @property
     def is_user(self) -> bool:
+        """Whether the frame is in a file of the user's."""
         return is_user_file(self.file)
 
 
-def live_places() -> list[Place]:
+def live_places() -> list[FramePlace]:
     """The user's frames on the Python stack of this thread, outermost first.
 
     A function that goes on in a resume function is one frame, as the user wrote it.
     """
-    places: list[Place] = []
-    frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None:
+    places: list[FramePlace] = []
+    for frame in callers():
         code = frame.f_code
         if is_user_file(code.co_filename):
-            places.append(Place(code.co_filename, plain_name(code.co_name), _live_range(frame)))
-        frame = frame.f_back
+            places.append(FramePlace(code.co_filename, plain_name(code.co_name), _live_range(frame)))
     places.reverse()
     return _without_repeats(places)
 
 
-def call_into_compiled_code() -> Place | None:
+def call_into_compiled_code() -> FramePlace | None:
     """The user's call that entered the compiled region which is running now: the first user frame above the innermost
     ``torch.compile`` wrapper (a function of eval_frame.py), however many resume functions lie below it."""
-    inside = True
-    frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if inside:
-            inside = not file.endswith("eval_frame.py")
-        elif is_user_file(file):
-            return Place(file, plain_name(frame.f_code.co_name), _live_range(frame))
-        frame = frame.f_back
+    for frame in callers_of_compiled_code():
+        if is_user_file(frame.f_code.co_filename):
+            return FramePlace(frame.f_code.co_filename, plain_name(frame.f_code.co_name), _live_range(frame))
     return None
 
 
-def traced_places(error: BaseException | None) -> list[Place]:
+def traced_places(error: BaseException | None) -> list[FramePlace]:
     """The frames that Dynamo was tracing when it raised ``error``, outermost first, those of libraries included.
 
     Without an exception of Dynamo's (torch 2.9 logs some graph breaks without raising) it is what is traced right now.
     """
     summaries = getattr(error, "real_stack", None)
     if summaries is None:
-        summaries = _tracing_now()
+        summaries = traced_stack()
     exact = {(name, file, line): where for name, file, line, where in _translators(error)}
     told = {(summary.name, summary.filename, summary.lineno) for summary in summaries}
     if (chain := _raised_in(error)) and chain[-1][:3] not in told:
         # PyTorch loses frames of generators that run while something else is inlined (``sum(f(v) for v in x)``).
-        return [Place(file, plain_name(name), where) for name, file, _, where in chain]
+        return [FramePlace(file, plain_name(name), where) for name, file, _, where in chain]
     places = []
     for summary in summaries:
         name, file, line = summary.name, summary.filename, summary.lineno or 1
         where = exact.get((name, file, line)) or _range_from_columns(
             file, line, getattr(summary, "colno", None), getattr(summary, "end_colno", None)
         )
-        places.append(Place(file, plain_name(name), where))
+        places.append(FramePlace(file, plain_name(name), where))
     return places
 
 
-def _tracing_now() -> list[Any]:
-    """Dynamo's own stack of the code that it is tracing; empty outside of a trace."""
-    guards: Any = sys.modules.get("torch._guards")
-    return list(guards.TracingContext.extract_stack()) if guards is not None else []
-
-
-def innermost_user(places: list[Place]) -> int | None:
+def innermost_user(places: list[FramePlace]) -> int | None:
     """The index of the last place in the user's code."""
     return next((i for i in range(len(places) - 1, -1, -1) if places[i].is_user), None)
 
 
-def related_to(places: list[Place], at: int) -> tuple[Related, ...]:
+def related_to(places: list[FramePlace], at: int) -> tuple[Related, ...]:
     """The other frames of a stack as related locations.
 
     First the library frame in which the cause lies, if it is one; then the calls in call order: the user's, the
@@ -112,14 +102,12 @@ def related_to(places: list[Place], at: int) -> tuple[Related, ...]:
         deeper.remove(last)
         related.append(Related(last.file, last.range, f"{CAUSE_IN_LIBRARY}, in `{last.function}` of a library"))
     callers = [place for place in places[:at] if place.is_user]
-    related += [
-        Related(place.file, place.range, f"called in {_named(place.function)}") for place in (*callers, *deeper)
-    ]
+    related += [Related(place.file, place.range, _called_from(place.function)) for place in (*callers, *deeper)]
     return tuple(related)
 
 
-def _named(function: str) -> str:
-    return "the script's main part" if function == "<module>" else f"`{function}`"
+def _called_from(function: str) -> str:
+    return "called at module level" if function == "<module>" else f"called in `{function}`"
 
 
 def plain_name(function: str) -> str:
@@ -129,9 +117,9 @@ def plain_name(function: str) -> str:
     return function
 
 
-def _without_repeats(places: list[Place]) -> list[Place]:
+def _without_repeats(places: list[FramePlace]) -> list[FramePlace]:
     """Folds a frame and the resume function that it called: the later one is where the function is now."""
-    folded: list[Place] = []
+    folded: list[FramePlace] = []
     for place in places:
         if folded and folded[-1].function == place.function and folded[-1].file == place.file:
             if folded[-1].range.start.line <= place.range.start.line and _same_function(folded[-1], place):
@@ -140,9 +128,9 @@ def _without_repeats(places: list[Place]) -> list[Place]:
     return folded
 
 
-def _same_function(outer: Place, inner: Place) -> bool:
-    """False for a function that calls itself: the resume function is never called where its own name stands."""
-    from irscope.source import line_text
+def _same_function(outer: FramePlace, inner: FramePlace) -> bool:
+    """False for a function that calls itself: the resume function is never called where its own name is."""
+    from irscope.usercode.source import line_text
 
     return f"{inner.function}(" not in line_text(outer.file, outer.range.start.line)
 
@@ -185,78 +173,30 @@ _Traced = tuple[str, str, int, Range]  # a function's name, its file, the line i
 
 
 def _translators(error: BaseException | None) -> Iterator[_Traced]:
-    """Dynamo's translators with the exact range of the instruction each is at.
-
-    They are found as ``self`` in the frames of ``torch/_dynamo/symbolic_convert.py``: those on the stack, and those
-    that the exception and its causes passed through.  Checked on torch 2.13; where they look otherwise nothing is
-    found, and the columns come from the exception's own stack.
-    """
-    frames = _live_frames()
+    """What Dynamo's translators are at, with the exact range of the instruction: of those at work, and of those that the
+    exception and its causes passed through."""
+    translators = live_translators()
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        frames += _frames_passed(error)
+        translators += translators_passed(error)
         error = error.__cause__ or error.__context__
-    return _of_translators(frames)
+    return _traced_by(translators)
 
 
 def _raised_in(error: BaseException | None) -> list[_Traced]:
     """What was being traced where an exception was raised, outermost first; empty where it did not come from there."""
-    passed = _frames_passed(error) if error is not None else []
-    return list(_of_translators([*reversed(_live_frames()), *passed])) if any(_of_translators(passed)) else []
+    passed = translators_passed(error) if error is not None else []
+    return list(_traced_by([*reversed(live_translators()), *passed])) if any(_traced_by(passed)) else []
 
 
-def _live_frames() -> list[types.FrameType]:
-    frames: list[types.FrameType] = []
-    frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None:
-        frames.append(frame)
-        frame = frame.f_back
-    return frames
-
-
-def _frames_passed(error: BaseException) -> list[types.FrameType]:
-    frames: list[types.FrameType] = []
-    traceback = error.__traceback__
-    while traceback is not None:
-        frames.append(traceback.tb_frame)
-        traceback = traceback.tb_next
-    return frames
-
-
-def _of_translators(frames: list[types.FrameType]) -> Iterator[_Traced]:
+def _traced_by(translators: list[Any]) -> Iterator[_Traced]:
     done: set[int] = set()
-    for frame in frames:
-        if not frame.f_code.co_filename.endswith("symbolic_convert.py"):
-            continue
-        translator: Any = frame.f_locals.get("self")
-        positions = getattr(getattr(translator, "current_instruction", None), "positions", None)
-        code = getattr(translator, "f_code", None)
-        if positions is None or code is None or id(translator) in done:
+    for translator in translators:
+        code, at = translator.f_code, translator.current_instruction.positions
+        if at is None or id(translator) in done:
             continue
         done.add(id(translator))
-        where = _range(
-            code.co_filename, positions.lineno, positions.end_lineno, positions.col_offset, positions.end_col_offset
-        )
+        where = _range(code.co_filename, at.lineno, at.end_lineno, at.col_offset, at.end_col_offset)
         if where is not None:
             yield code.co_name, code.co_filename, int(getattr(translator, "lineno", where.start.line)), where
-
-
-_FRAMES_OF_A_RECORD = 30
-
-
-def shape_guard_is_checked() -> bool:
-    """Whether the guard on symbolic sizes that a ``guard_added_fast`` tells of is one that is checked from then on.
-
-    PyTorch tells of what it only looks up, while its guards are suppressed, in the same way (local variable ``prefix``
-    of ``ShapeEnv._log_guard``; torch 2.9 to 2.15).  In lowering, where sizes that happen to be equal are compared, that
-    is most of what it tells.
-    """
-    frame: types.FrameType | None = sys._getframe(1)
-    for _ in range(_FRAMES_OF_A_RECORD):
-        if frame is None:
-            break
-        if frame.f_code.co_name == "_log_guard":
-            return "suppressed" not in str(frame.f_locals.get("prefix", ""))
-        frame = frame.f_back
-    return True

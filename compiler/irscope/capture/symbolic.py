@@ -1,23 +1,18 @@
-"""Records Dynamo's walk over the user's instructions: the symbolic trace.  The layout is told in `irscope.symbolic`.
+"""Records Dynamo's walk over the user's instructions: the symbolic trace.  The layout is told in `irscope.symbolic.trace`.
 
-``InstructionTranslatorBase.step`` runs one instruction; it is wrapped, so that the symbolic stack and locals are seen
-before each, and the nodes and guards that came with it after.  Only differences are kept: most steps push one item and
+A hook runs around each instruction, so that the symbolic stack and locals are seen before it, and the nodes and guards
+that came with it after.  Only differences are kept: most steps push one item and
 change no local.  Nothing of PyTorch's is called for that; attributes are read, and lazy trackers stay lazy.
-
-With the wrapper each inlined call takes one more Python frame of the about fifteen that it takes anyway, so code that
-recurses while it is traced comes a little sooner to Python's recursion limit.
 """
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable
 from typing import Any
 
-from irscope.capture.hooks import Hook, Undo, replace_attribute
 from irscope.capture.recording import Recording
-
-WHAT = "the symbolic trace"
+from irscope.internals.dynamo_hooks import steps_hook
+from irscope.internals.hooks import Hook
 
 
 class Recorder:
@@ -46,34 +41,11 @@ class Recorder:
         self._breaks: dict[str, str] = {}  # compile → why the attempt before was given up
 
     def hook(self) -> Hook:
-        return Hook(WHAT, "torch._dynamo.symbolic_convert", "2.9 to 2.15", self._wrap)
+        """The hook through which the recorder sees each instruction."""
+        return steps_hook(self._before, self._after, self._applied)
 
-    def _wrap(self, module: types.ModuleType) -> Undo:
-        cls: Any = module.InstructionTranslatorBase
-        original = cls.__dict__["step"]
-        if not isinstance(original, types.FunctionType) or original.__code__.co_varnames[:1] != ("self",):
-            raise TypeError("InstructionTranslatorBase.step is no method in Python")
-        if "step" not in cls.run.__code__.co_names:
-            raise AttributeError("InstructionTranslatorBase.run calls no step")
-        if any("step" in vars(known) for known in _subclasses(cls)):
-            raise AttributeError("a translator has a step of its own")
-        before, after = self._before, self._after
-
-        def step(self: Any) -> Any:
-            recording = before(self)
-            if recording is None:
-                return original(self)
-            try:
-                more = original(self)
-            except BaseException as error:
-                after(recording, self, False, error)
-                raise
-            after(recording, self, more, None)
-            return more
-
-        undo = replace_attribute(cls, "step", step)
+    def _applied(self) -> None:
         self.hooked = True
-        return undo
 
     def _before(self, translator: Any) -> Recording | None:
         recording: Recording | None = None
@@ -141,9 +113,5 @@ class Recorder:
 
     @property
     def is_recording(self) -> bool:
+        """Whether the innermost walk is being recorded."""
         return bool(self._open) and not self._open[-1].broken
-
-
-def _subclasses(cls: type) -> list[type]:
-    direct: list[type] = cls.__subclasses__()
-    return [*direct, *(deeper for sub in direct for deeper in _subclasses(sub))]

@@ -5,11 +5,16 @@ The records are those behind ``TORCH_TRACE``: a dict of metadata in which one ke
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from irscope.capture.listening import LogHandler
+
+GRAPH_BREAK = "dynamo_graph_break_reason"
+RECOMPILATION = "recompile_reasons"
 # Keys of a record's metadata that say where it belongs, not what happened (torch._logging.trace_structured).
 _CONTEXT_KEYS = frozenset(
     [
@@ -89,7 +94,21 @@ def _compile_id(metadata: dict[str, Any]) -> str | None:
     return f"!{autograd}" + ("" if frame is None else f"/{frame}/{count}")
 
 
-class TraceHandler(logging.Handler):
+def is_skipped(payload: str) -> bool:
+    """Whether a `GRAPH_BREAK` record says that PyTorch gave up on the whole frame instead of cutting the graph."""
+    return "falling back to eager" in payload or "will skip tracing the frame" in payload
+
+
+def reasons_in(payload: str) -> list[str]:
+    """The reasons of a `RECOMPILATION` record, newest compile first; PyTorch writes one alone as bare text."""
+    try:
+        data = json.loads(payload)
+    except ValueError:
+        data = payload
+    return [str(reason) for reason in (data if isinstance(data, list) else [data]) if str(reason).strip()]
+
+
+class TraceHandler(LogHandler):
     """Receives every record of this process's trace, synchronously, on the stack of what happened.
 
     Python's logger can have its handler before torch is imported; torch keeps handlers that it did not make.

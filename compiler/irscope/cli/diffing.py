@@ -7,12 +7,15 @@ import difflib
 import json
 import sys
 
-from irscope.cli.text import Paint, count, printable, seconds, short_path, to_stdout
+from irscope.cli.text import Paint, short_path, to_stdout
 from irscope.comparing.graphs import GraphDiff, diff_graphs
 from irscope.comparing.runs import Change, RunDiff, diff_runs
-from irscope.graphs import GraphNode
+from irscope.ir.graphs import GraphNode
+from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Compile, Finding, Report, StageRef, to_json
-from irscope.store import Store
+from irscope.store.store import Store
+from irscope.vocabulary.units import count, duration
+from irscope.vocabulary.visible import printable
 
 _SHOWN = 40
 """Nodes of one sort that are listed on a terminal."""
@@ -45,7 +48,7 @@ def _two_runs(store: Store, runs: list[str]) -> tuple[str, str]:
     before = older[older.index(after) + 1 :]
     if not before:
         raise LookupError(
-            f"{after} is the first {lane.value} run of {report.script}: there is none to compare it with."
+            f"{after} is the first {lane.value} run of {report.script}, so no earlier run can be compared with it."
         )
     return before[0], after
 
@@ -61,7 +64,7 @@ def _stages(store: Store, runs: list[str], options: argparse.Namespace) -> int:
     a, b = find_stage(first, names[0], options.compile), find_stage(last, names[-1], options.compile)
     before, after = store.stage_text(first.run, a.id), store.stage_text(last.run, b.id)
     found = None
-    if not options.text and a.name.endswith("-graph") and b.name.endswith("-graph"):
+    if not options.text and stage_kind(a.name).is_graph and stage_kind(b.name).is_graph:
         try:
             found = diff_graphs(before, after)
         except ValueError:
@@ -170,8 +173,8 @@ def run_lines(found: RunDiff, paint: Paint) -> list[str]:
         f"kernels: {len(found.kernels_new)} new, {len(found.kernels_gone)} gone, {found.kernels_kept} kept"
     )
     lines.append(
-        f"compile time {seconds(found.compile_seconds.before)} → {seconds(found.compile_seconds.after)}, "
-        f"the run {seconds(found.seconds.before)} → {seconds(found.seconds.after)}"
+        f"compile time {duration(found.compile_seconds.before)} → {duration(found.compile_seconds.after)}, "
+        f"the run {duration(found.seconds.before)} → {duration(found.seconds.after)}"
     )
     return lines
 

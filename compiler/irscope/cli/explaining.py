@@ -6,10 +6,11 @@ import argparse
 import json
 import sys
 
-from irscope.cli.text import Paint, printable, short_path, to_stdout
-from irscope.fusions import Decision, FusionAnswer, Side, explain_fusion
+from irscope.cli.text import Paint, short_path, to_stdout
 from irscope.protocol import to_json
-from irscope.store import Store
+from irscope.provenance.fusions import Decision, FusionAnswer, Side, explain_fusion
+from irscope.store.store import Store
+from irscope.vocabulary.visible import printable
 
 
 def explain(options: argparse.Namespace) -> int:

@@ -7,9 +7,11 @@ import json
 import sys
 import time
 
-from irscope.cli.text import Paint, printable, seconds, short_path, table, to_stdout
+from irscope.cli.text import Paint, short_path, table, to_stdout
 from irscope.protocol import to_json
-from irscope.store import Store
+from irscope.store.store import Store
+from irscope.vocabulary.units import duration
+from irscope.vocabulary.visible import printable
 
 
 def list_runs(options: argparse.Namespace) -> int:
@@ -32,7 +34,7 @@ def list_runs(options: argparse.Namespace) -> int:
             str(run.findings),
             str(run.compiles),
             str(run.kernels),
-            seconds(run.outcome.seconds) if run.outcome else "",
+            duration(run.outcome.seconds) if run.outcome else "",
         ]
         for run in runs
     ]

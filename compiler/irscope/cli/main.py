@@ -10,8 +10,11 @@ import sys
 from collections.abc import Callable, Sequence
 
 from irscope import __version__
-from irscope.roofline import TARGETS
-from irscope.store import StoreError, default_path
+from irscope.cli import limits
+from irscope.ir.roofline import TARGETS
+from irscope.protocol import DEFAULT_PIPELINE
+from irscope.store.store import StoreError, default_path
+from irscope.vocabulary.severity_option import severity_option
 
 _DESCRIPTION = """\
 See what torch.compile did to a script: graph breaks and recompilations on the exact source range,
@@ -25,21 +28,21 @@ examples:
   irscope run -m package.train -- --steps 10  a module, as `python -m package.train`
   irscope run train.ipynb                     the code cells of a notebook, in order
   irscope run --pytest tests/test_model.py::test_forward     tests, as `python -m pytest`
-  irscope run train.py --steady-calls 32      stop once nothing new comes
+  irscope run train.py --steady-calls 32      stop once nothing new appears
   irscope view                                the runs, stages and panels in a web browser
   irscope view --open model.py:42             the same, at this line
   irscope list                                the runs in the store, newest first
-  irscope show                                the newest run once more
+  irscope show                                the newest run again
   irscope show --compile 0/0                  the stages of one compile
   irscope show --compile 0/0 --stage post-grad-graph
   irscope show --kernel cpp_fused_relu_0      the source of a generated kernel
-  irscope show --stage 0/0/kernel/cpp_fused_relu_0/assembly      made when asked for; sass and passes of Triton too
+  irscope show --stage 0/0/kernel/cpp_fused_relu_0/assembly      created on request; sass and passes of Triton too
   irscope show --line model.py:42             the nodes and kernels that came from a line
   irscope show --guards                       what is checked before compiled code runs, and what failed
   irscope show --time                         where the compile time went, over all compiles
   irscope show --costs --target h100          what each kernel moves and computes, and the bound
-  irscope explain --fusion KERNEL KERNEL      why Inductor did not make one kernel of the two
-  irscope diff                                what changed since the run before
+  irscope explain --fusion KERNEL KERNEL      why Inductor did not fuse the two
+  irscope diff                                what changed since the previous run
   irscope values train.py --compile 0/0       what each node of a graph computes on the real inputs
   irscope diverge train.py                    the first node at which compiled code and its graph differ
   irscope run train.py --write-baseline irscope-baseline.json
@@ -51,7 +54,7 @@ A comment `# irscope: ignore[GB0059] reason` hides a finding on its line.
 exit codes:
   0  captured (whatever the script did: its own failure is in the outcome)
   1  `irscope diverge` found a divergence
-  2  wrong usage, or nothing of that name in the store
+  2  wrong usage, or the store has nothing with that name
   3  the environment cannot run it: no such file, no torch, torch too old"""
 
 _RUN = """\
@@ -62,13 +65,13 @@ The script's own output appears as it is printed (with --json on stderr); its ex
 
 The deep lane runs the pipeline that the script asked for.  To see every stage it lets the FX graph cache and the
 AOTAutograd cache miss; the cache of compiled kernels stays in use.  The fast lane replaces registered back ends
-(inductor and its like) by the eager one: graph breaks, guards and recompilations are the same, and no C++ compiler
-is needed.  A back end that is a function of your own runs as it is.
+(inductor and similar ones) by the eager one: graph breaks, guards and recompilations are the same, and no C++ compiler
+is needed.  A back end that is your own function runs as it is.
 
 A limit ends the run, with every process that it started, and is named in the outcome; what was found stays."""
 
 _EXPLAIN = """\
-Why two kernels are two, or how they came to be one: what Inductor's scheduler decided on each pair of their parts, with
+Why two kernels were or were not fused: what Inductor's scheduler decided on each pair of their parts, with
 its own reason or score, and the user's lines that the parts came from."""
 
 _DIFF = """\
@@ -78,7 +81,7 @@ Findings, compiles and kernels are matched across an edit of the script; kernels
 With --stage: what changed between two stages of one run, or of one stage between two runs.  Graphs are compared by
 structure: a node that was only renumbered is the same.
 
-  irscope diff                                                  the newest run against the one before
+  irscope diff                                                  the newest run against the previous one
   irscope diff --stage 0/0/joint-graph 0/0/forward-graph
   irscope diff 20260101-1 20260102-1 --stage 0/0/output-code"""
 
@@ -94,6 +97,7 @@ user's line, and the pass, the lowering or the kernel that made it so (docs/valu
 
 
 def parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line; each subcommand sets ``do``, the function that carries it out."""
     top = argparse.ArgumentParser(
         prog="irscope", description=_DESCRIPTION, epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -118,23 +122,12 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--pytest", metavar="NODE", help="tests, instead: a file, or one test as FILE::NAME")
     run.add_argument("args", metavar="ARGS", nargs="*", help="its arguments, after --")
     run.add_argument(
-        "--lane", choices=["fast", "deep"], default="deep", help="how far down to go (default: %(default)s)"
+        "--lane",
+        choices=["fast", "deep"],
+        default="deep",
+        help="how much of the pipeline to capture (default: %(default)s)",
     )
-    run.add_argument(
-        "--budget", metavar="SECONDS", type=_seconds, help="stop the script after that time; what was found stays"
-    )
-    run.add_argument(
-        "--memory-budget", metavar="MB", type=_megabytes,
-        help="stop it when its processes together hold more memory than that (10⁶ bytes, proportional set size)",
-    )  # fmt: skip
-    run.add_argument(
-        "--output-budget", metavar="MB", type=_megabytes,
-        help="stop it when it has printed more than that; its output then goes through a pipe",
-    )  # fmt: skip
-    run.add_argument(
-        "--steady-calls", metavar="N", type=_calls,
-        help="stop it in its steady state: N calls of compiled code, for each compile, and 3 s with nothing new",
-    )  # fmt: skip
+    limits.add_flags(run, "run")
     run.add_argument(
         "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
         help="interpreter that runs the script; it needs only torch 2.9 or newer (default: %(default)s; variable IRSCOPE_PYTHON)",
@@ -152,14 +145,15 @@ def parser() -> argparse.ArgumentParser:
         help="error, warning, information, hint or off for a code (GB0059) or a kind (recompilation); may be repeated",
     )  # fmt: skip
     run.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
+    run.add_argument("--pipeline", metavar="NAME", default=DEFAULT_PIPELINE, help=argparse.SUPPRESS)  # there is one yet
     run.set_defaults(do=_later("running", "run"))
 
     list_ = commands.add_parser("list", parents=[shared], help="list the runs in the store")
-    list_.add_argument("--limit", metavar="N", type=int, default=20, help="at most that many (default: %(default)s)")
+    list_.add_argument("--limit", metavar="N", type=int, default=20, help="at most this many (default: %(default)s)")
     list_.set_defaults(do=_later("listing", "list_runs"))
 
     show = commands.add_parser("show", parents=[shared], help="show a run, a stage, a kernel or what a line became")
-    show.add_argument("run", metavar="RUN", nargs="?", help="id of a run, or how it begins (default: the newest)")
+    show.add_argument("run", metavar="RUN", nargs="?", help="run ID or prefix (default: the newest)")
     show.add_argument("--compile", metavar="ID", help="a compile, as in 0/0")
     show.add_argument(
         "--stage", metavar="NAME", help="a stage by name (post-grad-graph) or by id (0/0/post-grad-graph)"
@@ -174,7 +168,9 @@ def parser() -> argparse.ArgumentParser:
         help="bytes and floating-point operations of each kernel, or with --stage of each node of a graph",
     )  # fmt: skip
     show.add_argument(
-        "--target", choices=sorted(TARGETS), help="with --costs: the least time on this device, and what bounds it"
+        "--target",
+        choices=sorted(TARGETS),
+        help="with --costs: the lower bound of the time on this device, and what limits it",
     )
     show.add_argument(
         "--all", action="store_true", help="with --line, --guards or --costs: every row, however many, also as JSON"
@@ -190,7 +186,7 @@ def parser() -> argparse.ArgumentParser:
         "explain", parents=[shared], help="why Inductor did what it did", description=_EXPLAIN,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    explain.add_argument("run", metavar="RUN", nargs="?", help="id of a run, or how it begins (default: the newest)")
+    explain.add_argument("run", metavar="RUN", nargs="?", help="run ID or prefix (default: the newest)")
     explain.add_argument(
         "--fusion", metavar=("K1", "K2"), nargs=2, required=True,
         help="two kernels, nodes of the schedule (op3) or nodes of the post-grad graph (mul_1)",
@@ -211,7 +207,7 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("view", add_help=False, help="the runs, stages and panels in a web browser")
     for name, do, words, description in (
         ("values", "values", "show what each node of a compiled graph computes", _VALUES),
-        ("diverge", "diverge", "find where compiled code computes another number", _DIVERGE),
+        ("diverge", "diverge", "find where compiled code computes a different number", _DIVERGE),
     ):
         numbers = commands.add_parser(
             name, parents=[shared], help=words, description=description,
@@ -227,7 +223,7 @@ def parser() -> argparse.ArgumentParser:
             metavar="FILE",
             help="inputs in place of the call's own: a .py file that defines `inputs`, or a dict that torch.save wrote",
         )
-        numbers.add_argument("--budget", metavar="SECONDS", type=_seconds, help="stop the script after that time")
+        limits.add_flags(numbers, name)
         numbers.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
         numbers.add_argument(
             "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
@@ -237,11 +233,11 @@ def parser() -> argparse.ArgumentParser:
             numbers.add_argument("--stage", metavar="NAME", help="a graph stage by name, as in post-grad-graph")
             numbers.add_argument("--node", metavar="NAME", help="one node, with its first elements and a small picture")
         else:
+            numbers.add_argument("--all", action="store_true", help="every node that was compared, matching ones too")
             numbers.add_argument(
-                "--all", action="store_true", help="every node that was compared, also where all is well"
-            )
-            numbers.add_argument(
-                "--reproducer", metavar="FILE", help="write a script that shows the divergence by itself, and run it"
+                "--reproducer",
+                metavar="FILE",
+                help="write a standalone script that reproduces the divergence, and run it",
             )
         numbers.set_defaults(do=_later("values", do), pytest=None)
     return top
@@ -297,7 +293,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str] | None]:
-    """What stands after the first ``--`` belongs to the script, options included."""
+    """What is after the first ``--`` belongs to the script, options included."""
     if "--" not in arguments:
         return arguments, None
     at = arguments.index("--")
@@ -310,47 +306,13 @@ def _settle_entry(options: argparse.Namespace) -> None:
     if not named and options.script is None:
         parser().error("the following arguments are required: SCRIPT (or -m MODULE, or --pytest NODE)")
     if len(named) > 1:
-        parser().error("-m and --pytest: name one of them")
+        parser().error("-m and --pytest: use only one of them")
     if named and options.script is not None:
         options.args.insert(0, options.script)
         options.script = None
 
 
-def severity_option(text: str) -> tuple[str, str]:
-    """``CODE=LEVEL`` as a pair.  Raises ArgumentTypeError."""
-    code, _, level = text.partition("=")
-    if not code or level not in ("error", "warning", "information", "hint", "off"):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not CODE=LEVEL with a level of error, warning, information, hint, off"
-        )
-    return code, level
-
-
 def _call(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of a call: the first is 1")
+        raise argparse.ArgumentTypeError(f"Invalid call number: {text!r} (the first call is 1)")
     return int(text)
-
-
-def _seconds(text: str) -> float:
-    return _positive(text, "seconds")
-
-
-def _megabytes(text: str) -> int:
-    return round(_positive(text, "megabytes") * 1e6)
-
-
-def _positive(text: str, unit: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of {unit}") from None
-    if not value > 0:
-        raise argparse.ArgumentTypeError(f"the budget must be more than 0 {unit}")
-    return value
-
-
-def _calls(text: str) -> int | None:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of calls")
-    return int(text) or None

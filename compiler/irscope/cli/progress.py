@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 import time
 
-from irscope.cli.text import Paint, count, printable, terminal_width
+from irscope.cli.text import Paint, terminal_width
 from irscope.protocol import CompileSeen, FindingSeen, Message, Progress, ScriptEnded, Started
+from irscope.vocabulary.units import count
+from irscope.vocabulary.visible import printable
 
 
 class ProgressLine:
@@ -22,6 +24,7 @@ class ProgressLine:
         self._findings: set[object] = set()
 
     def see(self, message: Message) -> None:
+        """Take in a message of the run and redraw the line."""
         if isinstance(message, Started):
             self._doing = f"running with torch {message.torch}"
         elif isinstance(message, Progress):
@@ -42,6 +45,7 @@ class ProgressLine:
             sys.stderr.flush()
 
     def wipe(self) -> None:
+        """Erase the line; does nothing where none is shown."""
         if self._on:
             sys.stderr.write("\r\033[2K")
             sys.stderr.flush()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import textwrap
 
-from irscope.cli.text import Paint, count, printable, seconds, short_path, table, terminal_width, width_of
-from irscope.notebooks import notebook_of
+from irscope.cli.text import Paint, short_path, table, terminal_width, width_of
 from irscope.protocol import CompileOutcome, Finding, OutcomeKind, Range, Report, Severity
-from irscope.source import line_text, use_overlays
-from irscope.store import Store
+from irscope.store.store import Store
+from irscope.usercode.notebooks import notebook_of
+from irscope.usercode.source import line_text, use_overlays
+from irscope.vocabulary.units import count, duration
+from irscope.vocabulary.visible import printable
 
 _SEVERITY_STYLE = {
     Severity.ERROR: "red",
@@ -64,7 +66,7 @@ def finding_lines(finding: Finding, paint: Paint) -> list[str]:
     if finding.cost.graphs or finding.cost.seconds:
         lines.append(
             paint(
-                f"  cost: {count(finding.cost.graphs, 'extra graph')}, {seconds(finding.cost.seconds)} of compile time",
+                f"  cost: {count(finding.cost.graphs, 'extra graph')}, {duration(finding.cost.seconds)} of compile time",
                 "dim",
             )
         )
@@ -108,6 +110,7 @@ def _wrapped(text: str, indent: str) -> list[str]:
 
 
 def printable_lines(text: str) -> list[str]:
+    """The lines of a text, without what a terminal would obey."""
     return [printable(line) for line in text.split("\n")]
 
 
@@ -125,7 +128,7 @@ def _compile_table(report: Report, paint: Paint) -> list[str]:
             str(compile.graph_ops),
             str(kernels.get(compile.id, 0)),
             str(compile.restarts),
-            seconds(compile.seconds),
+            duration(compile.seconds),
         ]
         for compile in report.compiles
     ]
@@ -144,5 +147,5 @@ def _closing(report: Report, paint: Paint) -> str:
     return (
         f"{head}{code}: {printable(outcome.message)}\n"
         f"{', '.join(facts)}, torch {printable(report.torch or 'not found')}, "
-        f"{seconds(outcome.seconds)}, run {printable(report.run)}"
+        f"{duration(outcome.seconds)}, run {printable(report.run)}"
     )

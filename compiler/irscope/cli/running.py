@@ -10,15 +10,17 @@ import json
 import sqlite3
 import sys
 
+from irscope.cli.limits import budget_of_flags
 from irscope.cli.progress import ProgressLine
 from irscope.cli.report import report_lines, use_cells
 from irscope.cli.text import Paint, to_stdout
-from irscope.control import controlled, read_baseline, write_baseline
-from irscope.driver import RunSpec, execute
-from irscope.notebooks import is_notebook
-from irscope.protocol import Budget, CaptureGap, EntryKind, GapSeen, Lane, Message, OutcomeKind, to_json
+from irscope.driver.driver import RunSpec, execute
+from irscope.findings.control import controlled, read_baseline, write_baseline
+from irscope.pipelines.registry import pipeline_named
+from irscope.protocol import CaptureGap, EntryKind, GapSeen, Lane, Message, OutcomeKind, to_json
 from irscope.provenance.trails import keep_trails
-from irscope.store import Store
+from irscope.store.store import Store
+from irscope.usercode.notebooks import is_notebook
 
 
 def run(options: argparse.Namespace) -> int:
@@ -32,9 +34,10 @@ def run(options: argparse.Namespace) -> int:
         lane=Lane(options.lane),
         python=options.python,
         cwd=options.cwd,
-        budget=Budget(options.budget, options.memory_budget, options.output_budget, options.steady_calls),
+        budget=budget_of_flags(options),
         entry=entry,
         symbolic_trace=options.symbolic_trace,
+        pipeline=pipeline_named(options.pipeline).name,
     )
     baseline = read_baseline(options.baseline) if options.baseline else {}
     progress = ProgressLine()
@@ -42,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
         # With --json stdout is the report's alone, so the script prints to our stderr.
         stdout = sys.stderr.fileno() if options.json else None
         # What is to be counted has to pass through our hands.
-        on_output = _Echo(to_stderr=options.json) if options.output_budget else None
+        on_output = _Echo(to_stderr=options.json) if spec.budget.output else None
         gaps: dict[CaptureGap, None] = {}
 
         def on_message(message: Message) -> None:

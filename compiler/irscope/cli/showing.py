@@ -11,26 +11,19 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from irscope.cli.report import report_lines, use_cells
-from irscope.cli.text import (
-    Paint,
-    count,
-    left_out,
-    print_json,
-    printable,
-    short_path,
-    shortened,
-    size,
-    table,
-    to_stdout,
-)
-from irscope.control import controlled
-from irscope.guards import guards_of
+from irscope.cli.text import Paint, left_out, print_json, short_path, shortened, table, to_stdout
+from irscope.findings.control import controlled
+from irscope.ir.guards import guards_of
+from irscope.pipelines.registry import role_of
 from irscope.protocol import Compile, Report, StageRef, to_json
-from irscope.source import line_text
-from irscope.store import Store
+from irscope.store.store import Store
+from irscope.usercode.source import line_text
+from irscope.vocabulary.stages import Role
+from irscope.vocabulary.units import count, duration, size
+from irscope.vocabulary.visible import printable
 
 if TYPE_CHECKING:
-    from irscope.lines import LineTrail
+    from irscope.provenance.lines import LineTrail
 
 _MOST_NODES = 20
 """Of each stage, of what came from a line; a layer that is there a hundred times has as many of each."""
@@ -51,8 +44,8 @@ def show(options: argparse.Namespace) -> int:
             return _kernel(store, report, options)
         if options.costs:
             from irscope.cli.costing import (
-                show_costs,
-            )  # here and below: what few commands need, and takes time to import
+                show_costs,  # here and below: what few commands need, and takes time to import
+            )
 
             return show_costs(store, report, options)
         if options.stage is not None:
@@ -100,7 +93,7 @@ def _compile(compile: Compile, options: argparse.Namespace) -> int:
             )
         else:
             for stage in group:
-                nodes = "" if stage.nodes is None else f"{stage.nodes:,}"
+                nodes = "" if stage.nodes is None else count(stage.nodes)
                 rows.append([stage.id, stage.name, stage.language, nodes, size(stage.bytes)])
     to_stdout(table(["stage", "name", "language", "nodes", "size"], rows, Paint(sys.stdout), right=frozenset({3, 4})))
     return 0
@@ -112,7 +105,7 @@ def _guards(store: Store, report: Report, options: argparse.Namespace) -> int:
     lists, measured_alone = [], []
     for compile in compiles:
         for stage in compile.stages:
-            if stage.name == "guards":
+            if role_of(stage.name) is Role.GUARDS:
                 text, costs = store.stage_text(report.run, stage.id), store.stage_data(report.run, stage.id)
                 lists.append(guards_of(compile, text, report.compiles, costs, most))
                 measured_alone.append([cost for _, _, cost in costs or () if cost is not None])
@@ -124,13 +117,13 @@ def _guards(store: Store, report: Report, options: argparse.Namespace) -> int:
     known = {guard.origin.file for guards in lists for guard in guards.guards if guard.origin}
     paths = {file: short_path(file) for file in known}  # a hundred guards a line are nothing special
     for guards, alone in zip(lists, measured_alone, strict=True):
-        latency = f", one check of all takes {guards.latency:.0f} µs" if guards.latency is not None else ""
-        measured = f"; {len(alone)} of them, measured alone, {sum(alone) / 1000:.1f} µs" if alone else ""
+        latency = f", one check of all takes {duration(guards.latency / 1e6)}" if guards.latency is not None else ""
+        measured = f"; {len(alone)} of them, measured alone, {duration(sum(alone) / 1e9)}" if alone else ""
         print(paint(f"{guards.compile}  {count(guards.count, 'guard')}{latency}{measured}", "bold"))
         rows = [
             [
                 f"failed ×{guard.failed}" if guard.failed else "",
-                "" if guard.nanoseconds is None else f"{guard.nanoseconds:.0f} ns",
+                "" if guard.nanoseconds is None else duration(guard.nanoseconds / 1e9),
                 guard.kind,
                 printable(guard.source),
                 f"{paths[guard.origin.file]}:{guard.origin.line}" if guard.origin else "",
@@ -140,7 +133,7 @@ def _guards(store: Store, report: Report, options: argparse.Namespace) -> int:
         ]
         to_stdout(table(["", "cost", "kind", "watches", "made at", "check"], rows, paint, right=frozenset({1})))
         if guards.count > len(guards.guards):
-            print(paint(f"… and {guards.count - len(guards.guards):,} more (--all)", "dim"))
+            print(paint(f"… and {count(guards.count - len(guards.guards))} more (--all)", "dim"))
     if not lists:
         print("This run has no guards: nothing was compiled.")
     return 0
@@ -194,7 +187,7 @@ def _line(store: Store, report: Report, options: argparse.Namespace) -> int:
     file, _, number = options.line.rpartition(":")
     if not file or not number.isdigit():
         raise LookupError(f"--line wants FILE:LINE, as in model.py:42, not {options.line!r}.")
-    from irscope.lines import trail_of
+    from irscope.provenance.lines import trail_of
     from irscope.provenance.trails import keep_trails
 
     path, line = _known_file(report, file), int(number)
@@ -246,7 +239,7 @@ def _trail_lines(trail: LineTrail, paint: Paint, most: int | None) -> list[str]:
                 if place.fate
             ]
         if most is not None and len(step.places) > most:
-            lines.append(paint(f"    … and {len(step.places) - most:,} more (--all)", "dim"))
+            lines.append(paint(f"    … and {count(len(step.places) - most)} more (--all)", "dim"))
     for kernel in trail.kernels:
         lines.append(
             f"  {paint('kernel', 'green')} {printable(kernel.name)}  {paint(f'{kernel.language}, {kernel.stage}', 'dim')}"

@@ -11,11 +11,11 @@ import unicodedata
 from collections.abc import Sequence
 from typing import TextIO
 
-from irscope.visible import UNSEEN
+from irscope.vocabulary.units import count
+from irscope.vocabulary.visible import printable
 
 _COLOUR = re.compile(r"\033\[[\d;]*m")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
-_UNSEEN = re.compile(f"[{UNSEEN}\n]")
 _CODES = {
     "bold": "1",
     "dim": "2",
@@ -36,6 +36,7 @@ class Paint:
         self.on = forced or (stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb")
 
     def __call__(self, text: str, *styles: str) -> str:
+        """The text in these styles; unchanged where colours are off."""
         if not self.on or not styles or not text:
             return text
         return f"\033[{';'.join(_CODES[style] for style in styles)}m{text}\033[0m"
@@ -70,25 +71,8 @@ def width_of(text: str) -> int:
 
 
 def terminal_width() -> int:
+    """Columns to write in: those of the terminal, at least 60 and at most 140."""
     return max(60, min(shutil.get_terminal_size((100, 24)).columns, 140))
-
-
-def size(bytes: int) -> str:
-    """A number of bytes for people: ``812 B``, ``3.4 kB``."""
-    if bytes < 1000:
-        return f"{bytes} B"
-    if bytes < 1_000_000:
-        return f"{bytes / 1000:.1f} kB"
-    return f"{bytes / 1_000_000:.1f} MB"
-
-
-def seconds(value: float) -> str:
-    return f"{value * 1000:.0f} ms" if value < 0.995 else f"{value:.1f} s"
-
-
-def count(number: int, word: str) -> str:
-    """``1 graph``, ``2 graphs``."""
-    return f"{number} {word}" if number == 1 else f"{number} {word}{'es' if word.endswith(('s', 'x', 'ch')) else 's'}"
 
 
 def short_path(path: str) -> str:
@@ -101,12 +85,8 @@ def short_path(path: str) -> str:
 
 
 def shortened(text: str, width: int) -> str:
+    """The text, cut to `width` characters with ``…`` as the last one where it is longer."""
     return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def printable(text: str) -> str:
-    """Without control characters and those that turn the direction: what a script named must not steer the terminal."""
-    return _UNSEEN.sub("�", text)
 
 
 def print_json(value: object) -> None:
@@ -125,5 +105,6 @@ def left_out(number: int, what: str) -> None:
 
 
 def to_stdout(lines: Sequence[str]) -> None:
+    """Write the lines, each with a line end, and flush."""
     sys.stdout.write("\n".join(lines) + "\n" if lines else "")
     sys.stdout.flush()

@@ -6,10 +6,14 @@ import json
 import sys
 from collections.abc import Sequence
 
-from irscope import phases
-from irscope.cli.text import Paint, count, printable, short_path, to_stdout
+from irscope.cli.text import Paint, short_path, to_stdout
+from irscope.ir import phases
+from irscope.pipelines.registry import role_of
 from irscope.protocol import Compile, Report, to_json
-from irscope.store import Store
+from irscope.store.store import Store
+from irscope.vocabulary.stages import Role
+from irscope.vocabulary.units import count
+from irscope.vocabulary.visible import printable
 
 
 def show_times(store: Store, report: Report, compiles: Sequence[Compile], as_json: bool) -> int:
@@ -18,7 +22,7 @@ def show_times(store: Store, report: Report, compiles: Sequence[Compile], as_jso
         compile.id: phases.from_data(store.stage_data(report.run, stage.id))
         for compile in compiles
         for stage in compile.stages
-        if stage.name == "phases"
+        if role_of(stage.name) is Role.PHASES
     }
     sums = phases.totals(trees.values(), longest_first=True)
     if as_json:

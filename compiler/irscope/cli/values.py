@@ -10,15 +10,18 @@ import sqlite3
 import sys
 from typing import Any
 
+from irscope.cli.limits import budget_of_flags
 from irscope.cli.progress import ProgressLine
-from irscope.cli.text import Paint, count, printable, short_path, table, to_stdout
-from irscope.driver import RunSpec, execute
-from irscope.protocol import GIVEN, Budget, EntryKind, Lane, OutcomeKind, Report, ValuesRequest, to_json
-from irscope.store import Store
-from irscope.values.reading import StoredValues, divergences, stored_values
-from irscope.values.reproducer import proven, write_reproducer
-from irscope.values.text import DIVERGENCE_HEAD, divergence_row, number, picture_lines, row, summary
-from irscope.values.valuefile import DamagedValues, folder_of
+from irscope.cli.text import Paint, short_path, table, to_stdout
+from irscope.driver.driver import RunSpec, execute
+from irscope.protocol import GIVEN, EntryKind, Lane, OutcomeKind, Report, ValuesRequest, to_json
+from irscope.store.store import Store
+from irscope.store.value_file import DamagedValues, folder_of
+from irscope.values.blame.reproducer import proven, write_reproducer
+from irscope.values.run.reading import StoredValues, divergences, stored_values
+from irscope.values.run.text import DIVERGENCE_HEAD, divergence_row, number, picture_lines, row, summary
+from irscope.vocabulary.units import count
+from irscope.vocabulary.visible import printable
 
 _KEEP_BYTES = 1_000_000_000
 _ELEMENTS = 64
@@ -90,7 +93,7 @@ def _run(options: argparse.Namespace, store: Store, wanted: ValuesRequest) -> Re
     entry = EntryKind.MODULE if options.module else EntryKind.SCRIPT
     spec = RunSpec(
         options.module or options.script, tuple(options.args), Lane.DEEP, options.python, options.cwd,
-        budget=Budget(options.budget), entry=entry, symbolic_trace=False, values=wanted,
+        budget=budget_of_flags(options), entry=entry, symbolic_trace=False, values=wanted,
     )  # fmt: skip
     progress = ProgressLine()
     stdout = sys.stderr.fileno() if options.json else None

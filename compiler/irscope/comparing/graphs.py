@@ -18,7 +18,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass
 
-from irscope.graphs import Graph, GraphNode, parse_graph
+from irscope.ir.graphs import Graph, GraphNode, parse_graph
 
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _NEAR = 16
@@ -46,6 +46,7 @@ class GraphDiff:
 
     @property
     def same(self) -> bool:
+        """Whether no node was added, removed or changed."""
         return not (self.added or self.removed or self.changed)
 
 
@@ -121,7 +122,7 @@ class _Matcher:
         self.to_after[name], self.to_before[other] = other, name
 
     def _by_expression(self) -> None:
-        """Equal expressions, those with the same name first, then in the order in which they stand."""
+        """Equal expressions, those with the same name first, then in the order in which they are."""
         buckets: dict[int, list[str]] = defaultdict(list)
         for name in self.before.nodes:
             buckets[self.before.hash[name]].append(name)
@@ -139,7 +140,7 @@ class _Matcher:
     def _by_agreement(self) -> None:
         """The best pairs of what is left; each makes others plain, which are looked at next, the best of all first."""
         seen: set[tuple[str, str]] = set()  # what changes the score of such a pair brings it up again
-        # Most partners stand in the same place; what they leave is looked at from further away.
+        # Most partners are in the same place; what they leave is looked at from further away.
         for near in itertools.chain((1, 4), itertools.repeat(_NEAR)):
             left: dict[str, list[str]] = defaultdict(list)
             for name, node in self.before.nodes.items():

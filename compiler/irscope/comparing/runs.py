@@ -1,6 +1,6 @@
 """What changed between two runs of a script: before an edit and after it, or under other settings.
 
-Findings and compiles are matched by what they are and where they stand; since an edit moves lines, a line of the
+Findings and compiles are matched by what they are and where they are; since an edit moves lines, a line of the
 older run is first looked up in the newer text (`Moved`), which the store keeps with each run.
 """
 
@@ -13,8 +13,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Compile, Finding, Kernel, Report
-from irscope.store import Store
+from irscope.store.store import Store
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def diff_runs(store: Store, before: str, after: str) -> RunDiff:
 
 
 class Moved:
-    """Where the lines of the older texts stand in the newer ones."""
+    """Where the lines of the older texts are in the newer ones."""
 
     def __init__(self, before: Mapping[str, str], after: Mapping[str, str]) -> None:
         self._before, self._after = before, after
@@ -195,14 +196,14 @@ def _count(kernels: Iterable[Kernel], compile: str) -> int:
     return sum(kernel.compile == compile and kernel.language != "extern" for kernel in kernels)
 
 
-_COMPARED = ("dynamo-graph", "pre-grad-graph", "joint-graph", "forward-graph", "backward-graph", "inference-graph",
-             "post-grad-graph", "output-code")  # fmt: skip
-
-
 def _changed_stages(store: Store, run: str, a: Compile, other: str, b: Compile) -> tuple[str, ...]:
     """Stages that both have and whose texts differ in more than the numbers of lines and compiles."""
-    mine = {stage.id.partition("/")[2].partition("/")[2]: stage for stage in a.stages if stage.name in _COMPARED}
-    theirs = {stage.id.partition("/")[2].partition("/")[2]: stage for stage in b.stages if stage.name in _COMPARED}
+    mine = {
+        stage.id.partition("/")[2].partition("/")[2]: stage for stage in a.stages if stage_kind(stage.name).is_compared
+    }
+    theirs = {
+        stage.id.partition("/")[2].partition("/")[2]: stage for stage in b.stages if stage_kind(stage.name).is_compared
+    }
     return tuple(
         name
         for name in mine

@@ -1,16 +1,15 @@
 """What a guarded value is now, at the call that did not fit.
 
-PyTorch's reason tells what the value was when the function was compiled.  What it is now stands in the frame that is
-about to be compiled again, which is an argument of ``_compile`` on the stack (torch 2.9 to 2.15).
+PyTorch's reason says what the value was when the function was compiled.  What it is now is in the frame that is about to
+be compiled again.
 """
 
 from __future__ import annotations
 
 import re
-import sys
-import types
-from collections.abc import Mapping
 from typing import Any
+
+from irscope.internals.dynamo_frames import variables_of_the_call
 
 _STEP = re.compile(r"\.(?P<attribute>[^\W\d]\w*)|\[(?P<key>'[^']*'|\d+)\]")
 _LONGEST = 40
@@ -22,12 +21,11 @@ def value_now(source: str) -> str | None:
     Only numbers, strings, booleans and None are told, and nothing of the user's is called to find them: attributes
     are read from instance dictionaries, items from plain lists, tuples and dicts.
     """
-    frame = _frame_to_compile()
     root = re.match(r"[^\W\d]\w*", source)
-    if frame is None or root is None:
+    if root is None:
         return None
-    for names in (getattr(frame, "f_locals", None), getattr(frame, "f_globals", None)):
-        if isinstance(names, Mapping) and root[0] in names:
+    for names in variables_of_the_call():
+        if root[0] in names:
             return _text(_follow(names[root[0]], source[root.end() :]))
     return None
 
@@ -67,13 +65,4 @@ def _text(value: Any) -> str | None:
     if value is None or type(value) in (bool, int, float, str):
         text = repr(value)
         return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
-    return None
-
-
-def _frame_to_compile() -> Any:
-    frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code.co_name == "_compile" and frame.f_code.co_filename.endswith("convert_frame.py"):
-            return frame.f_locals.get("frame")
-        frame = frame.f_back
     return None

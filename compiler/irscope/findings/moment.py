@@ -1,55 +1,61 @@
-"""What a finding's detector is given: one record of the trace, with what is around it at this very moment."""
+"""What a finding's detector is given: one event, with what is around it at this very moment."""
 
 from __future__ import annotations
 
-import sys
-import types
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from typing import Any
 
+from irscope.capture.compiles import CompileBook
 from irscope.capture.trace import Record
-from irscope.protocol import Compile
+from irscope.internals.dynamo_frames import break_error, is_fullgraph
+from irscope.protocol import Compile, Finding
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the run has shown so far.
+
+    Parameters
+    ----------
+    compiles
+        The compiles.
+    findings
+        The findings, one for each cause.
+    notes
+        What detectors keep from one event for a later one, by their own name.
+    """
+
+    compiles: CompileBook = field(default_factory=CompileBook)
+    findings: Collection[Finding] = ()
+    notes: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Moment:
-    """A record, as it happens.
+    """An event, as it happens.
 
     Parameters
     ----------
     record
-        The event.
+        The record of the trace; of a signal, one with its name.
     compile
-        What is known of the compile it belongs to; nothing where it belongs to none or to one not begun.
+        What is known of the compile it belongs to; None where it belongs to none or to one that has not begun.
     error
         The exception in flight, if any.
     fullgraph
         Whether a graph break is an error here.
+    known
+        What the run has shown so far.
     """
 
     record: Record
     compile: Compile | None
     error: BaseException | None
     fullgraph: bool
+    known: Known = field(default_factory=Known)
 
 
-def look(record: Record, compile: Compile | None) -> Moment:
-    """The moment at which a record is being handled.
-
-    Dynamo's ``log_graph_break`` is sometimes called after the exception has been caught, so the exception is looked
-    for in its arguments first; ``_compile`` knows whether the whole function must be one graph.  Both are looked up as
-    local variables of frames on the stack, by names checked on torch 2.13; where they are missing, the exception is
-    the one being handled, and ``fullgraph`` is false.
-    """
-    error, fullgraph = sys.exc_info()[1], False
-    frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None:
-        name, file = frame.f_code.co_name, frame.f_code.co_filename
-        if name == "log_graph_break" and file.endswith("symbolic_convert.py"):
-            found: Any = frame.f_locals.get("exc")
-            error = found if isinstance(found, BaseException) else error
-        elif name == "_compile" and file.endswith("convert_frame.py"):
-            fullgraph = bool(frame.f_locals.get("one_graph"))
-            break
-        frame = frame.f_back
-    return Moment(record, compile, error, fullgraph)
+def look(record: Record, compile: Compile | None, known: Known | None = None) -> Moment:
+    """The moment at which an event is being handled, on the stack on which it was written."""
+    return Moment(record, compile, break_error(), is_fullgraph(), known or Known())

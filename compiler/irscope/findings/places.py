@@ -1,4 +1,4 @@
-"""Where findings of each sort stand, shared by the kinds."""
+"""Where findings of each sort are, shared by the kinds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 
 from irscope.capture.stack import (
     RESUME_PREFIX,
-    Place,
+    FramePlace,
     innermost_user,
     live_places,
     plain_name,
@@ -15,8 +15,8 @@ from irscope.capture.stack import (
 )
 from irscope.findings.moment import Moment
 from irscope.protocol import Compile, Finding, Origin, Range, Related, Severity
-from irscope.source import function_around, function_at, nodes_at, range_of_line, range_of_name, range_of_node
-from irscope.usercode import is_user_file
+from irscope.usercode.source import function_around, function_at, nodes_at, range_of_line, range_of_name, range_of_node
+from irscope.usercode.user_files import is_user_file
 
 
 def function_of(compile: Compile) -> ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | None:
@@ -44,19 +44,19 @@ def at_function(moment: Moment, **facts: object) -> Finding | None:
     compile = moment.compile
     if compile is None or not is_user_file(compile.file):
         return at_expression(moment, **facts)
-    return _finding(moment, Place(compile.file, plain_name(compile.function), function_range(compile)), (), facts)
+    return _finding(moment, FramePlace(compile.file, plain_name(compile.function), function_range(compile)), (), facts)
 
 
 def at_origin(moment: Moment, origin: Origin, callee: str = "", **facts: object) -> Finding:
-    """A finding at a line of which no column is known: at the call of ``callee`` if it stands there, else the line."""
+    """A finding at a line of which no column is known: at the call of ``callee`` if it is there, else the line."""
     where = range_of_line(origin.file, origin.line)
     for node in nodes_at(origin.file, origin.line):
         if isinstance(node, ast.Call) and callee and ast.unparse(node.func).rpartition(".")[2] == callee:
             where = range_of_node(origin.file, node)
-    return _finding(moment, Place(origin.file, "", where), (), facts)
+    return _finding(moment, FramePlace(origin.file, "", where), (), facts)
 
 
-def _finding(moment: Moment, place: Place, related: tuple[Related, ...], facts: dict[str, object]) -> Finding:
+def _finding(moment: Moment, place: FramePlace, related: tuple[Related, ...], facts: dict[str, object]) -> Finding:
     compiles = (moment.record.compile,) if moment.record.compile else ()
     defaults: dict[str, object] = {"explanation": "", "hints": (), "link": None, "severity": Severity.INFORMATION}
     return Finding(

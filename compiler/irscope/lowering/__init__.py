@@ -7,29 +7,41 @@
 ``<kernel>/passes`` and ``<kernel>/ttgir/27-triton-licm``
     The MLIR passes of a Triton kernel, and its module after each of them that changed it.
 
-Each is made once and then stands in the store as any other stage does.  What comes from the store is only ever
+Each is made once and then is in the store like any other stage.  What comes from the store is only ever
 compiled or parsed, never executed: by the compilers of the interpreter that the caller names, in processes of their
 own.  Nothing here imports torch or triton.
 """
 
 from __future__ import annotations
 
-from irscope.capture.stages import KINDS, position
 from irscope.lowering import cpp, passes, sass
 from irscope.lowering.tools import LoweringError as LoweringError
+from irscope.pipelines.inductor.stages import (
+    AMDGCN,
+    ASSEMBLY,
+    BINARY,
+    LLIR,
+    PASSES,
+    SASS,
+    TTGIR,
+    TTIR,
+    TTIR_UNOPTIMIZED,
+)
+from irscope.pipelines.registry import position, role_of, stage_kind
 from irscope.protocol import Report, StageRef
-from irscope.store import Store
+from irscope.store.store import Store
+from irscope.vocabulary.stages import Role
 
-_PIPELINES = ("ttir", "ttgir", "llir")
+_WITH_PASSES = (TTIR.name, TTGIR.name, LLIR.name)
 
 
 def made_on_demand(report: Report, stage: str) -> bool:
-    """Whether there could be such a stage of a kernel of this run, though it may not stand in the store yet."""
+    """Whether there could be such a stage of a kernel of this run, though it may not be in the store yet."""
     return _split(report, stage) is not None
 
 
 def could_be_made(report: Report) -> dict[str, list[StageRef]]:
-    """By the id of a kernel's stage what could be made of it and does not stand in the store yet, in pipeline order.
+    """By the id of a kernel's stage what could be made of it and is not in the store yet, in pipeline order.
 
     These have no size.
     """
@@ -37,9 +49,9 @@ def could_be_made(report: Report) -> dict[str, list[StageRef]]:
     for compile in report.compiles:
         ids = {ref.id for ref in compile.stages}
         for kernel in compile.stages:
-            for what in _possible(kernel, ids) if kernel.name == "kernel" else ():
+            for what in _possible(kernel, ids) if role_of(kernel.name) is Role.KERNEL else ():
                 if (id := f"{kernel.id}/{what}") not in ids:
-                    found.setdefault(kernel.id, []).append(StageRef(id, what, KINDS[what].language, 0))
+                    found.setdefault(kernel.id, []).append(StageRef(id, what, stage_kind(what).language, 0))
     return found
 
 
@@ -59,19 +71,19 @@ def make(store: Store, report: Report, stage: str, python: str) -> None:
     compile, kernel, what = found
     run = report.run
     backward = "/kernel-backward" in kernel.id
-    if what == "assembly":
+    if what == ASSEMBLY.name:
         text, lines = cpp.assembly_of(store.stage_text(run, kernel.id), python)
-        _put(store, run, compile, f"{kernel.id}/assembly", "assembly", text, backward, _data(kernel, lines))
-    elif what == "sass":
+        _put(store, run, compile, f"{kernel.id}/{what}", what, text, backward, _data(kernel, lines))
+    elif what == SASS.name:
         text, lines = sass.sass_of(store, run, kernel.id, python)
-        _put(store, run, compile, f"{kernel.id}/sass", "sass", text, backward, _data(kernel, lines))
+        _put(store, run, compile, f"{kernel.id}/{what}", what, text, backward, _data(kernel, lines))
     else:
         overview, changed = passes.passes_of(store, run, kernel.id, python)
         with store.transaction():
-            _put(store, run, compile, f"{kernel.id}/passes", "passes", overview, backward, None)
+            _put(store, run, compile, f"{kernel.id}/{what}", what, overview, backward, None)
             for step in changed:
                 id = f"{kernel.id}/{step.pipeline}/{step.number:02}-{step.argument}"
-                ref = StageRef(id, step.pipeline, "mlir", len(step.text), step.argument)
+                ref = StageRef(id, step.pipeline, TTIR.language, len(step.text), step.argument)
                 # Before the stage that the passes lead to.
                 order = position(step.pipeline, backward) - 1 + step.number / 1000
                 store.put_stage(run, compile, ref, step.text, order, _data(kernel, step.lines))
@@ -83,7 +95,7 @@ def _data(kernel: StageRef, lines: list[tuple[int, int]]) -> dict[str, object]:
 
 def _put(store: Store, run: str, compile: str, id: str, name: str, text: str, backward: bool, data: object) -> None:
     store.put_stage(
-        run, compile, StageRef(id, name, KINDS[name].language, len(text)), text, position(name, backward), data
+        run, compile, StageRef(id, name, stage_kind(name).language, len(text)), text, position(name, backward), data
     )
 
 
@@ -92,11 +104,11 @@ def _split(report: Report, stage: str) -> tuple[str, StageRef, str] | None:
     for compile in report.compiles:
         ids = {ref.id for ref in compile.stages}
         for kernel in compile.stages:
-            if kernel.name != "kernel" or not stage.startswith(kernel.id + "/"):
+            if role_of(kernel.name) is not Role.KERNEL or not stage.startswith(kernel.id + "/"):
                 continue
             what, slash, _ = stage[len(kernel.id) + 1 :].partition("/")
-            if slash and what in _PIPELINES:
-                what = "passes"
+            if slash and what in _WITH_PASSES:
+                what = PASSES.name
             if what in _possible(kernel, ids):
                 return compile.id, kernel, what
     return None
@@ -105,9 +117,9 @@ def _split(report: Report, stage: str) -> tuple[str, StageRef, str] | None:
 def _possible(kernel: StageRef, ids: set[str]) -> list[str]:
     """What can be made of a kernel; ``ids``: the stages of its compile."""
     possible = {
-        "passes": f"{kernel.id}/ttir-unoptimized" in ids,
+        PASSES.name: f"{kernel.id}/{TTIR_UNOPTIMIZED.name}" in ids,
         # A binary for an AMD GPU has its assembly beside it, which the run kept.
-        "sass": f"{kernel.id}/binary" in ids and f"{kernel.id}/amdgcn" not in ids,
-        "assembly": kernel.language == "cpp",
+        SASS.name: f"{kernel.id}/{BINARY.name}" in ids and f"{kernel.id}/{AMDGCN.name}" not in ids,
+        ASSEMBLY.name: kernel.language == "cpp",
     }
     return [what for what, can in possible.items() if can]

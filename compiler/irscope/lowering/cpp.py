@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 
-from irscope.assembly import FLAGS, clean_assembly
-from irscope.linetable import KernelText, Lines
+from irscope.ir.assembly import FLAGS, clean_assembly
+from irscope.ir.line_tables import KernelText, Lines
 from irscope.lowering.tools import LoweringError, folder, in_interpreter, output_of
 
 _FILE = "kernel.cpp"
@@ -18,7 +18,7 @@ def assembly_of(text: str, python: str) -> tuple[str, Lines]:
     Parameters
     ----------
     text
-        The kernel as it stands in Inductor's output code.
+        The kernel as it is in Inductor's output code.
     python
         The interpreter with the torch whose flags are used.
     """

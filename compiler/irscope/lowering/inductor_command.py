@@ -22,10 +22,12 @@ class Caught(Exception):
 
 
 def catch(work: Any) -> Any:
+    """Raise the work instead of doing it, so that `command_for` gets it."""
     raise Caught(work)
 
 
 def command_for(text: str) -> dict[str, Any]:
+    """The compiler's command for the text of a kernel, as ``command``, ``source`` and ``target``; or an ``error``."""
     import torch._inductor.config as config
     from torch._inductor.codecache import CppPythonBindingsCodeCache
 
@@ -38,10 +40,11 @@ def command_for(text: str) -> dict[str, Any]:
         target = words[words.index("-o") + 1]
         source = next(word for word in words if word.endswith(".cpp"))
         return {"command": words, "source": source, "target": target}
-    return {"error": "This torch loads the kernel instead of telling how it would compile it."}
+    return {"error": "This torch loads the kernel instead of reporting how it would compile it."}
 
 
 def flat(items: Any) -> Iterator[Any]:
+    """The items of nested lists and tuples, in order."""
     for item in items:
         if isinstance(item, (tuple, list)):
             yield from flat(item)
@@ -50,6 +53,7 @@ def flat(items: Any) -> Iterator[Any]:
 
 
 def main() -> None:
+    """Print the answer for the file that is named, as one JSON line."""
     try:
         with open(sys.argv[1], encoding="utf-8", errors="surrogateescape") as file:
             answer = command_for(file.read())
@@ -58,7 +62,7 @@ def main() -> None:
             "error": f"{sys.executable} has no torch with Inductor ({error}). Name another interpreter: --python PATH or IRSCOPE_PYTHON."
         }
     except Exception as error:  # noqa: BLE001  whatever it is, it is said
-        answer = {"error": f"This torch does not tell how it compiles a kernel: {type(error).__name__}: {error}"}
+        answer = {"error": f"This torch does not report how it compiles a kernel: {type(error).__name__}: {error}"}
     print("\n" + json.dumps(answer))
 
 

@@ -6,10 +6,11 @@ import dataclasses
 import json
 import os
 
-from irscope.linetable import mlir_lines
+from irscope.ir.line_tables import mlir_lines
+from irscope.ir.mlir import PassStep, normal, steps_of
 from irscope.lowering.tools import LoweringError, folder, in_interpreter, kernel_text
-from irscope.mlirdump import PassStep, normal, steps_of
-from irscope.store import Store
+from irscope.pipelines.inductor.stages import LLIR
+from irscope.store.store import Store
 
 
 def passes_of(store: Store, run: str, kernel: str, python: str) -> tuple[str, list[PassStep]]:
@@ -28,12 +29,12 @@ def passes_of(store: Store, run: str, kernel: str, python: str) -> tuple[str, li
         for name, text in (("kernel.ttir", module), ("metadata.json", metadata)):
             with open(os.path.join(work, name), "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.write(text)
-        said = in_interpreter(python, "pipelines/triton_passes.py", work)
+        said = in_interpreter(python, "pipelines/inductor/triton_passes.py", work)
         made = {stage: _read(work, f"{stage}.txt") for stage in said["stages"]}
         dumps = {stage: _read(work, f"{stage}.dump") for stage in said["stages"]}
     steps: list[PassStep] = []
     for stage, dump in dumps.items():
-        end = made[stage] if stage != "llir" else ""  # by then it is LLVM's IR, no module of MLIR
+        end = made[stage] if stage != LLIR.name else ""  # by then it is LLVM's IR, no module of MLIR
         steps += steps_of(dump, stage, end, len(steps) + 1)
     if not steps:
         raise LoweringError(f"The triton of {python} ({said['triton']}) printed no passes.")
@@ -79,6 +80,6 @@ def _overview(steps: list[PassStep], same: dict[str, bool | None], here: str, th
             rows += ["", f"to {pipeline}:"]
         size = f"{step.text.count(chr(10))} lines after it" if step.changed else "unchanged"
         rows.append(f"  {step.number:>3}  {step.argument:<50} {size}")
-    if steps[-1].pipeline == "llir":
+    if steps[-1].pipeline == LLIR.name:
         rows[-1] = rows[-1].replace("unchanged", "then LLVM's own IR: see llir")
     return "\n".join(rows) + "\n"

@@ -8,9 +8,9 @@ import os
 import re
 import shutil
 
-from irscope.linetable import KernelText, Lines, library_calls
+from irscope.ir.line_tables import KernelText, Lines, library_calls
 from irscope.lowering.tools import LoweringError, folder, in_interpreter, kernel_text, output_of
-from irscope.store import Store
+from irscope.store.store import Store
 
 _PLACE = re.compile(r'^\s*//## File "([^"]*)", line (\d+)(?: inlined at "([^"]*)", line (\d+))?')
 _DIRECTIVE = re.compile(r"^\s*\.\w[\w.]*\s|^\s*\.text\.|^\s*//")
@@ -85,7 +85,7 @@ def clean_sass(listing: str, kernel: KernelText, calls: dict[tuple[str, int], li
 
 def moved_left(row: str) -> str:
     """An instruction without the 35 columns that nvdisasm leaves before it: beside other stages there is room for few
-    more.  Its address stays, and there is room for a predicate (``@!UP0``), so that the instructions stand in a column.
+    more.  Its address stays, and there is room for a predicate (``@!UP0``), so that the instructions are in a column.
     """
     match = _INSTRUCTION.match(row)
     return f"{match['address']} {match['predicate'] or '':>5} {match['rest']}" if match else row

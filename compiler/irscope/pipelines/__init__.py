@@ -1,1 +1,1 @@
-"""What needs another compiler than torch: run by path in the interpreter that has it."""
+"""The pipelines: one module or package for each, found by `irscope.pipelines.registry`."""

@@ -1,4 +1,4 @@
-"""The thread from the user's line down to machine code, and back: DESIGN.md's provenance.
+"""The thread from the user's line down to machine code, and back.
 
 `Provenance` answers for one stored run: what is at a place, what it came from, what it became.  Links are made between
 stages that follow each other when they are asked for (`links.py`), from texts and data in the store, so nothing of
@@ -11,15 +11,17 @@ import functools
 from collections import defaultdict
 from typing import Any
 
+from irscope.pipelines.registry import names_with, role_of, stage_kind
 from irscope.protocol import Compile, Origin, Report, StageRef
 from irscope.provenance import chain
 from irscope.provenance.elements import SOURCE, Element, Item, Items, items_of
 from irscope.provenance.fates import fate_of, firsts_of
 from irscope.provenance.links import Links, link
 from irscope.provenance.replaced import add_replaced
-from irscope.store import Store
-from irscope.symbolic import Walk
-from irscope.usercode import is_package_file, is_user_file
+from irscope.store.store import Store
+from irscope.symbolic.trace import Walk
+from irscope.usercode.user_files import is_package_file, is_user_file
+from irscope.vocabulary.stages import Part, Role
 
 __all__ = ["SOURCE", "Element", "Provenance"]
 
@@ -62,7 +64,7 @@ class Provenance:
         self._by_line: dict[str, dict[Origin, list[Element]]] = {}
 
     def read_from(self, store: Store) -> None:
-        """Reads what is still to be read from the same store, opened anew."""
+        """Reads what is still to be read from the same store, opened again."""
         self._store = store
 
     # --- what there is ------------------------------------------------------------------------------------------------
@@ -71,12 +73,17 @@ class Provenance:
         """The stages on the way from source to machine code in their order, the forward's before the backward's."""
         return self._pipelines[compile]
 
+    @functools.cached_property
+    def codes(self) -> dict[str, StageRef]:
+        """As `chain.codes_by_folder` gives them, for all stages of the run."""
+        return chain.codes_by_folder(self._stages.values())
+
     def elements(self, stage: str) -> tuple[Element, ...]:
         """What a stage is made of, in the order of its text.  Raises LookupError where there is no such stage."""
         return tuple(item.element for item in self._items_of(stage).items)
 
     def at(self, stage: str, line: int) -> Element | None:
-        """What stands in a line (1-based) of a stage."""
+        """What is in a line (1-based) of a stage."""
         item = self._items_of(stage).at(line)
         return None if item is None else item.element
 
@@ -187,7 +194,7 @@ class Provenance:
         return [items.by_name[name].element for name in facts.users if name in items.by_name] if facts else []
 
     def _twin_of(self, element: Element) -> str:
-        """AOTAutograd computes what stands in a graph more than once only once."""
+        """AOTAutograd computes what is in a graph more than once only once."""
         if self._item(element).op != "call":
             return ""
         if element.stage not in self._firsts:
@@ -197,21 +204,23 @@ class Provenance:
         return "" if first == element.name else f"the same as {first}: computed once"
 
     def _end_of(self, compile: Compile, stage: StageRef) -> str:
-        if stage.name == "post-grad-graph":
-            return ""  # Inductor's own
-        if stage.name == "compiled-autograd-graph":
+        if stage_kind(stage.name).is_lowered:
+            return ""  # the code generator's own
+        if stage_kind(stage.name).part is Part.ACCUMULATED:
             below = [one for one in self._compiles if one.startswith(f"{compile.id}/")]
             if below:
                 return f"run as Python code, which Dynamo compiles: {', '.join(below)}"
         last = any(levels and stage in levels[-1] for levels in self._tracks[compile.id])
-        if last and stage.name == "backward-graph" and (taken := self._compiled_autograd()):
+        if last and stage_kind(stage.name).part is Part.BACKWARD and (taken := self._compiled_autograd()):
             return f"a part of what compiled autograd runs: {', '.join(taken)}"
-        return "run as it is: the back end tells of no stage below this graph" if last else ""
+        return "run as it is: the back end reports no stage below this graph" if last else ""
 
     def _compiled_autograd(self) -> list[str]:
         """The compiles whose graph is that of compiled autograd."""
         return [
-            id for id, stages in self._pipelines.items() if any(s.name == "compiled-autograd-graph" for s in stages)
+            id
+            for id, stages in self._pipelines.items()
+            if any(stage_kind(s.name).part is Part.ACCUMULATED for s in stages)
         ]
 
     def origins(self, element: Element) -> tuple[Origin, ...]:
@@ -251,7 +260,7 @@ class Provenance:
                 break
         compile = self._compile_of[stage].id
         first, (traced, runners) = self._first(compile), self._runners(compile)
-        if self._stages[stage].name.endswith("-graph") and stage not in first:
+        if stage_kind(self._stages[stage].name).is_graph and stage not in first:
             self._add_saved(stage, found)
             _of_neighbours(self._items_of(stage), found)
         for item in self._items_of(stage).items if stage in first or stage == traced else ():
@@ -266,14 +275,26 @@ class Provenance:
     def _add_saved(self, stage: str, found: dict[str, tuple[Element, ...]]) -> None:
         """What a backward graph is given that no graph above it has, a pass before the partition made: it came from
         what it came from in the forward graph, which saves it."""
-        if self._stages[stage].name != "backward-graph":
+        if stage_kind(self._stages[stage].name).part is not Part.BACKWARD:
             return
         left = [item.element.name for item in self._items_of(stage).items if item.op == "placeholder"]
         left = [name for name in left if not found.get(name)]
-        forward = stage.replace("backward-graph", "forward-graph")
-        if left and forward in self._stages:
+        forward = self._forward_of(stage)
+        if left and forward is not None:
             parents = self._parents_in(forward)
             found.update({name: parents[name] for name in left if name in parents})
+
+    def _forward_of(self, backward: str) -> str | None:
+        """The forward graph of a backward graph's compile, made in the same way."""
+        number = chain.suffix_of(self._stages[backward])
+        return next(
+            (
+                stage.id
+                for stage in self._compile_of[backward].stages
+                if stage_kind(stage.name).part is Part.FORWARD and chain.suffix_of(stage) == number
+            ),
+            None,
+        )
 
     def _levels_above(self, stage: str) -> tuple[chain.Level, ...]:
         for levels in self._tracks[self._compile_of[stage].id]:
@@ -309,14 +330,14 @@ class Provenance:
     def _links(self, above: str, below: str) -> Links:
         """Of everything in a stage the names in another, above it, that it came from."""
         a, b = self._stages[above], self._stages[below]
-        if a.name == "bytecode":
+        if role_of(a.name) is Role.SOURCE:
             return self._from_bytecode(a, b)
-        if chain.is_below_kernel(b) and chain.kernel_of(a) != chain.kernel_of(b) and a.name != "output-code":
+        if chain.is_below_kernel(b) and chain.kernel_of(a) != chain.kernel_of(b) and role_of(a.name) is not Role.CODE:
             return {}
         compile = self._compile_of[below]
         kernels = [kernel for kernel in self._report.kernels if kernel.compile == compile.id]
         links = link(a, self._items_of(above), b, self._items_of(below), kernels)
-        if a.name.endswith("-graph") and b.name.endswith("-graph"):
+        if stage_kind(a.name).is_graph and stage_kind(b.name).is_graph:
             for version, data in self._passes_over(compile, b):
                 if chain.is_descendant(version, a):
                     add_replaced(links, self._items_of(above), data)
@@ -343,7 +364,7 @@ class Provenance:
 
     def _walked(self, compile: Compile) -> dict[str, str]:
         """Node of Dynamo's graph → offset of the instruction of the compiled function that led to it."""
-        stage = next((stage for stage in compile.stages if stage.name == "symbolic-trace"), None)
+        stage = next((stage for stage in compile.stages if role_of(stage.name) is Role.TRACE), None)
         if stage is None:
             return {}
         try:
@@ -385,10 +406,10 @@ class Provenance:
         found: list[str] = []
         graphs = 0
         for stage in self._pipelines[compile]:
-            graphs += stage.name.endswith("-graph")
+            graphs += stage_kind(stage.name).is_graph
             if (
-                stage.name == "bytecode"
-                or (stage.name.endswith("-graph") and graphs == 1)
+                role_of(stage.name) is Role.SOURCE
+                or (stage_kind(stage.name).is_graph and graphs == 1)
                 or stage.id in self._own_kernels
             ):
                 found.append(stage.id)
@@ -396,9 +417,12 @@ class Provenance:
 
     def _runners(self, compile: str) -> tuple[str, frozenset[str]]:
         """Nodes of Dynamo's graph that run graphs of their own, and the graph that AOTAutograd traced, in which what
-        came from these stands beside the rest and knows its own lines; empty where there are none."""
-        graphs = [stage for stage in self._pipelines[compile] if stage.name.endswith("-graph")]
-        traced = next((one.id for one in graphs if chain.is_traced(one) and not chain.is_version(one)), "")
+        came from these is beside the rest and knows its own lines; empty where there are none."""
+        graphs = [stage for stage in self._pipelines[compile] if stage_kind(stage.name).is_graph]
+        first = stage_kind(graphs[0].name).names if graphs else ""
+        traced = next(
+            (one.id for one in graphs if stage_kind(one.name).names != first and not chain.is_version(one)), ""
+        )
         inner = self._items_of(graphs[0].id).inner if traced else {}
         runners = frozenset(name for names in inner.values() for name in names)
         return (traced, runners) if runners else ("", runners)
@@ -406,7 +430,8 @@ class Provenance:
     @functools.cached_property
     def _own_kernels(self) -> frozenset[str]:
         """The stages of kernels that somebody wrote: no other kernel's stage has data."""
-        return self._store.stages_with_data(self._report.run, "kernel")
+        names = sorted(names_with(Role.KERNEL))
+        return frozenset().union(*(self._store.stages_with_data(self._report.run, name) for name in names))
 
     def own_kernels(self, compile: str) -> tuple[str, ...]:
         """The stages of those kernels of a compile that somebody wrote."""

@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
-from irscope.protocol import Compile, StageRef
+from collections.abc import Iterable
 
-_RANKS = {
-    "bytecode": 0,
-    "dynamo-graph": 1,
-    "compiled-autograd-graph": 1,
-    "pre-grad-graph": 2,
-    "joint-graph": 3,
-    "inference-graph": 4,
-    "forward-graph": 4,
-    "backward-graph": 4,
-    "post-grad-graph": 5,
-    "ir-pre-fusion": 6,
-    "ir-post-fusion": 7,
-    "output-code": 8,
-    "kernel": 9,
-}
-BELOW_KERNELS = ("assembly", "ttir-unoptimized", "ttir", "ttgir", "llir", "ptx", "amdgcn", "sass")
+from irscope.pipelines.registry import stage_kind
+from irscope.protocol import Compile, StageRef
+from irscope.vocabulary.stages import Part, Role
+
+_ENDS = (Role.SOURCE, Role.KERNEL, Role.LOWERED)
 
 
 def rank(stage: StageRef) -> int | None:
-    """How far down a stage is; nothing for one that is no part of the way: guards, timings, the memory plan."""
-    if stage.name in BELOW_KERNELS and "/kernel" in stage.id:
-        return 10 + BELOW_KERNELS.index(stage.name)
-    return _RANKS.get(stage.name)
+    """How far down a stage is; None for one that is aside: guards, timings, the memory plan."""
+    kind = stage_kind(stage.name)
+    if kind.role is Role.LOWERED and "/kernel" not in stage.id:
+        return None
+    return kind.rank
 
 
 def is_backward(stage: StageRef) -> bool:
     """Whether it belongs to the lowering of the backward graph alone."""
     part = stage.id.split("/")[2] if stage.id.count("/") >= 2 else stage.id
-    return stage.name == "backward-graph" or "-backward" in part
+    return stage_kind(stage.name).part is Part.BACKWARD or "-backward" in part
 
 
 def is_shared(stage: StageRef) -> bool:
-    """Whether it stands above the partition into forward and backward."""
-    return (rank(stage) or 0) <= _RANKS["joint-graph"]
+    """Whether it is above the partition into forward and backward, or aside."""
+    return rank(stage) is None or stage_kind(stage.name).part in (Part.SHARED, Part.ACCUMULATED)
 
 
 def is_version(stage: StageRef) -> bool:
@@ -48,20 +38,14 @@ def is_version(stage: StageRef) -> bool:
 def is_descendant(version: StageRef, graph: StageRef) -> bool:
     """Whether a version was made of a graph, or of one that was, by steps that keep the names of nodes: the tracing of
     AOTAutograd, which makes the joint graph, does not."""
-    traced = _RANKS["joint-graph"]
-    above, below = rank(graph) or 0, _RANKS.get(version.name, 0)
-    if graph.name == "inference-graph":
-        above = traced  # what changes it before it is lowered is called versions of a joint graph
-    return above <= below and (above < traced) == (below < traced)
-
-
-def is_traced(graph: StageRef) -> bool:
-    """Whether AOTAutograd made it, or it came after that."""
-    return (rank(graph) or 0) >= _RANKS["joint-graph"]
+    kind, made = stage_kind(graph.name), stage_kind(version.name)
+    above = stage_kind(kind.versions_as) if kind.versions_as else kind
+    return (above.rank or 0) <= (made.rank or 0) and kind.names == made.names
 
 
 def is_below_kernel(stage: StageRef) -> bool:
-    return (rank(stage) or 0) > _RANKS["kernel"]
+    """Whether a stage is one that a kernel was lowered to."""
+    return stage_kind(stage.name).role is Role.LOWERED and rank(stage) is not None
 
 
 def kernel_of(stage: StageRef) -> str:
@@ -84,15 +68,41 @@ def pipeline(compile: Compile, versions: bool = False, ends: bool = True) -> tup
     stages = [
         stage
         for stage in compile.stages
-        if (at := rank(stage)) is not None
+        if rank(stage) is not None
         and (versions or not is_version(stage))
-        and (ends or _RANKS["dynamo-graph"] <= at <= _RANKS["output-code"])
+        and (ends or stage_kind(stage.name).role not in _ENDS)
     ]
     return tuple(sorted(stages, key=lambda stage: (is_backward(stage), rank(stage))))
 
 
+def suffix_of(stage: StageRef) -> str:
+    """What tells a stage from others of its kind in a compile: ``-backward-2``; empty for the first."""
+    return stage.id.rpartition("/")[2].removeprefix(stage.name)
+
+
+def siblings(stages: Iterable[StageRef], stage: StageRef, role: Role) -> list[StageRef]:
+    """The stages of a role that are about the same graph as another stage, on the way down."""
+    base, suffix = stage.id.rpartition("/")[0], suffix_of(stage)
+    found = [one for one in stages if stage_kind(one.name).role is role and one.id == f"{base}/{one.name}{suffix}"]
+    return sorted(found, key=lambda one: rank(one) or 0)
+
+
+def codes_by_folder(stages: Iterable[StageRef]) -> dict[str, StageRef]:
+    """The programs that call kernels, each by what the IDs of its kernels' stages begin with (`folder_of`)."""
+    return {
+        f"{one.id.rpartition('/')[0]}/kernel{suffix_of(one)}": one
+        for one in stages
+        if stage_kind(one.name).role is Role.CODE
+    }
+
+
+def folder_of(kernel: str) -> str:
+    """``0/0/kernel-backward`` of the stage ``0/0/kernel-backward/NAME``."""
+    return kernel.rpartition("/")[0]
+
+
 Level = tuple[StageRef, ...]
-"""Stages that stand side by side: the kernels of one output code."""
+"""Stages that are side by side: the kernels of one output code."""
 
 
 def tracks(stages: tuple[StageRef, ...]) -> tuple[tuple[Level, ...], ...]:
@@ -113,7 +123,7 @@ def tracks(stages: tuple[StageRef, ...]) -> tuple[tuple[Level, ...], ...]:
 
 
 def _levels(stages: list[StageRef]) -> list[Level]:
-    """Versions of a graph are levels of their own, one below the other."""
+    """Versions of a graph are their own levels, one below the other."""
     versioned = {stage.name for stage in stages if is_version(stage)}
     levels: dict[object, list[StageRef]] = {}
     for stage in stages:

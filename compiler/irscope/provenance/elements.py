@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from irscope.graphs import Graph, GraphNode, parse_graph
-from irscope.kernels import kernels_in
-from irscope.nodes import NodeFacts, facts_of
-from irscope.ownkernels import places_of
+from irscope.ir.graphs import Graph, GraphNode, parse_graph
+from irscope.ir.kernels import kernels_in
+from irscope.ir.nodes import NodeFacts, facts_of
+from irscope.ir.own_kernels import places_of
+from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Origin, StageRef
-from irscope.provenance.chain import BELOW_KERNELS
+from irscope.vocabulary.stages import Role
 
-_TEXTS_OF_KERNELS = ("kernel", *BELOW_KERNELS)
 SOURCE = "source"
 """In place of a stage's id: the user's own text."""
 
@@ -58,7 +58,7 @@ class Item(NamedTuple):
         Of a node: names that the generated code gave to what it was traced from, where a graph was run as Python code.
         Of anything else: names in the stage above that it came from.
     op, inputs
-        As in `graphs.GraphNode`; empty for what is no node.
+        As in `graphs.GraphNode`; empty for what is not a node.
     target
         Likewise; of an instruction its name, of a scheduler node without a kernel its kind, of a kernel or its call the kernel.
     number
@@ -96,6 +96,7 @@ class Items:
 
     @staticmethod
     def of(items: list[Item], graph: int | None = None, inner: dict[int, tuple[str, ...]] | None = None) -> Items:
+        """The items with their index by name; of two with one name the last."""
         return Items(tuple(items), {item.element.name: item for item in items}, graph, inner or {})
 
     @functools.cached_property
@@ -117,22 +118,23 @@ class Items:
 
 
 def items_of(stage: StageRef, text: str, data: Any) -> Items:
-    """The items of a stage; none for one that is no part of the way from source to machine code."""
-    if stage.name.endswith("-graph"):
+    """The items of a stage; none for one that is not part of the way from source to machine code."""
+    kind = stage_kind(stage.name)
+    if kind.is_graph:
         return _nodes(stage.id, text, data)
-    if stage.name == "bytecode":
+    if kind.role is Role.SOURCE:
         return Items.of(list(_instructions(stage.id, text)))
-    if stage.name in ("ir-pre-fusion", "ir-post-fusion"):
+    if kind.role is Role.SCHEDULE:
         return Items.of(list(_scheduler_nodes(stage, text, data)))
-    if stage.name == "output-code":
+    if kind.role is Role.CODE:
         return Items.of(list(_kernels(stage.id, text, data)))
-    if stage.name in _TEXTS_OF_KERNELS:
+    if kind.role in (Role.KERNEL, Role.LOWERED, Role.TEXT):
         return _lines(stage.id, text, data)
     return Items()
 
 
 def _lines(stage: str, text: str, data: Any) -> Items:
-    """The lines of a kernel, or of a stage below it with the kernel's lines that each came from (linetable.py)."""
+    """The lines of a kernel, or of a stage below it with the kernel's lines that each came from (ir/line_tables.py)."""
     above: dict[int, list[str]] = {}
     for line, source in (data.get("lines") if isinstance(data, dict) else None) or ():
         above.setdefault(line, []).append(str(source))
@@ -261,7 +263,7 @@ _SCHEDULER_NODE = re.compile(r"^(?P<name>\w+): \w*(?:SchedulerNode|KernelNode)\b
 
 
 def _scheduler_nodes(stage: StageRef, text: str, data: Any) -> Iterator[Item]:
-    """The blocks of the text; a fused node holds those that it was made from, which are no items of their own."""
+    """The blocks of the text; a fused node holds those that it was made from, which are not separate items."""
     rows = data.get("nodes") if isinstance(data, dict) else None
     facts = {str(row.get("name")): row for row in rows or () if isinstance(row, dict)}
     starts: list[tuple[int, str]] = []
@@ -275,7 +277,7 @@ def _scheduler_nodes(stage: StageRef, text: str, data: Any) -> Iterator[Item]:
         while end > number and not lines[end - 1].strip():
             end -= 1
         known = facts.get(name, {})
-        above = known.get("parts") or () if stage.name == "ir-post-fusion" else known.get("origins") or ()
+        above = known.get("parts") or () if stage_kind(stage.name).is_fused else known.get("origins") or ()
         yield Item(
             Element(stage.id, name, number, end), ancestors=tuple(map(str, above)), target=str(known.get("kind") or "")
         )

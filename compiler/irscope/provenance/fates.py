@@ -10,9 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from irscope.nodes import Value
+from irscope.ir.nodes import Value
+from irscope.pipelines.registry import role_of
 from irscope.protocol import StageRef
 from irscope.provenance.elements import Item, Items
+from irscope.vocabulary.stages import Role
 
 _CONSTANTS = frozenset({"full", "scalar_tensor", "zeros", "ones", "empty", "arange", "full_like", "zeros_like",
                         "ones_like", "iota", "tensor", "lift_fresh_copy", "empty_strided"})  # fmt: skip
@@ -31,7 +33,10 @@ _NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "div": 1, "pow": 1}
 
 _MODES = frozenset({"_set_grad_enabled", "_enter_autocast", "_exit_autocast", "_enter_inference_mode",
                     "_exit_inference_mode", "_saved_tensors_hooks_disable", "_saved_tensors_hooks_enable"})  # fmt: skip
-"""Operations that compute nothing, and say how what stands behind them is to be traced."""
+"""Operations that compute nothing, and say how what is after them is to be traced."""
+
+_ENDS = {"output": "what the graph returns", "placeholder": "an input of the graph"}
+"""What stays of a graph's ends, by operation."""
 
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 
@@ -47,31 +52,34 @@ def fate_of(item: Item, items: Items, stage: StageRef, versions: Sequence[tuple[
         Of the graphs of this compile after each pass, in their order, with their data, in which the names of nodes are
         sets.
     """
-    if stage.name == "bytecode":
+    role = role_of(stage.name)
+    if role is Role.SOURCE:
         return "adds no node to the graph"
-    if stage.name == "output-code":
+    if role is Role.CODE:
         return "" if item.target in items.by_name else "calls a library"
-    if stage.name in ("ir-pre-fusion", "ir-post-fusion"):
+    if role is Role.SCHEDULE:
         return _of_scheduler_node(item.target)
     if not item.op:
         return ""
-    if item.op == "output":
-        return "what the graph returns"
-    if item.op == "placeholder":
-        return "an input of the graph"
-    name, facts = item.element.name, item.facts
-    for version, data in versions:
-        if name in data["removed"]:
-            return f"removed by the pass {version_name(version, data)}"
-    if _operation(item.target) == "copy_" and len(item.inputs) > 1 and _is_in(items, item.inputs[1], item.inputs[0]):
+    if item.op in _ENDS:
+        return _ENDS[item.op]
+    if removed := next((v for v in versions if item.element.name in v[1]["removed"]), None):
+        return f"removed by the pass {version_name(*removed)}"
+    return _of_operation(item, items) or _of_users(item, versions)
+
+
+def _of_operation(item: Item, items: Items) -> str:
+    """Why an operation needs no code, by what it computes."""
+    facts, operation = item.facts, _operation(item.target)
+    if operation == "copy_" and len(item.inputs) > 1 and _is_in(items, item.inputs[1], item.inputs[0]):
         return "copies what is there already: what it copies was computed in place"
-    if _operation(item.target) in _MODES:
-        return "sets a mode in which AOTAutograd traces what stands behind it"
-    if name not in items.needed:
+    if operation in _MODES:
+        return "sets a mode in which AOTAutograd traces what follows it"
+    if item.element.name not in items.needed:
         return "dead: nothing that the graph returns needs it"
     if facts is not None and facts.value.kind == "symbol":
         return "a size: computed by the code around the kernels"
-    if _operation(item.target) in _CONSTANTS:
+    if operation in _CONSTANTS:
         return "a constant: written into the kernels that use it"
     if item.op == "get_attr":
         return "a constant of the module"
@@ -83,10 +91,15 @@ def fate_of(item: Item, items: Items, stage: StageRef, versions: Sequence[tuple[
         return "changes nothing: its input is of this type and layout already"
     if (facts is not None and facts.is_view) or item.target in _VIEWS:
         return "a view: what reads it takes the memory as it lies"
-    users = facts.users if facts is not None else ()
+    return ""
+
+
+def _of_users(item: Item, versions: Sequence[tuple[StageRef, Mapping[str, Any]]]) -> str:
+    """Why a node is needed no more, by what became of the nodes that used it."""
+    users = item.facts.users if item.facts is not None else ()
     for version, data in versions:
         if any(user in data["removed"] or user in data["changed"] for user in users):
-            return f"needed no more since the pass {version_name(version, data)} changed what used it"
+            return f"no longer needed since the pass {version_name(version, data)} changed what used it"
     return ""
 
 
@@ -117,7 +130,7 @@ def firsts_of(items: Items, rows: list[str]) -> dict[str, str]:
     first: dict[str, str] = {}
     for item in items.items:
         if item.op != "call" or item.writes_in_place:
-            continue  # it is there for what it changes, however often it stands there
+            continue  # it is there for what it changes, however often it is there
         if gives_its_input(item, items):
             found[item.element.name] = found.get(item.inputs[0], item.inputs[0])
         elif item.element.line <= len(rows):
@@ -143,6 +156,7 @@ def _value(items: Items, name: str) -> Value | None:
 
 
 def version_name(version: StageRef, data: Mapping[str, Any]) -> str:
+    """The name of the pass that made a version of a graph; empty where it is not known."""
     return str(data.get("pass") or getattr(version, "passed", ""))
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Report
 from irscope.provenance import Element, Provenance, chain
 from irscope.provenance.elements import Item, Items
 from irscope.provenance.statements import arguments_in, arguments_of, forms_of, nodes_of_statements
-from irscope.store import Store
+from irscope.store.store import Store
+from irscope.vocabulary.stages import Role
 
 
 class KernelNodes:
@@ -16,6 +18,7 @@ class KernelNodes:
         self._store, self._report, self._thread = store, report, thread
         self._stages = {stage.id: stage for compile in report.compiles for stage in compile.stages}
         self._compile_of = {stage.id: compile.id for compile in report.compiles for stage in compile.stages}
+        self._stages_of = {stage.id: compile.stages for compile in report.compiles for stage in compile.stages}
         self._statements: dict[str, dict[int, tuple[Element, ...]]] = {}
         self._calls_in: dict[str, dict[str, list[str]]] = {}
         self._buffers_in: dict[str, dict[str, tuple[str, ...]]] = {}
@@ -75,8 +78,10 @@ class KernelNodes:
         if output not in self._buffers_in:
             found: dict[str, tuple[str, ...]] = {}
             found |= {item.element.name: (item.element.name,) for item in graph.items if item.op == "placeholder"}
-            stage = output.replace("/output-code", "/ir-pre-fusion")
-            data = self._store.stage_data(self._report.run, stage) if stage in self._stages else None
+            stages = self._stages_of[output]
+            schedule = chain.siblings(stages, self._stages[output], Role.SCHEDULE)
+            first = next((one.id for one in schedule if not stage_kind(one.name).is_fused), None)
+            data = None if first is None else self._store.stage_data(self._report.run, first)
             rows = data.get("nodes") if isinstance(data, dict) else None
             for row in rows if isinstance(rows, list) else ():
                 if not isinstance(row, dict):
@@ -97,13 +102,15 @@ class KernelNodes:
         return self._text_of_graph[1]
 
     def output_code_of(self, kernel: str) -> str | None:
-        stage = kernel.rpartition("/")[0].replace("/kernel", "/output-code")
-        return stage if stage in self._stages else None
+        """The id of the output code that calls a kernel; None where it was not kept."""
+        code = self._thread.codes.get(chain.folder_of(kernel))
+        return None if code is None else code.id
 
     def named(self, output: str, name: str) -> str | None:
         """The stage of a kernel that output code defines."""
-        stage = f"{output.replace('/output-code', '/kernel')}/{name}"
-        return stage if stage in self._stages else None
+        stage = self._stages[output]
+        kernel = f"{output.rpartition('/')[0]}/kernel{chain.suffix_of(stage)}/{name}"
+        return kernel if kernel in self._stages else None
 
     def last_graph(self, kernel: str) -> str | None:
         """The graph that Inductor lowered to a kernel."""
@@ -111,7 +118,7 @@ class KernelNodes:
         found = None
         for stage in self._thread.pipeline(self._compile_of[kernel]):
             alike = chain.is_shared(stage) or chain.is_backward(stage) == chain.is_backward(own)
-            if stage.name.endswith("-graph") and alike:
+            if stage_kind(stage.name).is_graph and alike:
                 found = stage.id
         return found
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
-from irscope.protocol import Kernel
-from irscope.provenance import Element, Provenance
-from irscope.store import Store
+from irscope.protocol import Kernel, StageRef
+from irscope.provenance import Element, Provenance, chain
+from irscope.store.store import Store
 
 
-def output_code_of(kernel: Kernel) -> str:
-    """Id of the output code that defines a kernel, or calls an extern one."""
-    if "/kernel" not in kernel.stage:
-        return kernel.stage
-    return kernel.stage.rpartition("/")[0].replace("/kernel", "/output-code")
+def output_code_of(codes: Mapping[str, StageRef], kernel: Kernel) -> str:
+    """ID of the code that defines a kernel, or calls an extern one; `codes` as `chain.codes_by_folder` gives them."""
+    code = codes.get(chain.folder_of(kernel.stage))
+    return kernel.stage if code is None else code.id
 
 
 def elements_of(thread: Provenance, kernel: Kernel) -> list[Element]:
     """The definition and the calls of a kernel in its output code."""
     try:
-        elements = thread.elements(output_code_of(kernel))
+        elements = thread.elements(output_code_of(thread.codes, kernel))
     except LookupError:
         return []
     return [one for one in elements if kernel.name in (one.name, one.name.rpartition(":")[0])]

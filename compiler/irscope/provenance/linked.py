@@ -12,11 +12,13 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 from functools import cached_property
 
+from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Origin, Report, StageRef
 from irscope.provenance import SOURCE, Element, Provenance, chain
 from irscope.provenance.elements import Item
 from irscope.provenance.kernel_nodes import KernelNodes
-from irscope.store import Store
+from irscope.store.store import Store
+from irscope.vocabulary.stages import Role
 
 Lines = dict[int, tuple[Origin, ...]]
 """1-based line of a stage → its keys."""
@@ -59,7 +61,7 @@ class LinkedLines:
         return {origin: number for number, origin in enumerate(sorted(found))}
 
     def callers(self, file: str) -> set[int]:
-        """Lines of a file that are no key, yet on the stack of a node: ``y = self.block(x)``."""
+        """Lines of a file that are not keys, yet on the stack of a node: ``y = self.block(x)``."""
         found: set[int] = set()
         for compile in self._report.compiles:
             for stage in self._first_graphs(compile.id):
@@ -77,14 +79,14 @@ class LinkedLines:
         return self._keys_of_all(one for one in self._parents(first) if one.stage != SOURCE)
 
     def _first_graphs(self, compile: str) -> list[str]:
-        graphs = [stage for stage in self.thread.pipeline(compile) if stage.name.endswith("-graph")]
+        graphs = [stage for stage in self.thread.pipeline(compile) if stage_kind(stage.name).is_graph]
         first = min((chain.rank(stage) or 0 for stage in graphs), default=0)
         return [stage.id for stage in graphs if chain.rank(stage) == first]
 
     def _rows(self, stage: str) -> Iterable[tuple[int, Element, tuple[Origin, ...]]]:
-        """Lines of a stage, what stands there, and its keys."""
+        """Lines of a stage, what is there, and its keys."""
         ref = self._stage(stage)
-        if ref.name == "kernel" or chain.is_below_kernel(ref):
+        if role_of(ref.name) is Role.KERNEL or chain.is_below_kernel(ref):
             kernel = chain.kernel_of(ref)
             statements = self.kernels.of_lines(kernel)
             if not statements:  # what its lines compute is not known, so each has what the kernel has
@@ -99,13 +101,13 @@ class LinkedLines:
             return
         for item in self.thread.items(stage).items:
             element = item.element
-            if ref.name == "output-code" and element.end_line > element.line:
+            if role_of(ref.name) is Role.CODE and element.end_line > element.line:
                 kernel_stage = self.kernels.named(stage, element.name)
                 inside = {} if kernel_stage is None else self.kernels.of_lines(kernel_stage)
                 yield element.line, element, self._keys_of(element)
                 for line, nodes in inside.items():
                     yield element.line + line, element, self._keys_of_all(nodes)
-            elif ref.name == "output-code":
+            elif role_of(ref.name) is Role.CODE:
                 yield (
                     element.line,
                     element,
@@ -154,7 +156,7 @@ class LinkedLines:
         return tuple(
             parent
             for parent in self.thread.parents(element)
-            if parent.stage == SOURCE or self._stages[parent.stage].name != "bytecode"
+            if parent.stage == SOURCE or role_of(self._stages[parent.stage].name) is not Role.SOURCE
         )
 
     # --- counterparts -------------------------------------------------------------------------------------------------
@@ -179,7 +181,7 @@ class LinkedLines:
     def _around_kernel(self, start: Element, other: str, above: frozenset[Element]) -> tuple[int, ...]:
         """Between a kernel, or what is below it, and the output code that defines and calls it."""
         here, there = self._stages[start.stage], self._stages[other]
-        if there.name == "output-code" and (here.name == "kernel" or chain.is_below_kernel(here)):
+        if role_of(there.name) is Role.CODE and (role_of(here.name) is Role.KERNEL or chain.is_below_kernel(here)):
             kernel = chain.kernel_of(here)
             if self.kernels.output_code_of(kernel) != other:
                 return ()
@@ -190,7 +192,7 @@ class LinkedLines:
             definition = [element.line for element in named if element.end_line > element.line]
             calls = [element.line for element in named if element.end_line == element.line]
             return tuple(sorted([*(first + line for first in definition for line in lines), *calls]))
-        if here.name == "output-code" and (there.name == "kernel" or chain.is_below_kernel(there)):
+        if role_of(here.name) is Role.CODE and (role_of(there.name) is Role.KERNEL or chain.is_below_kernel(there)):
             target = self.thread.item(start).target
             if chain.kernel_of(there) == self.kernels.named(here.id, target):
                 return tuple(self.keys(other))
@@ -213,9 +215,9 @@ class LinkedLines:
     def computed(self, stage: str, line: int) -> tuple[Item, ...]:
         """The nodes that a line computes: of a kernel, of what is below it, of its text in the output code."""
         ref = self._stage(stage)
-        if ref.name == "output-code":
+        if role_of(ref.name) is Role.CODE:
             starts = self._at(stage, line)
-            if not starts or self._stages[starts[0].stage].name != "kernel":
+            if not starts or role_of(self._stages[starts[0].stage].name) is not Role.KERNEL:
                 return ()
             kernel, lines = starts[0].stage, [starts[0].line]
         else:
@@ -233,20 +235,21 @@ class LinkedLines:
         return tuple(int(name) for name in item.ancestors) if chain.is_below_kernel(ref) else (line,)
 
     def keys_of_item(self, item: Item) -> tuple[Origin, ...]:
+        """The lines of the user's code that an item belongs to; empty where it belongs to none."""
         return self._keys_of(item.element)
 
     def kernels_of(self, stage: str, line: int) -> list[tuple[str, str]]:
         """The kernels that a line of a stage became, or that it belongs to: their output code and their names."""
         ref = self._stage(stage)
-        if ref.name == "kernel" or chain.is_below_kernel(ref):
+        if role_of(ref.name) is Role.KERNEL or chain.is_below_kernel(ref):
             kernel = chain.kernel_of(ref)
             code = self.kernels.output_code_of(kernel)
             return [] if code is None else [(code, kernel.rpartition("/")[2])]
         starts = self._at(stage, line)
         if not starts:
             return []
-        if ref.name == "output-code":
-            if self._stages[starts[0].stage].name == "kernel":
+        if role_of(ref.name) is Role.CODE:
+            if role_of(self._stages[starts[0].stage].name) is Role.KERNEL:
                 return [(stage, starts[0].stage.rpartition("/")[2])]
             return [(stage, self.thread.item(starts[0]).target)]
         above = frozenset(starts).union(*(self._above(one) for one in starts))
@@ -254,7 +257,7 @@ class LinkedLines:
         exact: dict[tuple[str, str], None] = {}
         alike: dict[tuple[str, str], None] = {}
         for output in self.thread.pipeline(self._compile_of[stage]):
-            if output.name != "output-code":
+            if role_of(output.name) is not Role.CODE:
                 continue
             for item in self.thread.items(output.id).items:
                 element = item.element
@@ -269,7 +272,9 @@ class LinkedLines:
     def source_of(self, stage: str, line: int) -> tuple[Origin, ...]:
         """The keys of a line of a stage; none for a line of a kernel that computes nothing."""
         ref = self._stage(stage)
-        if (ref.name == "kernel" or chain.is_below_kernel(ref)) and self.kernels.of_lines(chain.kernel_of(ref)):
+        if (role_of(ref.name) is Role.KERNEL or chain.is_below_kernel(ref)) and self.kernels.of_lines(
+            chain.kernel_of(ref)
+        ):
             return self.keys(stage).get(line, ())
         return self.keys(stage).get(line) or self._keys_of_all(self._at(stage, line))
 
@@ -283,15 +288,15 @@ class LinkedLines:
         return found
 
     def _at(self, stage: str, line: int) -> tuple[Element, ...]:
-        """What stands in a line; of the comment above a node the node."""
+        """What is in a line; of the comment above a node the node."""
         ref = self._stage(stage)
         item = self.thread.items(stage).at(line)
-        if item is None and ref.name.endswith("-graph"):
+        if item is None and stage_kind(ref.name).is_graph:
             item = self.thread.items(stage).at(line + 1)
         if item is None:
             return ()
         element = item.element
-        if ref.name == "output-code" and element.end_line > element.line and line > element.line:
+        if role_of(ref.name) is Role.CODE and element.end_line > element.line and line > element.line:
             kernel = self.kernels.named(stage, element.name)
             text = line - element.line
             if kernel is not None and text in self.kernels.of_lines(kernel):
@@ -314,7 +319,7 @@ class LinkedLines:
             if element in above or not starts.isdisjoint(self._above(element)):
                 lines = [element.line]
                 kernel = self.kernels.named(stage, element.name) if element.end_line > element.line else None
-                if ref.name == "output-code" and kernel is not None:
+                if role_of(ref.name) is Role.CODE and kernel is not None:
                     inside = self._related(kernel, starts, above)
                     lines = [element.line + line for line in inside] or lines
                 found.update(dict.fromkeys(lines))
@@ -331,7 +336,7 @@ class LinkedLines:
     def _refined(self, element: Element) -> tuple[Element, ...]:
         """What something came from directly: of a kernel's line the nodes that it computes, nothing if none is known."""
         ref = self._stages[element.stage]
-        if ref.name == "kernel":
+        if role_of(ref.name) is Role.KERNEL:
             return self.kernels.of_lines(ref.id).get(element.line, ())
         return self._parents(element)
 

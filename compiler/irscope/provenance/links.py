@@ -12,17 +12,18 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from irscope.nodes import Source
+from irscope.ir.nodes import Source
+from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Kernel, Origin, StageRef
 from irscope.provenance.chain import rank
 from irscope.provenance.elements import Item, Items
+from irscope.vocabulary.stages import Role
 
 Links = dict[str, tuple[str, ...]]
 """Name in the later stage → names in the earlier one."""
 
 _ATEN = 3
 """From the joint graph on, graphs are made of ATen operations; above it are the calls that the user wrote."""
-_LAST_GRAPH = 5
 _INPUT = re.compile(r"^(?:primals_(?P<one>\d+)|arg(?P<zero>\d+)_1)$")
 
 
@@ -34,23 +35,21 @@ def link(
     kernels: Iterable[Kernel] = (),
 ) -> Links:
     """The links between two stages, `above` being the earlier one."""
-    if below.name.endswith("-graph"):
-        if above.name == "bytecode":
+    from_, to = stage_kind(above.name), stage_kind(below.name)
+    if to.is_graph:
+        if from_.role is Role.SOURCE:
             return {}  # by the user's lines: see `Provenance`
         return _graphs(above, parents, below, children)
-    if below.name == "ir-post-fusion" and above.name == "ir-pre-fusion":
-        return _named(parents, children)
-    if below.name in ("ir-pre-fusion", "ir-post-fusion"):
-        return _named(parents, children) if rank(above) == _LAST_GRAPH else {}
-    if below.name == "output-code":
-        if above.name == "ir-post-fusion":
-            return _shared(parents, children)
-        if above.name == "ir-pre-fusion":
-            return _named(parents, children)
-        return _kernels_by_line(parents, children, kernels) if rank(above) == _LAST_GRAPH else {}
-    if above.name == "output-code":
+    if to.role is Role.SCHEDULE:
+        is_next = from_.role is Role.SCHEDULE and to.is_fused and not from_.is_fused
+        return _named(parents, children) if is_next or from_.is_lowered else {}
+    if to.role is Role.CODE:
+        if from_.role is Role.SCHEDULE:
+            return _shared(parents, children) if from_.is_fused else _named(parents, children)
+        return _kernels_by_line(parents, children, kernels) if from_.is_lowered else {}
+    if from_.role is Role.CODE:
         return _kernel_text(parents, below, children)
-    if above.name == "kernel":
+    if from_.role is Role.KERNEL or to.role is Role.TEXT:
         return _named(parents, children)
     return _shared(parents, children)
 

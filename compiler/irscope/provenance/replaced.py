@@ -11,11 +11,11 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from irscope.nodes import facts_of
+from irscope.ir.nodes import facts_of
 from irscope.provenance.elements import Items
 
 _LARGEST = 64
-"""Nodes in one replaced pattern.  A pass that made a whole graph anew tells nothing of which node became which."""
+"""Nodes in one replaced pattern.  A pass that built a whole new graph tells nothing of which node became which."""
 
 
 def add_replaced(links: dict[str, tuple[str, ...]], parents: Items, data: Mapping[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 Inductor says which nodes a kernel came from, but not which of its statements computes which of them.  That is derived
 here, for C++ and Triton kernels alike: the operation of a statement must be the node's, and so must be its operands,
-as far as they are known: a load from an argument of the kernel is a buffer, a constant stands in the graph, and the
+as far as they are known: a load from an argument of the kernel is a buffer, a constant is in the graph, and the
 result of a statement that is matched already is its node.  Where several nodes fit a statement has all of them, and
 where none does it has none: a link is left out rather than made up.  Loads, constants and casts belong to what they
 are for, stores to what they keep.
@@ -90,7 +90,7 @@ class _Value:
     nodes: frozenset[str] = frozenset()
     constant: float | None = None
     lines: list[int] = field(default_factory=list)
-    """Lines without an operation of their own, which belong to whatever uses the value."""
+    """Lines without their own operation, which belong to whatever uses the value."""
 
 
 def nodes_of_statements(
@@ -225,7 +225,7 @@ class _Matcher:
 
 
 def forms_of(graph: Items, name: str) -> list[str]:
-    """A node, and behind it those whose values it has in another form, up to the one that computes them."""
+    """A node, and after it those whose values it has in another form, up to the one that computes them."""
     found = [name]
     while len(found) < 100:
         item = graph.by_name.get(found[-1])

@@ -12,7 +12,7 @@ key          value
 ``places``   ``[file, line]`` of the user's lines
 ``from``     for each element that came from lines directly its number and those of its places
 ``counts``   how many parents each element has
-``up``       for each of these how many elements before it the parent stands
+``up``       for each of these how many elements before it the parent is
 ``words``    why something became nothing, each once; ``fates``: the number of an element and that of its words
 ===========  ===========================================================================================================
 """
@@ -23,10 +23,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
+from irscope.pipelines.registry import role_of
 from irscope.protocol import Compile, Report
 from irscope.provenance import SOURCE, Provenance
 from irscope.provenance.elements import Element
-from irscope.store import Store
+from irscope.store.store import Store
+from irscope.vocabulary.stages import Role
 
 _VERSION = 1
 _LARGE = 4000
@@ -84,7 +86,7 @@ def reached(store: Store, report: Report, file: str, line: int) -> dict[str, Rea
             below = thread.below(thread.source(file, line))
         for stage in thread.pipeline(compile.id):
             if stage.id in below:
-                last = stage.name == "output-code"
+                last = role_of(stage.name) is Role.CODE
                 elements = tuple((one, "" if last else thread.fate(one)) for one in below[stage.id])
                 found[stage.id] = Reached(elements, [one.name for one in thread.elements(stage.id)])
     return found
@@ -127,7 +129,7 @@ def _trails_of(thread: Provenance, compile: Compile) -> dict[str, Any]:
     fates = [
         [number, words.setdefault(why, len(words))]
         for (stage, elements), start in zip(stages, starts, strict=False)
-        if stage.name != "output-code"
+        if role_of(stage.name) is not Role.CODE
         for number, element in enumerate(elements, start)
         if number in without_children and (why := thread.fate_of_last(element))
     ]
@@ -168,7 +170,7 @@ def _below(trails: Any, place: list[object]) -> Iterator[tuple[str, Reached]]:
         if wanted in places:
             there[number] = 1
     at = 0
-    for number, count in enumerate(trails["counts"]):  # parents stand before their children
+    for number, count in enumerate(trails["counts"]):  # parents are before their children
         if count == 1:
             if there[number - up[at]]:
                 there[number] = 1

@@ -13,7 +13,7 @@ from typing import Any
 
 from irscope.runner.script import ScriptFailure, main_module, run_main
 from irscope.runner.standins import Nothing, StandIns
-from irscope.source import overlay_of
+from irscope.usercode.source import overlay_of
 
 _FUTURE = 0
 for _name in __future__.all_feature_names:

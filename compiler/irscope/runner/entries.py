@@ -1,4 +1,4 @@
-"""What stands at the beginning of a run: a script, a notebook, a module, or tests."""
+"""What is at the beginning of a run: a script, a notebook, a module, or tests."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import os
 import sys
 from collections.abc import Callable
 
-from irscope.capture.hooks import Hook
+from irscope.internals import pytest_overlays
+from irscope.internals.hooks import Hook
 from irscope.protocol import EntryKind, RunRequest
 from irscope.runner import pytest_entry
 from irscope.runner.cells import run_cells_as_main
 from irscope.runner.script import ScriptFailure, run_as_main, run_module_as_main
-from irscope.usercode import treat_as_user_code
+from irscope.usercode.user_files import treat_as_user_code
 
 
 def set_first_path(request: RunRequest) -> None:
@@ -34,7 +35,7 @@ def why_not(request: RunRequest) -> str:
 
 def hooks_for(request: RunRequest) -> list[Hook]:
     """What a kind of entry changes outside torch."""
-    return [pytest_entry.OVERLAYS] if request.entry is EntryKind.PYTEST and request.overlays else []
+    return [pytest_overlays.OVERLAYS] if request.entry is EntryKind.PYTEST and request.overlays else []
 
 
 def run_entry(

@@ -8,13 +8,15 @@ import os
 import re
 import sys
 
+from irscope.capture.base import missing
+from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import Refused, RunRequest, Started
 from irscope.runner.entries import run_entry, set_first_path, why_not
 from irscope.runner.messages import MessagePipe
 from irscope.runner.overlays import install_overlays
 from irscope.runner.script import ScriptFailure
 from irscope.runner.session import Session
-from irscope.usercode import set_torch_folder
+from irscope.usercode.user_files import set_torch_folder
 
 OLDEST_TORCH = (2, 9)
 
@@ -23,7 +25,7 @@ def run(request: RunRequest, messages: MessagePipe) -> None:
     """Runs the script; returns or raises SystemExit as the script did."""
     set_first_path(request)
     found = find_torch()
-    if isinstance(found, str) or (problem := why_not(request)):
+    if isinstance(found, str) or (problem := why_not(request) or _missing(request)):
         messages.send(Refused(found if isinstance(found, str) else problem))
         return
     folder, version = found
@@ -38,6 +40,20 @@ def run(request: RunRequest, messages: MessagePipe) -> None:
     failure = run_entry(request, session.script_ended, session.left_out)
     if isinstance(failure, ScriptFailure):
         sys.exit(failure.exit_code)
+
+
+def _missing(request: RunRequest) -> str:
+    """Which packages of the pipeline are missing in this interpreter, in words for the user; empty if none is."""
+    try:
+        pipeline = pipeline_named(request.pipeline)
+    except LookupError as error:
+        return str(error.args[0])
+    if not (names := missing(pipeline)):
+        return ""
+    return (
+        f"The pipeline {pipeline.name} needs {', '.join(names)}, not installed in {sys.executable}. "
+        f"Install it there (pip install {' '.join(names)}), or choose another interpreter."
+    )
 
 
 def find_torch() -> tuple[str, str] | str:

@@ -16,6 +16,7 @@ class MessagePipe:
         self._fd = moved_up(fd)
 
     def send(self, message: Message) -> None:
+        """Send one message; after the first error, all are dropped."""
         try:
             data = (dumps(encode_message(message)) + "\n").encode("utf-8", "backslashreplace")
             while data and self._fd >= 0:

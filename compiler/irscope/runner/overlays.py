@@ -6,7 +6,7 @@ import importlib.machinery
 import os
 from typing import Any
 
-from irscope import source
+from irscope.usercode import source
 
 
 def install_overlays(overlays: dict[str, str]) -> None:

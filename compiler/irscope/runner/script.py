@@ -12,10 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.source import overlay_of
+from irscope.usercode.source import overlay_of
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
-_PACKAGE = os.path.dirname(_HERE) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 @dataclass(frozen=True)
@@ -156,6 +155,6 @@ def _print_like_the_interpreter(error: BaseException) -> None:
 
 def _without_our_frames(error: BaseException) -> tuple[BaseException, types.TracebackType | None]:
     traceback = error.__traceback__
-    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(_HERE):
+    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(_PACKAGE):
         traceback = traceback.tb_next
     return error.with_traceback(traceback), traceback

@@ -13,8 +13,9 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from irscope.notebooks import notebook_of
-from irscope.source import overlay_of
+from irscope.internals.frames import callers
+from irscope.usercode.notebooks import notebook_of
+from irscope.usercode.source import overlay_of
 
 FRONT_END = frozenset({"IPython", "ipykernel", "ipywidgets", "ipympl"})
 """Packages that do nothing without a notebook's front end."""
@@ -64,7 +65,7 @@ class Nothing:
 
 
 class StandIns:
-    """A finder behind all others: gives a cell what is missing of the front end.
+    """A finder after all others: gives a cell what is missing of the front end.
 
     Libraries get no stand-in, nor does an import that is ready not to find it (``try: import ipywidgets``): they go on
     as they would.
@@ -84,6 +85,7 @@ class StandIns:
     def find_spec(
         self, name: str, _path: Sequence[str] | None, _target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
+        """The spec of a stand-in; None for modules that are not part of a notebook's front end, or are installed."""
         package, _, part = name.partition(".")
         if package not in FRONT_END or (part and not isinstance(sys.modules.get(package), _StandIn)):
             return None  # or it is installed, and this part of it is not there
@@ -95,9 +97,11 @@ class StandIns:
         return importlib.machinery.ModuleSpec(name, loader, is_package=True)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
+        """The stand-in itself."""
         return _StandIn(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
+        """Give the stand-in what is known of the front end."""
         vars(module).update(self._given)
 
 
@@ -113,9 +117,8 @@ class _StandIn(types.ModuleType):
 
 
 def _imported_by_a_cell() -> bool:
-    frame: types.FrameType | None = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
-        frame = frame.f_back
+    importing = ("<frozen importlib", __file__)
+    frame = next((frame for frame in callers() if not frame.f_code.co_filename.startswith(importing)), None)
     if frame is None or notebook_of(frame.f_code.co_filename) is None:
         return False
     line = frame.f_lineno

@@ -9,13 +9,13 @@ the compiled code, and works for every back end.
 from __future__ import annotations
 
 import time
-import types
 from collections.abc import Callable
-from typing import Any
 
-from irscope.budgets import steady_message
-from irscope.capture.hooks import Hook, Undo
+from irscope.internals.dynamo_hooks import guards_hook
+from irscope.internals.hooks import Hook
 from irscope.protocol import Compile, CompileOutcome, Finding, Limit, LimitReached
+from irscope.vocabulary.limits import limit_row
+from irscope.vocabulary.units import count, duration
 
 QUIET_SECONDS = 3.0
 """A loop of short steps would be over its number of calls in no time, before the end of its first epoch, where a
@@ -41,6 +41,7 @@ class SteadyState:
         self._since = time.monotonic()
 
     def compile_changed(self, compile: Compile) -> None:
+        """A compile is new or changed, so the steady state begins later."""
         if compile.outcome in (CompileOutcome.COMPILED, CompileOutcome.GRAPH_BREAK):
             self._compiled.add(compile.id)
         self._something_new()
@@ -56,22 +57,8 @@ class SteadyState:
         self._since = time.monotonic()
 
     def hook(self) -> Hook:
-        return Hook(
-            "calls of compiled code, so a run in a steady state is not stopped",
-            "torch._dynamo.eval_frame",
-            "2.9 to 2.13",
-            self._apply,
-        )
-
-    def _apply(self, eval_frame: types.ModuleType) -> Undo:
-        # `torch.compiler.set_enable_guard_collectives` is the other user of this hook.  A script that calls it has its
-        # own way: ours is gone then.
-        set_hook: Any = eval_frame.set_guard_complete_hook
-        before = set_hook(self._called)
-        if before is not None:
-            set_hook(before)
-            raise RuntimeError("the guard-complete hook is in use")
-        return lambda: set_hook(None)
+        """The hook through which it sees the calls of compiled code."""
+        return guards_hook(self._called)
 
     def _called(self, hit: bool) -> bool:
         """Whether guards held; what is returned is taken for the answer."""
@@ -86,4 +73,13 @@ class SteadyState:
             self._enough = self._calls + max(1, self._each // 8)  # not at every call
             return
         self._enough = 1 << 62
-        self._reached(LimitReached(Limit.STEADY_STATE, steady_message(self._calls, quiet)))
+        self._reached(LimitReached(Limit.STEADY_STATE, _message(self._calls, quiet)))
+
+
+def _message(calls: int, seconds: float) -> str:
+    """What the user is told when a run is stopped in its steady state."""
+    return (
+        f"Stopped in a steady state: nothing was compiled or found during the last {count(calls, 'call')} of compiled code "
+        f"({duration(seconds)}); what was found until then is kept, and what the script does later was not run. To let it "
+        f"go on, raise {limit_row(Limit.STEADY_STATE).where}, or switch that limit off with 0."
+    )

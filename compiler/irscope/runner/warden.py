@@ -1,4 +1,4 @@
-"""The warden: a small process that stands above a run's fresh process and leaves nothing of it behind.
+"""The warden: a small parent process that ends everything that a run has started.
 
 Linux gives the orphans below a *child subreaper* to it, so no process of the run gets away, not even a daemon that
 left the process group and whose parent is gone.  The warden ends them all when the script's process has ended, when
@@ -18,7 +18,7 @@ import signal
 import sys
 from collections.abc import Collection
 
-from irscope.processes import children_of
+from irscope.runner.processes import children_of
 
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36  # of <linux/prctl.h>
 _LOOK_SECONDS = 0.5
@@ -32,7 +32,7 @@ def part(messages: int) -> None:
     messages
         The message pipe, whose other end the driver holds.
 
-    Where this is no Linux it returns in the process itself.
+    Where this is not Linux it returns in the process itself.
     """
     if not adopt_orphans():
         return

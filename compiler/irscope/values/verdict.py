@@ -6,7 +6,7 @@ The data of a stage ``divergence``:
 key             value
 ==============  ========================================================================================================
 ``stage``       id of the post-grad graph whose nodes are compared; ``call``: which call, from 1
-``tolerance``   ``{"slack", "rtol": {dtype: number}}``; `irscope.values.tolerance` tells what is done with them
+``tolerance``   ``{"slack", "rtol": {dtype: number}}``; `irscope.values.check.tolerance` tells what is done with them
 ``nodes``       in graph order, those whose value compiled code wrote to memory: ``{"name", "kernel", "dtype", "local",
                 "to_eager", "to_float64", "eager_to_float64"}``.  ``local`` (null where it could not be measured):
                 ``{"ratio", "compiled", "eager", "rounding", "allowed", "index", "numbers", "why"}``, where a ratio above
@@ -31,18 +31,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.usercode import is_user_file
-from irscope.values.blaming import Blame, PassCheck, Version
-from irscope.values.comparing import Compared, Comparison, CompiledValues
-from irscope.values.interpreting import KeptGraph
-from irscope.values.locating import Location, differs, locate
-from irscope.values.reproducer import Reproducer, reproducer_of, reproducer_of_step
-from irscope.values.running import Moment
-from irscope.values.steps import CannotCompare, region_of_step, step_between
-from irscope.values.tolerance import tolerance_data
-from irscope.values.zooming import Drawing, Region, region_of
+from irscope.pipelines.dynamo_stages import DYNAMO_GRAPH
+from irscope.pipelines.inductor.stages import PRE_GRAD_GRAPH
+from irscope.usercode.user_files import is_user_file
+from irscope.values.blame.blaming import Blame, PassCheck, Version
+from irscope.values.blame.locating import Location, differs, locate
+from irscope.values.blame.reproducer import Reproducer, reproducer_of, reproducer_of_step
+from irscope.values.blame.steps import CannotCompare, region_of_step, step_between
+from irscope.values.check.comparing import Compared, Comparison, CompiledValues
+from irscope.values.check.tolerance import tolerance_data
+from irscope.values.run.interpreting import KeptGraph
+from irscope.values.run.running import CallMoment
+from irscope.values.run.subgraph_compile import Drawing, Region, region_of
 
-DYNAMO = "dynamo-graph"
+DYNAMO = DYNAMO_GRAPH.name
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in ', re.MULTILINE)
 
 
@@ -68,7 +70,7 @@ class Verdict:
         }  # fmt: skip
 
 
-def judged(moment: Moment, found: CompiledValues, versions: Sequence[Version], stage: str) -> Verdict:
+def judged(moment: CallMoment, found: CompiledValues, versions: Sequence[Version], stage: str) -> Verdict:
     """Compares one call of compiled code with its graph, and looks for what is to blame where they differ.
 
     ``stage`` is the id of the post-grad graph, of which `moment.compiled.graph` is the graph.
@@ -104,7 +106,7 @@ def judged(moment: Moment, found: CompiledValues, versions: Sequence[Version], s
 
 
 def _blames(
-    moment: Moment, kept: KeptGraph, found: CompiledValues, versions: Sequence[Version], drawing: Drawing
+    moment: CallMoment, kept: KeptGraph, found: CompiledValues, versions: Sequence[Version], drawing: Drawing
 ) -> tuple[list[Blame], Callable[[], Mapping[str, Any]], list[str]]:
     """Passes and steps that changed what is computed, in their order; the inputs of all these graphs by name; sentences."""
     step, blames, notes = None, list[Blame](), list[str]()
@@ -124,7 +126,7 @@ def _blames(
         notes.append(f"The step from the dynamo graph to AOTAutograd's was not checked: {why}")
     notes += step.notes if step is not None else []
     others, more = PassCheck(inputs, found.values, drawing, moment).blame(versions)
-    early = [each for each in others if each.stage == "pre-grad-graph"]
+    early = [each for each in others if each.stage == PRE_GRAD_GRAPH.name]
     return [*early, *blames, *(each for each in others if each not in early)], inputs, notes + more
 
 
@@ -139,15 +141,15 @@ def _region_before(blame: Blame, named: Mapping[str, Any]) -> Region | None:
     return region_of(nodes, inputs.__getitem__, wanted)
 
 
-def _found_by_pass(blame: Blame, folder: str, moment: Moment) -> dict[str, Any]:
+def _found_by_pass(blame: Blame, folder: str, moment: CallMoment) -> dict[str, Any]:
     node = next((each for each in blame.after.graph.nodes if each.name == blame.node), None)
     if is_step := "→" in blame.name:  # the node is of the graph before it
         node = next((each for each in blame.before.graph.nodes if each.name == blame.node), node)
     file, line, inner = _place(node, moment)
     what = f"The step {blame.name}" if is_step else f"The pass {blame.name}"
-    since = f"from {blame.node} on its results are others" if blame.node else "its results are others"
+    since = f"from {blame.node} on its results differ" if blame.node else "its results differ"
     if "backward" in blame.name:
-        since = f"the gradients of {blame.node or 'its inputs'} are others than autograd's"
+        since = f"the gradients of {blame.node or 'its inputs'} differ from autograd's"
     message = f"{what} changed what the graph computes: {since}, {_much(blame)}."
     target = str(node.target) if node is not None else ""
     return {
@@ -157,16 +159,16 @@ def _found_by_pass(blame: Blame, folder: str, moment: Moment) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _found_in_code(wrong: Compared, location: Location, moment: Moment, stage: str) -> dict[str, Any]:
+def _found_in_code(wrong: Compared, location: Location, moment: CallMoment, stage: str) -> dict[str, Any]:
     node = next(each for each in moment.compiled.graph.graph.nodes if each.name == location.node)
     measure = location.measure or wrong.local
     assert measure is not None
     file, line, inner = _place(node, moment)
     kernel = wrong.kernel
     told = {
-        "lowering": f"compiled {node.target} gives another number than eager mode",
-        "fusion": f"{kernel} gives other numbers than its nodes do when they are not fused",
-        "code-generation": f"{kernel or 'the compiled code'} gives other numbers than its nodes, each of which is right",
+        "lowering": f"compiled {node.target} computes a different number than eager mode",
+        "fusion": f"{kernel} computes different numbers than its nodes do when they are not fused",
+        "code-generation": f"{kernel or 'the compiled code'} computes different numbers than its nodes, each of which is right",
     }[location.how]
     size = measure.why or (
         f"off by {measure.compiled:.3g} against float64, eager mode by {measure.eager:.3g}; "
@@ -180,7 +182,7 @@ def _found_in_code(wrong: Compared, location: Location, moment: Moment, stage: s
     }  # fmt: skip
 
 
-def _place(node: Any, moment: Moment) -> tuple[str, int, list[Any] | None]:
+def _place(node: Any, moment: CallMoment) -> tuple[str, int, list[Any] | None]:
     """The user's line that a node came from, or its inputs where it has none itself, else the one that called the compiled
     code; and the innermost line of a library."""
     seen: set[Any] = set()
@@ -203,7 +205,7 @@ def _much(blame: Blame) -> str:
 
 
 def _node_data(compared: Compared) -> dict[str, Any]:
-    from irscope.values.statistics import plain
+    from irscope.values.run.statistics import plain
 
     node = compared.node
     return {

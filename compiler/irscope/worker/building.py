@@ -22,7 +22,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from irscope.capture.hooks import Hook, Hooks, Undo, replace_attribute
+from irscope.internals.dynamo_hooks import compile_calls_hook
+from irscope.internals.hooks import Hooks
 from irscope.protocol import CaptureGap
 from irscope.worker import cuda
 from irscope.worker.head import Step
@@ -58,7 +59,7 @@ class Built:
     files
         Modification times of the files that were imported, in nanoseconds.
     environment
-        Variables that the imports have set; nothing: deleted.
+        Variables that the imports have set; None: deleted.
     """
 
     names: tuple[str, ...]
@@ -222,7 +223,7 @@ def _random_states() -> tuple[object, ...]:
 
 @contextlib.contextmanager
 def _heard_seeds(events: list[str]) -> Iterator[None]:
-    """A run gets seeds of its own, so numbers that an import draws change nothing; but those that it seeds do."""
+    """A run gets its own seeds, so numbers that an import draws change nothing; but those that it seeds do."""
     modules: list[Any] = [module for name in ("random", "numpy.random") if (module := sys.modules.get(name))]
     seeds = [module.seed for module in modules]
 
@@ -328,18 +329,8 @@ def _no_operations(events: list[str]) -> Iterator[None]:
 def _refused_compiles(events: list[str]) -> Iterator[None]:
     """``torch.compile`` takes its back end when it is called: before the fast lane could put its own in its place."""
 
-    def apply(eval_frame: Any) -> Undo:
-        original = eval_frame.get_compiler_fn
-
-        def get_compiler_fn(*args: Any) -> Any:
-            events.append("compiles functions")
-            return original(*args)
-
-        return replace_attribute(eval_frame, "get_compiler_fn", get_compiler_fn)
-
     def gap(gap: CaptureGap) -> None:
         events.append(f"may compile functions, which is not seen ({gap.why})")
 
-    what = "functions that a layer's imports compile"
-    with Hooks([Hook(what, "torch._dynamo.eval_frame", "2.9 to 2.13", apply)], gap):
+    with Hooks([compile_calls_hook(lambda: events.append("compiles functions"))], gap):
         yield

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from irscope.internals.frames import callers
 from irscope.protocol import RunRequest, Unfit, from_json
 from irscope.runner.main import run
 from irscope.runner.messages import MessagePipe
@@ -43,7 +44,7 @@ def run_in_child(
     names
         Top-level modules that the worker has looked for: a file of the user's must not hide one.
     environment
-        What the imports of a layer have set; nothing: deleted.
+        What the imports of a layer have set; None: deleted.
     """
     os.setsid()
     end_with_parent()
@@ -66,7 +67,7 @@ def run_in_child(
             os.environ[name] = value
     with contextlib.suppress(OSError):
         os.chdir(message["cwd"])
-    random.seed()  # a fresh process has seeds of its own
+    random.seed()  # a fresh process has its own seeds
     if (numpy := sys.modules.get("numpy.random")) is not None:
         numpy.seed()
     sys.modules["torch"].default_generator.seed()
@@ -103,7 +104,7 @@ def _look_for_hidden_modules(request: RunRequest, names: Collection[str], pipe: 
 def _watch_environment(pipe: MessagePipe) -> None:
     """Tells the driver when the script sets a variable that torch reads while it is imported.
 
-    In a fresh process such a line takes effect, since it stands above the script's ``import torch``; here torch is
+    In a fresh process such a line takes effect, since it is above the script's ``import torch``; here torch is
     imported already.  The driver then starts a fresh process instead.
     """
     torch = os.path.dirname(sys.modules["torch"].__file__ or "")
@@ -113,10 +114,9 @@ def _watch_environment(pipe: MessagePipe) -> None:
             return
         if os.fsdecode(arguments[0]) in _HARMLESS:
             return
-        frame = sys._getframe(1)
-        while frame.f_back is not None and frame.f_code.co_filename.startswith(("<", os.__file__)):
-            frame = frame.f_back
-        if not frame.f_code.co_filename.startswith(torch):
+        files = [frame.f_code.co_filename for frame in callers()]
+        setting = next((file for file in files if not file.startswith(("<", os.__file__))), files[-1])
+        if not setting.startswith(torch):
             _give_up(pipe, f"it sets {os.fsdecode(arguments[0])}, which torch reads when it is imported")
 
     sys.addaudithook(heard)

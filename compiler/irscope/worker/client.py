@@ -14,19 +14,19 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from irscope import processes
 from irscope.protocol import RunRequest, to_json
+from irscope.runner import processes
 from irscope.worker.process import ForkedProcess
 from irscope.worker.wire import send
 
-_BOOT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "runner", "boot.py")
+_BOOT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "driver", "boot.py")
 
 
 class WorkerState(str, enum.Enum):
     """The life of a worker, as the editor shows it."""
 
     STARTING = "starting"
-    """It is importing torch; a run that is asked for now starts a process of its own."""
+    """It is importing torch; a run that is asked for now starts its own process."""
     READY = "ready"
     """It forks itself at once for each run."""
     REFUSED = "refused"
@@ -68,7 +68,7 @@ class Worker:
     env
         Variables on top of this process's environment, which torch sees when it is imported.
     cwd
-        Where relative entries of PYTHONPATH begin; nothing: this process's working folder.
+        Where relative entries of PYTHONPATH begin; None: this process's working folder.
     """
 
     def __init__(self, python: str, env: Mapping[str, str] | None = None, cwd: str | None = None) -> None:
@@ -170,7 +170,7 @@ class Worker:
         return process
 
     def listen(self) -> list[LayerNote]:
-        """Takes in what the worker has told of its layers, without waiting; returns the notes that are new."""
+        """Takes in what the worker has said about its layers, without waiting; returns the notes that are new."""
         new: list[LayerNote] = []
         with self._lock:
             if self.state is not WorkerState.READY or self._socket is None:

@@ -1,7 +1,7 @@
 """The head of a script: the imports of installed packages that come before anything that could change them.
 
 A layer does these imports ahead of the script.  So that they do there what they would do in the script, only such
-statements may stand between them that no import can notice: definitions, plain values, a seed, a variable of the
+statements may be between them that no import can notice: definitions, plain values, a seed, a variable of the
 environment (which the layer sets as well, in the same order).  With the first other statement the head ends, and the
 imports below it are the script's to do.  A module of the user's own is walked through as the import would run it.
 """
@@ -28,7 +28,7 @@ class Step:
         An import; a variable of the environment that is set; or a filter of warnings or a seed, which is not set in
         the layer, but must not be there if an import sets filters or draws random numbers.
     text
-        Python that does it in a namespace of its own.
+        Python that does it in its own namespace.
     """
 
     kind: Literal["import", "variable", "filter", "seed"]
@@ -211,7 +211,7 @@ class _Walk:
         package = module if is_package else module.rpartition(".")[0] or None
         return self.through(ast.parse(self._read(file)), module, package)
 
-    # --- what stands between ------------------------------------------------------------------------------------------
+    # --- what is between ------------------------------------------------------------------------------------------
 
     def _is_inert(self, node: ast.stmt, names: _Names) -> bool:
         if isinstance(node, ast.Pass):
@@ -314,7 +314,7 @@ def _in_order(node: ast.AST) -> list[ast.AST]:
 
 
 def _environment(node: ast.stmt) -> Step | None:
-    """A variable of the environment that is set to a text that stands there."""
+    """A variable of the environment that is set to a text that is there."""
     if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
         target = node.targets[0]
         good = _dotted(target.value) == "os.environ" and _is_text(target.slice) and _is_text(node.value)

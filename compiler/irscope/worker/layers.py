@@ -44,6 +44,7 @@ class LayerKey:
 
     @property
     def text(self) -> str:
+        """The imports as one line of Python."""
         return "; ".join(step.text for step in self.steps if step.kind == "import")
 
 
@@ -84,10 +85,12 @@ class Layers:
 
     @property
     def all(self) -> list[Layer]:
+        """All layers whose process may still be alive, those that are ending included."""
         return [*self._layers.values(), *self._leaving]
 
     @property
     def is_building(self) -> bool:
+        """Whether a layer has begun to import and is not ready yet."""
         return any(layer.built is None for layer in self._layers.values())
 
     def take(self, message: dict[str, Any], fds: list[int]) -> bool:
@@ -150,7 +153,7 @@ class Layers:
         received = receive(layer.connection)
         if received is None:
             self._forget(layer)
-            self._note(layer, "ended", "It has ended by itself.")
+            self._note(layer, "ended", "It ended by itself.")
         elif "refused" in received[0]:
             self._forget(layer)
             self._refuse(layer.key, received[0]["refused"])
@@ -226,7 +229,7 @@ def _head(request: RunRequest) -> tuple[Step, ...]:
 
 
 def _cells(request: RunRequest) -> str:
-    """The cells of a notebook as one text, up to one that is no Python: the run ends there."""
+    """The cells of a notebook as one text, up to one that is not Python: the run ends there."""
     texts = []
     for name in request.cells:
         text = request.overlays.get(name, "")

@@ -98,7 +98,7 @@ def _could_still_speak() -> bool:
     torch = os.path.dirname(sys.modules["torch"].__file__ or "")
     try:
         return any(_speaks(one, type(one), torch) for one in gc.get_objects())
-    except Exception:  # noqa: BLE001  a class of the script's with ideas of its own
+    except Exception:  # noqa: BLE001  a class of the script's with its own ideas
         return True
 
 

@@ -12,6 +12,8 @@ from collections.abc import Collection, Sequence
 
 
 class Place(enum.Enum):
+    """Who a module belongs to."""
+
     STANDARD = "the standard library"
     INSTALLED = "an installed package"
     OWN = "the user's own files, packages that are installed in editable form among them"
@@ -30,6 +32,7 @@ def is_package_folder(path: str) -> bool:
 
 
 def place_of_file(file: str) -> Place:
+    """Who the file of a module belongs to."""
     if any(file.startswith(folder.rstrip(os.sep) + os.sep) for folder in sys.path if is_package_folder(folder)):
         return Place.INSTALLED
     return Place.STANDARD if os.path.realpath(file).startswith(_STANDARD) else Place.OWN
@@ -68,6 +71,7 @@ class AskedNames:
         sys.meta_path.remove(self)
 
     def find_spec(self, name: str, path: Sequence[str] | None, _target: types.ModuleType | None = None) -> None:
+        """Note the name of a top-level module; returns None, so that the next finder is asked."""
         if path is None:
             self.names.add(name)
 

@@ -29,7 +29,7 @@ class RunProcess(Protocol):
 
 
 class FreshProcess:
-    """A process of its own, started for this run.  On Linux it is the warden of the script's (runner/warden.py), which
+    """A separate process, started for this run.  On Linux it is the warden of the script's (runner/warden.py), which
     ends that and everything below it when it is asked to, and then ends itself as the script's process did."""
 
     PATIENCE_SECONDS = 5.0
@@ -41,9 +41,11 @@ class FreshProcess:
         self.status_fd = _pidfd(process.pid)
 
     def poll(self) -> int | None:
+        """The exit code; None while the process runs."""
         return self._process.poll()
 
     def kill(self) -> None:
+        """Ask the process to end; kill its whole group where that takes too long."""
         if self._process.poll() is not None:
             return
         if self._asked is None:
@@ -54,6 +56,7 @@ class FreshProcess:
             kill_group(self.pid)
 
     def close(self) -> None:
+        """Wait for the end of the process and close its descriptor."""
         self._process.wait()
         if self.status_fd is not None:
             os.close(self.status_fd)
@@ -69,7 +72,7 @@ def _pidfd(pid: int) -> int | None:
 
 
 class ForkedProcess:
-    """A fork of the worker.  It writes its pid into a pipe of its own, and the worker, when it has ended, its exit code.
+    """A fork of the worker.  It writes its pid into its own pipe, and the worker, when it has ended, its exit code.
 
     If the pipe closes before that, the worker has died, and its runs with it.
     """
@@ -93,6 +96,7 @@ class ForkedProcess:
         return line
 
     def poll(self) -> int | None:
+        """The exit code; None while the process runs; that of a crash where the worker has died."""
         if self._code is None and self.status_fd is not None:
             with contextlib.suppress(BlockingIOError):
                 line = self._line()
@@ -100,10 +104,12 @@ class ForkedProcess:
         return self._code
 
     def kill(self) -> None:
+        """Kill the process and its whole group, once its pid is known."""
         if self.pid:
             kill_group(self.pid)
 
     def close(self) -> None:
+        """Close the descriptor of the exit code."""
         if self.status_fd is not None:
             os.close(self.status_fd)
             self.status_fd = None

@@ -80,7 +80,9 @@ def _import_all() -> str:
                 return _broken(error)
             warm_up()
     if cuda.is_unusable_in_forks():
-        return "CUDA is in use after the mere import of torch, so it cannot be forked; each run starts a process of its own."
+        return (
+            "CUDA is in use after the mere import of torch, so it cannot be forked; each run starts a separate process."
+        )
     return ""
 
 
@@ -132,24 +134,7 @@ class ForkServer:
                 if request is not None:
                     run_in_child(*request, self._names, self._environment)
                     return True
-            watched: dict[int, Any] = {self._wake: None, self._connection.fileno(): None}
-            if self._trial is not None:
-                watched[self._trial.fd] = None
-            if self._layers is not None:
-                watched |= {layer.connection.fileno(): layer for layer in self._layers.all}
-            readable, _, _ = select.select(list(watched), [], [], self._patience())
-            if not readable:
-                self._idle()
-            if self._wake in readable:
-                with contextlib.suppress(BlockingIOError):
-                    os.read(self._wake, 4096)
-                self._reap()
-            if self._trial is not None and self._trial.fd in readable and (pages := self._trial.hear()) is not None:
-                self._pages, self._trial = pages, None
-            for fd in readable:
-                if (layer := watched[fd]) is not None and self._layers is not None and layer in self._layers.all:
-                    self._layers.hear(layer)
-            if self._connection.fileno() in readable:
+            if self._connection.fileno() in self._hear():
                 received = receive(self._connection)
                 if received is None:
                     break
@@ -157,6 +142,30 @@ class ForkServer:
                     return True
         end_all_below()
         return False
+
+    def _hear(self) -> list[int]:
+        """Waits until something is readable, or nothing has been for long; takes in all but a new request.
+
+        Returns the descriptors that were readable.
+        """
+        watched: dict[int, Any] = {self._wake: None, self._connection.fileno(): None}
+        if self._trial is not None:
+            watched[self._trial.fd] = None
+        if self._layers is not None:
+            watched |= {layer.connection.fileno(): layer for layer in self._layers.all}
+        readable, _, _ = select.select(list(watched), [], [], self._patience())
+        if not readable:
+            self._idle()
+        if self._wake in readable:
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._wake, 4096)
+            self._reap()
+        if self._trial is not None and self._trial.fd in readable and (pages := self._trial.hear()) is not None:
+            self._pages, self._trial = pages, None
+        for fd in readable:
+            if (layer := watched[fd]) is not None and self._layers is not None and layer in self._layers.all:
+                self._layers.hear(layer)
+        return readable
 
     def _patience(self) -> float | None:
         """Seconds after which there is something to do if nothing is heard."""

@@ -3,9 +3,9 @@
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { visible } from "../panels/visible";
-import { withoutIcons, withoutLinks } from "../plainText";
-import { EntriesRequest } from "../requests";
-import { SECTION } from "../settings";
+import { withoutIcons, withoutLinks } from "../host/plainText";
+import { EntriesRequest } from "../host/requests";
+import { SECTION } from "../host/settings";
 import { activePythonFile, requireTrust, type Services } from "./context";
 import { runFile } from "./run";
 

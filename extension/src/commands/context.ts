@@ -1,19 +1,19 @@
 /** What every command needs. */
 
 import * as vscode from "vscode";
-import type { Channels } from "../channels";
-import type { Dock } from "../dock";
-import { partsOf, type Documents } from "../documents";
-import type { FirstMinutes } from "../firstMinutes";
+import type { Channels } from "../host/channels";
+import type { Dock } from "../host/dock";
+import { partsOf, type Documents } from "../host/documents";
+import type { FirstMinutes } from "../host/firstMinutes";
 import type { LinkedEditors } from "../linked/linkedEditors";
-import { activeCellEditor } from "../notebooks";
-import { withoutLinks } from "../plainText";
-import { showWithLog } from "../problems";
-import type { GraphPanels } from "../graphPanels";
-import { CancelRequest } from "../requests";
-import type { RunsTree } from "../runsTree";
-import { messageOf, ServerUnavailable, type Server } from "../server";
-import type { StatusItem } from "../statusItem";
+import { activeCellEditor } from "../host/notebooks";
+import { withoutLinks } from "../host/plainText";
+import { showWithLog } from "../host/problems";
+import type { GraphPanels } from "../host/graphPanels";
+import { CancelRequest } from "../host/requests";
+import type { RunsTree } from "../host/runsTree";
+import { messageOf, ServerUnavailable, type Server } from "../host/server";
+import type { StatusItem } from "../host/statusItem";
 
 export interface Services {
   server: Server;

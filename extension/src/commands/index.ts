@@ -1,9 +1,9 @@
 /** Every command of the extension, by its id in package.json. The server's own commands are `irscope.server.*`. */
 
 import * as vscode from "vscode";
-import { columnOf, showSource } from "../documents";
+import { columnOf, showSource } from "../host/documents";
 import type { Place } from "../protocol";
-import type { Element } from "../runsTree";
+import type { Element } from "../host/runsTree";
 import { chooseEntry } from "./chooseEntry";
 import { guarded, type Services } from "./context";
 import { showMenu } from "./menu";
@@ -21,6 +21,9 @@ export function registerCommands(services: Services): vscode.Disposable {
     ...services.firstMinutes.commands,
     "irscope.run": () => runActiveFile(services),
     "irscope.runNotebook": () => runActiveFile(services),
+    // The old names of these two, so that the command palette still finds them.
+    "irscope.runOnThisFile": () => runActiveFile(services),
+    "irscope.runOnThisNotebook": () => runActiveFile(services),
     "irscope.cancel": () => cancelRun(services),
     "irscope.chooseEntry": (argument?: { uri?: string }) => chooseEntry(services, argument?.uri),
     "irscope.showKernel": (place?: Partial<Place>) => showKernel(services, place),

@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 import { visible } from "../panels/visible";
-import { withoutIcons } from "../plainText";
+import { withoutIcons } from "../host/plainText";
 import type { Services } from "./context";
 
 interface MenuItem extends vscode.QuickPickItem {
@@ -25,7 +25,7 @@ export async function showMenu(services: Services): Promise<void> {
   if (running) {
     items.push({ label: "$(debug-stop) Cancel Run", command: "irscope.cancel" });
   } else if (state === "ready") {
-    items.push({ label: "$(beaker) Run on This File", command: "irscope.run" });
+    items.push({ label: "$(beaker) Analyze This File", command: "irscope.run" });
   }
   if (state === "ready" && file !== undefined && (file.state === "noEntry" || file.entry !== null)) {
     const choose = { label: "$(file-code) Choose Entry Script for This File", command: "irscope.chooseEntry" };

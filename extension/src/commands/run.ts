@@ -1,10 +1,10 @@
-/** IRScope: Run on This File, Run Again, Cancel Run. */
+/** IRScope: Analyze This File, Run Again, Cancel Run. */
 
 import * as path from "node:path";
 import * as vscode from "vscode";
-import { activeNotebook } from "../notebooks";
+import { activeNotebook } from "../host/notebooks";
 import type { Lane } from "../protocol";
-import { CancelRequest, RunRequest } from "../requests";
+import { CancelRequest, RunRequest } from "../host/requests";
 import { offerEntries } from "./chooseEntry";
 import { activePythonFile, requireTrust, showProblem, withRunProgress, type Services } from "./context";
 

@@ -5,11 +5,11 @@
 
 import * as path from "node:path";
 import * as vscode from "vscode";
-import { partsOf, sameUri, wireUri } from "../documents";
-import { withoutIcons } from "../plainText";
+import { partsOf, sameUri, wireUri } from "../host/documents";
+import { withoutIcons } from "../host/plainText";
 import type { KernelItem, KernelsAt, Place } from "../protocol";
-import { showWithLog } from "../problems";
-import { KernelsAtRequest } from "../requests";
+import { showWithLog } from "../host/problems";
+import { KernelsAtRequest } from "../host/requests";
 import { activePythonFile, requireTrust, withRunProgress, type Services } from "./context";
 
 /** @param place what it is about; the cursor of the active editor where it is left out */

@@ -2,13 +2,13 @@
 
 import * as path from "node:path";
 import * as vscode from "vscode";
-import { partsOf, sameUri, wireUri } from "../documents";
-import { sizeOf } from "../format";
+import { partsOf, sameUri, wireUri } from "../host/documents";
+import * as units from "../units";
 import { visible } from "../panels/visible";
-import { withoutIcons } from "../plainText";
+import { withoutIcons } from "../host/plainText";
 import type { CompileStageItem, StageItem, StagesOf } from "../protocol";
-import { showWithLog } from "../problems";
-import { StagesOfRequest } from "../requests";
+import { showWithLog } from "../host/problems";
+import { StagesOfRequest } from "../host/requests";
 import { activePythonFile, requireTrust, withRunProgress, type Services } from "./context";
 
 export async function showStage(services: Services): Promise<void> {
@@ -16,7 +16,7 @@ export async function showStage(services: Services): Promise<void> {
   if (found === undefined) {
     return;
   }
-  const stage = await pickStage(found.stages, "Show Stage", "Which representation?");
+  const stage = await pickStage(found.stages, "Show Stage", "Which stage?");
   if (stage !== undefined) {
     await services.documents.show(stage.uri, { column: vscode.ViewColumn.Beside });
   }
@@ -78,7 +78,7 @@ async function pickStage(
     choices.push({
       stage,
       label: `$(${stage.isGraph ? "type-hierarchy-sub" : "file-code"}) ${withoutIcons(stage.title || stage.name)}`,
-      description: sizeOf(stage),
+      description: units.stageSize(stage),
     });
   }
   const chosen = await vscode.window.showQuickPick(choices, { title, placeHolder, matchOnDescription: true });

@@ -1,8 +1,8 @@
 /** IRScope: Show Pipeline, Findings, Compile Time, Memory, Changes — tabs of the view in the panel area. */
 
-import { titleOf } from "../dock";
+import { titleOf } from "../host/dock";
 import type { Subject, Tab } from "../panels/messages";
-import type { Element } from "../runsTree";
+import type { Element } from "../host/runsTree";
 import type { Services } from "./context";
 
 /** From a run or a compile of the tree the tab shows that one, else what the editor is about. */

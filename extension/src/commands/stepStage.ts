@@ -1,10 +1,10 @@
 /** IRScope: Previous Stage, Next Stage, Compare with Previous Stage — from a stage's document along the pipeline. */
 
 import * as vscode from "vscode";
-import { columnOf, partsOf, SCHEME, showSource, wireUri } from "../documents";
+import { columnOf, partsOf, SCHEME, showSource, wireUri } from "../host/documents";
 import { visible } from "../panels/visible";
-import { withoutLinks } from "../plainText";
-import { StepRequest, SubjectOfRequest } from "../requests";
+import { withoutLinks } from "../host/plainText";
+import { StepRequest, SubjectOfRequest } from "../host/requests";
 import type { Services } from "./context";
 
 /** Opens the stage before or behind, at the line that corresponds; before the first one that is the user's own. */

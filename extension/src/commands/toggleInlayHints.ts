@@ -1,7 +1,7 @@
 /** IRScope: Toggle Inlay Hints — shapes and dtypes of compiled lines, in the source. */
 
 import * as vscode from "vscode";
-import { SECTION } from "../settings";
+import { SECTION } from "../host/settings";
 
 const SETTING = "inlayHints.enabled";
 

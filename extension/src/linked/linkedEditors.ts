@@ -4,11 +4,11 @@
  */
 
 import * as vscode from "vscode";
-import { partsOf, sameUri, SCHEME, wireUri } from "../documents";
+import { partsOf, sameUri, SCHEME, wireUri } from "../host/documents";
 import type { LinkedLines } from "../protocol";
-import { CounterpartsRequest, LinkedLinesRequest } from "../requests";
-import type { Server } from "../server";
-import { setContext } from "../torchFiles";
+import { CounterpartsRequest, LinkedLinesRequest } from "../host/requests";
+import type { Server } from "../host/server";
+import { setContext } from "../host/torchFiles";
 import { colourOf, createStyles, type LineStyles } from "./colours";
 import { paint, type Painting } from "./painting";
 

@@ -1,6 +1,9 @@
 /** What a panel and its host say to each other. The host is the extension, or the page of `irscope view`. */
 
 import type { Place } from "../protocol";
+import { TABS, type Tab } from "./registry";
+
+export { TABS, type Tab };
 
 /** What a panel shows. Kept in the panel's state, so that one that was restored can be filled again. */
 export interface Subject {
@@ -13,12 +16,7 @@ export interface Subject {
 }
 
 /** The panels that there are; each has a script and a style sheet of its name in extension/dist. */
-export type PanelName = "graph" | "strip" | "findings" | "time" | "memory" | "changes";
-
-/** The tabs of the dock, in their order. */
-export const TABS = ["strip", "findings", "time", "memory", "changes"] as const;
-
-export type Tab = (typeof TABS)[number];
+export type PanelName = "graph" | Tab;
 
 export type ToPanel =
   | { type: "subject"; subject: Subject }

@@ -4,6 +4,7 @@ import * as bridge from "./bridge";
 import { button, h } from "./dom";
 import type { Place } from "../protocol";
 import type { Subject } from "./messages";
+import { capital, placeText } from "./text";
 
 export interface View {
   readonly element: HTMLElement;
@@ -71,63 +72,13 @@ export function notice(text: string, detail = "", action?: HTMLElement): HTMLEle
 /** Where a run is needed first; only an editor can start one. */
 export function runButton(): HTMLElement | undefined {
   return bridge.inEditor
-    ? button("Run on This File", () => bridge.post({ type: "run" }), { class: "primary" })
+    ? button("Analyze This File", () => bridge.post({ type: "run" }), { class: "primary" })
     : undefined;
 }
 
 /** A link to a line of the user's text or of a stage. */
 export function placeLink(place: Place, text = placeText(place)): HTMLButtonElement {
   return button(text, () => bridge.open(place), { class: "link", title: decodeURIComponent(place.uri) });
-}
-
-export function placeText({ uri, line }: Place): string {
-  return `${fileName(uri)}:${line + 1}`;
-}
-
-export function fileName(uri: string): string {
-  const name = uri.slice(uri.lastIndexOf("/") + 1);
-  try {
-    return decodeURIComponent(name);
-  } catch {
-    return name;
-  }
-}
-
-export function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
-/** `12.3 s`, `60 ms`, `0.4 ms`. */
-export function seconds(count: number): string {
-  if (count >= 100) {
-    return `${Math.floor(count / 60)} min ${Math.round(count % 60)} s`;
-  }
-  if (count >= 0.9995) {
-    return `${count.toFixed(1)} s`;
-  }
-  if (count <= 0) {
-    return "0 s";
-  }
-  return count >= 0.0095 ? `${Math.round(count * 1000)} ms` : `${(count * 1000).toFixed(count >= 0.00095 ? 1 : 2)} ms`;
-}
-
-/** In powers of 1024, as memory is counted. */
-export function memory(count: number): string {
-  for (const [unit, size] of [
-    ["GiB", 2 ** 30],
-    ["MiB", 2 ** 20],
-    ["KiB", 2 ** 10],
-  ] as const) {
-    if (count >= size) {
-      return `${(count / size).toFixed(count / size < 10 ? 2 : 1)} ${unit}`;
-    }
-  }
-  return `${count} B`;
-}
-
-export function percent(part: number, whole: number): string {
-  const share = whole > 0 ? (100 * part) / whole : 0;
-  return `${share >= 9.95 ? Math.round(share) : share.toFixed(1)} %`;
 }
 
 /** Makes a page of one view. */

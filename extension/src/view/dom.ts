@@ -1,5 +1,6 @@
 /** Elements without markup: whatever a name or a text holds, it is shown as text. */
 
+import { REGISTRY, type Tab } from "../panels/registry";
 import { visible, visibleIn } from "../panels/visible";
 
 type Child = Node | string | undefined;
@@ -54,11 +55,6 @@ const ICONS = {
   graph: "M6 2.5h4v3H6zM2 10.5h4v3H2zM10 10.5h4v3h-4zM8 5.5V8M4 10.5V8h8v2.5",
   kernel: "M4.5 4.5h7v7h-7zM6.5 2v2.5M9.5 2v2.5M6.5 11.5V14M9.5 11.5V14M2 6.5h2.5M2 9.5h2.5M11.5 6.5H14M11.5 9.5H14",
   folder: "M2 4h4l1.5 2H14v7H2z",
-  findings: "M8 2 14.5 13.5h-13zM8 6.5v3.5M8 11.6v.6",
-  time: "M2 3.5h12M2 8h7M4.5 12.5H14",
-  memory: "M2 13V8.5h3V13M5 13V4h3v9M8 13V6.5h3V13M11 13v-3h3v3M1.5 13.5h13",
-  changes: "M8 2.5v5M5.5 5h5M5.5 12h5",
-  strip: "M1.5 6h3.5v4H1.5zM6.3 6h3.5v4H6.3zM11 6h3.5v4H11zM5 8h1.3M9.8 8H11",
   info: "M8 14A6 6 0 1 1 8 2a6 6 0 0 1 0 12zM8 7v4M8 4.6v.8",
   split: "M2 3h12v10H2zM8 3v10",
   compare: "M6.5 3H2.5v10h4M9.5 3h4v10h-4M8 1.5v13",
@@ -67,7 +63,8 @@ const ICONS = {
   theme: "M8 14A6 6 0 1 1 8 2a6 6 0 0 1 0 12zM8 2v12",
 } as const;
 
-export type IconName = keyof typeof ICONS;
+/** That of a tab of the dock is declared with it. */
+export type IconName = keyof typeof ICONS | Tab;
 
 export function iconOf(name: IconName): SVGElement {
   const space = "http://www.w3.org/2000/svg";
@@ -76,7 +73,7 @@ export function iconOf(name: IconName): SVGElement {
   svg.setAttribute("class", `icon icon-${name}`);
   svg.setAttribute("aria-hidden", "true");
   const path = document.createElementNS(space, "path");
-  path.setAttribute("d", ICONS[name]);
+  path.setAttribute("d", name in REGISTRY ? REGISTRY[name as Tab].icon : ICONS[name as keyof typeof ICONS]);
   svg.append(path);
   return svg;
 }

@@ -9,7 +9,7 @@ import { button, el, toast } from "./dom";
 import type { Opened } from "./opened";
 import { baseName } from "./runs";
 import { request } from "./server";
-import { time } from "../format";
+import * as units from "../units";
 
 const KEY = "irscope-follow";
 
@@ -77,7 +77,7 @@ export class Following {
       return;
     }
     await this.opened.follow(item, shown.run);
-    const said = `${baseName(item.script)} ran again at ${time(item.started)}`;
+    const said = `${baseName(item.script)} ran again at ${units.clock(item.started)}`;
     this.said.textContent = visible(said);
     const { summary } = await request<{ summary: string }>("irscope/changes", { run: item.run, since: shown.run });
     if (summary !== "") {

@@ -182,7 +182,7 @@ function noRuns(): Node[] {
 function hints(): Node[] {
   const keys: [string, string][] = [
     ["↑ ↓ ← →", "walk through the tree; letters jump to a name"],
-    ["Enter", "open; with Alt or Ctrl in a column of its own"],
+    ["Enter", "open; with Alt or Ctrl in a separate column"],
     ["F6", "to the next region"],
     ["Ctrl+F", "search in a text"],
     ["Delete", "close a tab"],
@@ -205,7 +205,7 @@ function tokenForm(): HTMLElement {
       {},
       "This page needs the address with its token. ",
       el("code", {}, "irscope view"),
-      " prints it; what stands behind ",
+      " prints it; the text after ",
       el("code", {}, "token="),
       " can be given here, too.",
     ),

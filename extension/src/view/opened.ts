@@ -1,14 +1,14 @@
 /** What is open: texts, comparisons and panels, and how they hear of each other. */
 
 import type { PanelName, Subject as PanelSubject } from "../panels/messages";
-import type { Place, RunItem, StageItem } from "../protocol";
+import type { Place, Role, RunItem, StageItem } from "../protocol";
 import { fileUri, nameOf, normal, pathOf, sameUri, format, type Subject } from "./address";
 import { diffView } from "./diffView";
 import { announce, button, el, toast } from "./dom";
 import { counterparts, linkedLines } from "./links";
 import { copy, PanelFrame, tellAll, type Host } from "./panelFrame";
 import { Panes, toolbar, type Column, type Tab } from "./panes";
-import { baseName, PANEL_TITLES, type Opener } from "./runs";
+import { baseName, panelTitle, type Opener } from "./runs";
 import { report, runs } from "./server";
 import { newestOf, runOf, stageOf, stageOfUri, textOf, titleOf, type Text } from "./stages";
 import { TextView } from "./textView";
@@ -52,7 +52,7 @@ export class Opened implements Opener, Host {
     }
     const at = Math.max(0, Number(line ?? "1") - 1) || 0;
     if (panel !== undefined && this.panels.has(panel)) {
-      const title = `${PANEL_TITLES[panel]} · ${compile ?? stage ?? baseName((await report(known)).item.script)}`;
+      const title = `${panelTitle(panel)} · ${compile ?? stage ?? baseName((await report(known)).item.script)}`;
       this.panel(panel, { run: known, title, ...(compile && { compile }), ...(stage && { stage }) });
     } else if (stage !== undefined) {
       const found = await stageOf(known, stage);
@@ -68,15 +68,15 @@ export class Opened implements Opener, Host {
   async overview(item: RunItem): Promise<void> {
     const tree = await report(item.run);
     const first = tree.compiles.find(({ kernels }) => kernels.length > 0) ?? tree.compiles[0];
-    const named = (wanted: string): StageItem | undefined => first?.stages.find(({ name }) => name === wanted);
-    const code = named("output-code") ?? named("dynamo-graph") ?? first?.stages[0];
+    const firstOf = (wanted: Role): StageItem | undefined => first?.stages.find(({ role }) => role === wanted);
+    const code = firstOf("code") ?? firstOf("graph") ?? first?.stages[0];
     try {
       await this.show(item.run, item.scriptUri, first?.uri === item.scriptUri ? first.line : 0, { focus: false });
     } catch {
       // A script that is gone; its stages are there.
     }
     if (item.lane === "fast" && this.panels.has("findings")) {
-      this.panel("findings", { run: item.run, title: `${PANEL_TITLES.findings} · ${baseName(item.script)}` });
+      this.panel("findings", { run: item.run, title: `${panelTitle("findings")} · ${baseName(item.script)}` });
     } else if (code !== undefined) {
       await this.show(item.run, code.uri, 0, { title: titleOf(code), preview: true, focus: false });
     }
@@ -299,7 +299,7 @@ export class Opened implements Opener, Host {
       uri,
       text: view,
       title,
-      icon: stage === undefined ? "file" : stage.isGraph ? "graph" : stage.name === "kernel" ? "kernel" : "file",
+      icon: stage === undefined ? "file" : stage.isGraph ? "graph" : stage.role === "kernel" ? "kernel" : "file",
       tooltip: stage === undefined ? pathOf(uri) : `${title}\n${stage.stage} of run ${run}`,
       element,
       subject,

@@ -1,7 +1,8 @@
 /** The rows of the tree: run → panels, compiles → stages and kernels. */
 
-import { bytes, plural, seconds, time } from "../format";
+import * as units from "../units";
 import type { PanelName } from "../panels/messages";
+import { REGISTRY, tabsAbout } from "../panels/registry";
 import type { CompileItem, KernelItem, RunItem, RunTree, StageItem } from "../protocol";
 import type { IconName } from "./dom";
 import { below, report } from "./server";
@@ -33,14 +34,9 @@ const COMPILES: Record<string, [icon: IconName, tone?: Tone]> = {
   error: ["error", "bad"],
 };
 
-export const PANEL_TITLES: Record<PanelName, string> = {
-  graph: "Graph",
-  strip: "Pipeline",
-  findings: "Findings",
-  time: "Compile time",
-  memory: "Memory",
-  changes: "Changes",
-};
+export function panelTitle(panel: PanelName): string {
+  return panel === "graph" ? "Graph" : REGISTRY[panel].title;
+}
 
 export function baseName(path: string): string {
   return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
@@ -51,10 +47,10 @@ export function rowOfRun(item: RunItem, opener: Opener, panels: ReadonlySet<Pane
   const [icon, tone] = item.outcome === null ? (["running", "busy"] as const) : (OUTCOMES[item.outcome] ?? ["info"]);
   const facts = [
     item.lane,
-    plural(item.findings, "finding"),
-    ...(item.kernels > 0 ? [plural(item.kernels, "kernel")] : []),
-    item.outcome === null ? "not ended" : seconds(item.seconds),
-    time(item.started),
+    units.count(item.findings, "finding"),
+    ...(item.kernels > 0 ? [units.count(item.kernels, "kernel")] : []),
+    item.outcome === null ? "not ended" : units.duration(item.seconds),
+    units.clock(item.started),
   ];
   return {
     id: item.run,
@@ -77,10 +73,10 @@ function rowsOfRun(tree: RunTree, opener: Opener, panels: ReadonlySet<PanelName>
       ? [
           {
             id: `${run}#${name}`,
-            label: PANEL_TITLES[name],
+            label: panelTitle(name),
             icon: name,
             ...(detail === undefined ? {} : { detail }),
-            open: () => opener.panel(name, { run, title: `${PANEL_TITLES[name]} · ${script}` }),
+            open: () => opener.panel(name, { run, title: `${panelTitle(name)} · ${script}` }),
           },
         ]
       : [];
@@ -92,9 +88,9 @@ function rowsOfRun(tree: RunTree, opener: Opener, panels: ReadonlySet<PanelName>
       icon: "file",
       open: (beside) => opener.text(run, tree.item.scriptUri, 0, script, beside),
     },
-    ...panel("findings", plural(tree.item.findings, "finding")),
-    ...panel("time"),
-    ...panel("changes"),
+    ...tabsAbout("run").flatMap((tab) =>
+      panel(tab, tab === "findings" ? units.count(tree.item.findings, "finding") : undefined),
+    ),
     ...tree.compiles.map((compile) => rowOfCompile(run, compile, opener, panels)),
   ];
   if (tree.compiles.length === 0) {
@@ -105,7 +101,7 @@ function rowsOfRun(tree: RunTree, opener: Opener, panels: ReadonlySet<PanelName>
     rows.push({
       id: `${run}#gaps`,
       label: "Not captured",
-      detail: plural(tree.gaps.length, "gap"),
+      detail: units.count(tree.gaps.length, "gap"),
       icon: "error",
       tone: "warning",
       children: async () =>
@@ -125,9 +121,9 @@ function rowOfCompile(run: string, compile: CompileItem, opener: Opener, panels:
   const [icon, tone] = COMPILES[compile.outcome] ?? (["compile"] as const);
   const facts = [
     ...(compile.outcome === "compiled" ? [] : [compile.outcome.replace("-", " ")]),
-    plural(compile.graphOps, "op"),
-    ...(compile.restarts > 0 ? [plural(compile.restarts, "restart")] : []),
-    seconds(compile.seconds),
+    units.count(compile.graphOps, "op"),
+    ...(compile.restarts > 0 ? [units.count(compile.restarts, "restart")] : []),
+    units.duration(compile.seconds),
   ];
   const name = `${compile.function} (${compile.id})`;
   const panel = (which: PanelName): Row[] =>
@@ -135,9 +131,9 @@ function rowOfCompile(run: string, compile: CompileItem, opener: Opener, panels:
       ? [
           {
             id: `${run}/${compile.id}#${which}`,
-            label: PANEL_TITLES[which],
+            label: panelTitle(which),
             icon: which,
-            open: () => opener.panel(which, { run, compile: compile.id, title: `${PANEL_TITLES[which]} · ${name}` }),
+            open: () => opener.panel(which, { run, compile: compile.id, title: `${panelTitle(which)} · ${name}` }),
           },
         ]
       : [];
@@ -150,9 +146,8 @@ function rowOfCompile(run: string, compile: CompileItem, opener: Opener, panels:
     icon,
     tone,
     children: async () => [
-      ...panel("strip"),
-      ...panel("memory"),
-      ...compile.stages.filter(({ name: stage }) => stage !== "kernel").map((stage) => rowOfStage(stage, name, opener)),
+      ...tabsAbout("compile").flatMap(panel),
+      ...compile.stages.filter(({ role }) => role !== "kernel").map((stage) => rowOfStage(stage, name, opener)),
       ...(compile.kernels.length > 0 ? [rowOfKernels(run, compile, opener)] : []),
     ],
   };
@@ -160,7 +155,7 @@ function rowOfCompile(run: string, compile: CompileItem, opener: Opener, panels:
 
 function rowOfStage(stage: StageItem, compile: string, opener: Opener): Row {
   const title = stage.title || stage.name;
-  const size = stage.nodes === null ? bytes(stage.bytes) : plural(stage.nodes, "node");
+  const size = stage.nodes === null ? units.size(stage.bytes) : units.count(stage.nodes, "node");
   return {
     id: `${stage.run}/${stage.stage}`,
     label: title,

@@ -66,7 +66,8 @@ export async function stageOfUri(run: string, uri: string): Promise<StageItem> {
 
 function stageOfKernel(run: string, stage: string, uri: string, language: string): StageItem {
   const title = stage.slice(stage.lastIndexOf("/") + 1);
-  return { run, stage, name: "kernel", title, language, bytes: 0, uri, isGraph: false, nodes: 0, made: true };
+  const kind = { name: "", role: "kernel", part: "" } as const;
+  return { run, stage, ...kind, title, language, bytes: 0, uri, isGraph: false, nodes: 0, made: true };
 }
 
 /** The newest run that has something in a file. */

@@ -10,11 +10,11 @@ usage: irscope-dap [--help] [--version]
 Debug adapter of irscope: steps through what torch.compile did to a Python script.
 It speaks the Debug Adapter Protocol on standard input and output; an editor starts it.
 
-  --help     show this text and exit
+  --help     show this help and exit
   --version  show the version and exit
 
 launch: program, args, cwd, env, python, stopOn, store, budgetSeconds, noDebug.
-attach: run (the id of a stored run; the newest where none is named), store, stopOn.  See docs/DEBUGGER.md.
+attach: run (ID of a stored run, default: the newest), store, stopOn.  See docs/DEBUGGER.md.
 """
 
 
@@ -32,7 +32,7 @@ def main(argv: list[str] | None = None) -> None:
     if arguments:
         print(f"irscope-dap: what is {arguments[0]}? --help shows what there is.", file=sys.stderr)
         sys.exit(2)
-    from irscope_server.dap.serve import serve_stdio
+    from irscope_server.dap.protocol.serve import serve_stdio
 
     serve_stdio()
 

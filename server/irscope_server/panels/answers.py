@@ -7,17 +7,19 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
+from irscope.pipelines.registry import role_of
 from irscope.protocol import Compile, OutcomeKind, Report
-from irscope.store import Store
+from irscope.store.store import Store
+from irscope.vocabulary.stages import Role
 
-from irscope_server import words
-from irscope_server.archive import Archive
-from irscope_server.messages import Encoded
-from irscope_server.texts import Texts
-from irscope_server.tree import UriOf
-from irscope_server.wire import Place, to_wire
+from irscope_server.base import words
+from irscope_server.base.archive import Archive
+from irscope_server.base.context import ReadContext
+from irscope_server.base.messages import Encoded
+from irscope_server.base.wire import Place, to_wire
+from irscope_server.stages.tree import UriOf
 
 _MOST_BYTES = 16_000_000
 """Of the answers that are kept."""
@@ -27,6 +29,8 @@ _kept: weakref.WeakKeyDictionary[Archive, OrderedDict[Hashable, Encoded]] = weak
 
 @dataclass(frozen=True)
 class CompileChoice:
+    """A compile, for the list in which a panel lets the user choose one."""
+
     id: str
     function: str
     place: Place
@@ -35,20 +39,7 @@ class CompileChoice:
     seconds: float
 
 
-class Reader(Protocol):
-    """A server with a run store; the language server is one."""
-
-    archive: Archive
-    texts: Texts
-
-    def path_of(self, uri: str) -> str | None:
-        """The path of a ``file:`` URI; nothing for other schemes."""
-
-    def uri_of(self, path: str) -> str:
-        """The URI of a file, or of what the store calls a module or a test."""
-
-
-async def answer(server: Reader, key: Hashable, run: str, read: Callable[[Store, Report], Any]) -> Encoded:
+async def answer(context: ReadContext, key: Hashable, run: str, read: Callable[[Store, Report], Any]) -> Encoded:
     """What ``read`` makes of a run.  Raises LookupError where there is no such run, and what ``read`` raises.
 
     Parameters
@@ -56,12 +47,12 @@ async def answer(server: Reader, key: Hashable, run: str, read: Callable[[Store,
     key
         Names the question; a run that has ended gives the same answer to it again.
     """
-    kept = _kept.setdefault(server.archive, OrderedDict())
+    kept = _kept.setdefault(context.archive, OrderedDict())
     if (known := kept.get(key)) is not None:
         kept.move_to_end(key)
         return known
-    report = await server.archive.report(run)
-    found = await server.archive.ask_aside(lambda store: Encoded(json.dumps(to_wire(read(store, report)))))
+    report = await context.archive.report(run)
+    found = await context.archive.ask_aside(lambda store: Encoded(json.dumps(to_wire(read(store, report)))))
     if report.outcome.kind is not OutcomeKind.CANCELLED:  # which is also what a run that goes on looks like
         kept[key] = found
         while len(kept) > 1 and sum(len(one.json) for one in kept.values()) > _MOST_BYTES:
@@ -79,8 +70,8 @@ def compile_named(report: Report, id: str | None) -> Compile | None:
     raise LookupError(f"Run {report.run} has no compile {id}.")
 
 
-def compile_choices(report: Report, uri_of: UriOf, stage: str = "") -> tuple[CompileChoice, ...]:
-    """The compiles of a run; where a stage is named only those that have it."""
+def compile_choices(report: Report, uri_of: UriOf, role: Role | None = None) -> tuple[CompileChoice, ...]:
+    """The compiles of a run; with a role, those that have such a stage."""
     return tuple(
         CompileChoice(
             one.id,
@@ -91,7 +82,7 @@ def compile_choices(report: Report, uri_of: UriOf, stage: str = "") -> tuple[Com
             one.seconds,
         )
         for one in report.compiles
-        if not stage or any(ref.name == stage for ref in one.stages)
+        if role is None or any(role_of(ref.name) is role for ref in one.stages)
     )
 
 
@@ -100,9 +91,10 @@ def why_empty(report: Report, what: str) -> str:
     if not report.compiles:
         return f"Nothing was compiled in this run. {report.outcome.message}".strip()
     return (
-        f"This run has no {what}: it was made in the fast lane, or died before it came to it. Run the file to get it."
+        f"This run has no {what}: it used the fast lane, or ended before this stage. Run the whole pipeline to see it."
     )
 
 
 def place_uri(uri_of: UriOf, file: str) -> str:
+    """The URI of a file; empty where the file is not known."""
     return uri_of(file) if file else ""

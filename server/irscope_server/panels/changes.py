@@ -5,27 +5,40 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from irscope.comparing.runs import Change, CompileChange, RunDiff, diff_runs
-from irscope.protocol import Compile, Finding, Kernel, Report, StageRef
-from irscope.store import Store
+from irscope.findings.registry import kind_of
+from irscope.protocol import Compile, Finding, Kernel, Report, Severity, StageRef
+from irscope.store.store import Store
+from irscope.vocabulary import units
 
-from irscope_server import words
-from irscope_server.documents import uri_of_stage
-from irscope_server.messages import Encoded
-from irscope_server.panels.answers import Reader, answer, place_uri
+from irscope_server.base import words
+from irscope_server.base.context import ReadContext
+from irscope_server.base.messages import Encoded
+from irscope_server.base.stage_uris import uri_of_stage
+from irscope_server.base.wire import PanelRequest, Place, RunItem
+from irscope_server.panels.answers import answer, place_uri
 from irscope_server.panels.findings import place_of
-from irscope_server.since_last_run import ran_whole, run_before
-from irscope_server.tree import UriOf, run_item
-from irscope_server.wire import ChangesParams, Place, RunItem
+from irscope_server.running.since_last_run import ran_whole, run_before
+from irscope_server.stages.tree import UriOf, run_item
 
 _MOST_RUNS = 20
 
 
 @dataclass(frozen=True)
+class ChangesParams:
+    """A run, and the earlier run to compare it with; empty: the run before it, of the same entry and lane."""
+
+    run: str
+    since: str = ""
+
+
+@dataclass(frozen=True)
 class ChangedFinding:
+    """A finding that only one of the two runs has."""
+
     kind: str
     code: str
     title: str
-    severity: str
+    severity: Severity
     message: str
     place: Place
     seconds: float
@@ -42,6 +55,8 @@ class ChangedStage:
 
 @dataclass(frozen=True)
 class ChangedCompile:
+    """A compile that is new, gone or different."""
+
     id: str
     function: str
     place: Place
@@ -52,6 +67,8 @@ class ChangedCompile:
 
 @dataclass(frozen=True)
 class ChangedKernel:
+    """A kernel that is new, gone or different."""
+
     name: str
     language: str
     compile: str
@@ -64,6 +81,8 @@ class ChangedKernel:
 
 @dataclass(frozen=True)
 class ChangesResult:
+    """How a run differs from an earlier one; `since` is None where there is no earlier run, and `reason` says so."""
+
     run: RunItem | None
     since: RunItem | None
     older: tuple[RunItem, ...]
@@ -86,19 +105,19 @@ class ChangesResult:
     reason: str
 
 
-async def changes(server: Reader, params: ChangesParams) -> Encoded:
+async def changes(context: ReadContext, params: ChangesParams) -> Encoded:
     """Raises LookupError where one of the runs is not there."""
-    report = await server.archive.report(params.run)
-    lane = await server.archive.ask(lambda store: store.lane_of(params.run))
-    runs = await server.archive.ask(lambda store: store.runs(1000, report.script))
+    report = await context.archive.report(params.run)
+    lane = await context.archive.ask(lambda store: store.lane_of(params.run))
+    runs = await context.archive.ask(lambda store: store.runs(1000, report.script))
     same = [one for one in runs if one.lane is lane and one.outcome is not None]
     mine = next((one for one in runs if one.run == params.run), None)
     older = [one for one in same if mine is not None and one.started < mine.started]
-    items = tuple(run_item(one, server.uri_of) for one in older[:_MOST_RUNS])
-    item = run_item(mine, server.uri_of) if mine is not None else None
+    items = tuple(run_item(one, context.uri_of) for one in older[:_MOST_RUNS])
+    item = run_item(mine, context.uri_of) if mine is not None else None
     before = run_before(runs, params.run, lane)
     wanted = params.since or (before.run if before is not None else "")
-    since = next((run_item(one, server.uri_of) for one in runs if one.run == wanted), None)
+    since = next((run_item(one, context.uri_of) for one in runs if one.run == wanted), None)
 
     def read(store: Store, report: Report) -> ChangesResult:
         if since is None:
@@ -108,9 +127,9 @@ async def changes(server: Reader, params: ChangesParams) -> Encoded:
             return _nothing(item, items, reason)
         diff = diff_runs(store, since.run, params.run)
         whole = mine is None or ran_whole(mine)
-        return _result(item, since, items, diff, store.report(since.run), report, server.uri_of, whole)
+        return _result(item, since, items, diff, store.report(since.run), report, context.uri_of, whole)
 
-    return await answer(server, ("changes", params.run, wanted), params.run, read)
+    return await answer(context, ("changes", params.run, wanted), params.run, read)
 
 
 def _nothing(run: RunItem | None, older: tuple[RunItem, ...], reason: str) -> ChangesResult:
@@ -157,8 +176,8 @@ def _result(
 
 def _about(diff: RunDiff, after: Report, whole: bool) -> str:
     if not whole:
-        return f"{after.outcome.message} What the script did not come to in this run counts as gone.".strip()
-    return "Nothing but times differs between the two runs." if diff.same else ""
+        return f"{after.outcome.message} What this run did not reach counts as gone.".strip()
+    return "The two runs differ only in their times." if diff.same else ""
 
 
 def summary(diff: RunDiff, new_kernels: int, gone_kernels: int, changed_kernels: int, whole: bool = True) -> str:
@@ -170,16 +189,16 @@ def summary(diff: RunDiff, new_kernels: int, gone_kernels: int, changed_kernels:
         Whether the newer run came to its end; else what is gone may be what it did not come to.
     """
     parts = [
-        (len(diff.findings_gone), "finding", "fixed" if whole else "not seen"),
-        (len(diff.findings_new), "finding", "new"),
-        (new_kernels, "kernel", "gained"),
-        (gone_kernels, "kernel", "lost"),
-        (changed_kernels, "kernel", "changed"),
+        (len(diff.findings_gone), "finding", " fixed" if whole else " not seen"),
+        (len(diff.findings_new), "new finding", ""),
+        (new_kernels, "kernel", " gained"),
+        (gone_kernels, "kernel", " lost"),
+        (changed_kernels, "kernel", " changed"),
     ]
-    said = [f"{words.count(number, noun)} {what}" for number, noun, what in parts if number]
+    said = [f"{units.count(number, noun)}{what}" for number, noun, what in parts if number]
     if not said:
-        said = ["nothing but times differs" if diff.same else "the graphs differ"]
-    before, after = words.seconds(diff.compile_seconds.before), words.seconds(diff.compile_seconds.after)
+        said = ["only times differ" if diff.same else "the graphs differ"]
+    before, after = words.known_duration(diff.compile_seconds.before), words.known_duration(diff.compile_seconds.after)
     return " · ".join([*said, *([f"compile time {before} → {after}"] if before and after else [])])
 
 
@@ -187,8 +206,8 @@ def _finding(finding: Finding, uri_of: UriOf) -> ChangedFinding:
     return ChangedFinding(
         finding.kind,
         finding.code,
-        words.kind_title(finding.kind),
-        finding.severity.value,
+        kind_of(finding.kind).label,
+        finding.severity,
         finding.message,
         place_of(finding, uri_of),
         finding.cost.seconds,
@@ -262,3 +281,6 @@ def _kernels(
             new.append(made(kernel, diff.after))
     gone = [made(kernel, diff.before) for rest in left.values() for kernel in rest]
     return tuple(new), tuple(gone), tuple(changed)
+
+
+REQUEST = PanelRequest("irscope/changes", ChangesParams, changes)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal, cast
 
+from irscope.findings.registry import kind_of
 from irscope.protocol import Finding, Lane, Report, Severity
-from irscope.store import Store
+from irscope.store.store import Store
 
-from irscope_server import words
-from irscope_server.messages import Encoded
-from irscope_server.panels.answers import Reader, answer, place_uri
-from irscope_server.texts import split_lines
-from irscope_server.tree import UriOf
-from irscope_server.wire import FindingsParams, Place
+from irscope_server.base import words
+from irscope_server.base.context import ReadContext
+from irscope_server.base.messages import Encoded
+from irscope_server.base.texts import split_lines
+from irscope_server.base.wire import PanelRequest, Place
+from irscope_server.panels.answers import answer, place_uri
+from irscope_server.stages.tree import UriOf
 
+Why = Literal["", "ignored", "baseline", "off"]
 Hidden = Mapping[tuple[object, ...], str]
-"""Why a finding is not shown in the source, by its cause: ``ignored``, ``baseline`` or ``off``."""
+"""Why a finding is not shown in the source (a `Why`), by its cause."""
 
 Wishes = Callable[[Report, Lane, Mapping[str, list[str]]], Hidden]
 """What the user's settings and comments hide of a report; gets the texts as they ran, by path."""
@@ -28,7 +32,16 @@ _ORDER = [Severity.ERROR, Severity.WARNING, Severity.INFORMATION, Severity.HINT]
 
 
 @dataclass(frozen=True)
+class FindingsParams:
+    """The id of the run whose findings are asked for."""
+
+    run: str
+
+
+@dataclass(frozen=True)
 class FindingPlace:
+    """One place of a finding, with what it cost there."""
+
     uri: str
     line: int
     code: str
@@ -39,16 +52,18 @@ class FindingPlace:
     seconds: float
     graphs: int
     fixes: int
-    hidden: str
-    """Empty for what is shown in the source, else ``ignored``, ``baseline`` or ``off``."""
+    hidden: Why
+    """Why it is not shown in the source; empty for what is shown."""
 
 
 @dataclass(frozen=True)
 class FindingGroup:
+    """All findings of one cause, with their cost in seconds together."""
+
     kind: str
     code: str
     title: str
-    severity: str
+    severity: Severity
     message: str
     """Of its first place."""
     explanation: str
@@ -63,6 +78,8 @@ class FindingGroup:
 
 @dataclass(frozen=True)
 class FindingsResult:
+    """The findings of a run, by cause; `reason` says in words why there are none."""
+
     run: str
     lane: str
     groups: tuple[FindingGroup, ...]
@@ -71,7 +88,7 @@ class FindingsResult:
     reason: str
 
 
-async def findings(server: Reader, params: FindingsParams, wishes: Wishes, severities: Severities) -> Encoded:
+async def findings(context: ReadContext, params: FindingsParams, wishes: Wishes, severities: Severities) -> Encoded:
     """What a run found.
 
     Parameters
@@ -83,19 +100,19 @@ async def findings(server: Reader, params: FindingsParams, wishes: Wishes, sever
 
     Raises LookupError where there is no such run.
     """
-    texts = await server.archive.ask_aside(
+    texts = await context.archive.ask_aside(
         lambda store: {file: split_lines(text) for file, text in store.sources(params.run).items()}
     )
-    lane = await server.archive.ask(lambda store: store.lane_of(params.run))
-    report = await server.archive.report(params.run)
+    lane = await context.archive.ask(lambda store: store.lane_of(params.run))
+    report = await context.archive.report(params.run)
     hidden = wishes(report, lane, texts)
     wanted = severities(report.script)
     key = ("findings", params.run, tuple(sorted(map(repr, hidden.items()))), tuple(sorted(wanted.items())))
 
     def read(_: Store, report: Report) -> FindingsResult:
-        return _result(report, lane, texts, hidden, wanted, server.uri_of)
+        return _result(report, lane, texts, hidden, wanted, context.uri_of)
 
-    return await answer(server, key, params.run, read)
+    return await answer(context, key, params.run, read)
 
 
 def _result(
@@ -122,7 +139,7 @@ def _result(
 
 def _why_none(report: Report) -> str:
     if report.compiles:
-        return "No graph break, no recompilation, nothing to report: this run found nothing."
+        return "This run has no findings: no graph break, no recompilation."
     return f"Nothing was compiled in this run. {report.outcome.message}".strip()
 
 
@@ -130,13 +147,13 @@ def _group(
     mine: list[Finding], texts: Mapping[str, list[str]], hidden: Hidden, wanted: Mapping[str, str], uri_of: UriOf
 ) -> FindingGroup:
     first = mine[0]
-    severity = min((finding.severity for finding in mine), key=_ORDER.index).value
+    severity = min((finding.severity for finding in mine), key=_ORDER.index)
     chosen = wanted.get(first.code, wanted.get(first.kind, severity))
     return FindingGroup(
         first.kind,
         first.code,
-        words.kind_title(first.kind),
-        severity if chosen == "off" else chosen,
+        kind_of(first.kind).label,
+        severity if chosen == "off" else Severity(chosen),
         first.message,
         first.explanation,
         first.hints,
@@ -162,9 +179,13 @@ def _place(finding: Finding, texts: Mapping[str, list[str]], hidden: Hidden, uri
         finding.cost.seconds,
         finding.cost.graphs,
         len(finding.fixes),
-        hidden.get(finding.cause, ""),
+        cast(Why, hidden.get(finding.cause, "")),
     )
 
 
 def place_of(finding: Finding, uri_of: UriOf) -> Place:
+    """The place of a finding as the client counts: the line 0-based."""
     return Place(place_uri(uri_of, finding.file), max(0, finding.range.start.line - 1))
+
+
+REQUEST = PanelRequest("irscope/findings", FindingsParams, findings)

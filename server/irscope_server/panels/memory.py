@@ -1,33 +1,49 @@
-"""``irscope/memory``: the buffers of a compile over its schedule, what holds the peak, and the user's lines behind it."""
+"""``irscope/memory``: the buffers of a compile over its schedule, what holds the peak, and the user's lines that made it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from irscope.nodes import facts_of
+from irscope.ir.nodes import facts_of
+from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Compile, Report, StageRef
 from irscope.provenance import Provenance, chain
-from irscope.store import Store
+from irscope.store.store import Store
+from irscope.vocabulary.stages import Role
 
-from irscope_server import words
-from irscope_server.documents import uri_of_stage
-from irscope_server.messages import Encoded
-from irscope_server.panels.answers import CompileChoice, Reader, answer, compile_choices, compile_named, why_empty
-from irscope_server.tree import UriOf
-from irscope_server.wire import MemoryParams, Place
+from irscope_server.base import words
+from irscope_server.base.context import ReadContext
+from irscope_server.base.messages import Encoded
+from irscope_server.base.stage_uris import uri_of_stage
+from irscope_server.base.wire import PanelRequest, Place
+from irscope_server.panels.answers import CompileChoice, answer, compile_choices, compile_named, why_empty
+from irscope_server.stages.tree import UriOf
 
 _MOST_PLACES = 4
 
 
+Category = Literal["returned", "kept", "temporary", "borrowed"]
+
+
+@dataclass(frozen=True)
+class MemoryParams:
+    """A run and one of its compiles; None: the compile with the most operations."""
+
+    run: str
+    compile: str | None = None
+
+
 @dataclass(frozen=True)
 class MemoryBuffer:
+    """A buffer of a memory plan: its bytes, and the steps `first` to `last` in which its memory is held."""
+
     name: str
     bytes: int
     dtype: str
-    category: str
+    category: Category
     """``returned`` to the caller, ``kept`` for the backward, ``temporary``; ``borrowed``: a view, or the memory of an
     input, so that it counts nothing."""
     how: str
@@ -47,6 +63,8 @@ class MemoryBuffer:
 
 @dataclass(frozen=True)
 class MemoryPlan:
+    """The memory of one schedule, step by step."""
+
     stage: str
     title: str
     uri: str
@@ -63,6 +81,8 @@ class MemoryPlan:
 
 @dataclass(frozen=True)
 class MemoryResult:
+    """The memory plans of a compile; `reason` says in words why there are none."""
+
     run: str
     compile: str | None
     function: str
@@ -72,26 +92,26 @@ class MemoryResult:
     reason: str
 
 
-async def memory(server: Reader, params: MemoryParams) -> Encoded:
+async def memory(context: ReadContext, params: MemoryParams) -> Encoded:
     """Raises LookupError where there is no such run or compile."""
 
     def read(store: Store, report: Report) -> MemoryResult:
-        choices = compile_choices(report, server.uri_of, "memory-plan")
+        choices = compile_choices(report, context.uri_of, Role.MEMORY)
         compile = compile_named(report, params.compile)
         if compile is None:
             return MemoryResult(report.run, None, "", (), (), why_empty(report, "memory plan"))
-        plans = tuple(_plans(store, report, compile, server.uri_of))
+        plans = tuple(_plans(store, report, compile, context.uri_of))
         reason = "" if plans else why_empty(report, "memory plan of this compile")
         return MemoryResult(report.run, compile.id, words.function_title(compile.function), choices, plans, reason)
 
-    return await answer(server, ("memory", params.run, params.compile), params.run, read)
+    return await answer(context, ("memory", params.run, params.compile), params.run, read)
 
 
 def _plans(store: Store, report: Report, compile: Compile, uri_of: UriOf) -> list[MemoryPlan]:
     provenance = Provenance(store, report)
     found = []
     for stage in compile.stages:
-        if stage.name != "memory-plan":
+        if role_of(stage.name) is not Role.MEMORY:
             continue
         data = store.stage_data(report.run, stage.id)
         try:
@@ -118,7 +138,7 @@ def _plan(
     }
     buffers = []
     own: set[str] = set()
-    for buffer in data["buffers"]:  # a buffer stands behind the one whose memory it takes
+    for buffer in data["buffers"]:  # a buffer comes after the one whose memory it takes
         if buffer["how"] in ("allocated", "extern") or (buffer["how"] == "reuse" and buffer["of"] in own):
             own.add(buffer["name"])
         writer = writers.get(buffer["name"], _UNKNOWN)
@@ -152,7 +172,7 @@ def _plan(
     )
 
 
-def _category(buffer: Mapping[str, Any], own: set[str], kept: frozenset[str]) -> str:
+def _category(buffer: Mapping[str, Any], own: set[str], kept: frozenset[str]) -> Category:
     if buffer["name"] not in own:
         return "borrowed"
     if buffer["name"] in kept:
@@ -173,7 +193,7 @@ _UNKNOWN = _Writer("", "", "", "")
 
 def _kept(store: Store, run: str, compile: Compile, stage: StageRef, data: Any) -> frozenset[str]:
     """Buffers that a forward returns for its backward alone: the last of its outputs, one for each saved value."""
-    partition = next((one for one in compile.stages if one.name == "partition"), None)
+    partition = next((one for one in compile.stages if role_of(one.name) is Role.PARTITION), None)
     outputs = data.get("outputs") or ()
     if partition is None or chain.is_backward(stage) or not outputs:
         return frozenset()
@@ -207,22 +227,22 @@ def _writers(store: Store, run: str, compile: Compile, stage: StageRef) -> dict[
     side = chain.is_backward(stage)
     mine = [one for one in compile.stages if chain.is_backward(one) == side]
     rows = {
-        one.name: (one.id, (store.stage_data(run, one.id) or {}).get("nodes") or ())
+        stage_kind(one.name).is_fused: (one.id, (store.stage_data(run, one.id) or {}).get("nodes") or ())
         for one in mine
-        if one.name in ("ir-pre-fusion", "ir-post-fusion")
+        if role_of(one.name) is Role.SCHEDULE
     }
     modules: dict[str, str] = {}
     for one in mine:
-        if one.name == "post-grad-graph" and not one.passed:
+        if stage_kind(one.name).is_lowered and not one.passed:
             modules = {
                 facts.name: _module_path(facts.module[0])
                 for facts in facts_of(store.stage_data(run, one.id))
                 if facts.module
             }
-    schedule, fused = rows.get("ir-post-fusion", ("", ()))
+    schedule, fused = rows.get(True, ("", ()))
     homes = {str(part): node for node in fused for part in node["parts"]}
     found: dict[str, _Writer] = {}
-    for node in rows.get("ir-pre-fusion", ("", ()))[1]:
+    for node in rows.get(False, ("", ()))[1]:
         home = homes.get(str(node["name"]))
         if home is None:
             continue
@@ -230,3 +250,6 @@ def _writers(store: Store, run: str, compile: Compile, stage: StageRef) -> dict[
         for name, _ in node["writes"]:
             found[str(name)] = _Writer(schedule, str(home["name"]), str(home["kernel"]).partition(":")[0], module)
     return found
+
+
+REQUEST = PanelRequest("irscope/memory", MemoryParams, memory)

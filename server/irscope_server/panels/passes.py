@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from irscope.comparing.graphs import diff_graphs
+from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Compile, StageRef
-from irscope.store import Store
+from irscope.store.store import Store
 
-from irscope_server.documents import uri_of_stage
+from irscope_server.base.stage_uris import uri_of_stage
 
 _MOST_NAMES = 60
 _START = "start"
-"""The version before the first pass that changed something (irscope.runner.deeplane)."""
+"""The version before the first pass that changed something (irscope.pipelines.inductor.deep_lane)."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class PassItem:
 
 @dataclass(frozen=True)
 class QuietPass:
+    """A pass that ran and changed nothing; `seconds` are those of all its runs."""
+
     name: str
     seconds: float
     count: int
@@ -68,9 +71,8 @@ def passes_of(
 def _is_version_of(version: StageRef, stage: StageRef) -> bool:
     """Those of an inference graph, which has no joint one, are called versions of a joint graph."""
     home = version.id.rpartition("/")[0]
-    return home == stage.id or (
-        stage.name == "inference-graph" and home == stage.id.replace("inference-graph", "joint-graph")
-    )
+    other = stage_kind(stage.name).versions_as
+    return home == stage.id or (other != "" and home == stage.id.replace(stage.name, other))
 
 
 def _item(store: Store, run: str, version: StageRef, before: StageRef | None) -> PassItem:
@@ -116,7 +118,7 @@ def _compared(store: Store, run: str, before: StageRef | None, version: StageRef
 
 
 def _quiet(store: Store, run: str, stage: StageRef) -> tuple[QuietPass, ...]:
-    data = store.stage_data(run, stage.id) if stage.name.endswith("-graph") else None
+    data = store.stage_data(run, stage.id) if stage_kind(stage.name).is_graph else None
     found: dict[str, tuple[float, int]] = {}
     for one in (data.get("passes") if isinstance(data, dict) else None) or ():
         if not (one["added"] or one["removed"] or one["changed"] or one["moved"]):

@@ -5,39 +5,39 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from irscope.graphs import GRAPH_STAGES, Graph, parse_graph
+from irscope.ir.graphs import Graph, parse_graph
+from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Compile, Report, StageRef
 from irscope.provenance import chain
-from irscope.store import Store
+from irscope.store.store import Store
+from irscope.vocabulary.stages import Role
 
-from irscope_server import words
-from irscope_server.documents import uri_of_stage
-from irscope_server.graph_schedule import DRAWN_STAGES
-from irscope_server.messages import Encoded
-from irscope_server.panels.answers import CompileChoice, Reader, answer, compile_choices, compile_named, why_empty
+from irscope_server.base import words
+from irscope_server.base.context import ReadContext
+from irscope_server.base.messages import Encoded
+from irscope_server.base.stage_uris import uri_of_stage
+from irscope_server.base.wire import PanelRequest
+from irscope_server.panels.answers import CompileChoice, answer, compile_choices, compile_named, why_empty
 from irscope_server.panels.passes import PassItem, QuietPass, passes_of
 from irscope_server.panels.phase_times import StageTimes
-from irscope_server.wire import PipelineParams
 
 _MOST_OPS = 400
 
-_BESIDE = {
-    "symbolic-trace": "dynamo-graph",
-    "guards": "dynamo-graph",
-    "symbols": "dynamo-graph",
-    "modified-bytecode": "dynamo-graph",
-    "partition": "joint-graph",
-    "cache-key": "post-grad-graph",
-    "fusion": "ir-post-fusion",
-    "memory-plan": "output-code",
-    "phases": "bytecode",
-}
-"""Stages that are no part of the way, and the one that they tell about."""
+
+@dataclass(frozen=True)
+class PipelineParams:
+    """A run and one of its compiles; None: the compile with the most operations."""
+
+    run: str
+    compile: str | None = None
 
 
 @dataclass(frozen=True)
 class OpCount:
+    """How often an operator is in a stage."""
+
     name: str
     count: int
     line: int
@@ -55,16 +55,21 @@ class Entry:
     uri: str
 
 
+Track = Literal["shared", "forward", "backward"]
+
+
 @dataclass(frozen=True)
 class PipelineStage:
     """One stage; the kernels of a graph are one, with an entry for each."""
 
     stage: str
     name: str
+    role: Role
+    """What it is, whatever pipeline it belongs to."""
     title: str
     short: str
     """Without *forward* and *backward*, where the row says it."""
-    track: str
+    track: Track
     """``shared`` above the partition, ``forward`` (of an inference graph, too) or ``backward``."""
     column: int
     """Stages of forward and backward that correspond have the same."""
@@ -86,12 +91,16 @@ class PipelineStage:
 
 @dataclass(frozen=True)
 class KernelCount:
+    """How many kernels of a language there are."""
+
     language: str
     count: int
 
 
 @dataclass(frozen=True)
 class PipelineResult:
+    """The stages of a compile in order; `reason` says in words why there are none."""
+
     run: str
     compile: str | None
     compiles: tuple[CompileChoice, ...]
@@ -100,12 +109,12 @@ class PipelineResult:
     reason: str
 
 
-async def pipeline(server: Reader, params: PipelineParams) -> Encoded:
+async def pipeline(context: ReadContext, params: PipelineParams) -> Encoded:
     """Of the compile that is named, else of the one with the most operations.  Raises LookupError for an unknown one."""
 
     def read(store: Store, report: Report) -> PipelineResult:
         compile = compile_named(report, params.compile)
-        choices = compile_choices(report, server.uri_of)
+        choices = compile_choices(report, context.uri_of)
         if compile is None:
             return PipelineResult(report.run, None, choices, (), (), why_empty(report, "stages"))
         stages = tuple(_Strip(store, report, compile).stages())
@@ -114,7 +123,7 @@ async def pipeline(server: Reader, params: PipelineParams) -> Encoded:
         reason = "" if stages else why_empty(report, "stages of this compile")
         return PipelineResult(report.run, compile.id, choices, stages, kernels, reason)
 
-    return await answer(server, ("pipeline", params.run, params.compile), params.run, read)
+    return await answer(context, ("pipeline", params.run, params.compile), params.run, read)
 
 
 class _Strip:
@@ -124,7 +133,7 @@ class _Strip:
         self._graphs: dict[str, Graph | None] = {}
 
     def stages(self) -> Iterable[PipelineStage]:
-        cells: dict[tuple[str, int], list[StageRef]] = {}
+        cells: dict[tuple[Track, int], list[StageRef]] = {}
         for stage in chain.pipeline(self._compile):
             rank = chain.rank(stage)
             if rank is not None:
@@ -135,26 +144,27 @@ class _Strip:
                 yield self._stage(same, track, columns[rank])
 
     @staticmethod
-    def _track(stage: StageRef) -> str:
+    def _track(stage: StageRef) -> Track:
         if chain.is_shared(stage):
             return "shared"
         return "backward" if chain.is_backward(stage) else "forward"
 
-    def _stage(self, stages: Sequence[StageRef], track: str, column: int) -> PipelineStage:
+    def _stage(self, stages: Sequence[StageRef], track: Track, column: int) -> PipelineStage:
         """One of them, or all the kernels of a graph."""
         first = stages[0]
         title = words.stage_title(first) if len(stages) == 1 else words.stage_title_of_name(first.name)
-        is_kernels = first.name == "kernel"
+        is_kernels = role_of(first.name) is Role.KERNEL
         count, unit = (len(stages), "kernels") if is_kernels or len(stages) > 1 else self._count(first)
         own, quiet = passes_of(self._store, self._report.run, self._compile, first)
         return PipelineStage(
             first.id,
             first.name,
-            words.stage_title_of_name("kernel") + "s" if is_kernels else title,
-            words.short_stage_title("kernels" if is_kernels else first.name),
+            role_of(first.name),
+            words.stage_title_of_name(first.name) + "s" if is_kernels else title,
+            words.short_stage_title(first.name) + ("s" if is_kernels else ""),
             track,
             column,
-            first.name in DRAWN_STAGES,
+            stage_kind(first.name).is_drawn,
             sum(stage.bytes for stage in stages),
             count,
             unit,
@@ -168,14 +178,14 @@ class _Strip:
 
     def _entry(self, stage: StageRef) -> Entry:
         uri = uri_of_stage(self._report.run, stage.id, stage.language)
-        title = stage.id.rpartition("/")[2] if stage.name == "kernel" else words.stage_title(stage)
+        title = stage.id.rpartition("/")[2] if role_of(stage.name) is Role.KERNEL else words.stage_title(stage)
         return Entry(stage.id, title, stage.language, stage.bytes, uri)
 
     def _beside(self, stage: StageRef, track: str) -> list[StageRef]:
         return [
             one
             for one in self._compile.stages
-            if _BESIDE.get(one.name) == stage.name
+            if stage_kind(one.name).aside == stage.name
             and (track == "shared" or chain.is_backward(one) == (track == "backward"))
         ]
 
@@ -188,10 +198,10 @@ class _Strip:
         return self._graphs[stage.id]
 
     def _count(self, stage: StageRef) -> tuple[int | None, str]:
-        if stage.name in GRAPH_STAGES:
+        if stage_kind(stage.name).is_graph:
             graph = self._graph(stage)
             return (len(graph.nodes) if graph is not None else None), "nodes"
-        if stage.name == "bytecode":
+        if role_of(stage.name) is Role.SOURCE:
             text = self._store.stage_text(self._report.run, stage.id)
             return sum(bool(line.strip()) for line in text.split("\n")), "instructions"
         data = self._store.stage_data(self._report.run, stage.id)
@@ -201,7 +211,7 @@ class _Strip:
         return None, ""
 
     def _ops(self, stage: StageRef) -> tuple[OpCount, ...]:
-        graph = self._graph(stage) if stage.name in GRAPH_STAGES else None
+        graph = self._graph(stage) if stage_kind(stage.name).is_graph else None
         if graph is None:
             return ()
         calls = [node for node in graph.nodes if node.op == "call"]
@@ -214,6 +224,9 @@ def _by_name(stages: Sequence[StageRef]) -> list[list[StageRef]]:
     """Kernels and what is below them side by side in one; anything else by itself."""
     groups: dict[str, list[StageRef]] = {}
     for stage in stages:
-        together = stage.name == "kernel" or chain.is_below_kernel(stage)
+        together = role_of(stage.name) is Role.KERNEL or chain.is_below_kernel(stage)
         groups.setdefault(stage.name if together else stage.id, []).append(stage)
     return list(groups.values())
+
+
+REQUEST = PanelRequest("irscope/pipeline", PipelineParams, pipeline)

@@ -1,4 +1,4 @@
-"""``irscope/step``: from a line of a stage to what it corresponds to in the stage before or behind."""
+"""``irscope/step``: from a line of a stage to what it corresponds to in the stage before or after."""
 
 from __future__ import annotations
 
@@ -7,19 +7,34 @@ from dataclasses import dataclass
 
 from irscope.protocol import Compile, OutcomeKind, Report, StageRef
 from irscope.provenance import SOURCE, Element, Provenance, chain
-from irscope.store import Store
+from irscope.store.store import Store
 
-from irscope_server.archive import Archive
-from irscope_server.documents import uri_of_stage
-from irscope_server.messages import Encoded
-from irscope_server.panels.answers import Reader, answer
+from irscope_server.base.archive import Archive
+from irscope_server.base.context import ReadContext
+from irscope_server.base.messages import Encoded
+from irscope_server.base.stage_uris import uri_of_stage
+from irscope_server.base.wire import PanelRequest
+from irscope_server.panels.answers import answer
 from irscope_server.panels.subjects import line_as_ran
-from irscope_server.tree import UriOf, stage_named
-from irscope_server.wire import StepParams
+from irscope_server.stages.tree import UriOf, stage_named
+
+
+@dataclass(frozen=True)
+class StepParams:
+    """A step from a line of a stage or of the user's text, to the next stage, the one before (`by` -1) or `target`."""
+
+    run: str
+    stage: str = ""
+    uri: str = ""
+    line: int = 0
+    by: int = 1
+    target: str = ""
 
 
 @dataclass(frozen=True)
 class StepResult:
+    """The place that a step leads to; `reason` says in words why there is none."""
+
     uri: str | None
     """Nothing at an end of the pipeline."""
     line: int
@@ -30,11 +45,11 @@ class StepResult:
     reason: str
 
 
-async def step(server: Reader, params: StepParams) -> Encoded:
-    """Raises LookupError where there is no such run or stage, ValueError for a stage that is no part of the way."""
+async def step(context: ReadContext, params: StepParams) -> Encoded:
+    """Raises LookupError where there is no such run or stage, ValueError for a stage that is not part of the way."""
 
-    path = server.path_of(params.uri) if params.uri else None
-    lines = server.texts.lines(path) if path is not None else ()
+    path = context.path_of(params.uri) if params.uri else None
+    lines = context.texts.lines(path) if path is not None else ()
 
     def read(store: Store, report: Report) -> StepResult:
         target: StageRef | None = stage_named(report, params.target)[1] if params.target else None
@@ -42,7 +57,7 @@ async def step(server: Reader, params: StepParams) -> Encoded:
             if target is None:
                 raise ValueError("From the user's text one steps to a stage that is named.")
             compile, _ = stage_named(report, target.id)
-            provenance = _provenance(server.archive, store, report, compile, chain.is_version(target))
+            provenance = _provenance(context.archive, store, report, compile, chain.is_version(target))
             line = line_as_ran(store.sources(report.run).get(path, ""), lines, params.line)
             found = provenance.below(provenance.source(path, line + 1))
             target = next((one for one in _alike(provenance, report, target) if one.id in found), target)
@@ -51,11 +66,11 @@ async def step(server: Reader, params: StepParams) -> Encoded:
             return StepResult(uri, here, target.id, target.id in found, "")
         compile, stage = stage_named(report, params.stage)
         versions = chain.is_version(stage) or (target is not None and chain.is_version(target))
-        provenance = _provenance(server.archive, store, report, compile, versions)
+        provenance = _provenance(context.archive, store, report, compile, versions)
         if target is None:
             target = _neighbour(provenance.pipeline(compile.id), stage, params.by)
             if target is None and params.by < 0:
-                return _to_source(provenance, stage, params.line, server.uri_of)
+                return _to_source(provenance, stage, params.line, context.uri_of)
         if target is None:
             return StepResult(None, 0, None, False, "This is the last stage of this compile.")
         element = provenance.at(stage.id, params.line + 1)
@@ -69,7 +84,7 @@ async def step(server: Reader, params: StepParams) -> Encoded:
 
     text = hash(tuple(lines))  # a line of the user's text is one of the text as it is now
     key = ("step", text, params.run, params.uri, params.stage, params.line, params.by, params.target)
-    return await answer(server, key, params.run, read)
+    return await answer(context, key, params.run, read)
 
 
 def _provenance(archive: Archive, store: Store, report: Report, compile: Compile, versions: bool) -> Provenance:
@@ -86,7 +101,7 @@ def _provenance(archive: Archive, store: Store, report: Report, compile: Compile
 
 
 def _neighbour(pipeline: tuple[StageRef, ...], stage: StageRef, by: int) -> StageRef | None:
-    """The stage before or behind; kernels and what is below them count as one, and the backward begins at what it shares."""
+    """The stage before or after.  Kernels and what is below them count as one; the backward begins at what it shares."""
     for levels in chain.tracks(pipeline):
         for number, level in enumerate(levels):
             if any(one.id == stage.id for one in level):
@@ -95,11 +110,11 @@ def _neighbour(pipeline: tuple[StageRef, ...], stage: StageRef, by: int) -> Stag
                     return None
                 near = levels[other]
                 return next((one for one in near if chain.kernel_of(one) == chain.kernel_of(stage)), near[0])
-    raise ValueError("This stage is no part of the way from source to machine code.")
+    raise ValueError("This stage is not on the way from source to machine code.")
 
 
 def _alike(provenance: Provenance, report: Report, target: StageRef) -> list[StageRef]:
-    """A stage and those that stand beside it: a place that leads to kernels need not lead to the first one."""
+    """A stage and those that are beside it: a place that leads to kernels need not lead to the first one."""
     compile, _ = stage_named(report, target.id)
     others = [
         one
@@ -139,3 +154,6 @@ def _counterpart(provenance: Provenance, element: Element, target: str) -> Eleme
         if found := provenance.below(provenance.source(origin.file, origin.line)).get(target):
             return found[0]
     return None
+
+
+REQUEST = PanelRequest("irscope/step", StepParams, step)

@@ -8,20 +8,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from irscope.protocol import Lane, Report, RunSummary
-from irscope.store import Store
+from irscope.store.store import Store
 
-from irscope_server.documents import NoDocument, parts_of
-from irscope_server.line_map import LineMap
-from irscope_server.panels.answers import Reader
-from irscope_server.texts import split_lines
-from irscope_server.tree import run_item
-from irscope_server.wire import RunItem, SubjectOfParams
+from irscope_server.base.context import ReadContext
+from irscope_server.base.line_map import LineMap
+from irscope_server.base.stage_uris import NoDocument, parts_of
+from irscope_server.base.texts import split_lines
+from irscope_server.base.wire import PanelRequest, RunItem
+from irscope_server.stages.tree import run_item
 
 _MOST_RUNS = 20
 
 
 @dataclass(frozen=True)
+class SubjectOfParams:
+    """A line of a document, whose run and compile are asked for."""
+
+    uri: str
+    line: int = 0
+
+
+@dataclass(frozen=True)
 class SubjectOfResult:
+    """What a place belongs to; each is None where nothing is known."""
+
     run: RunItem | None
     """The newest run that has to do with the document; for a stage the run that it is of."""
     deep: RunItem | None
@@ -31,22 +41,22 @@ class SubjectOfResult:
     stage: str | None
 
 
-async def subject_of(server: Reader, params: SubjectOfParams) -> SubjectOfResult:
+async def subject_of(context: ReadContext, params: SubjectOfParams) -> SubjectOfResult:
     """Answers with nothing where no run has to do with the document.  Raises LookupError for an unknown stage."""
-    path = server.path_of(params.uri)
+    path = context.path_of(params.uri)
     if path is not None:
-        lines = server.texts.lines(path)
-        return await server.archive.ask(lambda store: _of_file(store, server, path, params.line, lines))
+        lines = context.texts.lines(path)
+        return await context.archive.ask(lambda store: _of_file(store, context, path, params.line, lines))
     try:
         run, stages = parts_of(params.uri)
     except NoDocument:
         return SubjectOfResult(None, None, None, None)
-    report = await server.archive.report(run)
+    report = await context.archive.report(run)
     for compile in report.compiles:
         for stage in compile.stages:
             if stage.id in stages:
-                summary = await server.archive.ask(lambda store: _summary(store, run, report.script))
-                item = run_item(summary, server.uri_of) if summary else None
+                summary = await context.archive.ask(lambda store: _summary(store, run, report.script))
+                item = run_item(summary, context.uri_of) if summary else None
                 return SubjectOfResult(item, item, compile.id, stage.id)
     raise LookupError(f"Run {run} has no stage {stages[0]}.")
 
@@ -55,7 +65,7 @@ def _summary(store: Store, run: str, script: str) -> RunSummary | None:
     return next((summary for summary in store.runs(-1, script) if summary.run == run), None)
 
 
-def _of_file(store: Store, server: Reader, path: str, line: int, lines: Sequence[str]) -> SubjectOfResult:
+def _of_file(store: Store, context: ReadContext, path: str, line: int, lines: Sequence[str]) -> SubjectOfResult:
     found = dict(store.runs_touching(path, _MOST_RUNS))
     runs = [summary for script in dict.fromkeys([path, *found.values()]) for summary in store.runs(_MOST_RUNS, script)]
     runs = [one for one in runs if one.run in found or one.script == path]
@@ -67,8 +77,8 @@ def _of_file(store: Store, server: Reader, path: str, line: int, lines: Sequence
         old = store.sources(deep.run).get(path, "")
         compile = compile_at(store.report(deep.run), path, old, line_as_ran(old, lines, line) + 1)
     return SubjectOfResult(
-        run_item(newest, server.uri_of) if newest else None,
-        run_item(deep, server.uri_of) if deep else None,
+        run_item(newest, context.uri_of) if newest else None,
+        run_item(deep, context.uri_of) if deep else None,
         compile,
         None,
     )
@@ -117,3 +127,6 @@ def _functions_around(text: str, line: int) -> list[tuple[int, int]]:
             if first <= line <= (node.end_lineno or node.lineno):
                 found.append((first, node.end_lineno or node.lineno))
     return sorted(found, key=lambda span: span[1] - span[0])
+
+
+REQUEST = PanelRequest("irscope/subjectOf", SubjectOfParams, subject_of)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irscope import phases
+from irscope.ir import phases
+from irscope.pipelines.registry import role_of
 from irscope.protocol import Compile, Report
-from irscope.store import Store
+from irscope.store.store import Store
+from irscope.vocabulary.stages import Role
 
-from irscope_server.messages import Encoded
-from irscope_server.panels.answers import Reader, answer, compile_named, place_uri, why_empty
-from irscope_server.tree import UriOf
-from irscope_server.wire import PhasesParams, Place
+from irscope_server.base.context import ReadContext
+from irscope_server.base.messages import Encoded
+from irscope_server.base.wire import PanelRequest, Place
+from irscope_server.panels.answers import answer, compile_named, place_uri, why_empty
+from irscope_server.stages.tree import UriOf
 
 _MOST_ROWS = 20_000
 """Phases in an answer about all compiles; those of the shortest compiles are left out first."""
@@ -20,7 +23,17 @@ Row = tuple[int, int, float, float, float, int]
 
 
 @dataclass(frozen=True)
+class PhasesParams:
+    """A run; with `compile`, the phases of that compile, too."""
+
+    run: str
+    compile: str | None = None
+
+
+@dataclass(frozen=True)
 class CompileTimes:
+    """The compile time of one compile, by phase."""
+
     id: str
     function: str
     place: Place
@@ -31,6 +44,8 @@ class CompileTimes:
 
 @dataclass(frozen=True)
 class PhasesResult:
+    """The compile time of a run; `reason` says in words why it is not known."""
+
     run: str
     seconds: float
     names: tuple[str, ...]
@@ -40,7 +55,7 @@ class PhasesResult:
     reason: str
 
 
-async def phases_of(server: Reader, params: PhasesParams) -> Encoded:
+async def phases_of(context: ReadContext, params: PhasesParams) -> Encoded:
     """Raises LookupError where there is no such run or compile."""
 
     def read(store: Store, report: Report) -> PhasesResult:
@@ -48,9 +63,9 @@ async def phases_of(server: Reader, params: PhasesParams) -> Encoded:
         if params.compile is not None:
             one = compile_named(report, params.compile)
             compiles = (one,) if one is not None else ()
-        return _result(store, report, compiles, server.uri_of)
+        return _result(store, report, compiles, context.uri_of)
 
-    return await answer(server, ("phases", params.run, params.compile), params.run, read)
+    return await answer(context, ("phases", params.run, params.compile), params.run, read)
 
 
 def _result(store: Store, report: Report, compiles: tuple[Compile, ...], uri_of: UriOf) -> PhasesResult:
@@ -91,9 +106,12 @@ def _result(store: Store, report: Report, compiles: tuple[Compile, ...], uri_of:
 
 def _tree(store: Store, run: str, compile: Compile) -> list[phases.Phase]:
     for stage in compile.stages:
-        if stage.name == "phases":
+        if role_of(stage.name) is Role.PHASES:
             try:
                 return phases.from_data(store.stage_data(run, stage.id))
             except ValueError:  # of another version, or from elsewhere
                 return []
     return []
+
+
+REQUEST = PanelRequest("irscope/phases", PhasesParams, phases_of)

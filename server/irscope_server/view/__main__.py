@@ -12,12 +12,12 @@ import webbrowser
 from collections.abc import Sequence
 
 from irscope import __version__
-from irscope.cli.main import severity_option
-from irscope.store import Store, StoreError, default_path
+from irscope.store.store import Store, StoreError, default_path
+from irscope.vocabulary.severity_option import severity_option
 
 _DESCRIPTION = """\
 Shows the runs of a store in a web browser: the tree of runs, every stage with its counterparts, graphs, findings,
-times, memory.  It serves on 127.0.0.1 to whoever has the address that it prints, and ends with Ctrl-C.  A kernel's
+times, memory.  It serves on 127.0.0.1 to anyone who has the address that it prints, and ends with Ctrl-C.  A kernel's
 assembly, machine code and passes are made when they are opened.
 
 On a cluster: `irscope view --no-browser --port 8765` there, `ssh -L 8765:127.0.0.1:8765 HOST` here, and open the address
@@ -31,11 +31,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="irscope view", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("run", metavar="RUN", nargs="?", help="id of a run, or how it begins (default: the newest)")
+    parser.add_argument("run", metavar="RUN", nargs="?", help="run ID or prefix (default: the newest)")
     parser.add_argument("--open", metavar="FILE[:LINE]", type=_place, help="show this line of a source file")
     parser.add_argument("--stage", metavar="STAGE", help="show this stage of the run, as in 0/0/output-code")
     parser.add_argument("--port", metavar="N", type=_port, default=0, help="port to listen on (default: any)")
-    parser.add_argument("--no-browser", action="store_true", help="open no browser; only print the address")
+    parser.add_argument("--no-browser", action="store_true", help="do not open a browser; only print the address")
     parser.add_argument(
         "--store", metavar="FILE", default=default_path(), help="the run store (default: %(default)s; IRSCOPE_STORE)"
     )
@@ -43,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
         "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
         help="interpreter whose compilers make assembly and the like (default: %(default)s; variable IRSCOPE_PYTHON)",
     )  # fmt: skip
-    parser.add_argument("--read-only", action="store_true", help="make nothing; only show what is in the store")
+    parser.add_argument("--read-only", action="store_true", help="read only: make no stages, show what is in the store")
     parser.add_argument(
         "--severity", metavar="CODE=LEVEL", action="append", type=severity_option, default=[],
         help="show findings of this code or kind as error, warning, information, hint, or off (default: as "
@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Serves until it is interrupted; returns the exit code."""
     options = _parser().parse_args(argv)
-    from irscope_server.view.wishes import wishes_of  # here: --help needs none of this
+    from irscope_server.view.view_options import wishes_of  # here: --help needs none of this
 
     try:
         subject = _subject(options)
@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     store = os.path.abspath(options.store)
     if options.port == 0 and (found := address.running(store, subject)) is not None:
         running, pages = found
-        print(f"irscope view runs already:\n\n  {running.url(subject)}\n", flush=True)
+        print(f"irscope view is already running:\n\n  {running.url(subject)}\n", flush=True)
         if pages == 0:
             _open_browser(running, subject, options.no_browser)
         return 0
@@ -147,7 +147,7 @@ def _place(text: str) -> tuple[str, int]:
 
 def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port")
     return int(text)
 
 

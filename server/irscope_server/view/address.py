@@ -18,11 +18,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
-from irscope.store import default_path
+from irscope.store.store import default_path
 
 
 @dataclass(frozen=True)
 class Address:
+    """Where a server listens, the token that it asks for, and the store that it shows."""
+
     port: int
     token: str
     store: str
@@ -46,6 +48,7 @@ class Address:
 
 
 def new_token() -> str:
+    """A new random token, safe in URLs."""
     return secrets.token_urlsafe(24)
 
 

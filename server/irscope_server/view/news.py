@@ -9,7 +9,7 @@ from concurrent import futures
 from dataclasses import dataclass, field
 
 from irscope.protocol import RunSummary
-from irscope.store import StoreError
+from irscope.store.store import StoreError
 
 from irscope_server.view.reader import Reader
 
@@ -29,6 +29,7 @@ class Listener:
     messages: queue.Queue[str | None] = field(default_factory=lambda: queue.Queue(1000))
 
     def tell(self, message: str | None) -> None:
+        """Queue a message for the page; None ends the stream.  Dropped where the page no longer reads."""
         if not self.messages.full():  # a page that does not read any more is told nothing
             self.messages.put_nowait(message)
 
@@ -57,6 +58,7 @@ class News:
         return listener
 
     def leave(self, listener: Listener) -> None:
+        """Forget a listener; the store is not watched while there is none."""
         with self._lock:
             self._listeners.discard(listener)
             if not self._listeners:

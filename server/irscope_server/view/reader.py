@@ -12,21 +12,23 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from irscope.protocol import Report
-from irscope.store import Store, StoreError
+from irscope.store.store import Store, StoreError
 from pygls.uris import from_fs_path, to_fs_path, uri_scheme
 
-from irscope_server import features, wire
-from irscope_server.archive import Archive
-from irscope_server.documents import document
-from irscope_server.entries import BadEntry, parse_entry
-from irscope_server.graph_requests import GraphCache
-from irscope_server.linked import StageReader
-from irscope_server.messages import Encoded, RequestFailed
-from irscope_server.on_demand import cannot, make_stage
-from irscope_server.panels.findings import findings
-from irscope_server.texts import Texts, file_key, text_on_disk
-from irscope_server.tree import stages_of
-from irscope_server.view.wishes import Wishes
+from irscope_server.app import features
+from irscope_server.base import wire
+from irscope_server.base.archive import Archive
+from irscope_server.base.messages import Encoded, RequestFailed
+from irscope_server.base.texts import Texts, file_key, text_on_disk
+from irscope_server.graph.requests import GraphCache
+from irscope_server.panels.findings import FindingsParams, findings
+from irscope_server.panels.requests import REQUESTS
+from irscope_server.running.entries import BadEntry, parse_entry
+from irscope_server.stages.documents import document
+from irscope_server.stages.linked import StageReader
+from irscope_server.stages.on_demand import cannot, make_stage
+from irscope_server.stages.tree import stages_of
+from irscope_server.view.view_options import Wishes
 
 T = TypeVar("T")
 
@@ -36,15 +38,9 @@ READING = (
     "irscope/graph",
     "irscope/graphKernels",
     "irscope/document",
-    "irscope/pipeline",
-    "irscope/findings",
-    "irscope/phases",
-    "irscope/memory",
-    "irscope/changes",
     "irscope/linkedLines",
     "irscope/counterparts",
-    "irscope/subjectOf",
-    "irscope/step",
+    *REQUESTS,
 )
 """Requests that are answered from the store.  All others need an editor, or run something."""
 
@@ -59,12 +55,16 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class SourceParams:
+    """A file of the user's, as a run saw it."""
+
     run: str
     uri: str
 
 
 @dataclass(frozen=True)
 class SourceText:
+    """The text of a file of the user's."""
+
     text: str
     language_id: str
     current: bool
@@ -73,28 +73,36 @@ class SourceText:
 
 @dataclass(frozen=True)
 class BelowParams:
+    """A kernel's stage."""
+
     run: str
     stage: str
 
 
 @dataclass(frozen=True)
 class Below:
+    """The stages below a kernel."""
+
     stages: tuple[wire.StageOfCompile, ...]
     """Of a kernel: what the run kept of it, what was made of it, and what can be."""
 
 
 @dataclass(frozen=True)
 class LatestParams:
+    """A file whose newest run is asked for."""
+
     uri: str
 
 
 @dataclass(frozen=True)
 class Latest:
+    """The id of the newest run that has something in the file; None where there is none."""
+
     run: str | None
 
 
 class AsRan:
-    """A `Reader` to which the files of a run are as they ran."""
+    """A `ReadContext` to which the files of a run are as they ran."""
 
     def __init__(self, reader: Reader, sources: Mapping[str, str]) -> None:
         by_key = {file_key(file): text for file, text in sources.items()}
@@ -107,14 +115,14 @@ class AsRan:
 
 
 class Reader:
-    """The run store, read in an event loop of its own; its methods may be called in any thread.
+    """The run store, read in its own event loop; its methods may be called in any thread.
 
     Parameters
     ----------
     store
         The store's file.
     python
-        The interpreter whose compilers make a kernel's assembly and the like when it is opened; nothing: none is made.
+        The interpreter whose compilers make a kernel's assembly and the like when it is opened; None: none is made.
     wishes
         Which findings are shown, and how.
     """
@@ -133,12 +141,14 @@ class Reader:
         self._thread = threading.Thread(target=self._loop.run_forever, name="irscope-reader", daemon=True)
         self._thread.start()
 
-    # --- what requests need of a server (`irscope_server.panels.answers.Reader`) --------------------------------------
+    # --- what requests need of a server (`irscope_server.base.context.ReadContext`) --------------------------------------
 
     def path_of(self, uri: str) -> str | None:
+        """The path of a ``file:`` URI; None for other schemes."""
         return to_fs_path(uri) if uri_scheme(uri) == "file" else None
 
     def uri_of(self, path: str) -> str:
+        """The URI of a file; of an entry, that of its file."""
         if not os.path.isabs(path):
             with contextlib.suppress(BadEntry):
                 path = parse_entry(path, os.getcwd()).file
@@ -157,9 +167,9 @@ class Reader:
         if method == "irscope/document":
             return self._answer(self._document, wire.UriParams, params)
         if method == "irscope/findings":
-            return self._answer(self._findings, wire.FindingsParams, params)
+            return self._answer(self._findings, FindingsParams, params)
         if method not in READING or method not in wire.PARAMS:
-            raise Refused(f"{method} is no request that is answered here.")
+            raise Refused(f"{method} is not a request that this page can send.")
         return self._wait_for(lambda: self._read(method, params))
 
     def _answer(self, work: Callable[[Any], Coroutine[Any, Any, Any]], kind: type[Any], params: Any) -> str:
@@ -182,6 +192,7 @@ class Reader:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(_ANSWER_SECONDS)
 
     def close(self) -> None:
+        """Close the store and end the event loop."""
         self.archive.close()
         self.stages.close()
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -207,15 +218,15 @@ class Reader:
         self.on_made(report.run)
         return ""
 
-    async def _findings(self, params: wire.FindingsParams) -> Encoded:
+    async def _findings(self, params: FindingsParams) -> Encoded:
         return await findings(self, params, self._wishes.hidden, lambda _: self._wishes.severities)
 
     async def _source(self, params: SourceParams) -> SourceText:
-        """A file as it was in a run, or else as it is now; only files that the run tells of.  Raises LookupError."""
+        """A file as it was in a run, or else as it is now; only files that the run names.  Raises LookupError."""
         path = self.path_of(params.uri)
         report = await self.archive.report(params.run)
         if path is None:
-            raise LookupError(f"{params.uri} is no file.")
+            raise LookupError(f"{params.uri} is not a file.")
         key = file_key(path)
         language = _LANGUAGES.get(os.path.splitext(path)[1].lower())
         sources = await self.archive.ask(lambda store: store.sources(params.run))
@@ -227,9 +238,9 @@ class Reader:
         told.update(related.file for finding in report.findings for related in finding.related)
         told.update(origin.file for kernel in report.kernels for origin in kernel.origins)
         if language is None or key not in {file_key(file) for file in told if file}:
-            raise LookupError(f"The run does not tell of {os.path.basename(path)}.")
+            raise LookupError(f"The run has no information about {os.path.basename(path)}.")
         if not os.path.isfile(path):
-            raise LookupError(f"{os.path.basename(path)} is not there any more, and the run kept no copy of it.")
+            raise LookupError(f"{os.path.basename(path)} no longer exists, and the run kept no copy of it.")
         return SourceText(await asyncio.to_thread(text_on_disk, path), language, False)
 
     async def _below(self, params: BelowParams) -> Below:
@@ -256,6 +267,6 @@ class Reader:
 def _not_made(report: Report, stage: str) -> str:
     """In place of a stage that takes a compiler where none is to be started."""
     return (
-        f"{stage} is made by the compilers of the interpreter that ran the script, when somebody asks.\n"
-        f"This page only reads (--read-only). Make it once, and it is here:\n\n  irscope show {report.run} --stage {stage}\n"
+        f"{stage} is made by the compilers of the interpreter that ran the script, on request.\n"
+        f"This page only reads (--read-only). To see it here, make it once:\n\n  irscope show {report.run} --stage {stage}\n"
     )

@@ -2,7 +2,7 @@
 
 The page itself, its scripts and styles hold no data, so everybody on this machine may have them; what is in the store
 goes to whoever sends the cookie, and that is given for the token.  The token comes to the page behind the ``#`` of its
-address, so it is in no log and no Referer.  A Host that is no loopback name is another site's name that points here
+address, so it is in no log and no Referer.  A Host that is not a loopback name is another site's name that points here
 (DNS rebinding); an Origin that is not this one is another site's page.
 """
 
@@ -62,9 +62,10 @@ class ViewServer(ThreadingHTTPServer):
         return f"irscope-view-{self.address.port}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A page that was closed in the middle of an answer is nothing to tell of."""
+        """A page that was closed in the middle of an answer is not worth a report."""
 
     def server_close(self) -> None:
+        """Stop listening; pages that wait for news are let go first."""
         self.news.close()
         super().server_close()
 
@@ -90,7 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif url.path == "/events":
             self._events()
         else:
-            self._say(404, "There is nothing here.\n")
+            self._say(404, "Not found.\n")
 
     do_HEAD = do_GET
 
@@ -101,7 +102,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path == "/open":
             self._open(body)
         elif self.path not in ("/session", "/request"):
-            self._say(404, "There is nothing here.\n")
+            self._say(404, "Not found.\n")
         elif self.headers.get("Origin") != f"http://{self.headers.get('Host')}":
             self._say(403, "Only the page of this address may ask.\n")
         elif self.path == "/session":
@@ -258,7 +259,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             return json.loads(data) or {}
         except (ValueError, RecursionError):
-            self._say(400, "The body is no JSON.\n")
+            self._say(400, "The body is not JSON.\n")
             return None
 
     def _json(self, text: str) -> None:
@@ -301,10 +302,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         if code == 501:
             code = 405
-        self._say(code, "This cannot be answered.\n")
+        self._say(code, "This request cannot be answered.\n")
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: the terminal shows the address."""
+        """None: the terminal shows the address."""
 
 
 def free_port_refused(error: OSError, port: int) -> str:

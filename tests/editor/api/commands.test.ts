@@ -77,7 +77,7 @@ describe("commands", () => {
     assert.equal(await drawn, "3 nodes");
   });
 
-  it("Run on This File fills the tree", async () => {
+  it("Analyze This File fills the tree", async () => {
     const { tree } = await internals();
     await openScript();
     await vscode.commands.executeCommand("irscope.run");
@@ -116,7 +116,7 @@ describe("commands", () => {
   it("the lens reveals its run in the tree", async () => {
     const { tree } = await internals();
     const { document } = await openScript();
-    await vscode.commands.executeCommand("irscope.run");
+    await vscode.commands.executeCommand("irscope.runOnThisFile"); // the old name of irscope.run
     const place = { run: "20261120-101500-fake", uri: document.uri.toString(), line: 3 };
     await vscode.commands.executeCommand("irscope.showRun", place);
     const selected = await until("a selection in the tree", () => tree.view.selection[0]);

@@ -2,7 +2,7 @@
 
 import * as assert from "node:assert/strict";
 import * as vscode from "vscode";
-import type { Element } from "../../../extension/src/runsTree";
+import type { Element } from "../../../extension/src/host/runsTree";
 import { closeAll, fileName, internals, openScript, pick, until } from "./help";
 
 /** The run of the tree, and the first of its compiles and stages. */

@@ -9,11 +9,13 @@ export interface Results {
   failed: number;
   skipped: number;
   lines: string[];
+  tests: { file: string; name: string; seconds: number }[];
+  retried: string[];
 }
 
 export async function run(): Promise<void> {
   // The base reporter prints nothing: results go to the file, as a console in the extension host is nobody's terminal.
-  const mocha = new Mocha({ ui: "bdd", timeout: 180_000, reporter: Mocha.reporters.Base, ...grep() });
+  const mocha = new Mocha({ ui: "bdd", timeout: 180_000, retries: 1, reporter: Mocha.reporters.Base, ...grep() });
   for (const file of fs
     .readdirSync(__dirname)
     .filter((name) => name.endsWith(".test.js"))
@@ -21,13 +23,19 @@ export async function run(): Promise<void> {
     mocha.addFile(path.join(__dirname, file));
   }
   await mocha.loadFilesAsync();
-  const results: Results = { passed: 0, failed: 0, skipped: 0, lines: [] };
+  const results: Results = { passed: 0, failed: 0, skipped: 0, lines: [], tests: [], retried: [] };
   await new Promise<void>((resolve) => {
     mocha
       .run(() => resolve())
       .on("pass", (test) => {
         results.passed += 1;
+        const file = `${path.basename(test.file ?? "", ".js")}.ts`;
+        results.tests.push({ file, name: test.fullTitle(), seconds: (test.duration ?? 0) / 1000 });
         results.lines.push(`  ✓ ${test.fullTitle()} (${test.duration ?? 0} ms)`);
+      })
+      .on("retry", (test: Mocha.Test, error: Error) => {
+        results.retried.push(test.fullTitle());
+        results.lines.push(`  ${test.fullTitle()}: once more, since it failed: ${error.message}`);
       })
       .on("pending", (test) => {
         results.skipped += 1;

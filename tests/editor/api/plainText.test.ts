@@ -1,5 +1,5 @@
 import * as assert from "node:assert/strict";
-import { withoutIcons, withoutLinks } from "../../../extension/src/plainText";
+import { withoutIcons, withoutLinks } from "../../../extension/src/host/plainText";
 
 describe("names in lists, in the status bar and in messages", () => {
   it("are no icons", () => {

@@ -49,7 +49,7 @@ describe("around the code", () => {
     await settings().update("inlayHints.enabled", undefined, vscode.ConfigurationTarget.Global);
   });
 
-  it("Run on This Notebook runs the notebook whichever cell is selected", async () => {
+  it("Analyze This Notebook runs the notebook whichever cell is selected", async () => {
     const { server } = await internals();
     const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
     assert.ok(folder);
@@ -57,8 +57,11 @@ describe("around the code", () => {
     await vscode.window.showNotebookDocument(await vscode.workspace.openNotebookDocument(uri));
     let ran = "";
     const subscription = server.onDidChangeRuns((change) => (ran = change.running ? ran : change.uri));
-    await vscode.commands.executeCommand("irscope.runNotebook");
-    await until("the end of the run", () => ran !== "");
+    for (const command of ["irscope.runNotebook", "irscope.runOnThisNotebook"]) {
+      ran = "";
+      await vscode.commands.executeCommand(command);
+      await until(`the end of the run by ${command}`, () => ran !== "");
+    }
     subscription.dispose();
     assert.equal(vscode.Uri.parse(ran).toString(), uri.toString());
   });

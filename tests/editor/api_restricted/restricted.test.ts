@@ -25,7 +25,7 @@ describe("in Restricted Mode", () => {
     assert.notEqual(server.status().interpreter?.path, inWorkspace);
   });
 
-  it("Run on This File runs nothing", async () => {
+  it("Analyze This File runs nothing", async () => {
     const { tree } = await internals();
     await openScript();
     void vscode.commands.executeCommand("irscope.run");

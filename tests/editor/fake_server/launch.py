@@ -199,7 +199,8 @@ class Server:
         language, text = DOCUMENTS[path]
         name = identity.split("/")[2]
         return {
-            "run": RUN, "stage": identity, "name": name, "title": title, "language": language, "bytes": len(text),
+            "run": RUN, "stage": identity, "name": name, "role": panels.role_of(name), "part": name.removesuffix("-graph") if name in ("forward-graph", "backward-graph") else "",
+            "title": title, "language": language, "bytes": len(text),
             "uri": f"irscope:/{RUN}/{path}", "isGraph": name.endswith("-graph"),
             "nodes": None, "made": True,
         }  # fmt: skip

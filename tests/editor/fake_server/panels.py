@@ -1,6 +1,6 @@
 """Canned answers to the panels' requests: a training step, with names that are markup.
 
-tests/protocol/test_panels.py holds their fields to docs/PROTOCOL.md.
+tests/protocol/lsp/test_panels.py holds their fields to docs/PROTOCOL.md.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ EMPTY = "20261120-090000-fast"
 """A run of the fast lane, which has nothing of the way down."""
 MARKUP = "<img src=x onerror=alert(1)>"
 HERE = "file:///workspace/train.py"
-REASON = "This run has no {}: it was made in the fast lane, or died before it came to it. Run the file to get it."
+REASON = "This run has no {}: it used the fast lane, or ended before this stage. Run the whole pipeline to see it."
 
 Json = dict[str, Any]
 
@@ -40,13 +40,19 @@ def pass_item(number: int, name: str, added: int, removed: int, changed: int) ->
     }  # fmt: skip
 
 
+def role_of(name: str) -> str:
+    """The role of a stage, as the server has it from the stage's kind."""
+    roles = {"bytecode": "source", "guards": "guards", "output-code": "code", "kernel": "kernel"}
+    return roles.get(name, "schedule" if name.startswith("ir-") else "graph" if name.endswith("-graph") else "facts")
+
+
 def stage(
     path: str, short: str, track: str, column: int, count: int, unit: str, seconds: float | None, **more: Any
 ) -> Json:
     name = path.split("/")[2].rsplit(".", 1)[0].removesuffix("-backward")
     title = f"{short} ({track})" if track == "backward" else short
     return {
-        "stage": path.rsplit(".", 1)[0], "name": name, "title": title, "short": short, "track": track, "column": column,
+        "stage": path.rsplit(".", 1)[0], "name": name, "role": role_of(name), "title": title, "short": short, "track": track, "column": column,
         "isGraph": name.endswith("-graph"), "bytes": 4200 * (column + 1), "count": count, "unit": unit, "seconds": seconds,
         "entries": [entry(path, title)], "beside": [], "ops": [], "passes": [], "quiet": [], **more,
     }  # fmt: skip
@@ -224,7 +230,7 @@ def memory(params: Json) -> Json:
             "reason": REASON.format("memory plan"),
         }
     calls = 24
-    buffers = [
+    buffers: list[Json] = [
         {
             "name": f"buf{n}", "bytes": 65536 * (1 + n % 3), "dtype": "float32", "category": ("kept", "temporary", "temporary", "borrowed")[n % 4],
             "how": "reuse" if n == 5 else "allocated", "of": "buf1" if n == 5 else "", "first": n, "last": calls - 1 if n % 4 == 0 else min(n + 3, calls - 1),
@@ -254,7 +260,7 @@ def memory(params: Json) -> Json:
 
 
 def changes(params: Json) -> Json:
-    nothing = {
+    nothing: Json = {
         "run": run_item(EMPTY, "fast", 1763633000, 0), "since": None, "older": [], "summary": "", "findingsNew": [], "findingsGone": [], "findingsKept": 0,
         "compilesNew": [], "compilesGone": [], "compilesChanged": [], "compilesSame": 0, "kernelsNew": [], "kernelsGone": [], "kernelsChanged": [],
         "kernelsKept": 0, "compileSeconds": None, "seconds": None, "reason": "This is the first fast run of this script that is kept.",
@@ -285,7 +291,7 @@ def changes(params: Json) -> Json:
     graph = f"irscope:/{RUN}/0/0/dynamo-graph.py"
     return {
         **nothing, "run": run_item(RUN, "deep", 1763633700, 4), "since": older, "older": [older], "reason": "",
-        "summary": "1 finding fixed · 1 finding new · 1 kernel gained · 1 kernel changed · compile time 1 min 39 s → 1 min 6 s",
+        "summary": "1 finding fixed · 1 new finding · 1 kernel gained · 1 kernel changed · compile time 1 min 39 s → 1 min 6 s",
         "findingsGone": [finding("graph-break", "GB0124", "`loss.item()` needs the value of a tensor.")],
         "findingsNew": [finding("recompilation", "recompile-size", f"compiled again: {MARKUP}")], "findingsKept": 3,
         "compilesGone": [compile("1/0", "", [])], "compilesSame": 1,

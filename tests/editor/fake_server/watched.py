@@ -13,6 +13,7 @@ import threading
 import time
 from asyncio import events
 from pathlib import Path
+from typing import Any
 
 FRAME = 0.1
 
@@ -29,7 +30,8 @@ def _watched(self: events.Handle) -> None:
             file.write(f"{took * 1000:.0f} ms in {repr(self)[:300]}\n")
 
 
-events.Handle._run = _watched
+handle: Any = events.Handle
+handle._run = _watched
 launcher = Path(__file__).parents[3] / "extension" / "launch_server.py"
 sys.argv[0] = str(launcher)
 with open(os.environ["IRSCOPE_TEST_PAUSES"], "a", encoding="utf-8") as file:

@@ -193,7 +193,7 @@ describe("a debug session on the screen", () => {
     for (let attempt = 0; attempt < 3 && !(await appears(told)); attempt += 1) {
       await frames().first().click();
     }
-    await told.filter({ hasText: "compiled aten.tanh.default gives another number" }).waitFor();
+    await told.filter({ hasText: "compiled aten.tanh.default computes a different number" }).waitFor();
     await variables().first().locator(".monaco-tl-twistie").click(); // What the node is takes the room of the others.
     await open("Compared");
     await variables().filter({ hasText: "introduced_by" }).first().waitFor();

@@ -215,7 +215,7 @@ describe("the view in the panel area", () => {
     const stubs = { vscode: EDITOR, "vscode-languageclient/node": CLIENT };
     const result = await esbuild.build({
       stdin: {
-        contents: `export { Dock } from "./dock"; export { ServerUnavailable } from "./server"; export { editorChanged, EventEmitter } from "vscode";`,
+        contents: `export { Dock } from "./host/dock"; export { ServerUnavailable } from "./host/server"; export { editorChanged, EventEmitter } from "vscode";`,
         resolveDir: path.join(ROOT, "extension", "src"),
         loader: "ts",
       },

@@ -289,7 +289,7 @@ describe("grammars", () => {
   }
 
   it("each language has a grammar, breakpoints, and the id that the server gives", () => {
-    const server = fs.readFileSync(path.join(ROOT, "server", "irscope_server", "documents.py"), "utf8");
+    const server = fs.readFileSync(path.join(ROOT, "server", "irscope_server", "base", "stage_uris.py"), "utf8");
     const endings = Object.fromEntries(
       [...server.matchAll(/^ {4}"([\w-]+)": "(\.[\w.]+)",$/gm)].map((match) => match.slice(1)),
     );

@@ -99,7 +99,7 @@ describe("a malicious script in the editor", () => {
       .locator(".codelens-decoration a, .statusbar-item[id*='irscope'] .codicon-check")
       .first()
       .waitFor({ timeout: RUN_MS });
-    await workbench.command("IRScope: Run on This File");
+    await workbench.command("IRScope: Analyze This File");
     const message = page.locator(".notification-list-item", { hasText: "IRScope: f<img src=x" });
     const late = Date.now() + RUN_MS;
     const phases = new Set();

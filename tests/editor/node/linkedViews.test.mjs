@@ -29,7 +29,7 @@ print(block(torch.randn(64, 32), torch.randn(32)).shape)
 const MAKE_ASSEMBLY = `
 import sys
 from irscope import lowering
-from irscope.store import Store
+from irscope.store.store import Store
 with Store(sys.argv[1]) as store:
     report = store.report(store.runs(1)[0].run)
     kernel = next(kernel for kernel in report.kernels if kernel.language == "cpp")

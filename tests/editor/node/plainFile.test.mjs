@@ -40,7 +40,7 @@ describe("a file that does not use torch", () => {
         has: page.locator("[aria-label^='IRScope']"),
       }),
       panel: page.locator(".panel .composite-bar .action-item:visible", { hasText: "IRScope" }),
-      title: page.locator(".editor-actions [aria-label*='Run on This File']:visible"),
+      title: page.locator(".editor-actions [aria-label*='Analyze This File']:visible"),
       lens: page.locator(".codelens-decoration a:visible"),
       problem: page.locator(".squiggly-warning, .squiggly-info, .squiggly-hint"),
       walkthrough: page.locator(".tab", { hasText: /Walkthrough|Welcome/ }),

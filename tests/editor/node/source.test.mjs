@@ -202,7 +202,7 @@ describe("around the code", () => {
       (count) => count >= 5,
       "the compiled lines of the cell",
     );
-    await page.locator(".notebook-toolbar-container [aria-label^='Run on This Notebook']").waitFor();
+    await page.locator(".notebook-toolbar-container [aria-label^='Analyze This Notebook']").waitFor();
     await page.locator(".statusbar-item", { hasText: "IRScope" }).waitFor();
     await workbench.screenshot("notebook-dark");
     await workbench.setTheme("Light Modern");

@@ -14,7 +14,7 @@ import { servePanel } from "../panelPage.mjs";
 import { THEMES } from "../themes.mjs";
 import { until } from "../until.mjs";
 
-const BOOT = path.join(ROOT, "compiler", "irscope", "runner", "boot.py");
+const BOOT = path.join(ROOT, "compiler", "irscope", "driver", "boot.py");
 /** What stands in the file of values, one tensor behind the other. @type {Record<string, {shape: number[], at: (n: number) => number}>} */
 const TENSORS = {
   value: { shape: [2, 3, 12, 20], at: (n) => Math.sin(n / 7) * (1 + Math.floor(n / 240)) },

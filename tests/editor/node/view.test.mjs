@@ -153,7 +153,7 @@ describe("irscope view", () => {
     const { page } = await open("&stage=0/0/dynamo-graph&line=3");
     await page.locator(".tab[aria-selected=true]", { hasText: "Dynamo graph" }).waitFor();
     await page.locator(".cm-activeLineGutter", { hasText: "3" }).waitFor();
-    assert.match(view.open("--open", `${script}:9`), /runs already/);
+    assert.match(view.open("--open", `${script}:9`), /is already running/);
     await page.locator(".tab[aria-selected=true]", { hasText: "train.py" }).waitFor();
     await page.locator(".cm-activeLineGutter", { hasText: "9" }).waitFor();
   });

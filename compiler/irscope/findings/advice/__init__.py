@@ -1,6 +1,6 @@
 """The words of a graph break: what happened, why here, and what to do, as code for this very line.
 
-`words_for` is the entry.  Which rule speaks for which of PyTorch's ids is in `RULES`; the rules stand in files by theme.
+`words_for` is the entry.  Which rule speaks for which of PyTorch's ids is in `RULES`; the rules are in files by theme.
 An id without a rule has the words of PyTorch's own registry, cleaned.
 """
 
@@ -15,13 +15,13 @@ from irscope.findings.advice import (
     branches,
     calls,
     contexts,
-    control,
     output,
     randomness,
     shapes,
     state,
     values,
 )
+from irscope.findings.advice import control_flow as control
 from irscope.findings.advice.fallback import from_registry
 from irscope.findings.advice.model import Advice, BreakContext, Option, Words
 from irscope.findings.advice.origin import origin_of

@@ -10,12 +10,14 @@ from irscope.findings.advice.spot import Spot
 
 
 def numpy_function(spot: Spot) -> Advice:
+    """Advice for a NumPy function without a torch counterpart."""
     what = f"{spot.short(spot.expression)} is a NumPy function that Dynamo cannot trace"
-    why = "Dynamo turns NumPy code into torch operations; this function has no such twin."
+    why = "Dynamo turns NumPy code into torch operations; this function has no torch equivalent."
     return Advice(what, why, numpy_options(spot))
 
 
 def numpy_options(spot: Spot) -> tuple[Option, ...]:
+    """Ways to get NumPy code out of the graph, from the simplest on."""
     call = spot.call
     if spot.alone and call is not None:
         outside = around(spot, "Do it in the caller, with what the compiled code returns", "", after=spot.text(call))
@@ -27,7 +29,7 @@ def fake_tensor_failure(spot: Spot) -> Advice:
     """An operator that fails on the tensors without values that tracing uses; NumPy arrays of objects among them."""
     name = spot.qualified(spot.call.func) if spot.call is not None else ""
     if name.startswith("numpy."):
-        what = f"{spot.short(spot.call)} makes an array that has no tensor for a twin"
+        what = f"{spot.short(spot.call)} makes an array that has no tensor equivalent"
         return Advice(what, "Its elements are not all numbers.", some(hoist(spot, spot.call, "It is then made once.")))
     what = f"{spot.short(spot.expression)} fails on the shapes, dtypes or devices that it gets here"
     option = None
@@ -39,14 +41,14 @@ def fake_tensor_failure(spot: Spot) -> Advice:
 def storage(spot: Spot) -> Advice:
     """Addresses and storages of tensors."""
     what = f"{spot.short(spot.expression)} asks for the memory of a tensor, which does not exist while tracing"
-    why = "The compiler decides later where tensors lie, or that they are never made."
+    why = "The compiler decides later where tensors are placed, or that they are never made."
     call = spot.call
     if call is not None and isinstance(call.func, ast.Attribute) and call.func.attr == "storage":
         flat = f"{spot.tight(call.func.value)}.flatten()"
         option = Option(
             "Use the elements, not the storage",
             flat,
-            "For contiguous tensors that are no views.",
+            "For contiguous tensors that are not views.",
             (spot.replace(call, flat),),
         )
         return Advice(what, why, (option,))
@@ -55,7 +57,8 @@ def storage(spot: Spot) -> Advice:
 
 
 def sparse(spot: Spot) -> Advice:
-    what = f"{spot.short(spot.expression)} has to do with a sparse tensor, which cannot be put into a graph"
+    """Advice for a sparse tensor in compiled code."""
+    what = f"{spot.short(spot.expression)} uses a sparse tensor, which cannot be put into a graph"
     why = "Compiled graphs hold dense tensors only."
     call = spot.call
     option = None
@@ -132,22 +135,22 @@ def non_tensor_result(spot: Spot) -> Advice:
         code = f"{spot.tight(call.args[0])}.view_as({spot.text(call.args[0])})"
         what = f"{spot.short(call)} copies the Python object of a tensor"
         option = Option(
-            "Take a view of the same data", code, "Or `.clone()` for data of its own.", (spot.replace(call, code),)
+            "Take a view of the same data", code, "Or `.clone()` for a separate copy.", (spot.replace(call, code),)
         )
         return Advice(what, "Its inner state is not in the graph.", (option,), call.args[0])
     if method in ("storage", "untyped_storage", "storage_offset", "data_ptr"):
         return storage(spot)
-    what = f"{spot.short(spot.expression)} gives something that is not a tensor"
+    what = f"{spot.short(spot.expression)} returns something that is not a tensor"
     if name.startswith(("torch.cuda.", "torch.mps.", "torch.xpu.")):
         why = "It asks the device, and the answer is not part of a graph."
         return Advice(what, why, some(pass_in(spot, call, "The function is compiled once for each value.")))
-    why = "What an operator of the graph gives must be a tensor, a number or a collection of these."
+    why = "What an operator of the graph returns must be a tensor, a number or a collection of these."
     return Advice(what, why, some(hoist(spot, call, "It is then made once.")))
 
 
 def array_of_objects(spot: Spot) -> Advice:
     """NumPy arrays of objects or strings."""
-    what = f"{spot.short(spot.expression or spot.statement)} has to do with an array that does not hold numbers"
+    what = f"{spot.short(spot.expression or spot.statement)} uses an array that does not hold numbers"
     why = "Dynamo traces NumPy arrays as tensors, and a tensor holds numbers."
     out = Option("Keep arrays of objects and strings out of the compiled code", "", "A list or a tuple can stay.")
     node = spot.call or (spot.expression if isinstance(spot.expression, ast.Attribute) else None)

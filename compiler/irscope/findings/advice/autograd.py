@@ -12,6 +12,7 @@ _TRACE = "trace_autograd_ops = True"
 
 
 def backward_call(spot: Spot) -> Advice:
+    """Advice for ``loss.backward()`` in compiled code."""
     what = f"{spot.short(spot.call)} runs the backward pass while the forward is traced"
     why = "The graph of the forward is still being made; its backward is compiled with it and runs when it is called outside."
     text = spot.text(spot.call) if spot.call is not None else "loss.backward()"
@@ -31,9 +32,7 @@ def gradient_call(spot: Spot) -> Advice:
 
 
 def _traced(spot: Spot) -> Option:
-    caveat = (
-        "Not for graphs whose inputs come with a history of their own, and not for results that still require grad."
-    )
+    caveat = "Not for inputs that already have an autograd history, and not for results that still require grad."
     return setting(spot, _TRACE, caveat, "Let Dynamo trace autograd")
 
 
@@ -56,10 +55,10 @@ def requires_grad_set(spot: Spot) -> Advice:
         tensor = node.value
     arguments = {arg.arg for function in spot.functions for arg in ast.walk(function.args) if isinstance(arg, ast.arg)}
     if not isinstance(tensor, ast.Name) or tensor.id not in arguments:
-        after = around(spot, "Do it in the caller, with the tensor that comes back", "", "", "result.requires_grad_()")
+        after = around(spot, "Do it in the caller, with the returned tensor", "", "", "result.requires_grad_()")
         return Advice(what, why, (after,), tensor)
     return Advice(
-        what, why, some(_in_caller(spot, tensor), guard(spot, "Compiled runs then keep it as it came.")), tensor
+        what, why, some(_in_caller(spot, tensor), guard(spot, "Compiled runs then leave it as it was.")), tensor
     )
 
 
@@ -76,7 +75,7 @@ def leaf_leaks(spot: Spot) -> Advice:
     why = "A leaf that is made inside of the graph cannot leave it: its gradient would belong to no input."
     option = None
     if tensor is not None and call is not None:
-        option = around(spot, "Do it in the caller, with the tensor that comes back", "", "", "result.requires_grad_()")
+        option = around(spot, "Do it in the caller, with the returned tensor", "", "", "result.requires_grad_()")
     return Advice(what, why, some(option), tensor)
 
 
@@ -89,24 +88,25 @@ def dirty_not_returned(spot: Spot) -> Advice:
 
 
 def dirty_outside(spot: Spot) -> Advice:
+    """Advice for the ``forward`` of an autograd function that is traced by itself."""
     what = f"{spot.short(spot.expression)} is traced on its own, outside of `apply`"
-    why = "The call of `apply` broke, so Dynamo came to `forward` as to any function. Mend the break at the call of `apply`."
-    return Advice(what, why, (Option("Mend the break at the call of `apply` first"),))
+    why = "The call of `apply` broke, so Dynamo traced `forward` like any function. Fix the graph break at the call of `apply`."
+    return Advice(what, why, (Option("Fix the graph break at the call of `apply` first"),))
 
 
 def functorch(spot: Spot) -> Advice:
     """A break inside of ``vmap``, ``grad``, ``jvp``, …"""
     what = f"{spot.short(spot.expression)} has a graph break inside of the function that it transforms"
-    why = "A transform of `torch.func` must be traced as a whole. Mend the break inside, which is reported there."
-    return Advice(what, why, (Option("Mend the break inside of that function first"),))
+    why = "A transform of `torch.func` must be traced as a whole. Fix the graph break inside, which is reported there."
+    return Advice(what, why, (Option("Fix the graph break inside of that function first"),))
 
 
 def checkpointed(spot: Spot) -> Advice:
     """A body of checkpoint, cond, map, … that changes something outside of itself."""
     node = spot.statement if isinstance(spot.statement, (ast.Assign, ast.AugAssign)) else spot.expression
-    what = f"{spot.short(node)} changes something outside of a function that becomes a graph of its own"
-    why = f"Its body becomes a graph of its own, which may only return tensors. {spot.cause.explanation}".strip()
-    return Advice(what, why, (Option("Return the value from the function and store it behind the call"),))
+    what = f"{spot.short(node)} changes something outside of a function that becomes a separate graph"
+    why = f"Its body becomes a separate graph, which may only return tensors. {spot.cause.explanation}".strip()
+    return Advice(what, why, (Option("Return the value from the function and store it after the call"),))
 
 
 def subclass(spot: Spot) -> Advice:
@@ -132,7 +132,7 @@ def made_with_grad(spot: Spot) -> Advice:
         if k.arg != "requires_grad"
     ]
     code = f"{spot.text(call.func)}({', '.join(kept)}).requires_grad_()"
-    caveat = "What depends on it must not be returned with its gradient history: detach it, or use it up inside."
+    caveat = "What depends on it must not be returned with its gradient history: detach it, or consume it inside."
     option = Option("Ask for it in a second step", spot.line_with(call, code), caveat, (spot.replace(call, code),))
     return Advice(what, why, (option,))
 

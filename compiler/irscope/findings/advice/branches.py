@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from irscope.findings.advice.common import called, some
-from irscope.findings.advice.conditions import Decision, condition, decision_at, looks_like_tensor
+from irscope.findings.advice.conditions import Decision, condition, decision_at, failed_assertion, looks_like_tensor
 from irscope.findings.advice.model import Advice, Option
 from irscope.findings.advice.spot import Spot, bound_names, loaded_names
 from irscope.protocol import Edit
@@ -27,13 +27,12 @@ _BY_VALUE = Option(
 
 
 def data_dependent_branch(spot: Spot) -> Advice:
+    """Advice for a branch, a loop or an assertion that needs a tensor's value."""
     decision = decision_at(spot)
     if decision is None:
         return _without_decision(spot)
     test = decision.test
     if isinstance(decision, ast.Assert) and "ConstantVariable(bool: False)" in spot.cause.context:
-        from irscope.findings.advice.control import failed_assertion
-
         return failed_assertion(spot, decision)
     word = {ast.If: "if", ast.While: "while", ast.IfExp: "if", ast.Assert: "assert"}[type(decision)]
     what = f"`{word}` needs the value of the tensor {spot.short(test)} while tracing"
@@ -86,7 +85,7 @@ def _without_decision(spot: Spot) -> Advice:
 
 @dataclass(frozen=True)
 class _Sides:
-    """What an ``if`` gives: the value of either side, and the text that the value stands behind."""
+    """What an ``if`` gives: the value of either side, and the text before the value."""
 
     head: str
     yes: ast.expr
@@ -149,7 +148,7 @@ def _choose_all(spot: Spot, test: str, sides: list[_Sides], decision: ast.If) ->
 
 
 def _returned(spot: Spot, decision: ast.If) -> tuple[_Sides, list[ast.stmt]] | None:
-    """``if c: return a`` with ``else: return b``, or with ``return b`` right behind."""
+    """``if c: return a`` with ``else: return b``, or with ``return b`` right after it."""
     if len(decision.body) != 1 or not isinstance(yes := decision.body[0], ast.Return) or yes.value is None:
         return None
     behind = decision.orelse or spot.siblings_after(decision)[:1]
@@ -190,7 +189,7 @@ def _assignments(block: list[ast.stmt]) -> dict[str, ast.expr] | None:
 
 
 def _at(made: ast.expr, place: ast.AST) -> ast.expr:
-    """A made node, marked as one that stands nowhere in the source (see `Spot.text`)."""
+    """A made node, marked as one that is nowhere in the source (see `Spot.text`)."""
     made.made = True  # type: ignore[attr-defined]
     return ast.copy_location(made, place)
 
@@ -247,7 +246,7 @@ def _under_flags(spot: Spot, decision: ast.If) -> Option | None:
 
 
 def _early_return(spot: Spot, decision: ast.If, test: str) -> Option | None:
-    """``if c: return a`` with more to do behind it: the choice is made where the function ends."""
+    """``if c: return a`` with more to do after it: the choice is made where the function ends."""
     behind = spot.siblings_after(decision)
     if decision.orelse or len(decision.body) != 1 or not isinstance(early := decision.body[0], ast.Return):
         return None
@@ -263,9 +262,9 @@ def _early_return(spot: Spot, decision: ast.If, test: str) -> Option | None:
     first = f"{name}, {value} = {test}, {spot.text(early.value)}"
     final = f"return {torch}.where({name}, {value}, {spot.text(last.value)})"
     return Option(
-        "Go on in any case, and choose at the end",
+        "Compute both results, and choose at the end",
         f"{first}\n...\n{final}",
-        "What follows is computed in any case; both results need shapes that broadcast.",
+        "The rest is always computed; both results need shapes that broadcast.",
         (*imports, spot.replace_statements([decision], first), spot.replace_statements([last], final)),
     )
 

@@ -41,7 +41,7 @@ def by_method(spot: Spot) -> Advice | None:
     if method in ("acquire", "release"):
         outside = around(spot, "Hold the lock in the caller", f"with {receiver}:")
         outside = Option(outside.do, outside.code.replace("\n", "\n    "), outside.caveat)
-        return Advice(f"{shown} takes or gives back a lock while tracing", OUTSIDE, (outside,))
+        return Advice(f"{shown} acquires or releases a lock while tracing", OUTSIDE, (outside,))
     if method in ("write", "writelines", "flush", "close", "read", "readline", "seek"):
         return Advice(f"{shown} works on a file while tracing", OUTSIDE, in_caller(spot))
     if method == "rotate" and "deque" in spot.cause.explanation and call.args:
@@ -70,7 +70,7 @@ def _unknown(spot: Spot) -> Advice:
     what = f"{spot.short(spot.expression)} calls code that Dynamo does not trace"
     if match is not None:
         full = f"{match['module']}.{match['name']}"
-        why = f"It comes to `{full}`, which " + (
+        why = f"It calls `{full}`, which " + (
             "is C code and has no Python bytecode to follow."
             if c_function
             else "PyTorch has marked as not to be traced."
@@ -94,7 +94,7 @@ def disabled(spot: Spot) -> Advice:
     reason = re.search(r"\(reason: (?P<reason>.*)\)", spot.cause.explanation)
     given = f' Its reason: "{reason["reason"]}".' if reason and reason["reason"] != "None" else ""
     what = f"{spot.short(call)} is marked with `torch.compiler.disable`"
-    why = f"Somebody has asked for it to run as plain Python.{given}"
+    why = f"It is marked to run uncompiled.{given}"
     return Advice(what, why, some(_enabled(spot, name), custom_op(spot, call)))
 
 
@@ -112,11 +112,11 @@ def _enabled(spot: Spot, function: ast.expr | None) -> Option | None:
                 return Option(
                     f"Remove `@{shown}` from `{word}` (line {decorator.lineno})",
                     "",
-                    "The reason why it was put there may hold still.",
+                    "The reason why it was put there may still apply.",
                     (spot.without_line(decorator),),
                 )
     return Option(
-        f"Remove the `torch.compiler.disable` of `{word}`", "", "The reason why it was put there may hold still."
+        f"Remove the `torch.compiler.disable` of `{word}`", "", "The reason why it was put there may still apply."
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from irscope.findings.advice.common import around
+from irscope.findings.advice.model import Advice
 from irscope.findings.advice.spot import Spot, bound_names, loaded_names
 
 Decision = ast.If | ast.While | ast.IfExp | ast.Assert
@@ -173,3 +175,13 @@ def _is_item(node: ast.AST | None) -> bool:
 
 def _is_call(node: ast.AST | None, *names: str) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
+
+
+def failed_assertion(spot: Spot, statement: ast.Assert) -> Advice:
+    """An assertion that is false for what is known while tracing: no tensor's value is asked for."""
+    what = f"`assert` fails while it is traced: {spot.short(statement.test)} is false for this call"
+    why = "That is known without any tensor's value, and plain Python runs the function to raise the error."
+    names = set(loaded_names(statement.test))
+    local = names <= {arg.arg for arg in spot.functions[0].args.args} if spot.functions else False
+    before = f"assert {spot.text(statement.test)}" if local else ""
+    return Advice(what, why, (around(spot, "Check it in the caller, before the compiled code", before),))

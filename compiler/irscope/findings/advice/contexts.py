@@ -81,7 +81,9 @@ def _on_device(spot: Spot, block: ast.With, item: ast.expr) -> Option | None:
         ).decode()
     code = "\n".join(lines)
     caveat = "Modules that are made inside need `device=` as well."
-    return Option("Say the device where the tensor is made", code, caveat, (spot.replace_statements([block], code),))
+    return Option(
+        "Name the device where the tensor is created", code, caveat, (spot.replace_statements([block], code),)
+    )
 
 
 def _is_factory(spot: Spot, call: ast.Call) -> bool:
@@ -99,7 +101,7 @@ def _entered_in_plain_runs(spot: Spot, block: ast.With) -> Option | None:
     return Option(
         "Enter it in plain runs only",
         f"with {text}:",
-        "Compiled runs then go without it.",
+        "Compiled runs then skip it.",
         (*imports, *more, spot.replace(item.context_expr, text)),
     )
 
@@ -107,6 +109,6 @@ def _entered_in_plain_runs(spot: Spot, block: ast.With) -> Option | None:
 def profiler(spot: Spot) -> Advice:
     """A profiler that is started inside of compiled code."""
     what = f"{spot.short(spot.expression or spot.statement)} works with a profiler while tracing"
-    why = "A profiler watches the running process; it cannot be part of a graph, nor live across a cut of it."
+    why = "A profiler watches the running process; it cannot be part of a graph, nor survive a graph break."
     option = around(spot, "Profile in the caller", "with torch.profiler.profile() as profile:")
     return Advice(what, why, (Option(option.do, option.code.replace("\n", "\n    "), option.caveat),))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from irscope.capture.break_message import BreakMessage
 from irscope.findings.advice.model import Advice, Option
 from irscope.findings.advice.spot import Spot
-from irscope.findings.breakmessage import BreakMessage
 
 _EMPTY_ADVICE = re.compile(
     r"^(It may be possible to write Dynamo tracing rules|This is likely to be a Dynamo bug|Please (report|file|open) an issue"
@@ -18,6 +18,7 @@ _INTERNALS = re.compile(r"\b(LazyVariableTracker\(\w+: )?(\w+Variable)\((?:[^()]
 
 
 def from_registry(spot: Spot) -> Advice:
+    """Advice from PyTorch's own type, explanation and hints of a break."""
     cause = spot.cause
     node = spot.expression or spot.statement
     at = f" at {spot.short(node)}" if node is not None else ""
@@ -40,6 +41,6 @@ def hints_of(message: BreakMessage) -> list[str]:
 
 
 def _sentence_case(text: str) -> str:
-    """As it stands after a colon: ``Data-dependent`` is ``data-dependent``, ``RNN`` stays."""
+    """As it is after a colon: ``Data-dependent`` is ``data-dependent``, ``RNN`` stays."""
     text = text.strip().rstrip(".")
     return text[:1].lower() + text[1:] if text[:2].istitle() else text

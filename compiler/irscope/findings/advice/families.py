@@ -159,5 +159,5 @@ FAMILIES = (
              "torch.set_num_interop_threads", "torch.cuda.empty_cache", "torch.cuda.set_device"),
             "changes a setting of torch", "The graph is made for the settings at its start.", _settings),
     Family(("numpy.",), "is a NumPy function that Dynamo cannot trace",
-            "Dynamo turns NumPy code into torch operations; this function has no such twin.", arrays.numpy_options),
+            "Dynamo turns NumPy code into torch operations; this function has no torch equivalent.", arrays.numpy_options),
 )  # fmt: skip

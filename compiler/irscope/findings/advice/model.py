@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from irscope.findings.breakmessage import BreakMessage
+from irscope.capture.break_message import BreakMessage
 from irscope.protocol import Edit, Range
 
 

@@ -12,10 +12,11 @@ from irscope.findings.advice.spot import Spot
 _TYPES = re.compile(r"argument types \[(?P<types>.*?)\] \(has_kwargs (?P<kwargs>\w+)\)")
 _REORDERABLE = {"str", "Tensor", "int", "float", "bool", "NoneType"}
 _LATER = "It is then done after the graph, at the end of the compiled code."
-_SILENT = "Compiled runs then say nothing."
+_SILENT = "Compiled runs are then silent."
 
 
 def print_call(spot: Spot) -> Advice:
+    """Advice for output in compiled code: print later, leave it out, or print afterwards."""
     call = spot.call
     what = f"{spot.short(call)} writes while tracing" if call is not None else "something is printed while tracing"
     why = "A graph holds operations on tensors; it cannot write in the middle."
@@ -56,7 +57,7 @@ def logger_call(spot: Spot) -> Advice:
 def _ignored(spot: Spot, call: ast.Call | None) -> Option | None:
     if call is None or not isinstance(call.func, ast.Attribute):
         return None
-    do = "Let compiled code pass over it"
+    do = "Let compiled code skip it"
     if spot.hoistable(call.func):
         return setting(spot, f"ignore_logging_functions.add({spot.text(call.func)})", _SILENT, do)
     logging, imports = spot.need("logging")
@@ -85,7 +86,7 @@ def warning(spot: Spot) -> Advice:
     first = (
         setting(spot, put_off, _LATER, "Let compiled code warn when its graph has run")
         if plain
-        else setting(spot, ignored, _SILENT, "Let compiled code pass over it")
+        else setting(spot, ignored, _SILENT, "Let compiled code skip it")
     )
     return Advice(what, why, some(first if call is not None and spot.hoistable(call.func) else None, _leave_out(spot)))
 

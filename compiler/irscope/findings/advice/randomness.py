@@ -72,10 +72,10 @@ def _torch_twin(spot: Spot, call: ast.Call | None, name: str) -> Option | None:
 
 def generator_made(spot: Spot) -> Advice:
     """``torch.Generator()`` inside compiled code."""
-    what = f"{spot.short(spot.expression)} makes an object that a graph can only be given"
+    what = f"{spot.short(spot.expression)} creates an object that a graph can only receive as an input"
     why = "Its state lives outside of the graph, so it must exist before."
     return Advice(
-        what, why, some(hoist(spot, spot.call, "One generator is then used in all calls, and its state goes on."))
+        what, why, some(hoist(spot, spot.call, "One generator is then used in all calls, and its state carries over."))
     )
 
 
@@ -94,7 +94,7 @@ def generator_argument(spot: Spot) -> Advice:
     if call is None or keyword is None:
         what = f"{spot.short(spot.expression)} gets an argument that cannot be put into a graph"
         return Advice(what, spot.cause.explanation)
-    what = f"{spot.short(call)} draws from a generator of its own"
+    what = f"{spot.short(call)} draws from its own generator"
     kept = [spot.text(arg) for arg in call.args]
     kept += [
         f"{k.arg}={spot.text(k.value)}" if k.arg else f"**{spot.text(k.value)}"
@@ -105,7 +105,7 @@ def generator_argument(spot: Spot) -> Advice:
     first = Option(
         "Draw from the default generator",
         spot.line_with(call, code),
-        "Other numbers come out; seed it with `torch.manual_seed` before the compiled code.",
+        "The numbers differ; seed it with `torch.manual_seed` before the compiled code.",
         (spot.replace(call, code),),
     )
     second = pass_in(spot, call, "The numbers stay those of the generator.")

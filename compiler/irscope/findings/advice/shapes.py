@@ -29,12 +29,13 @@ def no_meta_kernel(spot: Spot) -> Advice:
 
 
 def one_hot(spot: Spot) -> Advice:
+    """Advice for ``one_hot`` without a number of classes."""
     call = spot.call
     what = f"the width of the result of {spot.short(call)} is the largest value plus one"
     if call is None or not call.args:
         return Advice(what, _WHY)
     code = f"{spot.text(call.func)}({spot.text(call.args[0])}, num_classes=NUM_CLASSES)"
-    return Advice(what, _WHY, (Option("Say how many classes there are", code),), call.args[0])
+    return Advice(what, _WHY, (Option("State the number of classes", code),), call.args[0])
 
 
 def _source(node: ast.expr | None) -> ast.expr | None:
@@ -87,10 +88,10 @@ def _static_form(spot: Spot, operator: str) -> Option | None:
             return Option("Give it a fixed size", code, "Missing rows are -1.")
     if operator == "repeat_interleave" and call is not None:
         code = f"{spot.text(call)[:-1]}, output_size=TOTAL)"
-        return Option("Say how long the result is", code, "If the sum of the repeats is known without looking.")
+        return Option("State the length of the result", code, "If the sum of the repeats is known in advance.")
     if operator == "nonzero" and isinstance(node, ast.Subscript):
         mask, values = spot.text(node.slice), spot.text(node.value)
         return Option(
-            "Keep the shape and mark what is out", f"torch.where({mask}, {values}, 0)", "The others stay, as zeros."
+            "Keep the shape and mask the rest", f"torch.where({mask}, {values}, 0)", "The others stay, as zeros."
         )
     return None

@@ -7,10 +7,10 @@ import builtins
 import functools
 import textwrap
 
+from irscope.capture.break_message import BreakMessage
 from irscope.findings.advice.model import BreakContext
-from irscope.findings.breakmessage import BreakMessage
 from irscope.protocol import Edit, Position, Range
-from irscope.source import parents, parse, range_of_node, read_source, text_of_range
+from irscope.usercode.source import parents, parse, range_of_node, read_source, text_of_range
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.ListComp)
@@ -29,6 +29,7 @@ class Spot:
 
     @functools.cached_property
     def tree(self) -> ast.Module | None:
+        """The syntax tree of the file; None where it cannot be parsed."""
         return parse(self.file)
 
     # --- the tree around the node -------------------------------------------------------------------------------------
@@ -39,6 +40,7 @@ class Spot:
         return self.ancestors_of(self.node) if self.node is not None else []
 
     def ancestors_of(self, node: ast.AST) -> list[ast.AST]:
+        """The nodes around a node, from the innermost to the module."""
         found = []
         parent = self._parents.get(node)
         while parent is not None:
@@ -77,7 +79,7 @@ class Spot:
 
     @property
     def alone(self) -> bool:
-        """Whether the expression is a statement of its own, so that nobody uses its value."""
+        """Whether the expression is its own statement, so that nobody uses its value."""
         return isinstance(self.statement, ast.Expr) and self.statement.value is self.expression
 
     def siblings_after(self, statement: ast.stmt) -> list[ast.stmt]:
@@ -89,6 +91,7 @@ class Spot:
         return []
 
     def parent(self, node: ast.AST) -> ast.AST | None:
+        """The node directly around a node; None for the module."""
         return self._parents.get(node)
 
     # --- text ---------------------------------------------------------------------------------------------------------
@@ -243,7 +246,7 @@ class Spot:
         return Edit(Range(start, end), indent.join(text.split("\n")).replace(indent + "\n", "\n\n"))
 
     def owns_lines(self, statements: list[ast.stmt]) -> bool:
-        """Whether nothing else stands on the lines of statements."""
+        """Whether nothing else is on the lines of statements."""
         lines = read_source(self.file).split("\n")
         start, end = range_of_node(self.file, statements[0]).start, range_of_node(self.file, statements[-1]).end
         before, behind = lines[start.line - 1][: start.column], lines[end.line - 1][end.column :]
@@ -256,7 +259,7 @@ class Spot:
         return Edit(Range(Position(line, 0), Position(line, 0)), f"{text}\n")
 
     def without_line(self, node: ast.AST) -> Edit:
-        """Takes away the whole lines that a node (a decorator) stands on."""
+        """Takes away the whole lines that a node (a decorator) is on."""
         where = range_of_node(self.file, node)
         return Edit(Range(Position(where.start.line, 0), Position(where.end.line + 1, 0)), "")
 

@@ -98,7 +98,7 @@ def parameter_made(spot: Spot) -> Advice:
     allow = setting(
         spot,
         "graph_break_on_nn_param_ctor = False",
-        "It is made anew in every call.",
+        "It is created again in every call.",
         "Let Dynamo make it an input of the graph",
     )
     return Advice(what, why, some(_in_init(spot, call), allow, hoisted))
@@ -137,7 +137,7 @@ def handle_from_elsewhere(spot: Spot) -> Advice:
     why = f"Such a handle is Python state outside of the graph; the code that made it ran {where}."
     code = spot.text(register) if register is not None else "module.register_forward_hook(hook)"
     caller = around(spot, "Register and remove it in the caller", f"handle = {code}", "", "handle.remove()")
-    between = Option("Or mend the graph break between the two, so that both are in one graph") if inside else None
+    between = Option("Or fix the graph break between the two, so that both are in one graph") if inside else None
     return Advice(what, why, some(caller, between))
 
 
@@ -163,13 +163,15 @@ def hook_registered(spot: Spot) -> Advice:
 
 
 def class_attribute_set(spot: Spot) -> Advice:
+    """Advice for setting an attribute that Dynamo does not track."""
     if spot.call is not None and isinstance(spot.call.func, ast.Attribute) and "hook" in spot.call.func.attr:
         return hook_registered(spot)
-    what = f"{spot.short(spot.expression)} sets an attribute of something that Dynamo does not watch"
+    what = f"{spot.short(spot.expression)} sets an attribute of something that Dynamo does not track"
     return Advice(what, spot.cause.explanation, some(guard(spot, "Then it is not done in compiled runs.")))
 
 
 def recurrent_module(spot: Spot) -> Advice:
+    """Advice for an RNN, GRU or LSTM in compiled code."""
     what = f"{spot.short(spot.expression)} is an RNN, GRU or LSTM"
     why = "Dynamo leaves these modules to cuDNN and to plain Python, unless it is told to trace them."
     allow = setting(
@@ -179,13 +181,13 @@ def recurrent_module(spot: Spot) -> Advice:
 
 
 def not_rebuilt(spot: Spot) -> Advice:
-    """An object that lives across a break, and that Dynamo cannot make again behind it."""
+    """An object that lives across a break, and that Dynamo cannot make again after it."""
     what = f"an object that is alive at {spot.short(spot.expression or spot.statement)} cannot be carried over a graph break"
     why = (
-        f"{_shortened(spot.cause.explanation)} It is the consequence of a graph break inside of its life: "
-        "mend that break, which is reported at the same line or nearby, and this one goes with it."
+        f"{_shortened(spot.cause.explanation)} It is the consequence of a graph break during its lifetime: "
+        "fix that break, which is reported at the same line or nearby, and this one disappears too."
     )
-    return Advice(what, why, (Option("Mend that other break first"),))
+    return Advice(what, why, (Option("Fix that other break first"),))
 
 
 def _shortened(text: str) -> str:
@@ -193,7 +195,7 @@ def _shortened(text: str) -> str:
 
 
 def module_attribute(spot: Spot) -> Advice:
-    """``super()`` of something that is no method."""
+    """``super()`` of something that is not a method."""
     what = f"{spot.short(spot.expression)} reaches a slot of a C class through `super()`"
     why = "Dynamo follows `super()` to Python methods only."
     return Advice(what, why, some(hoist(spot, spot.call, "It is then the same in every call.")))

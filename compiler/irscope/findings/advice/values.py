@@ -218,6 +218,7 @@ def _percent_format(spot: Spot, node: ast.expr | None) -> Option | None:
 
 
 def sort_by_tensors(spot: Spot) -> Advice:
+    """Advice for sorting a list of tensors by their values."""
     call = spot.call
     what = f"{spot.short(call)} compares tensors by their values while tracing"
     torch, imports = spot.need("torch")

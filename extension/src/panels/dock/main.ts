@@ -4,28 +4,17 @@ import "../panel.css";
 import * as bridge from "../bridge";
 import { announce, button, h, select } from "../dom";
 import { TABS, type Subject, type Tab } from "../messages";
-import { notice, runButton, seconds, type Surroundings, type View } from "../view";
-import { createChanges } from "../changes/changes";
-import { createFindings } from "../findings/findings";
-import { createMemory } from "../memory/memory";
-import { createStrip } from "../strip/strip";
-import { createTime } from "../time/time";
-import { fileName } from "../view";
-import { time } from "../../format";
+import { REGISTRY } from "../registry";
+import { notice, runButton, type Surroundings, type View } from "../view";
+import * as units from "../../units";
+import { fileName } from "../text";
+import { creators } from "panel-views";
 import type { RunItem } from "../../protocol";
 
 interface Remembered {
   tab?: Tab;
   pinned?: Subject | null;
 }
-
-const TITLES: Record<Tab, string> = {
-  strip: "Pipeline",
-  findings: "Findings",
-  time: "Compile Time",
-  memory: "Memory",
-  changes: "Changes",
-};
 
 let subject: Subject | undefined = bridge.recall<Remembered>().pinned ?? undefined;
 let followed: Subject | undefined;
@@ -42,13 +31,7 @@ const surroundings: Surroundings = {
     }
   },
 };
-const views: Record<Tab, View> = {
-  strip: createStrip(surroundings),
-  findings: createFindings(),
-  time: createTime(),
-  memory: createMemory(surroundings),
-  changes: createChanges(),
-};
+const views = Object.fromEntries(TABS.map((tab) => [tab, creators[tab](surroundings)])) as Record<Tab, View>;
 /** Tabs that have not been told of the subject: they are when they are shown. */
 let stale = new Set<Tab>(TABS);
 let unread = new Set<Tab>();
@@ -59,7 +42,7 @@ const nothing = h("div", { class: "view" });
 const page = h("div", { id: "page", attributes: { role: "tabpanel" } });
 const list = h("div", { class: "tabs", attributes: { role: "tablist", "aria-label": "IRScope" } });
 for (const tab of TABS) {
-  const made = button(TITLES[tab], () => showTab(tab, false), {
+  const made = button(REGISTRY[tab].title, () => showTab(tab, false), {
     id: `tab-${tab}`,
     attributes: { role: "tab", "aria-controls": "page" },
   });
@@ -222,5 +205,5 @@ function setFollowing(wanted: boolean): void {
 }
 
 function runText({ script, lane, started, seconds: took }: RunItem): string {
-  return `${fileName(script)} · ${lane} · ${time(started)} · ${seconds(took)}`;
+  return `${fileName(script)} · ${lane} · ${units.clock(started)} · ${units.duration(took)}`;
 }

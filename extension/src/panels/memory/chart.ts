@@ -1,57 +1,97 @@
-/** The memory of a plan over its steps, stacked by category. */
+/** The memory of a plan over its steps: a picture, which is a slider for the keyboard. */
 
-import { s } from "../dom";
-import type { Category, MemoryPlan } from "../results";
+import { h, s } from "../dom";
+import type { MemoryPlan } from "../results";
+import * as units from "../../units";
+import { areaPaths, CATEGORIES, spoken, stepAt, type AtStep } from "./model";
 
-export const CATEGORIES: { category: Category; title: string; hint: string }[] = [
-  { category: "kept", title: "kept for the backward", hint: "Returned by the forward for its backward alone" },
-  { category: "returned", title: "returned", hint: "What the caller gets" },
-  { category: "temporary", title: "temporary", hint: "Freed before the end" },
-];
+export class Chart {
+  readonly element: HTMLElement;
+  readonly slider: HTMLElement;
+  private readonly mark: HTMLElement;
+  private step = 0;
 
-/** Bytes at each step, by category. */
-export function liveBy(plan: MemoryPlan): Map<Category, number[]> {
-  const found = new Map<Category, number[]>();
-  for (const { category } of CATEGORIES) {
-    const change = new Array<number>(plan.steps.length + 1).fill(0);
-    for (const buffer of plan.buffers) {
-      if (buffer.category === category) {
-        change[buffer.first] = (change[buffer.first] ?? 0) + buffer.bytes;
-        const end = Math.min(buffer.last, plan.steps.length - 1) + 1;
-        change[end] = (change[end] ?? 0) - buffer.bytes;
-      }
-    }
-    let sum = 0;
-    found.set(
-      category,
-      change.slice(0, plan.steps.length).map((by) => (sum += by)),
+  constructor(
+    private readonly plan: MemoryPlan,
+    private readonly choose: (step: number) => void,
+  ) {
+    const steps = plan.steps.length;
+    this.mark = h("div", { class: "step-mark", attributes: { "aria-hidden": true } });
+    const peak = h("span", {}, `peak ${units.size(Math.max(1, ...plan.live))}`);
+    this.slider = h(
+      "div",
+      {
+        class: "chart",
+        tabIndex: 0,
+        attributes: {
+          role: "slider",
+          "aria-label": "Step of the schedule",
+          "aria-valuemin": 1,
+          "aria-valuemax": steps,
+          "aria-orientation": "horizontal",
+        },
+      },
+      areas(plan),
+      h("div", { class: "peak-line", attributes: { "aria-hidden": true } }, peak),
+      this.mark,
     );
+    this.listen();
+    this.element = h("div", { class: "chart-side" }, this.slider, axis());
   }
-  return found;
+
+  /** Marks a step. */
+  show(at: AtStep): void {
+    this.step = at.step;
+    const steps = this.plan.steps.length;
+    this.slider.setAttribute("aria-valuenow", String(at.step + 1));
+    this.slider.setAttribute("aria-valuetext", spoken(this.plan, at));
+    this.mark.style.setProperty("left", `${((100 * at.step) / steps).toFixed(3)}%`);
+    this.mark.style.setProperty("width", `max(2px, ${(100 / steps).toFixed(3)}%)`);
+  }
+
+  private listen(): void {
+    const steps = this.plan.steps.length;
+    this.slider.addEventListener("keydown", (event) => {
+      const wanted = stepAt(event.key, this.step, steps);
+      if (wanted !== undefined) {
+        this.choose(wanted);
+        event.preventDefault();
+      }
+    });
+    const pick = (event: PointerEvent): void => {
+      const box = this.slider.getBoundingClientRect();
+      if (box.width > 0) {
+        this.choose(Math.floor(((event.clientX - box.left) / box.width) * steps));
+      }
+    };
+    this.slider.addEventListener("pointerdown", (event) => {
+      this.slider.setPointerCapture(event.pointerId);
+      pick(event);
+    });
+    this.slider.addEventListener("pointermove", (event) => event.buttons === 1 && pick(event));
+  }
 }
 
-/** A picture of 1000 × 1000 units, stretched over its place: step areas from the bottom up. */
-export function areas(plan: MemoryPlan): SVGSVGElement {
-  const most = Math.max(1, ...plan.live);
-  const steps = Math.max(1, plan.steps.length);
+function areas(plan: MemoryPlan): SVGSVGElement {
   const svg = s("svg", {
     viewBox: "0 0 1000 1000",
     preserveAspectRatio: "none",
     "aria-hidden": "true",
     class: "areas",
   });
-  const y = (bytes: number): string => (1000 - (1000 * bytes) / most).toFixed(1);
-  const x = (step: number): string => ((1000 * step) / steps).toFixed(2);
-  let below = new Array<number>(plan.steps.length).fill(0);
-  for (const [category, live] of liveBy(plan)) {
-    const top = live.map((bytes, step) => bytes + (below[step] ?? 0));
-    const there = top.map((bytes, step) => `L${x(step)} ${y(bytes)}L${x(step + 1)} ${y(bytes)}`).join("");
-    const back = below
-      .map((bytes, step) => `L${x(step + 1)} ${y(bytes)}L${x(step)} ${y(bytes)}`)
-      .reverse()
-      .join("");
-    svg.append(s("path", { class: `area ${category}`, d: `M0 1000${there}${back}Z` }));
-    below = top;
-  }
+  svg.append(...areaPaths(plan).map(({ category, path }) => s("path", { class: `area ${category}`, d: path })));
   return svg;
+}
+
+function axis(): HTMLElement {
+  const legend = CATEGORIES.map(({ category, title, hint }) =>
+    h("span", { class: `key ${category}`, title: hint }, title),
+  );
+  return h(
+    "div",
+    { class: "axis", attributes: { "aria-hidden": true } },
+    h("span", {}, "first call"),
+    h("span", { class: "legend" }, ...legend),
+    h("span", {}, "last call"),
+  );
 }

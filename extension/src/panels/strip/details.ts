@@ -3,8 +3,8 @@
 import * as bridge from "../bridge";
 import { button, h } from "../dom";
 import type { PassItem, PipelineStage, StageEntry } from "../results";
-import { placeLink, seconds } from "../view";
-import { bytes, plural } from "../../format";
+import { placeLink } from "../view";
+import * as units from "../../units";
 import { isMatch } from "./search";
 
 const MOST_OPS = 12;
@@ -39,7 +39,9 @@ export function details(
     h(
       "p",
       { class: "dim" },
-      [bytes(stage.bytes), ...(stage.seconds === null ? [] : [`made in ${seconds(stage.seconds)}`])].join(" · "),
+      [units.size(stage.bytes), ...(stage.seconds === null ? [] : [`made in ${units.duration(stage.seconds)}`])].join(
+        " · ",
+      ),
     ),
     actions,
     ...passes(stage, wanted),
@@ -62,7 +64,7 @@ function passes(stage: PipelineStage, wanted: string): HTMLElement[] {
     const quiet = h(
       "details",
       { class: "quiet" },
-      h("summary", {}, `${plural(stage.quiet.length, "pass", "passes")} changed nothing`),
+      h("summary", {}, `${units.count(stage.quiet.length, "pass", "passes")} changed nothing`),
       h(
         "ul",
         {},
@@ -71,7 +73,7 @@ function passes(stage: PipelineStage, wanted: string): HTMLElement[] {
             "li",
             { class: isMatch(name, wanted) ? "hit" : "" },
             h("code", {}, name),
-            h("span", { class: "dim" }, `${count > 1 ? ` ×${count}` : ""} ${seconds(took)}`),
+            h("span", { class: "dim" }, `${count > 1 ? ` ×${count}` : ""} ${units.duration(took)}`),
           ),
         ),
       ),
@@ -100,7 +102,7 @@ function passRow(pass: PassItem, hit: boolean): HTMLElement {
         title: `The graph after ${pass.name}${where}`,
       }),
       h("span", { class: "counts" }, ...counts(pass)),
-      h("span", { class: "dim" }, seconds(pass.seconds)),
+      h("span", { class: "dim" }, units.duration(pass.seconds)),
       pass.before !== null &&
         button(
           "Compare",
@@ -150,7 +152,7 @@ function entries(title: string, given: StageEntry[], wanted: string): HTMLElemen
           "li",
           { class: isMatch(entry.title, wanted) ? "hit" : "" },
           placeLink({ uri: entry.uri, line: 0 }, entry.title),
-          h("span", { class: "dim" }, ` ${bytes(entry.bytes)}`),
+          h("span", { class: "dim" }, ` ${units.size(entry.bytes)}`),
         ),
       ),
     ),

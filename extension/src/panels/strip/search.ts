@@ -1,5 +1,6 @@
 /** Where in the pipeline a pass or an operation occurs. */
 
+import * as units from "../../units";
 import type { PipelineStage } from "../results";
 
 export interface Matches {
@@ -33,7 +34,5 @@ export function summaryOf(found: Map<string, Matches>, wanted: string): string {
     return "";
   }
   const total = [...found.values()].reduce((sum, { total: mine }) => sum + mine, 0);
-  return total === 0
-    ? "nothing found"
-    : `${total.toLocaleString()} in ${found.size} ${found.size === 1 ? "stage" : "stages"}`;
+  return total === 0 ? "nothing found" : `${units.count(total)} in ${units.count(found.size, "stage")}`;
 }

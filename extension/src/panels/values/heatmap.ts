@@ -1,15 +1,8 @@
 /** The picture itself: a canvas of cells, with a cell at hand that mouse and arrow keys move. */
 
 import { h } from "../dom";
-import type { Picture } from "./values";
+import { numberOf, type Picture } from "./model";
 import { MARKS, scaleOf, type Scale } from "./scale";
-
-export interface Heatmap {
-  readonly element: HTMLElement;
-  readonly scale: Scale;
-  /** Puts the cell at hand somewhere. */
-  choose(row: number, column: number): void;
-}
 
 interface Listeners {
   chose(row: number, column: number): void;
@@ -20,76 +13,83 @@ interface Listeners {
 
 const LARGEST_CELL = 48;
 
-export function heatmap(
-  picture: Picture,
-  listeners: Listeners,
-  { theme, isDifference }: { theme: "dark" | "light"; isDifference: boolean },
-  label: string,
-): Heatmap {
-  const [rows, columns] = picture.size;
-  const scale = scaleOf(picture.cells.map(numberOf), theme, isDifference);
-  const canvas = h("canvas", { class: "cells", attributes: { width: columns, height: rows, "aria-hidden": true } });
-  paint(canvas, picture, scale);
-  const signs = h("div", { class: "signs", attributes: { "aria-hidden": true } }, ...signsOf(picture));
-  const mark = h("div", { class: "at-hand", attributes: { "aria-hidden": true } });
-  const element = h(
-    "div",
-    {
-      class: "heatmap",
-      tabIndex: 0,
-      attributes: { role: "application", "aria-roledescription": "heat map", "aria-label": label },
-      style: { "--rows": String(rows), "--columns": String(columns), "--largest": `${LARGEST_CELL}px` },
-    },
-    canvas,
-    signs,
-    mark,
-  );
-  let at: [number, number] = [0, 0];
+export class Heatmap {
+  readonly element: HTMLElement;
+  readonly scale: Scale;
+  private readonly mark = h("div", { class: "at-hand", attributes: { "aria-hidden": true } });
+  private readonly rows: number;
+  private readonly columns: number;
+  private at: [number, number] = [0, 0];
 
-  function choose(row: number, column: number): void {
-    at = [Math.min(Math.max(row, 0), rows - 1), Math.min(Math.max(column, 0), columns - 1)];
-    const place = { left: (100 * at[1]) / columns, top: (100 * at[0]) / rows };
-    mark.style.setProperty("left", `${place.left}%`);
-    mark.style.setProperty("top", `${place.top}%`);
+  constructor(
+    picture: Picture,
+    private readonly listeners: Listeners,
+    { theme, isDifference }: { theme: "dark" | "light"; isDifference: boolean },
+    label: string,
+  ) {
+    const [rows, columns] = ([this.rows, this.columns] = picture.size);
+    this.scale = scaleOf(picture.cells.map(numberOf), theme, isDifference);
+    const canvas = h("canvas", { class: "cells", attributes: { width: columns, height: rows, "aria-hidden": true } });
+    paint(canvas, picture, this.scale);
+    this.element = h(
+      "div",
+      {
+        class: "heatmap",
+        tabIndex: 0,
+        attributes: { role: "application", "aria-roledescription": "heat map", "aria-label": label },
+        style: { "--rows": String(rows), "--columns": String(columns), "--largest": `${LARGEST_CELL}px` },
+      },
+      canvas,
+      h("div", { class: "signs", attributes: { "aria-hidden": true } }, ...signsOf(picture)),
+      this.mark,
+    );
+    this.element.addEventListener("pointermove", (event) => this.choose(...this.under(event)));
+    this.element.addEventListener("dblclick", (event) => {
+      listeners.zoom(...this.under(event), event.shiftKey ? 0.5 : 2);
+    });
+    this.element.addEventListener("keydown", (event) => this.onKey(event));
+  }
+
+  /** Puts the cell at hand somewhere. */
+  choose(row: number, column: number): void {
+    const { rows, columns, mark } = this;
+    this.at = [Math.min(Math.max(row, 0), rows - 1), Math.min(Math.max(column, 0), columns - 1)];
+    mark.style.setProperty("left", `${(100 * this.at[1]) / columns}%`);
+    mark.style.setProperty("top", `${(100 * this.at[0]) / rows}%`);
     mark.style.setProperty("width", `${100 / columns}%`);
     mark.style.setProperty("height", `${100 / rows}%`);
-    listeners.chose(...at);
+    this.listeners.chose(...this.at);
   }
 
-  function under(event: MouseEvent): [number, number] {
-    const box = element.getBoundingClientRect();
+  private under(event: MouseEvent): [number, number] {
+    const box = this.element.getBoundingClientRect();
     const part = (from: number, size: number, count: number): number =>
       Math.min(Math.max(Math.floor((from / Math.max(size, 1)) * count), 0), count - 1);
-    return [part(event.clientY - box.top, box.height, rows), part(event.clientX - box.left, box.width, columns)];
+    return [
+      part(event.clientY - box.top, box.height, this.rows),
+      part(event.clientX - box.left, box.width, this.columns),
+    ];
   }
 
-  element.addEventListener("pointermove", (event) => choose(...under(event)));
-  element.addEventListener("dblclick", (event) => listeners.zoom(...under(event), event.shiftKey ? 0.5 : 2));
-  element.addEventListener("keydown", (event) => {
+  private onKey(event: KeyboardEvent): void {
     const steps: Record<string, [number, number]> = {
       ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], PageUp: [-10, 0], PageDown: [10, 0],
-      Home: [0, -columns], End: [0, columns],
+      Home: [0, -this.columns], End: [0, this.columns],
     }; // prettier-ignore
     const by = steps[event.key];
     if (by !== undefined) {
-      choose(at[0] + by[0], at[1] + by[1]);
+      this.choose(this.at[0] + by[0], this.at[1] + by[1]);
     } else if (event.key === "+" || event.key === "Enter") {
-      listeners.zoom(...at, 2);
+      this.listeners.zoom(...this.at, 2);
     } else if (event.key === "-") {
-      listeners.zoom(...at, 0.5);
+      this.listeners.zoom(...this.at, 0.5);
     } else if (event.key === "0") {
-      listeners.reset();
+      this.listeners.reset();
     } else {
       return;
     }
     event.preventDefault();
-  });
-  return { element, scale, choose };
-}
-
-/** Numbers that JSON has not come as texts. */
-export function numberOf(cell: number | string | null): number | null {
-  return cell === null ? null : Number(cell);
+  }
 }
 
 function paint(canvas: HTMLCanvasElement, picture: Picture, scale: Scale): void {

@@ -1,6 +1,6 @@
 import "../panel.css";
 import "./values.css";
 import { alone } from "../view";
-import { createValues } from "./values";
+import { create } from "./view";
 
-alone(createValues);
+alone(create);

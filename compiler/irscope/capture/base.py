@@ -1,0 +1,49 @@
+"""What a pipeline does in the run's process: the base class of all captures, and how the one of a pipeline is made."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+
+from irscope.capture.listening import LogHandler
+from irscope.capture.run_book import RunBook
+from irscope.internals.hooks import Hook
+from irscope.pipelines.base import Pipeline
+
+
+class Capture:
+    """Sees what a pipeline does with the script's program and writes it into the run's book.
+
+    A pipeline that runs after Dynamo derives from `irscope.capture.dynamo.DynamoCapture`; one that takes the
+    script's program and compiles it in its own way derives from `irscope.capture.programs.ProgramCapture`.
+
+    Parameters
+    ----------
+    book
+        Where all that is seen goes; it also holds the request.  What is called by PyTorch goes through `RunBook.guarded`.
+    """
+
+    def __init__(self, book: RunBook) -> None:
+        self.book = book
+
+    def hooks(self) -> list[Hook]:
+        """What it changes in PyTorch and in other packages, undone at the end of the run."""
+        return []
+
+    def handlers(self) -> list[LogHandler]:
+        """The log handlers that it listens with."""
+        return []
+
+
+def capture_of(pipeline: Pipeline, book: RunBook) -> Capture:
+    """The capture of a pipeline.  Raises ImportError or AttributeError where its code cannot be loaded."""
+    module, _, name = pipeline.capture.partition(":")
+    found = getattr(importlib.import_module(module), name)(book)
+    if not isinstance(found, Capture):
+        raise TypeError(f"{pipeline.capture} is not a Capture")
+    return found
+
+
+def missing(pipeline: Pipeline) -> tuple[str, ...]:
+    """The packages that a pipeline needs and that are not installed in this interpreter."""
+    return tuple(name for name in pipeline.needs if importlib.util.find_spec(name) is None)

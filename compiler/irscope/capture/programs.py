@@ -1,0 +1,77 @@
+"""The base of captures that take the script's programs before Dynamo sees them and compile them in their own way."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import time
+from collections.abc import Callable
+from typing import Any
+
+from irscope.capture.base import Capture
+from irscope.internals import compile_calls
+from irscope.internals.hooks import Hook
+from irscope.protocol import CaptureGap, Compile, CompileOutcome
+
+Program = Callable[..., Any]
+
+
+class ProgramCapture(Capture):
+    """Gets every function or module that the script passes to ``torch.compile``.
+
+    Each program is one compile of the run, made at its first call, with that call's arguments.
+    """
+
+    def lower(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], compile: Compile) -> Program:
+        """Compiles a program and puts its stages.
+
+        Parameters
+        ----------
+        args, kwargs
+            Those of the first call; they must not be changed.
+        compile
+            The compile of the run; its id is what stages are put under.
+
+        Returns what is called in place of the program.  Whatever is raised is a capture gap, and the program itself
+        runs from then on.
+        """
+        raise NotImplementedError
+
+    def hooks(self) -> list[Hook]:
+        """The hook that takes the programs from ``torch.compile``."""
+        return [compile_calls.hook(self._take)]
+
+    _count = 0
+
+    def _take(self, program: Program) -> Program:
+        lowered: list[Program] = []
+
+        @functools.wraps(program)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            if not lowered:
+                found = [program]
+                self.book.guarded(lambda: found.append(self._compiled(program, args, kwargs)))()
+                lowered.append(found[-1])
+            return lowered[0](*args, **kwargs)
+
+        return called
+
+    def _compiled(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
+        code: Any = getattr(getattr(program, "forward", program), "__code__", None)
+        name = f"{self._count}/0"
+        self._count += 1
+        function = str(getattr(code, "co_name", None) or type(program).__name__)
+        file, line = str(getattr(code, "co_filename", "")), int(getattr(code, "co_firstlineno", 1))
+        compile = Compile(name, function, file, line, CompileOutcome.RUNNING, 0, 0, 0.0)
+        self.book.put_compile(compile)
+        start, outcome = time.perf_counter(), CompileOutcome.ERROR
+        try:
+            lowered = self.lower(program, args, kwargs, compile)
+            outcome = CompileOutcome.COMPILED
+            return lowered
+        except Exception as error:  # noqa: BLE001  the script runs on without it
+            self.book.gap(CaptureGap(f"the stages of {name}", f"{type(error).__name__}: {error}"))
+            return program
+        finally:
+            seconds = round(time.perf_counter() - start, 6)
+            self.book.put_compile(dataclasses.replace(compile, outcome=outcome, seconds=seconds))

@@ -1,0 +1,255 @@
+"""The book of a run: everything that a capture finds goes through it to the store and to the pipe."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from irscope.capture.compiles import CompileBook
+from irscope.capture.trace import Record
+from irscope.findings.book import FindingBook
+from irscope.internals.compile_context import current_compile
+from irscope.pipelines.registry import position, stage_kind
+from irscope.protocol import (
+    CaptureGap,
+    Compile,
+    CompileSeen,
+    Finding,
+    FindingSeen,
+    GapSeen,
+    Kernel,
+    Lane,
+    Message,
+    RunRequest,
+    StageRef,
+)
+from irscope.store.store import Store
+from irscope.usercode.source import read_source
+
+
+class RunBook:
+    """Writes what is known of a run, and knows what has been written.
+
+    Parameters
+    ----------
+    request
+        What was asked for.
+    send
+        Sends a message to whoever started the run.
+
+    Attributes
+    ----------
+    store
+        The run store; None before it is opened, and where it cannot be used.
+    compiles, findings
+        What is known so far.
+    """
+
+    def __init__(self, request: RunRequest, send: Callable[[Message], None]) -> None:
+        self.request, self.send = request, send
+        self.store: Store | None = None
+        self.compiles = CompileBook()
+        self.findings = FindingBook(self.compiles, self.publish, self.current_compile)
+        self._lock = threading.RLock()
+        self._is_open = True
+        self._local = threading.local()
+        self._stage_ids: dict[str, int] = {}  # stage id → the compile attempt that wrote it
+        self._sources: set[str] = set()  # files whose text is in the store
+        self._gaps: set[CaptureGap] = set()
+
+    @property
+    def run(self) -> str:
+        """The id of the run."""
+        return self.request.run
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether the run goes all the way down."""
+        return self.request.lane is Lane.DEEP
+
+    # --- calls from PyTorch -------------------------------------------------------------------------------------------
+
+    @property
+    def lock(self) -> contextlib.AbstractContextManager[Any]:
+        """The lock around everything that is written."""
+        return self._lock
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something is captured: not in a forked child."""
+        return self._is_open
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether this thread does work of irscope's, of which nothing is captured."""
+        return getattr(self._local, "quiet", False)
+
+    @contextlib.contextmanager
+    def quietly(self) -> Iterator[None]:
+        """Does work in the middle of the script of which nothing is to be captured, in this thread."""
+        self._local.quiet = True
+        try:
+            yield
+        finally:
+            self._local.quiet = False
+
+    def guarded(self, receive: Callable[..., None]) -> Callable[..., None]:
+        """Whatever ``receive`` raises is a gap; it is called by one thread at a time."""
+
+        def guarded(*args: object) -> None:
+            if not self._is_open or self.is_quiet:
+                return
+            with self._lock:
+                try:
+                    receive(*args)
+                except Exception as error:  # noqa: BLE001  a capture never fails as a whole (invariant 7)
+                    what = f"part of the event {args[0].event}" if args and isinstance(args[0], Record) else "an event"
+                    self.gap(CaptureGap(what, f"{type(error).__name__}: {error}"))
+
+        return guarded
+
+    def current(self, event: str = "stage") -> tuple[str, int] | None:
+        """Dynamo's compile that is going on in this thread, by its name in the run, and how often it was restarted.
+
+        Parameters
+        ----------
+        event
+            What has happened in it.
+        """
+        at = current_compile()
+        if at is None:
+            return None
+        id, attempt = at
+        name = self.compiles.name_of(Record(event, {}, id, attempt, ""))
+        return None if name is None else (name, attempt)
+
+    def current_compile(self, event: str) -> str | None:
+        """The name of the compile that is going on in this thread."""
+        current = self.current(event)
+        return None if current is None else current[0]
+
+    # --- writing ------------------------------------------------------------------------------------------------------
+
+    def put_compile(self, compile: Compile) -> None:
+        """A compile is new, or something of it changed."""
+        if self.store is not None:
+            self.store.put_compile(self.run, compile)
+            self.keep_source(compile.file)
+        self.send(CompileSeen(compile))
+
+    def put_stage(
+        self, compile: str, name: str, text: str, attempt: int = 0, data: object = None, backward: bool = False
+    ) -> str:
+        """Writes a stage of a compile.
+
+        Parameters
+        ----------
+        name
+            Its kind.
+        attempt
+            How often the compile was restarted: its stages are then written again.
+        data
+            What the text does not tell, as plain JSON values.
+        backward
+            Whether it belongs to the lowering of the backward graph.
+
+        Returns the id of the stage.
+        """
+        id = self._new_stage_id(f"{compile}/{name}{'-backward' if backward else ''}", attempt)
+        self.write_stage(compile, name, id, text, data, backward=backward)
+        return id
+
+    def write_stage(
+        self,
+        compile: str,
+        name: str,
+        id: str,
+        text: str | None,
+        data: object = None,
+        *,
+        backward: bool = False,
+        shift: float = 0.0,
+        language: str = "",
+    ) -> None:
+        """Writes a stage whose id is known, over what it was.
+
+        Parameters
+        ----------
+        text
+            None: it is made from the data when somebody reads it.
+        shift
+            Where it is in the order of the stages, relative to others of its kind.
+        language
+            Of its text, where the kind does not say it.
+        """
+        ref = StageRef(id, name, language or stage_kind(name).language, len(text or ""))
+        self.write_version(compile, ref, text, position(name, backward) + shift, data)
+
+    def write_version(self, compile: str, stage: StageRef, text: str | None, order: float, data: object = None) -> None:
+        """Writes a stage as it was after a pass; ``order`` says where it is among all stages of the compile."""
+        if self.store is not None:
+            self.store.put_stage(self.run, compile, stage, text, order, data)
+
+    def put_data(self, stage: str, data: object) -> None:
+        """Replaces the data of a stage."""
+        if self.store is not None:
+            self.store.put_stage_data(self.run, stage, data)
+
+    def _new_stage_id(self, base: str, attempt: int) -> str:
+        """A restarted compile writes its stages again, over the old ones; a second graph in one attempt gets a number."""
+        id, number = base, 1
+        while self._stage_ids.get(id) == attempt:
+            number += 1
+            id = f"{base}-{number}"
+        self._stage_ids[id] = attempt
+        return id
+
+    def put_kernels(self, kernels: Iterable[Kernel]) -> None:
+        """Kernels are new, or something of them changed."""
+        if self.store is not None:
+            found = list(kernels)
+            with self.store.transaction():
+                for kernel in found:
+                    self.store.put_kernel(self.run, kernel)
+            for file in dict.fromkeys(origin.file for kernel in found for origin in kernel.origins):
+                self.keep_source(file)  # also of a package: who opens a file of a model's asks for its kernels
+
+    def publish(self, finding: Finding) -> None:
+        """A finding is new, or something of it changed."""
+        if self.store is not None:
+            self.store.put_finding(self.run, finding)
+            self.keep_source(finding.file)
+        self.send(FindingSeen(finding))
+
+    def gap(self, gap: CaptureGap) -> None:
+        """Something could not be captured; the same one is told once."""
+        if gap in self._gaps or not self._is_open:
+            return
+        self._gaps.add(gap)
+        self.send(GapSeen(gap))
+        if self.store is not None:
+            self.store.put_gap(self.run, gap)
+
+    def keep_source(self, file: str) -> None:
+        """Keeps the text that a file has in this run; later it may be another one."""
+        if self.store is not None and file not in self._sources:
+            self._sources.add(file)
+            if text := read_source(file):
+                self.store.put_source(self.run, file, text)
+
+    # --- the end ------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Closes the store."""
+        if self.store is not None:
+            self.store.close()
+            self.store = None
+
+    def abandon(self) -> None:
+        """In a forked child: captures nothing from here on."""
+        self._is_open = False
+        if self.store is not None:
+            self.store.abandon()
+            self.store = None

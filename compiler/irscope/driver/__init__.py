@@ -1,0 +1,1 @@
+"""Starts a run in its own process, watches it, enforces limits and names the outcome."""

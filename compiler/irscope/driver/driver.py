@@ -1,0 +1,268 @@
+"""Starts runs and watches over them, from outside their process.
+
+The command line and the language server both run scripts through `execute`.  It knows nothing of torch: the script
+runs in an interpreter of the user's choice, in its own process group, which can crash, hang or be killed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from irscope.driver.budgets import Limits
+from irscope.driver.debuggers import without_debugger
+from irscope.driver.launch import CannotStartError, Launch
+from irscope.driver.watch import Watch
+from irscope.pipelines.registry import pipeline_named
+from irscope.protocol import (
+    DEFAULT_PIPELINE,
+    Budget,
+    CaptureGap,
+    EntryKind,
+    GapSeen,
+    Lane,
+    Message,
+    Outcome,
+    OutcomeKind,
+    RunRequest,
+    ValuesRequest,
+)
+from irscope.provenance.kernels import add_missing_origins
+from irscope.runner import processes
+from irscope.store.store import Store, StoreError
+from irscope.usercode.notebooks import cell_name, joined, python_of_cell, read_cells
+from irscope.usercode.source import decode_source, digest_of
+from irscope.worker.client import Worker
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """What to run, and how.
+
+    Parameters
+    ----------
+    script
+        Path of the script, relative to the caller's working folder; for another kind of entry the dotted name of the
+        module or the node id of the test, which the interpreter looks up from its working folder.
+    args
+        Its arguments.
+    python
+        The interpreter that runs it; it needs torch and nothing of irscope.
+    cwd
+        The script's working folder; None: the caller's, as with ``python script.py``.
+    env
+        Variables on top of this process's environment, which is taken without those of a Python debugger.
+    budget
+        Limits at which it is stopped.  That of output counts what passes through `execute`'s ``on_output``.
+    overlays
+        Text that stands in for files, by absolute path.
+    entry
+        What ``script`` is.
+    symbolic_trace
+        Whether Dynamo's walk is recorded step by step; None: in the deep lane it is.
+    cells
+        Names of a notebook's cells in the order in which they run, with their texts in ``overlays``; none: those of
+        the file.
+    values
+        What is kept of the numbers that flow through compiled graphs; None: none.
+    pipeline
+        The name of the pipeline that the script's programs go through.
+    """
+
+    script: str
+    args: tuple[str, ...] = ()
+    lane: Lane = Lane.DEEP
+    python: str = sys.executable
+    cwd: str | None = None
+    env: Mapping[str, str] | None = None
+    budget: Budget = field(default_factory=Budget)
+    overlays: Mapping[str, str] = field(default_factory=dict)
+    entry: EntryKind = EntryKind.SCRIPT
+    symbolic_trace: bool | None = None
+    cells: tuple[str, ...] = ()
+    values: ValuesRequest | None = None
+    pipeline: str = DEFAULT_PIPELINE
+
+    @property
+    def stored_script(self) -> str:
+        """What the store and `irscope list` call it: the absolute path of a script, else how one would type it."""
+        if self.entry is EntryKind.MODULE:
+            return f"-m {self.script}"
+        return f"pytest {self.script}" if self.entry is EntryKind.PYTEST else os.path.abspath(self.script)
+
+
+def execute(
+    spec: RunSpec,
+    store: Store,
+    *,
+    on_start: Callable[[str], None] = lambda run: None,
+    on_message: Callable[[Message], None] = lambda message: None,
+    on_output: Callable[[str, str], None] | None = None,
+    stdout: int | None = None,
+    cancel: threading.Event | None = None,
+    worker: Worker | None = None,
+) -> tuple[str, Outcome]:
+    """Runs a script under capture and returns its run's id and outcome when the process has ended.
+
+    Parameters
+    ----------
+    store
+        Where the run is kept; used by this thread only, until the return.
+    on_start
+        Called with the run's id before anything runs.
+    on_message
+        Called with each message of the run as it comes.
+    on_output
+        Called with ``"stdout"`` or ``"stderr"`` and what the script printed.  None: the script writes to this
+        process's own stdout and stderr.
+    stdout
+        Where the script's stdout goes instead, without ``on_output``: a file descriptor of this process.
+    cancel
+        Set by another thread to stop the run: its processes are killed at once.
+    worker
+        A fork server of the same interpreter and environment; where it cannot serve, a fresh process does.
+
+    Nothing that the script does raises here; StoreError is raised where the store cannot even begin a run.  Where it
+    can only not be told the outcome, the outcome that is returned says so.
+    """
+    path = spec.stored_script
+    source = spec.overlays.get(path)
+    reason = _unreadable(path) if source is None and spec.entry.is_file else None
+    if source is None:
+        source = _read(path) if spec.entry.is_file and reason is None else ""
+    if spec.entry is EntryKind.NOTEBOOK and not spec.cells and reason is None:
+        try:
+            spec = with_cells(spec, source)
+            source = spec.overlays[path]
+        except ValueError as error:
+            reason = f"{path} cannot be run: {error}."
+    try:
+        pipeline_named(spec.pipeline)
+    except LookupError as error:
+        reason = str(error.args[0])
+    try:
+        run = store.create_run(path, spec.args, spec.lane, digest_of(source), _how(spec), spec.pipeline)
+    except sqlite3.Error as error:
+        raise StoreError(f"The run store {store.path} cannot be written: {error}. Free some space there.") from error
+    on_start(run)
+    python = shutil.which(spec.python) if reason is None else None
+    if reason is None and python is None:
+        reason = f"There is no Python interpreter at {spec.python}. Name one that has torch (--python PATH, or the setting irscope.python)."
+    if python is None:
+        outcome = Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, reason or "", 0.0)
+    else:
+        request = _request(run, spec, store.path)
+        environment = {**without_debugger(os.environ), **(spec.env or {})}
+        cwd = spec.cwd or _default_cwd(spec)
+        launch = Launch(python, request, environment, cwd, piped=on_output is not None, stdout=stdout)
+        # A script is known to a worker by its text; what a name refers to is not known before it runs.
+        known_as = digest_of(source or path)
+        outcome = _watched(launch, spec, store, known_as, on_message, on_output, cancel, worker)
+    try:
+        if spec.lane is Lane.DEEP:
+            add_missing_origins(store, run)
+        store.measure_made_texts(run)
+        store.set_outcome(run, outcome)
+    except sqlite3.Error as error:
+        unkept = (
+            f"{outcome.message} The run store {store.path} cannot be written any more ({error}): free some space there."
+        )
+        outcome = dataclasses.replace(outcome, message=unkept)
+    return run, outcome
+
+
+def _how(spec: RunSpec) -> dict[str, object]:
+    """What is kept of a run so that it can be run again.  Of its variables only the names are: values may be secret."""
+    return {
+        "entry": spec.entry.value, "target": spec.script, "cwd": os.path.abspath(spec.cwd or _default_cwd(spec)),
+        "variables": sorted(spec.env or {}),
+    }  # fmt: skip
+
+
+def with_cells(spec: RunSpec, text: str) -> RunSpec:
+    """The same with the cells of a notebook as it is on disk.  Raises ValueError for what is none."""
+    path = spec.stored_script
+    cells = {cell_name(path, n): python_of_cell(source) for n, source in enumerate(read_cells(text), 1)}
+    overlays = {path: joined(cells), **cells, **spec.overlays}
+    return dataclasses.replace(spec, cells=tuple(cells), overlays=overlays)
+
+
+def _default_cwd(spec: RunSpec) -> str:
+    """A notebook runs in its own folder, as under Jupyter."""
+    return os.path.dirname(spec.stored_script) if spec.entry is EntryKind.NOTEBOOK else os.getcwd()
+
+
+def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
+    is_script = spec.entry.is_file
+    return RunRequest(
+        run=run,
+        script=spec.stored_script,
+        args=spec.args,
+        lane=spec.lane,
+        store=store,
+        argv0=spec.script if is_script else "",
+        overlays=dict(spec.overlays),
+        entry=spec.entry,
+        target="" if is_script else spec.script,
+        budget=spec.budget,
+        symbolic_trace=spec.symbolic_trace,
+        cells=spec.cells,
+        values=spec.values,
+        pipeline=spec.pipeline,
+    )
+
+
+def _watched(
+    launch: Launch,
+    spec: RunSpec,
+    store: Store,
+    known_as: str,
+    on_message: Callable[[Message], None],
+    on_output: Callable[[str, str], None] | None,
+    cancel: threading.Event | None,
+    worker: Worker | None,
+) -> Outcome:
+    """Runs it in a fork of the worker where that is possible, else, or where the fork proves unfit, in a fresh process."""
+    started = time.monotonic()
+    request, limits = launch.request, Limits(spec.budget, started)
+    watch = Watch(request, launch.python, store, limits, on_message, on_output)
+    if spec.budget.memory is not None and not processes.can_measure():
+        gap = CaptureGap("the memory limit", "this system does not report how much memory a process uses")
+        watch.keep_gap(gap)
+        on_message(GapSeen(gap))
+    try:
+        forked = launch.in_worker(worker) if worker is not None and known_as not in worker.unfit else None
+        outcome = watch.over(forked or launch.fresh(), cancel, started)
+        if outcome is None and worker is not None:
+            worker.unfit[known_as] = watch.unfit
+            store.forget_findings(request.run)
+            watch = Watch(request, launch.python, store, limits, on_message, on_output)
+            outcome = watch.over(launch.fresh(), cancel, started)
+    except CannotStartError as error:
+        return Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, str(error), 0.0)
+    assert outcome is not None
+    return outcome
+
+
+def _unreadable(path: str) -> str | None:
+    if os.path.isdir(path):
+        return f"{path} is a folder. Name a Python script or a notebook."
+    if not os.path.isfile(path):
+        return f"There is no file {path}."
+    try:
+        with open(path, "rb"):
+            return None
+    except OSError as error:
+        return f"{path} cannot be read: {error.strerror}."
+
+
+def _read(path: str) -> str:
+    with open(path, "rb") as file:
+        return decode_source(file.read())

@@ -1,0 +1,210 @@
+"""Watches over the process of a run: takes in what it sends and prints, ends it when it has to, names its outcome."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import json
+import os
+import selectors
+import signal
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+from irscope.driver.budgets import Limits
+from irscope.driver.launch import Launched
+from irscope.protocol import (
+    CaptureGap,
+    GapSeen,
+    Limit,
+    LimitReached,
+    Message,
+    Outcome,
+    OutcomeKind,
+    Refused,
+    RunRequest,
+    ScriptEnded,
+    Started,
+    Unfit,
+    decode_message,
+)
+from irscope.store.store import Store
+
+# How soon a cancel and a limit are seen; the end of the process, its messages and its output wake us at once.
+_TICK_SECONDS = 0.05
+_LONG_TICK_SECONDS = 1.0  # where there is neither a cancel nor a limit to be seen
+_DRAIN_SECONDS = 2.0
+_END = "the end of the process"
+
+
+class Watch:
+    """Reads what a run sends and prints until its process ends, and ends it when it has to."""
+
+    def __init__(
+        self,
+        request: RunRequest,
+        python: str,
+        store: Store,
+        limits: Limits,
+        on_message: Callable[[Message], None],
+        on_output: Callable[[str, str], None] | None,
+    ) -> None:
+        self._python, self._limits = python, limits
+        self._request, self._store, self._on_message, self._on_output = request, store, on_message, on_output
+        self.unfit = ""
+        """Why a fork cannot run this script."""
+        self._refused: str | None = None
+        self._began = False
+        self._ended: ScriptEnded | None = None
+        self._partial = b""
+        # A character may be cut in two by the pipe.
+        self._decoders = {name: codecs.getincrementaldecoder("utf-8")("replace") for name in ("stdout", "stderr")}
+
+    def over(self, run: Launched, cancel: threading.Event | None, started: float) -> Outcome | None:
+        """The outcome, when the process has ended; nothing where a fork turned out to be unfit."""
+        process = run.process
+        selector = selectors.DefaultSelector()
+        selector.register(run.messages, selectors.EVENT_READ, None)
+        for fd, name in run.outputs.items():
+            selector.register(fd, selectors.EVENT_READ, name)
+        if process.status_fd is not None:
+            selector.register(process.status_fd, selectors.EVENT_READ, _END)
+        watchful = cancel is not None or self._limits.need_looks or process.status_fd is None
+        stopped: OutcomeKind | None = None
+        try:
+            while (code := process.poll()) is None:
+                if stopped is None and cancel is not None and cancel.is_set():
+                    stopped = OutcomeKind.CANCELLED
+                elif stopped is None and self._limits.look(process.pid) is not None:
+                    stopped = OutcomeKind.BUDGET
+                if stopped is not None or self.unfit:
+                    process.kill()
+                    if self._limits.reached is Limit.OUTPUT:  # it may print on until it is dead
+                        _unregister(selector, run.outputs)
+                ending = stopped is not None or bool(self.unfit)
+                self._read(selector, _TICK_SECONDS if watchful or ending else _LONG_TICK_SECONDS)
+            if process.status_fd is not None:
+                _unregister(selector, [process.status_fd])
+            # What was written before the end.  A child that lives on is not waited for, even if it prints on and on.
+            drained = time.monotonic() + _DRAIN_SECONDS
+            while self._read(selector, 0) and time.monotonic() < drained:
+                pass
+        except BaseException:  # an interrupt, or a callback that failed: the run must not outlive us
+            interrupted = Outcome(OutcomeKind.CANCELLED, None, "irscope was interrupted.", time.monotonic() - started)
+            with contextlib.suppress(sqlite3.Error):
+                self._store.set_outcome(self._request.run, interrupted)
+            raise
+        finally:
+            process.kill()
+            selector.close()
+            process.close()
+            for fd in (run.messages, *run.outputs):
+                os.close(fd)
+        if self.unfit and stopped is None:
+            return None
+        return self._outcome(code, stopped, round(time.monotonic() - started, 3))
+
+    def _read(self, selector: selectors.BaseSelector, timeout: float) -> bool:
+        """Takes in what has arrived; false where nothing has."""
+        if not selector.get_map():
+            if timeout:
+                time.sleep(timeout)
+            return False
+        arrived = False
+        for key, _ in selector.select(timeout):
+            if key.data is _END:
+                continue
+            data = os.read(key.fd, 1 << 16)
+            if not data:
+                selector.unregister(key.fd)
+                continue
+            arrived = True
+            if key.data is None:
+                self._take(data)
+            elif self._on_output is not None:
+                self._limits.printed(len(data))
+                self._on_output(key.data, self._decoders[key.data].decode(data))
+        return arrived
+
+    def _take(self, data: bytes) -> None:
+        *lines, self._partial = (self._partial + data).split(b"\n")
+        for line in lines:
+            try:
+                message = decode_message(json.loads(line))
+            except (ValueError, KeyError, TypeError):
+                continue  # a script that writes into every descriptor it finds
+            if isinstance(message, Refused):
+                self._refused = message.reason
+            elif isinstance(message, Unfit):
+                self.unfit = message.reason
+                continue
+            elif isinstance(message, Started):
+                self._began = True
+            elif isinstance(message, ScriptEnded):
+                self._ended = message
+            elif isinstance(message, LimitReached):
+                self._limits.told(message)
+            elif isinstance(message, GapSeen):
+                self.keep_gap(message.gap)
+            self._on_message(message)
+
+    def keep_gap(self, gap: CaptureGap) -> None:
+        """Store a gap of the run; errors of the store are ignored."""
+        with contextlib.suppress(sqlite3.Error):  # a full disk; the gap has been told, too
+            self._store.put_gap(self._request.run, gap)
+
+    def _outcome(self, code: int, stopped: OutcomeKind | None, seconds: float) -> Outcome:
+        if self._refused is not None:
+            return Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, self._refused, seconds)
+        if stopped is OutcomeKind.CANCELLED:
+            return Outcome(stopped, None, "The run was cancelled; what it found until then is kept.", seconds)
+        if stopped is OutcomeKind.BUDGET:
+            return Outcome(stopped, None, self._limits.message, seconds, self._limits.reached)
+        if not self._began:
+            return Outcome(
+                OutcomeKind.ENVIRONMENT_ERROR, None, no_python(self._python, f"it ended with {_how(code)}"), seconds
+            )
+        if code == -signal.SIGINT and self._ended is not None and self._ended.error:
+            return Outcome(OutcomeKind.SCRIPT_ERROR, None, f"The script ended with {self._ended.error}.", seconds)
+        if code < 0:
+            return Outcome(OutcomeKind.CRASHED, None, f"The script's process was killed by {_how(code)}.", seconds)
+        if self._ended is None:
+            message = f"The script's process ended with exit code {code} without giving a reason (os._exit, a script that closes every file descriptor, or the interpreter died)."
+            return Outcome(OutcomeKind.CRASHED, code, message, seconds)
+        if self._ended.error:
+            return Outcome(OutcomeKind.SCRIPT_ERROR, code, self._ended.error, seconds)
+        if code != 0:
+            return Outcome(
+                OutcomeKind.SCRIPT_ERROR,
+                code,
+                f"The script succeeded, but its process ended with exit code {code}.",
+                seconds,
+            )
+        return Outcome(OutcomeKind.COMPLETED, 0, self._completed(), seconds)
+
+    def _completed(self) -> str:
+        if self._store.report(self._request.run).compiles:
+            return "The script ran to its end."
+        return "The script ran to its end, and nothing was compiled: no function under torch.compile was called with tensors."
+
+
+def _unregister(selector: selectors.BaseSelector, fds: Iterable[int]) -> None:
+    for fd in fds:
+        with contextlib.suppress(KeyError):
+            selector.unregister(fd)
+
+
+def no_python(python: str, why: str) -> str:
+    """The message for an interpreter that ended, or could not start, before the script began."""
+    return f"{python} is not a Python that irscope can use: {why} before the script began. Name one that has torch (--python PATH, or the setting irscope.python)."
+
+
+def _how(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"

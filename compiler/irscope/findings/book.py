@@ -1,0 +1,119 @@
+"""Turns events into findings, one per range and cause, however often it repeats."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+from collections.abc import Callable
+
+from irscope.capture.compiles import CompileBook
+from irscope.capture.listening import LogHandler
+from irscope.capture.stack import CAUSE_IN_LIBRARY
+from irscope.capture.trace import Record
+from irscope.findings import registry
+from irscope.findings.detector import Detector, Receive
+from irscope.findings.moment import Known, look
+from irscope.internals.hooks import Hook
+from irscope.protocol import Finding
+from irscope.usercode.source import line_text
+
+_RELATED_KEPT = 20
+# Found when this module is imported, so that a fork server has every kind's module before a run begins.
+_DETECTORS: tuple[Detector, ...] = tuple(
+    detector for module in registry.modules() for detector in getattr(module, "DETECTORS", ())
+)
+_BY_EVENT: dict[str, list[Detector]] = {}
+for _detector in _DETECTORS:
+    _BY_EVENT.setdefault(_detector.event, []).append(_detector)
+
+
+class FindingBook:
+    """All findings of a run so far.
+
+    Parameters
+    ----------
+    compiles
+        What is known of the compiles.
+    publish
+        Called with each finding that is new or whose count grew.
+    current_compile
+        Returns the compile that is going on in this thread, for the event of the name given.
+    """
+
+    def __init__(
+        self,
+        compiles: CompileBook,
+        publish: Callable[[Finding], None],
+        current_compile: Callable[[str], str | None],
+    ) -> None:
+        self._compiles = compiles
+        self._publish = publish
+        self._current_compile = current_compile
+        self._findings: dict[tuple[object, ...], Finding] = {}
+        self._known = Known(compiles, self._findings.values())
+
+    def hooks(self, guarded: Callable[[Receive], Receive]) -> list[Hook]:
+        """What sees the events of which PyTorch leaves no record; ``guarded`` wraps whatever is called from there."""
+        return [each.hook(guarded(self._receiver(each.event))) for each in _DETECTORS if each.hook is not None]
+
+    def handlers(self, guarded: Callable[[Receive], Receive]) -> list[LogHandler]:
+        """What hears of events in PyTorch's log; ``guarded`` wraps whatever is called from there."""
+        return [each.handler(guarded(self._receiver(each.event))) for each in _DETECTORS if each.handler is not None]
+
+    def note(self, record: Record) -> None:
+        """Takes in a record, on the stack on which it was written; ``record.compile`` is unique in the run."""
+        self._ask(record)
+
+    def signal(self, name: str, compile: str | None, *data: object, payload: str = "") -> None:
+        """Takes in an event that is not in the trace, on the stack on which it happens.
+
+        Parameters
+        ----------
+        name
+            What happened; detectors name it as their event.
+        compile
+            The compile that it belongs to.
+        data
+            What the detectors are given.
+        payload
+            The text of the trace's record that it comes from, where there is one.
+        """
+        self._ask(Record(name, {}, compile, 0, payload), *data)
+
+    def _receiver(self, event: str) -> Receive:
+        return functools.partial(self._received, event)
+
+    def _received(self, event: str, *data: object) -> None:
+        self.signal(event, self._current_compile(event), *data)
+
+    def _ask(self, record: Record, *data: object) -> None:
+        for detector in _BY_EVENT.get(record.event, ()):
+            moment = look(record, self._compiles.get(record.compile), self._known)
+            for finding in detector.detect(moment, *data):
+                self._add(finding)
+
+    def _add(self, finding: Finding) -> None:
+        before = self._findings.get(finding.cause)
+        if before is not None:
+            finding = dataclasses.replace(
+                before,
+                explanation=_with_another(before, finding),
+                count=before.count + finding.count,
+                compiles=tuple(dict.fromkeys((*before.compiles, *finding.compiles))),
+                related=tuple(dict.fromkeys((*before.related, *finding.related)))[:_RELATED_KEPT],
+            )
+        self._findings[finding.cause] = finding
+        self._publish(finding)
+
+
+def _with_another(before: Finding, again: Finding) -> str:
+    """The explanation, with where in a library the cause lies when it is another one below the same call."""
+    told = before.explanation
+    known = {place for place in before.related if place.message.startswith(CAUSE_IN_LIBRARY)}
+    for place in again.related:
+        if place.message.startswith(CAUSE_IN_LIBRARY) and known and place not in known:
+            line = place.range.start.line
+            where = f"{os.path.basename(place.file)}:{line}"
+            told += f"\nAnother cause below the same call: `{line_text(place.file, line).strip()}` ({where})."
+    return told

@@ -1,0 +1,46 @@
+"""Cache bypass: a graph that PyTorch's compile caches cannot keep, so each new process compiles it again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from irscope.findings.detector import Detector
+from irscope.findings.kinds.cache_miss import KIND
+from irscope.findings.moment import Moment
+from irscope.findings.places import at_function
+from irscope.protocol import Finding
+
+_NAMES = {"fx_graph_cache_bypass": "FX graph cache", "aotautograd_cache_bypass": "AOTAutograd cache"}
+
+
+def detect(moment: Moment) -> Iterator[Finding]:
+    """From the cache's own event.  A plain miss is not a finding: the first run of anything misses."""
+    try:
+        facts = json.loads(moment.record.payload)
+    except ValueError:
+        facts = {}
+    reason = str(facts.get("cache_bypass_reason") or "PyTorch gives no reason").strip()
+    name = _NAMES[moment.record.event]
+    finding = at_function(
+        moment,
+        kind=KIND.id,
+        code=moment.record.event.replace("_", "-"),
+        message=f"The {name} cannot keep this function: {first_line(reason)}",
+        explanation=f"Every new process compiles it from scratch. The reason that PyTorch gives: {reason}",
+        hints=(
+            "Register custom operators with `torch.library.custom_op`, and keep Python objects that cannot be hashed out of the compiled region.",
+        ),
+        severity=KIND.severity,
+    )
+    if finding is not None:
+        yield finding
+
+
+def first_line(text: str) -> str:
+    """The first line of PyTorch's message, ending with one full stop."""
+    line = text.split("\n", 1)[0].rstrip(".")
+    return line + "."
+
+
+DETECTORS = tuple(Detector(event, detect) for event in _NAMES)

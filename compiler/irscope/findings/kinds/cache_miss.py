@@ -1,0 +1,204 @@
+"""Cache miss: a function whose source is the same as in an earlier run is compiled again, and what made the difference.
+
+A miss by itself is not a finding: the first run of anything misses.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from irscope.findings import signals
+from irscope.findings.detector import Detector
+from irscope.findings.moment import Moment
+from irscope.findings.places import at_function
+from irscope.ir.graphs import Graph
+from irscope.protocol import Finding, Severity
+from irscope.vocabulary.findings import DEEP_ONLY, FindingKind
+
+KIND = FindingKind(
+    id="cache-miss",
+    label="Cache miss",
+    short=("cache miss", "cache misses"),
+    lanes=DEEP_ONLY,
+    severity=Severity.HINT,
+    filter_label="Cache misses",
+    deep_codes=("fx-graph-cache", "aotautograd-cache"),
+    order=100,
+)
+EVENT = "fx_graph_cache_miss"
+_LINE = re.compile(r"^\[(?P<digest>\w+)\] (?P<name>\w+(?:\[[^\]]*\])?): ?(?P<value>.*)$", re.DOTALL)
+_DIGEST_KEPT, _VALUE_KEPT, _VALUE_SHOWN, _CHANGES_SHOWN = 16, 300, 60, 3
+_FIELD = re.compile(r"(?P<name>\w+)=(?P<value>(?:[^,()\[\]]|\((?:[^()]|\([^()]*\))*\)|\[[^\]]*\])*)")
+# Of the deep lane itself, see internals/caches.py.
+_OURS = ("provenance_tracking_level",)
+# What follows from inputs of another kind.
+_CONSEQUENCES = ("gm", "fx_kwargs[static_input_idxs]", "inputs_to_check")
+# Of an input, the most telling first; strides and bytes follow from the size.
+_TELLING = {
+    "shape": "size",
+    "dtype": "dtype",
+    "device": "device",
+    "requires_grad": "requires_grad",
+    "stride": "strides",
+}
+
+
+@dataclass(frozen=True)
+class CacheKey:
+    """What the FX graph cache knows a graph by.
+
+    Parameters
+    ----------
+    parts
+        By name (``example_inputs[0]``, ``inductor_config[max_autotune]``): a digest of it, and how it prints, cut off.
+    function
+        A digest of the text of the function that is compiled.
+    file
+        A digest of the text of the file in which it is.
+    """
+
+    parts: dict[str, tuple[str, str]]
+    function: str
+    file: str
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """The digest of each part of the key, by the part's name."""
+        return {name: digest for name, (digest, _) in self.parts.items()}
+
+
+def parts_of(components: list[str]) -> dict[str, tuple[str, str]]:
+    """From the ``components`` of a cache event: strings ``[digest] name: value``."""
+    found = (_LINE.match(line) for line in components)
+    return {
+        match["name"]: (match["digest"][:_DIGEST_KEPT], _one_line(match["value"]))
+        for match in found
+        if match is not None and match["name"] not in _OURS
+    }
+
+
+def _one_line(value: str) -> str:
+    return "".join(char if char.isprintable() else "·" for char in " ".join(value[:_VALUE_KEPT].split()))
+
+
+def arguments_of(graph: Graph | None, key: CacheKey) -> tuple[str, ...]:
+    """The user's names of a graph's inputs, from the dynamo graph; empty where the two do not have the same inputs."""
+    names = [node.target for node in graph.nodes if node.op == "placeholder"] if graph is not None else []
+    count = sum(name.startswith("example_inputs[") for name in key.parts)
+    if len(names) != count or key.parts.get("fx_kwargs[is_backward]", ("", ""))[1] == "True":
+        return ()
+    return tuple(name.removeprefix("L_").removesuffix("_") for name in names)
+
+
+def detect(
+    moment: Moment, key: CacheKey, earlier: CacheKey | None, arguments: tuple[str, ...] = ()
+) -> Iterator[Finding]:
+    """What to say of a miss (`EVENT`).  The event tells what the user's own run would get (`internals/caches.py`):
+    ``hit``, ``full_miss``, ``guard_miss`` with the guards of an entry, or nothing.
+
+    Parameters
+    ----------
+    earlier
+        The key of the same graph in an earlier run.
+    arguments
+        The user's names of the graph's inputs, in order.
+    """
+    facts = json.loads(moment.record.payload)
+    status, guards = facts.get("cache_status_detailed"), facts.get("cache_status_guard_expr")
+    if status == "guard_miss":
+        why = f"the cached entry is valid only where {guards}" if guards else "the cached entry is for other sizes"
+        explanation = "The FX graph cache has an entry for this graph, but its guards do not hold for these sizes."
+    elif status == "full_miss" and earlier is not None and (changed := changes(earlier, key, arguments)):
+        more = f", and {len(changed) - _CHANGES_SHOWN} more changes" if len(changed) > _CHANGES_SHOWN else ""
+        why = "; ".join(changed[:_CHANGES_SHOWN]) + more
+        explanation = "\n".join(["These parts of the cache key changed since an earlier run:", *changed])
+    else:
+        return
+    finding = at_function(
+        moment,
+        kind=KIND.id,
+        code="fx-graph-cache-miss",
+        message=f"The FX graph cache misses, and this function is compiled again although its source is the same: {why}.",
+        explanation=explanation,
+        hints=(_hint(why),),
+        severity=KIND.severity,
+    )
+    if finding is not None:
+        yield finding
+
+
+def changes(before: CacheKey, after: CacheKey, arguments: tuple[str, ...] = ()) -> list[str]:
+    """What differs between two keys of one function, in words; empty where its source differs too.
+
+    A graph that differs although the function is the same has another reason (a constant in it, a helper in another
+    file), unless the file was edited: then that is the reason, and nobody needs to be told.
+    """
+    if before.function != after.function:
+        return []
+    was, now = before.digests, after.digests
+    names = [name for name in {**was, **now} if was.get(name) != now.get(name)]
+    if any(name.startswith("example_inputs[") for name in names):
+        names = [name for name in names if name not in _CONSEQUENCES]
+    if before.file != after.file:
+        names = [name for name in names if name != "gm"]
+    inputs = [name for name in names if name.startswith("example_inputs[")]
+    return [
+        _change(name, before.parts.get(name, ("", ""))[1], after.parts.get(name, ("", ""))[1], arguments)
+        for name in [*inputs, *(name for name in names if name not in inputs)]
+    ]
+
+
+def _change(name: str, before: str, after: str, arguments: tuple[str, ...]) -> str:
+    group, _, index = name.partition("[")
+    index = index.rstrip("]")
+    if group == "gm":
+        return "the graph itself is different (a constant in it, or a helper that it calls)"
+    if group == "torch_version":
+        return "PyTorch itself has a different version"
+    if group == "example_inputs":
+        named = int(index) < len(arguments) if index.isdigit() else False
+        return _input_change(f"`{arguments[int(index)]}`" if named else f"argument {index}", before, after)
+    what = {"inductor_config": f"torch._inductor.config.{index}", "cpp_runtime_thread_count": "torch.get_num_threads()"}
+    return _became(f"`{what.get(group, name)}`", before, after)
+
+
+def _input_change(name: str, before: str, after: str) -> str:
+    if not before or not after:
+        return f"{name} {'came' if after else 'is gone'}"
+    was, now = ({m["name"]: m["value"] for m in _FIELD.finditer(text)} for text in (before, after))
+    for field, word in _TELLING.items():
+        if was.get(field) != now.get(field):
+            return _became(f"the {word} of {name}", _bare(was.get(field, "")), _bare(now.get(field, "")))
+    return _became(name, before, after)
+
+
+def _bare(value: str) -> str:
+    """``torch.Size([4, 4])`` → ``[4, 4]``."""
+    match = re.fullmatch(r"torch\.Size\((.*)\)", value)
+    return match[1] if match else value
+
+
+def _became(name: str, before: str, after: str) -> str:
+    if before == after:
+        return f"{name} changed"  # in a part of it that is not printed
+    return f"{name} became {_short(after)} (was {_short(before)})"
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= _VALUE_SHOWN else value[:_VALUE_SHOWN] + "…"
+
+
+def _hint(why: str) -> str:
+    if "torch._inductor.config" in why or "torch.get_num_threads" in why:
+        return "Set it in every process that is to share the cache, before the first call; each setting has separate entries."
+    if "size" in why:
+        return (
+            "Pad to few sizes, or make the size dynamic (`torch._dynamo.mark_dynamic`), so that one entry serves all."
+        )
+    return "Keep it the same in every process that is to share the cache; each variant has separate entries."
+
+
+DETECTORS = (Detector(signals.CACHE_MISSED, detect),)

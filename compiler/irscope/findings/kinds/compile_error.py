@@ -1,0 +1,166 @@
+"""Compile error: the compilation failed and the exception went to the user."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+
+from irscope.capture.break_message import parse_break_messages, sentences
+from irscope.capture.stack import FramePlace, innermost_user, live_places, related_to, traced_places
+from irscope.findings.detector import Detector
+from irscope.findings.kinds import graph_break
+from irscope.findings.kinds.specialization import readable_size
+from irscope.findings.moment import Moment
+from irscope.protocol import Finding, Fix, Position, Range, Severity
+from irscope.store import repeats
+from irscope.usercode.source import line_text, range_of_focus
+from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
+
+KIND = FindingKind(
+    id="compile-error",
+    label="Compile error",
+    short=("compile error", "compile errors"),
+    lanes=FAST_AND_DEEP,
+    severity=Severity.ERROR,
+    stops_debugger=True,
+    deep_codes=("BackendCompilerFailed", "InductorError", "no-cpp-compiler"),
+    explains_steps=("graph-break", "error"),
+    order=110,
+)
+_STACK_MARKS = ("User stack:", "Found from :", "Original traceback:")
+_FRAME = re.compile(
+    r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)\n(?P<code>.*)(?:\n(?P<carets>[ ]*[~^]+)[ ]*$)?',
+    re.MULTILINE,
+)
+# How PyTorch reports that an operation fails on fake tensors, as it would on real ones.
+_FAILURE = re.compile(r"got (?P<type>\w+)\((?P<quote>['\"])(?P<text>.*?)(?P=quote)\)", re.DOTALL)
+_EXPLAINED_LINES = 12
+_NO_COMPILER = ("InvalidCxxCompiler", "No working C++ compiler found")
+
+
+def detect(moment: Moment) -> Iterator[Finding]:
+    """The finding of a ``dynamo_error`` record; where the compile failed the book of compiles learns it."""
+    finding = _of_error(moment)
+    if finding is not None and finding.kind == KIND.id and moment.record.compile is not None:
+        moment.known.compiles.failed(moment.record.compile)
+        if (fixed := repeats.fixed_at(finding, moment.known.findings)) is not None:
+            finding = dataclasses.replace(finding, range=fixed.range)
+    if finding is not None:
+        yield finding
+
+
+def _of_error(moment: Moment) -> Finding | None:
+    """What the exception in flight is to the user: a compile error, a graph break, or nothing.
+
+    Dynamo writes one for every exception that ends a compile, also for those that it then swallows to run the frame
+    as plain Python.  Of these, the ones that it has logged as a graph break are passed over, and the others are the
+    graph breaks that leave no record of their own.
+    """
+    error = moment.error
+    if error is None:
+        return None
+    soft = type(error).__name__ in ("Unsupported", "UserError") and not moment.fullgraph
+    if soft:
+        if getattr(error, "logged", False):
+            return None
+        messages = parse_break_messages(str(error))
+        if not messages and type(error).__name__ == "Unsupported" and str(error).strip():
+            messages = [sentences(str(error))]
+        return graph_break.make(moment, messages, skipped=True)
+    return make(moment, error)
+
+
+def make(moment: Moment, error: BaseException) -> Finding | None:
+    """The finding at the user's expression that failed."""
+    text = str(error)
+    messages = parse_break_messages(text)
+    # An error of the back end has no stack of its own; what is traced at that moment is the end of the function.
+    told = [] if getattr(error, "real_stack", None) else _places_in_message(text)
+    traced = told or traced_places(error)
+    places = [*live_places(), *traced]
+    at = innermost_user(places)
+    if at is None:
+        return None
+    cause = messages[0] if messages else None
+    name = type(error).__name__
+    hints = cause.hints if cause else ()
+    if any(mark in text for mark in _NO_COMPILER):
+        name = "no-cpp-compiler"
+        hints = (
+            "Install a C++ compiler: `apt install g++` on Debian and Ubuntu, `xcode-select --install` on macOS.",
+            "Or name one in the environment variable CXX. Graph breaks and recompilations do not need it: use the fast lane.",
+        )
+    fixes: tuple[Fix, ...] = ()
+    headline, explanation = first_sentence(text), _without_advice(text)
+    if cause is not None and name == "Unsupported":
+        words = graph_break.words_at(places[at], messages, text, skipped=False)
+        headline = words.message.replace("the graph is cut here", "and fullgraph=True allows no graph break")
+        explanation, hints, fixes = words.explanation, words.hints or hints, graph_break.fixes_of(words)
+    elif cause is not None:
+        failure = _FAILURE.search(cause.explanation)
+        headline = f"{failure['type']}: {failure['text']}" if failure else cause.type
+        explanation = cause.explanation
+    elif name == "ConstraintViolationError":
+        violations = [line.strip()[2:] for line in text.split("\n") if line.startswith("  - ")]
+        headline = readable_size(violations[0].split(". ")[0].rstrip(".")) if violations else headline
+        hints = (
+            "Keep the size out of what fixes it here (a condition, a constant shape), or do not mark it.",
+            "`torch._dynamo.maybe_mark_dynamic` instead of `mark_dynamic` asks for it and lets the code fix it.",
+        )
+    return Finding(
+        kind=KIND.id,
+        code=(cause.code if cause else "") or name,
+        severity=KIND.severity,
+        message=f"Compilation failed: {headline}",
+        explanation=explanation,
+        hints=hints,
+        link=cause.link if cause else None,
+        file=places[at].file,
+        range=places[at].range,
+        count=1,
+        compiles=(moment.record.compile,) if moment.record.compile else (),
+        related=related_to(places, at),
+        fixes=fixes,
+    )
+
+
+def _places_in_message(text: str) -> list[FramePlace]:
+    """Some errors carry their stack only as text: a constraint violation, an error while Inductor lowers a node."""
+    for mark in _STACK_MARKS:
+        _, found, stack = text.rpartition(mark)
+        if found:
+            return [_place(match) for match in _FRAME.finditer(stack)]
+    return []
+
+
+def _place(match: re.Match[str]) -> FramePlace:
+    """A printed frame; its carets, where it has some, say which part of the line is meant."""
+    file, line, carets = match["file"], int(match["line"]), match["carets"]
+    where = range_of_focus(file, line)
+    if carets:
+        indent = len(match["code"]) - len(match["code"].lstrip())
+        text = line_text(file, line)
+        start = len(text) - len(text.lstrip()) + len(carets) - len(carets.lstrip()) - indent
+        where = Range(Position(line, start), Position(line, start + len(carets.strip())))
+    return FramePlace(file, match["function"], where)
+
+
+def first_sentence(text: str) -> str:
+    """The first line that says something, without PyTorch's advice."""
+    lines = [line.strip() for line in text.strip().split("\n") if line.strip()]
+    if not lines:
+        return "no message"
+    head = lines[0]
+    if head.startswith("backend=") and head.endswith("raised:") and len(lines) > 1:
+        head = f"{head.removesuffix(' raised:')}: {lines[1]}"
+    return re.sub(r"\s*For more information, run with TORCH_LOGS=.*$", "", head)
+
+
+def _without_advice(text: str) -> str:
+    lines = re.split(r"\nSet TORCHDYNAMO_VERBOSE=1|\nSet TORCH_LOGS=", text, maxsplit=1)[0].strip().split("\n")
+    more = [f"… ({len(lines) - _EXPLAINED_LINES} more lines)"] if len(lines) > _EXPLAINED_LINES else []
+    return "\n".join([*lines[:_EXPLAINED_LINES], *more])
+
+
+DETECTORS = (Detector("dynamo_error", detect),)

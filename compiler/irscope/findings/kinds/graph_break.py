@@ -1,0 +1,83 @@
+"""Graph break: Dynamo could not go on tracing, so the graph is cut here, or the whole frame runs as plain Python."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from irscope.capture.break_message import BreakMessage, parse_break_messages
+from irscope.capture.stack import FramePlace, innermost_user, live_places, related_to, traced_places
+from irscope.capture.trace import GRAPH_BREAK, is_skipped
+from irscope.findings.advice import BreakContext, Words, words_for
+from irscope.findings.detector import Detector
+from irscope.findings.moment import Moment
+from irscope.protocol import Finding, Fix, Severity
+from irscope.usercode.source import node_at_range, range_of_line
+from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
+
+KIND = FindingKind(
+    id="graph-break",
+    label="Graph break",
+    short=("break", "breaks"),
+    lanes=FAST_AND_DEEP,
+    severity=Severity.WARNING,
+    stops_debugger=True,
+    explains_steps=("graph-break",),
+    order=10,
+)
+_HEADER = re.compile(r"Graph break in user code at (?P<file>.+):(?P<line>\d+)")
+
+
+def detect(moment: Moment) -> Iterator[Finding]:
+    """The finding of a ``dynamo_graph_break_reason`` record, unless it repeats another event."""
+    header = _HEADER.search(moment.record.payload)
+    if header is None and "Graph break: torch.compile cannot properly resume" not in moment.record.payload:
+        return
+    text = str(moment.error) if moment.error is not None else moment.record.payload
+    messages = parse_break_messages(text) or parse_break_messages(moment.record.payload)
+    if (finding := make(moment, messages, is_skipped(moment.record.payload))) is not None:
+        yield finding
+
+
+def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding | None:
+    """The finding at the innermost user frame of what was being traced, else of the Python stack."""
+    places = [*live_places(), *traced_places(moment.error)]
+    at = innermost_user(places)
+    if at is None:
+        if (header := _HEADER.search(moment.record.payload)) is None:
+            return None
+        file, line = header["file"], int(header["line"])
+        places, at = [FramePlace(file, "", range_of_line(file, line))], 0
+    place = places[at]
+    cause = messages[0] if messages else None
+    words = words_at(place, messages, moment.record.payload, skipped)
+    return Finding(
+        kind=KIND.id,
+        code=(cause.code if cause else "") or KIND.id,
+        severity=KIND.severity,
+        message=words.message,
+        explanation=words.explanation,
+        hints=words.hints,
+        link=cause.link if cause else None,
+        file=place.file,
+        range=place.range,
+        count=1,
+        compiles=(moment.record.compile,) if moment.record.compile else (),
+        related=related_to(places, at),
+        fixes=fixes_of(words),
+    )
+
+
+def fixes_of(words: Words) -> tuple[Fix, ...]:
+    """The options that can be applied as they are."""
+    return tuple(Fix(option.do, option.caveat, option.edits) for option in words.options if option.edits)
+
+
+def words_at(place: FramePlace, messages: list[BreakMessage], payload: str, skipped: bool) -> Words:
+    """What to say of a break at a place."""
+    node = node_at_range(place.file, place.range)
+    context = BreakContext(tuple(messages), place.file, place.function, place.range, node, payload, skipped)
+    return words_for(context)
+
+
+DETECTORS = (Detector(GRAPH_BREAK, detect),)

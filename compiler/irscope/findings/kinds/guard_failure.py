@@ -1,0 +1,97 @@
+"""Guard failure: a call did not fit the compiled code, and a setting forbids to compile again."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+
+from irscope.capture.stack import innermost_user, live_places, related_to
+from irscope.findings.detector import Detector
+from irscope.findings.kinds import compile_error, recompilation
+from irscope.findings.moment import Moment
+from irscope.internals.unrecorded import guard_failures
+from irscope.ir.guard_text import about, parse_failed_guard
+from irscope.protocol import Finding, Severity
+from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
+
+KIND = FindingKind(
+    id="guard-failure",
+    label="Guard failure",
+    short=("guard failure", "guard failures"),
+    lanes=FAST_AND_DEEP,
+    severity=Severity.ERROR,
+    order=30,
+)
+_REASON = re.compile(r"^\s*- (?P<reason>.+(?:\n(?!\s*- ).*)*)", re.MULTILINE)
+_FUNCTION = re.compile(r"function name: '(?P<name>[^']+)'|Recompiling function (?P<other>\S+) in")
+
+
+def detect(_moment: Moment, error: BaseException) -> Iterator[Finding]:
+    """The finding of an error that the stance has raised."""
+    if (finding := make(error)) is not None:
+        yield finding
+
+
+def detect_refused(moment: Moment) -> Iterator[Finding]:
+    """The finding of a ``compilation_metrics`` record that belongs to no compile: ``error_on_recompile`` raises before
+    anything is traced, and leaves no other record."""
+    if moment.compile is not None or moment.error is None or moment.record.facts.get("fail_type") != "RecompileError":
+        return
+    recompilation.take_pending(moment.known)
+    if (finding := as_compile_error(moment, moment.error)) is not None:
+        yield finding
+
+
+def make(error: BaseException) -> Finding | None:
+    """The finding at the call that did not fit."""
+    text = str(error)
+    places = live_places()
+    at = innermost_user(places)
+    if at is None:
+        return None
+    reasons = [match["reason"].strip() for match in _REASON.finditer(text)]
+    guard = parse_failed_guard(reasons[0]) if reasons else None
+    found = _FUNCTION.search(text)
+    name = (found["name"] or found["other"]) if found else "the function"
+    what = about(f"`{guard.source}`" if guard.source else "", guard.what) if guard else "nothing compiled fits it"
+    return Finding(
+        kind=KIND.id,
+        code="fail-on-recompile",
+        severity=KIND.severity,
+        message=f"No compiled version of `{name}` matches this call, and recompilation is forbidden: {what}.",
+        explanation="\n".join(["The guards that failed:", *reasons]) if reasons else text,
+        hints=(
+            "Call it once with such arguments before the stance is set, or make what changed dynamic.",
+            "`torch.compiler.set_stance('eager_on_recompile')` runs such calls without the compiler instead of failing.",
+        ),
+        link="https://docs.pytorch.org/docs/stable/generated/torch.compiler.set_stance.html",
+        file=places[at].file,
+        range=places[at].range,
+        count=1,
+        compiles=(),
+        related=related_to(places, at),
+    )
+
+
+def as_compile_error(moment: Moment, error: BaseException) -> Finding | None:
+    """The same for ``torch._dynamo.config.error_on_recompile``, whose error is one of the compilation."""
+    finding = make(error)
+    if finding is None:
+        return None
+    return dataclasses.replace(
+        finding,
+        kind=compile_error.KIND.id,
+        code=type(error).__name__,
+        hints=(
+            finding.hints[0],
+            "Set `torch._dynamo.config.error_on_recompile = False` where a recompilation is acceptable.",
+        ),
+        compiles=(moment.record.compile,) if moment.record.compile else (),
+    )
+
+
+DETECTORS = (
+    Detector("guard-failure", detect, hook=guard_failures),
+    Detector("compilation_metrics", detect_refused),
+)

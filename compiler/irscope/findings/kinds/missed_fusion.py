@@ -1,0 +1,124 @@
+"""Missed fusion: one generated kernel reads what another one has just written, and Inductor says why they are two."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from irscope.findings import signals
+from irscope.findings.detector import Detector
+from irscope.findings.moment import Moment
+from irscope.findings.places import at_origin
+from irscope.ir.fusion_reasons import Reasons, reason_text
+from irscope.protocol import Finding, Origin, Related, Severity
+from irscope.usercode.source import range_of_line
+from irscope.usercode.user_files import is_user_file
+from irscope.vocabulary.findings import DEEP_ONLY, FindingKind
+
+KIND = FindingKind(
+    id="missed-fusion",
+    label="Missed fusion",
+    short=("missed fusion", "missed fusions"),
+    lanes=DEEP_ONLY,
+    severity=Severity.HINT,
+    order=80,
+)
+_MOST = 40
+# Reasons that follow from another pair that was not fused, or that speak of pairs which share nothing.
+_CONSEQUENCES = ("intermediate nodes between", "no shared data", "will create cycle", "nodes share no")
+_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Two kernels of the final schedule, the first of which feeds the second.  ``reason`` is Inductor's."""
+
+    producer: Origin
+    consumer: Origin
+    reason: str
+
+
+class FusionLog(Protocol):
+    """What a schedule's fusion came to: the scheduler's nodes after it, and the reasons of pairs that were refused."""
+
+    nodes: Any
+    reasons: Reasons
+
+
+def refusals_of(log: FusionLog) -> list[Refusal]:
+    """The pairs of generated kernels that are left after fusion, of which one reads what the other has just written.
+
+    Runs inside Inductor, while the schedule is alive.
+    """
+    return _left(log.nodes, log.reasons)
+
+
+# Inductor's words that need some more.
+_WORDS = {"memory deps did not match": "it reads the values in another order than they are written"}
+
+
+def _in_words(reason: str) -> str:
+    return f"{_WORDS[reason]} ({reason})" if reason in _WORDS else reason
+
+
+def detect(moment: Moment, refusals: list[Refusal]) -> Iterator[Finding]:
+    """A finding at the consumer's line for each pair of which both are the user's."""
+    for refusal in refusals:
+        here, there = refusal.consumer, refusal.producer
+        what = "another kernel of this line" if here == there else f"line {there.line}"
+        finding = at_origin(
+            moment,
+            here,
+            kind=KIND.id,
+            code="missed-fusion",
+            message=f"Not fused with {what}, whose result it reads: {_in_words(refusal.reason)}.",
+            explanation="The value goes through memory between the two kernels. The text after the colon is Inductor's reason for not fusing them.",
+            severity=KIND.severity,
+        )
+        related = Related(there.file, range_of_line(there.file, there.line), "what it reads is written here")
+        yield dataclasses.replace(finding, related=(related,))
+
+
+def _left(nodes: Any, reasons: Reasons) -> list[Refusal]:
+    """The pairs of generated kernels in the final schedule that are producer and consumer and were refused."""
+    if not reasons:
+        return []
+    writer = {name: node for node in nodes for name in node.get_buffer_names() if not node.is_extern()}
+    found: dict[Refusal, None] = {}
+    for node in nodes:
+        if node.is_extern() or len(found) >= _MOST:
+            continue
+        feeding = {
+            writer[dep.name].get_name(): writer[dep.name] for dep in node.read_writes.reads if dep.name in writer
+        }
+        for name, producer in feeding.items():
+            why = reasons.get((name, node.get_name())) or reasons.get((node.get_name(), name))
+            if why is not None and not why[0].startswith(_CONSEQUENCES) and (edge := _edge(producer, node)):
+                found[Refusal(*edge, reason_text(*why))] = None
+    return list(found)
+
+
+def _edge(producer: Any, consumer: Any) -> tuple[Origin, Origin] | None:
+    """The user lines of an operation in the producer and of one in the consumer that uses its result."""
+    made = _fx_nodes(producer)
+    for node in _fx_nodes(consumer):
+        for used in node.all_input_nodes:
+            if used in made and (there := _origin(used)) and (here := _origin(node)):
+                return there, here
+    return None
+
+
+def _fx_nodes(node: Any) -> dict[Any, None]:
+    return {fx_node: None for part in node.get_nodes() for fx_node in getattr(part.node, "origins", ())}
+
+
+def _origin(fx_node: Any) -> Origin | None:
+    frames = [Origin(m["file"], int(m["line"])) for m in _FRAME.finditer(fx_node.meta.get("stack_trace") or "")]
+    mine = [frame for frame in frames if is_user_file(frame.file)]
+    return mine[-1] if mine else None
+
+
+DETECTORS = (Detector(signals.FUSED, lambda moment, log: detect(moment, refusals_of(log))),)

@@ -1,0 +1,67 @@
+"""Slow guards: what is checked before every call of compiled code takes long."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+from irscope.findings.detector import Detector
+from irscope.findings.moment import Moment
+from irscope.findings.places import at_function
+from irscope.internals import guard_costs as guardcosts
+from irscope.ir.guards import latency_microseconds
+from irscope.protocol import Finding, Severity
+from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
+from irscope.vocabulary.units import count, duration
+
+KIND = FindingKind(
+    id="slow-guards",
+    label="Slow guards",
+    short=("slow guard", "slow guards"),
+    lanes=FAST_AND_DEEP,
+    severity=Severity.HINT,
+    filter_label="Slow guards",
+    order=150,
+)
+_GUARD = re.compile(r"\+- [A-Z_]+: ")
+# PyTorch measures one single check with cold caches, and on a slow or busy machine that takes milliseconds for eighty
+# guards.  With warm caches thousands take a thirtieth of what they take with cold ones, so this much must be left.
+_WARM_SHARE = 0.1
+
+
+def threshold_microseconds() -> float:
+    """Above which the guards of one compile are a finding; the variable IRSCOPE_SLOW_GUARDS_US sets it."""
+    try:
+        return float(os.environ.get("IRSCOPE_SLOW_GUARDS_US", ""))
+    except ValueError:
+        return 1000.0
+
+
+def detect(moment: Moment) -> Iterator[Finding]:
+    """From the guards' own text, whose last line is their latency as PyTorch measured it, and from checking them again."""
+    text = moment.record.payload
+    latency = latency_microseconds(text)
+    threshold, guards = threshold_microseconds(), len(_GUARD.findall(text))
+    if latency is None or latency < threshold:
+        return
+    warm = guardcosts.warm_microseconds()
+    if warm is None or warm < threshold * _WARM_SHARE:
+        return
+    finding = at_function(
+        moment,
+        kind=KIND.id,
+        code="slow-guards",
+        message=f"{count(guards, 'guard')} are checked before every call, which takes {duration(warm / 1e6)}, and {duration(latency / 1e6)} with cold caches.",
+        explanation="Before compiled code runs, Python checks that everything it was compiled for still holds. Many parameters, modules and globals make many checks.",
+        hints=(
+            "Compile a larger region once (the whole model rather than each layer), so that fewer guarded entries are made.",
+            "`torch.compile(..., options={'guard_filter_fn': torch.compiler.skip_guard_on_inbuilt_nn_modules_unsafe})` drops guards on modules that you promise not to change.",
+        ),
+        severity=KIND.severity,
+    )
+    if finding is not None:
+        yield finding
+
+
+DETECTORS = (Detector("dynamo_cpp_guards_str", detect),)

@@ -1,0 +1,52 @@
+"""Specialization: a size or number that could have been dynamic is a constant of the compiled code from here on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from irscope.findings.detector import Detector
+from irscope.findings.moment import Moment
+from irscope.findings.places import at_expression
+from irscope.ir.guard_text import readable
+from irscope.protocol import Finding, Severity
+from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
+
+KIND = FindingKind(
+    id="specialization",
+    label="Specialization",
+    short=("specialization", "specializations"),
+    lanes=FAST_AND_DEEP,
+    severity=Severity.INFORMATION,
+    order=40,
+)
+
+
+def detect(moment: Moment) -> Iterator[Finding]:
+    """From ``symbolic_shape_specialization``: a symbol was fixed while this expression was traced."""
+    facts = moment.record.facts
+    value = str(facts.get("value", "?"))
+    sources = [readable_size(str(source)) for source in facts.get("sources") or ()]
+    subject = f"`{sources[0]}`" if sources else f"the symbol {facts.get('symbol', '?')}"
+    finding = at_expression(
+        moment,
+        kind=KIND.id,
+        code="specialize-zero-one" if value in ("0", "1") else "specialize-value",
+        message=f"{subject} was fixed to {value} here: the compiled code is for this value only.",
+        explanation=f"A condition or an operation on this line is true only for {value}, so PyTorch guards on it. Any other value compiles the function again. PyTorch's reason: {facts.get('reason') or 'none given'}.",
+        hints=(
+            f"Keep the value out of Python conditions, so that `{sources[0] if sources else 'it'}` can stay dynamic; `torch._check(...)` states a range without fixing the value.",
+            "If one value is all you ever use, pass it as a constant and drop `dynamic=True` or `mark_dynamic`.",
+        ),
+        severity=KIND.severity,
+    )
+    if finding is not None:
+        yield finding
+
+
+def readable_size(source: str) -> str:
+    """``L['x'].size()[0]`` → ``x.shape[0]``, as people write it."""
+    return re.sub(r"\.size\(\)\[(\d+)\]", r".shape[\1]", readable(source))
+
+
+DETECTORS = (Detector("symbolic_shape_specialization", detect),)

@@ -1,0 +1,1 @@
+"""Everything private of PyTorch: hooks, frames, versions."""

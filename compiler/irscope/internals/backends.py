@@ -1,0 +1,56 @@
+"""PyTorch's registry of back ends, and the hook that has the fast lane use the eager one."""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any
+
+from irscope.internals.hooks import Hook, Undo, replace_attribute
+
+_REGISTRY = "torch._dynamo.backends.registry"
+
+
+def registered_backends() -> list[str]:
+    """The names of all back ends, `inductor` first; empty where Dynamo is not imported."""
+    registry: Any = sys.modules.get(_REGISTRY)
+    names = registry.list_backends() if registry is not None else []
+    return sorted(names, key=lambda name: (name != "inductor", name))
+
+
+def _use_eager(eval_frame: types.ModuleType) -> Undo:
+    """Lets Dynamo hand its graphs to the eager back end where the script asks for a registered compiler.
+
+    A back end that is the user's own function runs as it is: its failures are findings too.
+    """
+    original = eval_frame.get_compiler_fn
+
+    def get_compiler_fn(compiler_fn: Any) -> Any:
+        return original("eager" if _is_registered(compiler_fn) else compiler_fn)
+
+    return replace_attribute(eval_frame, "get_compiler_fn", get_compiler_fn)
+
+
+def _is_registered(compiler_fn: Any) -> bool:
+    """Whether a back end is one of PyTorch's registry.
+
+    ``torch.compile`` wraps what it was given: Inductor in its own class, anything else in one that holds the
+    function as ``compiler_fn``, the user's own function too.
+    """
+    registry: Any = sys.modules[_REGISTRY]
+    if isinstance(compiler_fn, str):
+        if compiler_fn not in registry._BACKENDS:
+            registry._lazy_import()
+        return compiler_fn in registry._BACKENDS  # an unknown name fails, as without irscope
+    if not hasattr(compiler_fn, "compiler_name"):
+        return False
+    function = getattr(compiler_fn, "compiler_fn", None)
+    return function is None or any(function is known for known in registry._COMPILER_FNS.values())
+
+
+EAGER = Hook(
+    what="the fast lane: the script's own back end was used instead of the eager one",
+    module="torch._dynamo.eval_frame",
+    versions="2.9 to 2.13",
+    apply=_use_eager,
+)

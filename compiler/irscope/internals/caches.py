@@ -1,0 +1,150 @@
+"""The deep lane and PyTorch's two compile caches: every stage is seen, and what the user's own run would find is told.
+
+A hit in the FX graph cache or the AOTAutograd cache skips the stages after it, so a capture that wants to see them
+must miss.  Keys are computed and entries are written as ever, so the caches' own events (a bypass with its reason, a
+miss with what the key is made of) still come.  The cache of compiled kernels (the C++ and Triton binaries) stays in
+use.
+
+The deep lane raises the level of provenance tracking, which is a part of the keys in torch 2.13 and 2.15 (not in 2.9): so its entries
+are its own, and the user's are left alone.  What the user's own run would find is looked up by the key at the user's
+level, without loading anything into the compile; where the cache has nothing but what this run put there, by no key.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import types
+from collections.abc import Callable, Collection
+from typing import Any
+
+from irscope.internals.hooks import Hook, Undo, replace_attribute
+
+
+def deep_hooks() -> list[Hook]:
+    """The hooks of the deep lane, of one run: they share what the level of provenance tracking was before."""
+    own = _OwnKeys()
+    return [
+        Hook("which user lines a kernel came from", "torch._inductor.config", "2.9 to 2.15", own.track_provenance),
+        Hook("stages after a hit in the FX graph cache", "torch._inductor.codecache", "2.9 to 2.15", own.miss),
+        Hook(
+            "stages after a hit in the AOTAutograd cache",
+            "torch._functorch._aot_autograd.autograd_cache",
+            "2.9 to 2.15",
+            lambda cache: _replace_static(cache.AOTAutogradCache, "_lookup", lambda *_, **__: None),
+        ),
+    ]
+
+
+class _OwnKeys:
+    """The FX graph cache as the user's own run would ask it."""
+
+    def __init__(self) -> None:
+        self._trace: Any = None
+        self._level = 0  # of provenance tracking, as the user has it
+        self._keys: dict[str, str] = {}  # our key of a graph → the user's; empty: nothing is kept that could have it
+        self._made: set[str] = set()  # our keys
+
+    def track_provenance(self, config: types.ModuleType) -> Undo:
+        """As INDUCTOR_PROVENANCE=1 does: Inductor then says which graph nodes and user lines each kernel came from."""
+        trace: Any = config.trace
+        self._level = int(trace.provenance_tracking_level)
+        if self._level >= 1:
+            return lambda: None
+        undo = replace_attribute(trace, "provenance_tracking_level", 1)
+        self._trace = trace
+        return undo
+
+    def miss(self, codecache: types.ModuleType) -> Undo:
+        """Every lookup of a graph misses, and says in ``cache_status_detailed`` (the key that PyTorch itself writes,
+        with the same words) what the user's own run would have got."""
+        module: Any = codecache
+        hash_of = module.compiled_fx_graph_hash
+        # `hint_int` is its name in torch 2.9; 2.11 has neither here.
+        hint_of: Any = getattr(module, "guarding_hint_or_throw", None) or getattr(module, "hint_int", _hint_of)
+
+        def compiled_fx_graph_hash(*args: Any, **kwargs: Any) -> Any:
+            key, lines = hash_of(*args, **kwargs)
+            try:
+                self._keys[key] = self._user_key(module, key, lambda: hash_of(*args, **kwargs)[0])
+            except Exception:  # noqa: BLE001  then what the user's own run would find is not told
+                self._keys.pop(key, None)
+            return key, lines
+
+        def lookup(key: str, example_inputs: Any, local: bool, *_: Any, **__: Any) -> tuple[None, dict[str, str]]:
+            own = self._keys.pop(key, None)
+            if own is None or not local:
+                return None, {}
+            try:
+                return None, _status(module.FxGraphCache, hint_of, own, example_inputs)
+            except Exception:  # noqa: BLE001  as above
+                return None, {}
+
+        undo_lookup = _replace_static(module.FxGraphCache, "_lookup_graph", lookup)
+        undo_hash = replace_attribute(module, "compiled_fx_graph_hash", compiled_fx_graph_hash)
+
+        def undo() -> None:
+            undo_hash()
+            undo_lookup()
+
+        return undo
+
+    def _user_key(self, module: Any, key: str, make: Callable[[], str]) -> str:
+        """Making a key takes as long as pickling the graph, so it is made only where an entry could have it."""
+        self._made.add(key)
+        if self._trace is None:  # the level is the user's
+            return key
+        if not _has_others(module.FxGraphCache._get_tmp_dir(), self._made):
+            return ""
+        return self._with_user_level(module, make)
+
+    def _with_user_level(self, module: Any, make: Callable[[], str]) -> str:
+        """Makes the key once more, without its parts in words, which take most of the time."""
+        restore = [replace_attribute(module.FxGraphCachePickler, "debug_lines", lambda *_: [])]
+        try:
+            restore.append(replace_attribute(self._trace, "provenance_tracking_level", self._level))
+            return make()
+        finally:
+            for step in reversed(restore):
+                step()
+
+
+def _hint_of(size: Any) -> Any:
+    return size if isinstance(size, int) else size.node.require_hint()
+
+
+def _has_others(folder: str, keys: Collection[str]) -> bool:
+    """Whether a folder of the local cache has entries (``ab/fab…``, a folder each) with other keys than these."""
+    if not os.path.isdir(folder):
+        return False
+    with os.scandir(folder) as groups:
+        return any(name not in keys for group in groups if group.is_dir() for name in os.listdir(group.path))
+
+
+def _status(cache: Any, hint_of: Callable[[Any], Any], key: str, inputs: Any) -> dict[str, str]:
+    """What a lookup in the local cache finds: ``hit``, ``full_miss``, or ``guard_miss`` with the guards of an entry.
+
+    Only entries of graphs with dynamic sizes are read, for their guards, as PyTorch reads them; their guards are
+    evaluated on numbers, which adds no guard to the compile.
+    """
+    folder = cache._get_tmp_dir_for_key(key) if key else ""
+    if not os.path.isdir(folder) or not os.listdir(folder):
+        return {"cache_status_detailed": "full_miss"}
+    hints = [hint_of(symint) for symint in cache._filter_backed_symints(inputs)]
+    if not hints:
+        return {"cache_status_detailed": "hit"}
+    guards = ""
+    for candidate, *_ in cache.iterate_over_candidates(True, None, key):
+        guards = candidate.guards_expr
+        if not guards or cache._get_shape_env().evaluate_guards_expression(guards, hints):
+            return {"cache_status_detailed": "hit"}
+    return {"cache_status_detailed": "guard_miss", "cache_status_guard_expr": guards}
+
+
+def _replace_static(cls: type, name: str, function: Callable[..., Any]) -> Undo:
+    """Replaces a static method.  Raises TypeError where it is none."""
+    before = inspect.getattr_static(cls, name)
+    if not isinstance(before, staticmethod):
+        raise TypeError(f"{cls.__name__}.{name} is not a static method")
+    setattr(cls, name, staticmethod(function))
+    return lambda: setattr(cls, name, before)

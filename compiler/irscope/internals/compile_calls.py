@@ -1,0 +1,22 @@
+"""What a script passes to ``torch.compile``, for pipelines that do not use Dynamo."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+from irscope.internals.hooks import Hook, Undo, replace_attribute
+
+
+def hook(take: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Hook:
+    """Calls ``take(program)`` in place of ``torch.compile(program, …)`` and uses what it returns."""
+
+    def apply(torch: types.ModuleType) -> Undo:
+        def compile(model: Callable[..., Any] | None = None, **options: Any) -> Any:
+            return functools.partial(compile, **options) if model is None else take(model)
+
+        return replace_attribute(torch, "compile", compile)
+
+    return Hook("the programs that the script passes to torch.compile", "torch", "2.13", apply)

@@ -1,0 +1,220 @@
+"""What Dynamo's functions hold in their local variables while they write a record or call a hook."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from irscope.internals.frames import FrameLook, callers, is_in
+
+_CONVERT_FRAME = "torch/_dynamo/convert_frame.py"
+_SYMBOLIC_CONVERT = "torch/_dynamo/symbolic_convert.py"
+
+
+def _is_code(value: object) -> bool:
+    return isinstance(value, types.CodeType)
+
+
+def _is_bool(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+# --- the function that is compiled ------------------------------------------------------------------------------------
+
+COMPILED_CODE = FrameLook(
+    what="the bytecode of the functions that are compiled",
+    function="_compile",
+    file=_CONVERT_FRAME,
+    local="code",
+    fits=_is_code,
+    versions="2.9 to 2.13",
+)
+FRAME_TO_COMPILE = FrameLook(
+    what="the value of what changed, at a recompilation",
+    function="_compile",
+    file=_CONVERT_FRAME,
+    local="frame",
+    fits=lambda value: isinstance(getattr(value, "f_locals", None), Mapping),
+    versions="2.9 to 2.15",
+)
+TRACED_FUNCTION = FrameLook(
+    what="which argument of a compiled function is which input of its graph",
+    function="compile_and_call_fx_graph",
+    file="torch/_dynamo/output_graph.py",
+    local="tx.f_code",
+    fits=_is_code,
+    versions="2.11 and 2.13",
+)
+
+
+def code_being_compiled() -> types.CodeType | None:
+    """The function that is about to be compiled, at the record ``dynamo_start``."""
+    code: types.CodeType | None = COMPILED_CODE.find()
+    return code
+
+
+def variables_of_the_call() -> list[Mapping[str, Any]]:
+    """The local and the global variables of the call that is about to be compiled again, at the record
+    ``recompile_reasons``; empty where they cannot be found."""
+    frame = FRAME_TO_COMPILE.find()
+    found = [] if frame is None else [frame.f_locals, getattr(frame, "f_globals", None)]
+    return [names for names in found if isinstance(names, Mapping)]
+
+
+def arguments_traced() -> tuple[str, ...] | None:
+    """The names of the arguments of the function whose graph Dynamo is about to compile; None where the stack does not
+    show them."""
+    code: types.CodeType | None = TRACED_FUNCTION.find()
+    if code is None:
+        return None
+    count = code.co_argcount + code.co_kwonlyargcount
+    count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    return code.co_varnames[:count]
+
+
+# --- calls of compiled functions --------------------------------------------------------------------------------------
+
+COMPILED_CALL = FrameLook(
+    what="the call that triggered a recompilation",
+    function="",  # the wrapper that `torch.compile` puts around a function; its name changes
+    file="torch/_dynamo/eval_frame.py",
+    local="",
+    fits=lambda frame: isinstance(frame, types.FrameType),
+    versions="2.13",
+)
+
+
+def callers_of_compiled_code() -> Iterator[types.FrameType]:
+    """The frames below the innermost call of a compiled function, innermost first, at a record of its compile."""
+    wrapper: types.FrameType | None = COMPILED_CALL.find()
+    frame = wrapper and wrapper.f_back
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+# --- graph breaks -----------------------------------------------------------------------------------------------------
+
+BREAK_ERROR = FrameLook(
+    what="the exact place of a graph break",
+    function="log_graph_break",
+    file=_SYMBOLIC_CONVERT,
+    local="exc",
+    fits=lambda value: value is None or isinstance(value, BaseException),  # torch 2.9 writes some without an exception
+    versions="2.13",
+    required=False,  # other functions write graph breaks, too, while the exception is being handled
+)
+FULLGRAPH = FrameLook(
+    what="whether fullgraph=True makes a graph break an error",
+    function="_compile",
+    file=_CONVERT_FRAME,
+    local="one_graph",
+    fits=_is_bool,
+    versions="2.13",
+    required=False,  # events that come outside of a compile are findings, too
+)
+ASKED_FULLGRAPH = FrameLook(
+    what="whether fullgraph=True makes a generator function an error",
+    function="__call__",
+    file=_CONVERT_FRAME,
+    local="self._one_graph",
+    fits=_is_bool,
+    versions="2.13",
+)
+
+
+def break_error() -> BaseException | None:
+    """The exception of the graph break that is being written, or else the one that is being handled.
+
+    Dynamo sometimes writes a graph break after its exception was caught.
+    """
+    error: BaseException | None = BREAK_ERROR.find()
+    return error if error is not None else sys.exc_info()[1]
+
+
+def is_fullgraph() -> bool:
+    """Whether the compile that is going on must be one graph; False outside of a compile."""
+    return bool(FULLGRAPH.find())
+
+
+def generator_asked() -> bool | None:
+    """Whether ``fullgraph`` is asked of a generator function that Dynamo is about to refuse.
+
+    None where ``torch.compile`` was asked for a function above it.
+    """
+    inside = False
+    for frame in callers():
+        if is_in(frame.f_code, _CONVERT_FRAME):
+            inside = True
+        elif inside:
+            return bool(ASKED_FULLGRAPH.find()) if COMPILED_CALL.is_at(frame) else None
+    return None
+
+
+# --- where Dynamo is in the user's code -------------------------------------------------------------------------------
+
+TRANSLATOR = FrameLook(
+    what="the columns of what Dynamo was tracing",
+    function="step",
+    file=_SYMBOLIC_CONVERT,
+    local="self",
+    fits=lambda value: (
+        hasattr(getattr(value, "current_instruction", None), "positions") and _is_code(getattr(value, "f_code", None))
+    ),
+    versions="2.13",
+    required=False,  # nothing is traced, or the exception came from elsewhere
+)
+
+
+def live_translators() -> list[Any]:
+    """Dynamo's translators that are at work in this thread, one per function that is traced, innermost first.
+
+    A translator has ``f_code``, ``lineno`` and ``current_instruction.positions``, which may be None.
+    """
+    found: list[Any] = []
+    for frame in callers():
+        if TRANSLATOR.is_at(frame):
+            found.append(TRANSLATOR.read(frame))
+        else:
+            found += _translator_in(frame)
+    return [each for each in found if each is not None]
+
+
+def translators_passed(error: BaseException) -> list[Any]:
+    """The translators that an exception passed through, outermost first."""
+    found: list[Any] = []
+    traceback = error.__traceback__
+    while traceback is not None:
+        found += _translator_in(traceback.tb_frame)
+        traceback = traceback.tb_next
+    return found
+
+
+def _translator_in(frame: types.FrameType) -> Iterator[Any]:
+    """The translator in a frame of any of Dynamo's methods; of some that have ended the variables are gone."""
+    if is_in(frame.f_code, _SYMBOLIC_CONVERT) and TRANSLATOR.fits(translator := frame.f_locals.get("self")):
+        yield translator
+
+
+# --- guards on shapes -------------------------------------------------------------------------------------------------
+
+SHAPE_GUARD = FrameLook(
+    what="which guards on sizes are checked at each call",
+    function="_log_guard",
+    file="torch/fx/experimental/symbolic_shapes.py",
+    local="prefix",
+    fits=lambda value: isinstance(value, str),
+    versions="2.9 to 2.15",
+)
+
+
+def shape_guard_is_checked() -> bool:
+    """Whether the guard of a record ``guard_added_fast`` is one that is checked from then on.
+
+    PyTorch writes what it only looks up, while its guards are suppressed, in the same way.  In lowering, where sizes
+    that happen to be equal are compared, that is most of what it writes.
+    """
+    return "suppressed" not in (SHAPE_GUARD.find() or "")

@@ -1,0 +1,131 @@
+"""Hooks into Inductor's scheduler and code writers: nodes before and after fusion, and what each kernel was made of."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
+
+_VERSIONS = "2.9 to 2.15"
+_PROVENANCE = "set_kernel_post_grad_provenance_tracing"
+_HOME = "torch._inductor.debug"
+# Modules that import the function by its name, in one version of torch or another.
+_USERS = tuple(f"torch._inductor.codegen.{name}" for name in ("wrapper", "simd", "cpp", "cpp_wrapper_cpu", "triton"))
+
+
+def scheduler_hooks(
+    before: Callable[[Any], None], after: Callable[[Any], None], call: Callable[[Any, str, bool, int | None], None]
+) -> list[Hook]:
+    """Hooks that report the scheduler's nodes of each graph before and after fusion, then each call of a kernel.
+
+    The receivers must not raise.
+
+    Parameters
+    ----------
+    before, after
+        Get the nodes.
+    call
+        Gets what the kernel was made of (scheduler nodes, or an IR node of an extern kernel), its name, whether it is an
+        extern kernel, and its handle.
+    """
+    told = 0
+
+    def counted(*args: Any) -> None:
+        nonlocal told
+        told += 1
+        call(*args)
+
+    return [
+        Hook(
+            "Inductor's IR before and after fusion",
+            _HOME,
+            _VERSIONS,
+            lambda debug: undo_all(
+                [_wrap_log(debug, "log_ir_pre_fusion", before), _wrap_log(debug, "log_ir_post_fusion", after)]
+            ),
+        ),
+        *(
+            Hook(f"the nodes of kernels ({module})", module, _VERSIONS, functools.partial(_wrap_provenance, counted))
+            for module in (_HOME, *_USERS)
+        ),
+        Hook(
+            "the nodes of library calls that PyTorch has no handle for",
+            "torch._inductor.scheduler",
+            _VERSIONS,
+            functools.partial(_wrap_externs, call, lambda: told),
+        ),
+    ]
+
+
+def lowered_graph() -> Any:
+    """The ``GraphLowering`` of the graph that is being lowered in this thread."""
+    virtualized: Any = sys.modules["torch._inductor.virtualized"]
+    return virtualized.V.graph
+
+
+def is_backward() -> bool:
+    """Whether the graph that is being lowered is a backward graph."""
+    return bool(lowered_graph().is_backward)
+
+
+def schedule_text(nodes: Any) -> str:
+    """A schedule as PyTorch logs it."""
+    formatter: Any = sys.modules[_HOME].DebugFormatter
+    return str(formatter._write_ir(nodes))
+
+
+def _wrap_log(debug: Any, name: str, receive: Callable[[Any], None]) -> Undo:
+    original = getattr(debug, name)
+
+    def log(nodes: Any) -> None:
+        original(nodes)
+        receive(nodes)
+
+    return replace_attribute(debug, name, log)
+
+
+def _wrap_provenance(call: Callable[..., None], module: types.ModuleType) -> Undo:
+    if module.__name__ != _HOME and not hasattr(module, _PROVENANCE):
+        return lambda: None
+    # A module that was imported after the first one had been changed has got the changed function.
+    original = getattr(getattr(module, _PROVENANCE), "_irscope_original", getattr(module, _PROVENANCE))
+
+    @functools.wraps(original)
+    def tracked(node_schedule: Any, kernel_name: str, is_extern: bool = False) -> Any:
+        handle = original(node_schedule, kernel_name, is_extern)
+        call(node_schedule, kernel_name, is_extern, handle)
+        return handle
+
+    tracked._irscope_original = original  # type: ignore[attr-defined]
+    setattr(module, _PROVENANCE, tracked)
+    return lambda: setattr(module, _PROVENANCE, original)
+
+
+def _wrap_externs(call: Callable[..., None], told: Callable[[], int], scheduler: types.ModuleType) -> Undo:
+    """Calls that change memory in place (``aten.scatter_reduce_``, ``aten.index_put_``) get no handle; nor do, in torch
+    2.9, Triton kernels of the user's."""
+    original = scheduler.Scheduler.codegen_extern_call
+
+    @functools.wraps(original)
+    def codegen(self: Any, node: Any) -> Any:
+        before = told()
+        result = original(self, node)
+        ir_node = getattr(node, "node", None)
+        kernel = getattr(ir_node, "python_kernel_name", None) or _launched(ir_node)
+        if kernel and told() == before:
+            call(ir_node, str(kernel), True, None)
+        return result
+
+    return replace_attribute(scheduler.Scheduler, "codegen_extern_call", codegen)
+
+
+def _launched(ir_node: Any) -> str:
+    """The name that a Triton kernel of the user's got, right after its launch was written."""
+    if type(ir_node).__name__ != "UserDefinedTritonKernel":
+        return ""
+    written = reversed(lowered_graph().wrapper_code.lines)  # what frees buffers comes after it
+    return next((str(line.kernel_name) for line in written if hasattr(line, "kernel_name")), "")

@@ -1,0 +1,88 @@
+"""Records of PyTorch's trace that nobody reads are not made.
+
+A handler on the trace makes PyTorch write all of its records, and some take long: a graph that is in another record
+as well, every input described one by one.  Where only irscope listens, those that it does not read are left out, as
+they are where nobody listens.
+"""
+
+from __future__ import annotations
+
+import logging
+import types
+from typing import Any
+
+from irscope.internals.frames import FrameLook, callers
+from irscope.internals.hooks import Hook, Undo, replace_attribute
+
+UNREAD = frozenset(
+    [
+        "describe_storage", "describe_tensor", "describe_source", "after_joint_graph", "fx_graph_runnable",
+        "aot_forward_graph_fw_metadata", "runtime_wrapper_orchestration",
+    ]
+)  # fmt: skip
+"""Events, and names of artifacts."""
+
+_WHAT, _VERSIONS = "records that nobody reads: all are made, which takes longer", "2.13"
+EVENT = FrameLook(
+    what=_WHAT,
+    function="trace_structured",
+    file="torch/_logging/_internal.py",
+    local="name",
+    fits=lambda value: isinstance(value, str),
+    versions=_VERSIONS,
+    required=False,  # others may ask for the handlers, too
+)
+FACTS = FrameLook(
+    what=_WHAT,
+    function="trace_structured",
+    file="torch/_logging/_internal.py",
+    local="metadata_fn",
+    fits=callable,
+    versions=_VERSIONS,
+    required=False,
+)
+
+
+def hook(ours: type[logging.Handler]) -> Hook:
+    """Leaves them out while all handlers of PyTorch's trace are of this class."""
+
+    def apply(internal: types.ModuleType) -> Undo:
+        logger = internal.trace_log
+        if not callable(internal.trace_structured):
+            raise TypeError("trace_structured is not a function")
+        return replace_attribute(internal, "trace_log", _Trace(logger, ours))
+
+    return Hook(_WHAT, "torch._logging._internal", _VERSIONS, apply)
+
+
+class _Trace:
+    """PyTorch's trace logger.  It has no handlers while ``trace_structured`` asks for those of such a record."""
+
+    def __init__(self, logger: logging.Logger, ours: type[logging.Handler]) -> None:
+        object.__setattr__(self, "_logger", logger)
+        object.__setattr__(self, "_ours", ours)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._logger, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        setattr(self._logger, name, value)
+
+    @property
+    def handlers(self) -> list[logging.Handler]:
+        found: list[logging.Handler] = self._logger.handlers
+        asking = next(callers())
+        if not EVENT.is_at(asking) or not all(isinstance(one, self._ours) for one in found):
+            return found
+        return [] if _event(asking) in UNREAD else found
+
+
+def _event(asking: types.FrameType) -> object:
+    """The event of a record, or the name of the artifact, by the arguments of ``trace_structured``."""
+    event = EVENT.read(asking)
+    if event != "artifact" or (facts := FACTS.read(asking)) is None:
+        return event
+    try:
+        return facts().get("name")
+    except Exception:  # noqa: BLE001  whoever made the record gets to know it as ever, when PyTorch asks
+        return event

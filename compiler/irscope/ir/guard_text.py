@@ -1,0 +1,213 @@
+"""What a failed guard says, read from PyTorch's text of it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+_COMPILE = re.compile(r"^!?\d+(?:/\d+)*: ")
+_USER_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$', re.MULTILINE)
+_TENSOR = re.compile(r"^tensor '(?P<source>.+?)' (?P<rest>.*)$", re.DOTALL)
+_SIZE = re.compile(
+    r"^(?P<what>size|stride) mismatch at index (?P<index>\d+)\. expected (?P<expected>\S+), actual (?P<actual>\S+)"
+)
+_TYPE_BEHIND = re.compile(r"\), type=<[^>]*>$")  # after a check of an object's identity
+# "a tensor type" up to torch 2.13, from 2.15 on the class that it was
+_NO_TENSOR = re.compile(
+    r"^expected type of '(?P<source>.+?)' to be (?:a tensor type|<class ).*but found <class '(?P<type>[^']+)'>"
+)
+_EXPECTED = re.compile(r"expected (?P<expected>.+?)[,.] (?:actual|got) (?P<actual>.+?)\.?$", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class FailedGuard:
+    """One guard that failed.
+
+    Parameters
+    ----------
+    text
+        The guard as PyTorch words it, without the compile and the user line.
+    source
+        The expression it watches, in terms of the function's locals: ``x``, ``self.drop.training``; empty if unknown.
+    code
+        irscope's code of the finding: ``recompile-size``, ``recompile-value``, …
+    what
+        What changed, as a phrase: ``size 8 → 5 in dimension 0``.
+    frames
+        Files and lines of the user stack that made the guard, outermost first; empty where PyTorch does not tell.
+    """
+
+    text: str
+    source: str
+    code: str
+    what: str
+    frames: tuple[tuple[str, int], ...]
+    dimension: int | None = None
+
+
+def parse_failed_guard(reason: str) -> FailedGuard:
+    """Reads one string of ``recompile_reasons``."""
+    body = _COMPILE.sub("", reason.strip())
+    head, _, stack = body.partition("\nUser stack trace:")
+    frames = tuple((match["file"], int(match["line"])) for match in _USER_FRAME.finditer(stack))
+    text = re.split(r"\s{2,}# ", head, maxsplit=1)[0].strip()
+    text = without_type(text)
+    if match := _TENSOR.match(text):
+        return _of_tensor(text, readable(match["source"]), match["rest"], frames)
+    if match := _NO_TENSOR.match(text):
+        what = f"it is a `{match['type'].removeprefix('__main__.')}` now"
+        return FailedGuard(text, readable(match["source"]), "recompile-type", what, frames)
+    if text.startswith("Duplicate tensors found"):
+        return FailedGuard(
+            text,
+            _first_quoted(text),
+            "recompile-aliasing",
+            "two arguments are now the same tensor, or no longer",
+            frames,
+        )
+    if "GLOBAL_STATE" in text or "global state" in text.lower():
+        return FailedGuard(text, "", "recompile-global-state", _global_state(text), frames)
+    if "torch_function_mode" in text or "TORCH_FUNCTION_MODE" in text:
+        return FailedGuard(text, "", "recompile-global-state", "the stack of torch function modes changed", frames)
+    return _of_value(text, frames)
+
+
+def about(subject: str, what: str) -> str:
+    """A sentence from what a guard watches and ``FailedGuard.what``: ``x`` and ``it was 1`` give ``x was 1``."""
+    if not subject:
+        return what
+    return f"{subject} {what.removeprefix('it ')}" if what.startswith("it ") else f"{subject}: {what}"
+
+
+def without_type(check: str) -> str:
+    """A check of an object's identity or type without the type's name that PyTorch prints after it."""
+    return _TYPE_BEHIND.sub(")", check)
+
+
+def _of_tensor(text: str, source: str, rest: str, frames: tuple[tuple[str, int], ...]) -> FailedGuard:
+    if match := _SIZE.match(rest):
+        index = int(match["index"])
+        what = f"{match['what']} {match['expected']} → {match['actual']} in dimension {index}"
+        return FailedGuard(text, source, f"recompile-{match['what']}", what, frames, index)
+    kind, _, values = rest.partition(" mismatch")
+    codes = {
+        "requires_grad": "requires-grad",
+        "dispatch key set": "dispatch",
+        "dtype": "dtype",
+        "rank": "rank",
+        "device index": "device",
+    }
+    code = f"recompile-{codes.get(kind, 'tensor')}"
+    if kind == "requires_grad":
+        now = "no longer" if "requires_grad=1" in values or "requires_grad=True" in values else "now"
+        return FailedGuard(text, source, code, f"it {now} requires grad", frames)
+    if kind == "dispatch key set" and (changed := _changed_keys(values)):
+        return FailedGuard(text, source, code, changed, frames)
+    if match := _EXPECTED.search(values.strip(" .")):
+        return FailedGuard(text, source, code, f"{kind} {match['expected']} → {match['actual']}", frames)
+    return FailedGuard(text, source, code, rest.rstrip("."), frames)
+
+
+def _changed_keys(values: str) -> str:
+    """Which dispatch keys came or went: ``dispatch keys: now Conjugate``."""
+    sets = [re.findall(r"\w+", keys) for keys in re.findall(r"DispatchKeySet\(([^)]*)\)", values)]
+    if len(sets) != 2:
+        return ""
+    new, gone = (", ".join(key for key in one if key not in other) for one, other in (sets[::-1], sets))
+    parts = [f"now {new}" if new else "", f"no longer {gone}" if gone else ""]
+    return "dispatch keys: " + ", ".join(part for part in parts if part)
+
+
+def _of_value(text: str, frames: tuple[tuple[str, int], ...]) -> FailedGuard:
+    expression = text
+    tree = _expression(text)
+    if tree is not None and _is_condition(tree):
+        what = f"`{readable(expression)}` no longer holds"
+        return FailedGuard(text, _first_read(readable(expression)), "recompile-condition", what, frames)
+    if isinstance(tree, ast.Compare) and len(tree.ops) == 1:
+        left, right = readable(ast.unparse(tree.left)), ast.unparse(tree.comparators[0])
+        if isinstance(tree.left, ast.Call) and not left.startswith("len("):
+            left = readable(ast.unparse(tree.left.args[0])) if tree.left.args else left
+        if left.endswith(".training"):
+            was = "train" if right == "True" else "eval"
+            return FailedGuard(
+                text, left, "recompile-training-mode", f"it was in {was} mode when this was compiled", frames
+            )
+        if isinstance(tree.ops[0], ast.NotEq) and left.startswith("len("):
+            # The length of a dictionary is printed as what is the case now, not as the guard.
+            return FailedGuard(text, left, "recompile-value", f"it was {right} when this was compiled", frames)
+        if isinstance(tree.ops[0], ast.Is) and not isinstance(tree.comparators[0], ast.Constant):
+            what = f"`{left}` and `{readable(right)}` were one object when this was compiled"
+            return FailedGuard(text, left, "recompile-aliasing", what, frames)
+        if isinstance(tree.ops[0], (ast.Eq, ast.Is)):
+            return FailedGuard(text, left, "recompile-value", f"it was {right} when this was compiled", frames)
+        return FailedGuard(text, left, "recompile-value", f"`{readable(expression)}` no longer holds", frames)
+    if isinstance(tree, ast.Call) and tree.args:
+        name = ast.unparse(tree.func)
+        source = readable(ast.unparse(tree.args[0]))
+        if "check_type_id" in name:
+            return FailedGuard(text, source, "recompile-type", "its type changed", frames)
+        if "check_obj_id" in name:
+            return FailedGuard(text, source, "recompile-object", "it is another object now", frames)
+        return FailedGuard(text, source, "recompile-value", f"`{readable(expression)}` no longer holds", frames)
+    return FailedGuard(text, readable(text) if tree is not None else "", "recompile-guard", text, frames)
+
+
+def _is_condition(tree: ast.expr) -> bool:
+    """Whether a guard is more than *this thing has this value*: a range of sizes, two sizes that are equal, a ``not``."""
+    if not isinstance(tree, ast.Compare):
+        return isinstance(tree, (ast.BoolOp, ast.UnaryOp))
+    sizes = any(isinstance(node, ast.Attribute) and node.attr in ("size", "stride") for node in ast.walk(tree))
+    return sizes or len(tree.ops) > 1 or isinstance(tree.left, ast.Constant)
+
+
+def _first_read(expression: str) -> str:
+    """The first variable that an expression reads, with its attributes and items: of ``2 <= x.size()[0]`` it is ``x``."""
+    tree = _expression(expression)
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)} if tree else set()
+    chains = [
+        node
+        for node in (ast.walk(tree) if tree else ())
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
+        and id(node) not in called
+        and not any(isinstance(part, ast.Call) for part in ast.walk(node))
+    ]
+    chains.sort(key=lambda node: (node.col_offset, -(node.end_col_offset or 0)))
+    return ast.unparse(chains[0]) if chains else ""
+
+
+def _expression(text: str) -> ast.expr | None:
+    try:
+        return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+
+
+def readable(source: str) -> str:
+    """A guard's source as the user would write it: ``L['self']._modules['drop'].training`` → ``self.drop.training``."""
+    source = re.sub(r"\b[LG]\['([^']+)'\]", r"\1", source)
+    if "._" in source:  # a large model has a hundred thousand guards
+        source = re.sub(r"\._(?:modules|parameters|buffers)\['([^'\d][^']*)'\]", r".\1", source)
+        source = re.sub(r"\._(?:modules|parameters|buffers)\['(\d+)'\]", r"[\1]", source)
+    if "dict.keys" in source:
+        source = re.sub(r"\blist\(dict\.keys\((.+)\)\)", r"list(\1)", source)
+    if "__" not in source:
+        return source
+    source = re.sub(r"\b__import_(\w+)", lambda match: match[1].replace("_dot_", "."), source)
+    return re.sub(r"\.__dict__\['([^']+)'\]", r".\1", source)
+
+
+def _first_quoted(text: str) -> str:
+    match = re.search(r'"([^"]+)"', text)
+    return readable(match[1]) if match else ""
+
+
+def _global_state(text: str) -> str:
+    _, _, which = text.partition(":")
+    which = which.strip().split(" ")[0] if which.strip() else ""
+    return (
+        f"global state changed: {which}"
+        if which
+        else "global state of PyTorch changed (grad mode, autocast, default dtype, …)"
+    )

@@ -1,0 +1,260 @@
+"""What is known of the nodes of a graph stage beside its text: values, costs and ancestors.
+
+A graph stage's ``data`` (`Store.stage_data`) is one JSON object, written by `irscope.capture.nodes` while the graph is
+alive.  What repeats is stored once, in a table, and is named by its index; ``-1`` is *nothing*.
+
+=============  =========================================================================================================
+key            value
+=============  =========================================================================================================
+``graph``      number of the ``torch.fx.Graph`` object in its run: two stages with one number are one graph object at
+               two moments, and a source with this number is a node of it
+``nodes``      one list per column, in graph order: ``name``, ``op`` (``placeholder``, ``call_function``, …), ``target``
+               (→ *targets*), ``inputs`` (indices of nodes, each once), ``value`` (→ *values*), ``flops`` (null where
+               PyTorch has no formula), ``stack`` (→ *stacks*), ``module`` (→ *modules*), ``aten`` (→ *targets*: the
+               operator before decompositions), ``seq`` (autograd's number, shared by a forward operation and its
+               backward), ``from`` (list → *sources*)
+``views``      indices of the nodes that only look at memory of others
+``backward``   indices of the nodes that belong to the backward, where the graph is a joint one
+``targets``    names, as printed: ``aten.mm.default``
+``values``     ``["tensor", dtype, sizes, strides, device, bytes]``, ``["symbol", text, hint]``, ``["list", [→ values]]``
+               or ``["other", type]``; sizes are numbers, or text where they are symbolic; bytes with hints, null unknown
+``frames``     ``[file, line, function]``; ``stacks``: lists → *frames*, outermost first
+``modules``    ``[path, class]`` of the innermost ``nn.Module``
+``sources``    ``[name, pass, action, graph, [→ sources]]``: PyTorch's ``NodeSource``; this node came from the node
+               ``name`` of graph number ``graph`` (-1: of none), by ``pass``; then what that one came from
+``symbols``    hint of each symbolic size: ``{"s0": 8}``
+``subgraphs``  the same object (without this key) for each graph module below this one, by its name
+``passes``     what ran over the graph (see `irscope.pipelines.inductor.passes`); only where passes are a part of the stage
+=============  =========================================================================================================
+
+A version that a pass made (`StageRef.passed`) has ``{"pass", "seconds", "subgraph", "added", "removed", "changed",
+"moved"}`` (names of nodes; whether others only changed places) and, under ``new``, the object above for the nodes that
+were added or changed.
+
+To go from a node to the stage before: a node of the same name in a stage of the same ``graph`` number is the same node
+at another moment; joint, forward, backward and post-grad nodes keep their names unless a pass creates new ones; else
+its sources name nodes of an earlier graph; a backward node without sources has the ``seq`` of the forward node it
+belongs to.  What leads on to kernels is the data of ``ir-pre-fusion`` (`irscope.pipelines.inductor.scheduler`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from irscope.pipelines.registry import stage_kind
+from irscope.vocabulary.stages import Role
+
+# A statement or a declared input on its own line; an input in a list of them.
+_DECLARED = re.compile(r'^\s+(?P<name>\w+)(?:: "[^"]*")?(?: =|;|,|$|\s+#)')
+_ARGUMENT = re.compile(r'(?P<name>\w+)(?:: "[^"]*")?\s*[,)]')
+
+
+@dataclass(frozen=True)
+class Value:
+    """What a node gives.
+
+    Parameters
+    ----------
+    kind
+        ``tensor``, ``symbol``, ``list``, ``other``; empty where nothing is known.
+    sizes, strides
+        Numbers, or text where they are symbolic.
+    bytes
+        Of the elements, with hints in place of symbols; nothing where a hint is missing.
+    """
+
+    kind: str = ""
+    dtype: str = ""
+    sizes: tuple[int | str, ...] = ()
+    strides: tuple[int | str, ...] = ()
+    device: str = ""
+    bytes: int | None = None
+    text: str = ""
+    parts: tuple[Value, ...] = ()
+
+
+_NO_VALUE = Value()
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A line of a node's stack trace; `line` is 1-based."""
+
+    file: str
+    line: int
+    function: str
+
+
+class Source(NamedTuple):
+    """A node that another came from.  ``graph`` is the number of its graph, -1 where there is none."""
+
+    name: str
+    passed: str
+    action: str
+    graph: int
+    sources: tuple[Source, ...]
+
+
+class NodeFacts(NamedTuple):  # a tuple, because a large graph makes tens of thousands
+    """What is known of a node.
+
+    Parameters
+    ----------
+    line
+        1-based line in the stage's text; 0 where it is not found.
+    inputs, users
+        Names of nodes, in graph order of use.
+    flops
+        Floating-point operations by PyTorch's formulas; nothing where there is none.
+    read, written
+        Bytes of its inputs and of its result, each input once; 0 for a view, which touches no memory; nothing where a
+        size has no hint.
+    stack
+        Outermost frame first.
+    """
+
+    name: str
+    line: int
+    op: str
+    target: str
+    value: Value
+    inputs: tuple[str, ...]
+    users: tuple[str, ...]
+    flops: int | None
+    read: int | None
+    written: int | None
+    is_view: bool
+    is_backward: bool
+    stack: tuple[Frame, ...]
+    module: tuple[str, str] | None
+    original_aten: str
+    seq_nr: int | None
+    sources: tuple[Source, ...]
+
+    @property
+    def intensity(self) -> float | None:
+        """FLOPs per byte that goes through memory."""
+        if self.flops is None or self.read is None or self.written is None or self.read + self.written == 0:
+            return None
+        return self.flops / (self.read + self.written)
+
+
+def facts_of(data: Any, text: str = "") -> tuple[NodeFacts, ...]:
+    """The nodes of a graph stage from its data, with their lines where its text is given.
+
+    Returns nothing for the data of another kind of stage, or none.
+    """
+    if not isinstance(data, dict) or "nodes" not in data:
+        return ()
+    return tuple(_Reader(data, lines_of(text)).facts())
+
+
+def dtypes_of(data: Any) -> dict[str, str]:
+    """Node of a graph stage → dtype of what it gives, of several results that of the first; empty where it is not a
+    tensor. What `facts_of` tells, without all else."""
+    if not isinstance(data, dict) or "nodes" not in data:
+        return {}
+    values = data["values"]
+
+    def dtype(index: int) -> str:
+        if index < 0:
+            return ""
+        entry = values[index]
+        if entry[0] == "list":
+            return next((dtype(part) for part in entry[1] if part >= 0), "")
+        return str(entry[1]).removeprefix("torch.") if entry[0] == "tensor" else ""
+
+    known = [dtype(index) for index in range(len(values))]
+    return {
+        name: known[index] if index >= 0 else ""
+        for name, index in zip(data["nodes"]["name"], data["nodes"]["value"], strict=True)
+    }
+
+
+def count_of(stage: str, data: Any) -> int | None:
+    """How many nodes a stage of this name has by its data: a graph, or Inductor's schedule; nothing for any other."""
+    nodes = data.get("nodes") if isinstance(data, dict) else None
+    kind = stage_kind(stage)
+    if kind.is_graph:
+        nodes = nodes.get("name") if isinstance(nodes, dict) else None
+    elif kind.role is not Role.SCHEDULE:
+        return None
+    return len(nodes) if isinstance(nodes, list) else None
+
+
+class _Reader:
+    def __init__(self, data: dict[str, Any], lines: dict[str, int]) -> None:
+        self._data, self._lines = data, lines
+        self._values = [self._value(entry) for entry in data["values"]]
+        frames = [Frame(*frame) for frame in data["frames"]]
+        self._stacks = [tuple(frames[index] for index in stack) for stack in data["stacks"]]
+        self._sources: list[Source] = []
+        for name, passed, action, graph, parents in data["sources"]:  # a source is after those it came from
+            self._sources.append(Source(name, passed, action, graph, tuple(self._sources[index] for index in parents)))
+
+    def _value(self, entry: Sequence[Any]) -> Value:
+        if entry[0] == "tensor":
+            _, dtype, sizes, strides, device, size = entry
+            return Value("tensor", dtype, tuple(sizes), tuple(strides), device, size)
+        if entry[0] == "list":
+            parts = tuple(self._value(self._data["values"][index]) for index in entry[1] if index >= 0)
+            sizes = [part.bytes for part in parts if part.kind == "tensor"]
+            known = [size for size in sizes if size is not None]
+            return Value("list", bytes=sum(known) if len(known) == len(sizes) else None, parts=parts)
+        return Value(entry[0], text=str(entry[1]), bytes=0)
+
+    def facts(self) -> Iterator[NodeFacts]:
+        columns, data = self._data["nodes"], self._data
+        names, views, backward = columns["name"], set(data["views"]), set(data["backward"])
+        targets, modules = data["targets"], [(path, cls) for path, cls in data["modules"]]
+        values = [self._values[index] if index >= 0 else _NO_VALUE for index in columns["value"]]
+        sizes = [value.bytes if value.kind else 0 for value in values]
+        users: list[list[str]] = [[] for _ in names]
+        for number, inputs in enumerate(columns["inputs"]):
+            for index in inputs:
+                users[index].append(names[number])
+        for number, name in enumerate(names):
+            op, inputs = columns["op"][number], columns["inputs"][number]
+            touches = op.startswith("call_") and number not in views
+            module, aten, stack = columns["module"][number], columns["aten"][number], columns["stack"][number]
+            yield NodeFacts(
+                name,
+                self._lines.get(name, 0),
+                op,
+                targets[columns["target"][number]],
+                values[number],
+                tuple([names[index] for index in inputs]),
+                tuple(users[number]),
+                columns["flops"][number],
+                _sum([sizes[index] for index in inputs]) if touches else 0,
+                values[number].bytes if touches else 0,
+                number in views,
+                number in backward,
+                self._stacks[stack] if stack >= 0 else (),
+                modules[module] if module >= 0 else None,
+                targets[aten] if aten >= 0 else "",
+                columns["seq"][number],
+                tuple([self._sources[index] for index in columns["from"][number]]),
+            )
+
+
+def _sum(sizes: Sequence[int | None]) -> int | None:
+    return None if None in sizes else sum(size or 0 for size in sizes)
+
+
+def lines_of(text: str) -> dict[str, int]:
+    """The 1-based line of each node in a printed graph; of a text with submodules those of the outermost ``forward``."""
+    found: dict[str, int] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.lstrip().startswith("return"):
+            found["output"] = number
+            break
+        if line.lstrip().startswith("def forward("):
+            for argument in _ARGUMENT.finditer(line.partition("(")[2]):
+                found.setdefault(argument["name"], number)
+        elif match := _DECLARED.match(line):
+            found.setdefault(match["name"], number)
+    return found

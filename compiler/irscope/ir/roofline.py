@@ -1,0 +1,185 @@
+"""What kernels and nodes cost, and how fast a device could do them at best (the roofline model).
+
+A kernel must move its bytes through memory and do its floating-point operations; a device does neither faster than its
+peak numbers, so the larger of the two times is the least that it can take, and says what bounds it (S. Williams,
+A. Waterman, D. Patterson: Roofline, CACM 52/4, 2009).  Caches, launches and instructions other than floating-point ones
+are not in it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from irscope.ir.nodes import NodeFacts, dtypes_of, facts_of
+from irscope.pipelines.registry import role_of, stage_kind
+from irscope.protocol import Report, StageRef
+from irscope.vocabulary.stages import Role
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """What a device does at most, by its maker's data sheet: dense, without sparsity.
+
+    Parameters
+    ----------
+    bandwidth
+        Bytes per second of its memory.
+    flops
+        Operations per second by dtype; ``float32`` for any that is not there.
+    """
+
+    name: str
+    bandwidth: float
+    flops: Mapping[str, float]
+
+    def least_seconds(self, moved: float | None, flops: float | None, dtype: str) -> tuple[float | None, float | None]:
+        """By memory and by arithmetic; nothing where the number is not known."""
+        rate = self.flops.get(dtype, self.flops["float32"])
+        return (
+            None if moved is None else moved / self.bandwidth,
+            None if flops is None else flops / rate,
+        )
+
+
+def _peaks(name: str, bandwidth: float, fp64: float, fp32: float, half: float, eight: float | None = None) -> Peaks:
+    flops = {"float64": fp64, "float32": fp32, "float16": half, "bfloat16": half}
+    if eight is not None:
+        flops.update(dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "int8"), eight))
+    return Peaks(name, bandwidth * 1e12, {dtype: rate * 1e12 for dtype, rate in flops.items()})
+
+
+# TB/s and TFLOP/s.  float32 is that of the ordinary units: PyTorch does not use TF32 unless it is told to.
+TARGETS = {
+    "a100": _peaks("NVIDIA A100 80GB SXM", 2.039, 9.7, 19.5, 312.0, 624.0),
+    "h100": _peaks("NVIDIA H100 SXM", 3.35, 34.0, 67.0, 989.4, 1978.9),
+    "h200": _peaks("NVIDIA H200 SXM", 4.8, 34.0, 67.0, 989.4, 1978.9),
+    "mi300x": _peaks("AMD Instinct MI300X", 5.3, 81.7, 163.4, 1307.4, 2614.9),
+}
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a kernel or a node costs once.
+
+    Parameters
+    ----------
+    stage
+        Id of the output code or the graph it is in.
+    calls
+        How often the output code calls the kernel; the other numbers are of all calls together.
+    read, written
+        Bytes; nothing where a size is not known.
+    flops
+        By PyTorch's formulas; nothing where it has none for any operation in it.
+    dtype
+        Of most of what it writes.
+    memory_seconds, compute_seconds
+        The least that the target takes for either; nothing without a target or a number.
+    """
+
+    name: str
+    stage: str
+    calls: int
+    read: int | None
+    written: int | None
+    flops: int | None
+    dtype: str
+    memory_seconds: float | None = None
+    compute_seconds: float | None = None
+
+    @property
+    def moved(self) -> int | None:
+        """Bytes read and written; None where one of them is not known."""
+        return None if self.read is None or self.written is None else self.read + self.written
+
+    @property
+    def intensity(self) -> float | None:
+        """Operations per byte that goes through memory."""
+        return None if self.flops is None or not self.moved else self.flops / self.moved
+
+    @property
+    def seconds(self) -> float | None:
+        """The least that the target takes."""
+        known = [value for value in (self.memory_seconds, self.compute_seconds) if value is not None]
+        return max(known, default=None)
+
+    @property
+    def bound(self) -> str:
+        """``memory`` or ``compute``: what takes longer; empty without a target."""
+        if self.memory_seconds is None and self.compute_seconds is None:
+            return ""
+        return "compute" if (self.compute_seconds or 0.0) > (self.memory_seconds or 0.0) else "memory"
+
+
+class StageData(Protocol):
+    """Gives the data of stages; the run store does."""
+
+    def stage_data(self, run: str, stage: str) -> Any:
+        """What was kept of a stage besides its text, as JSON values; None where nothing was."""
+
+
+def kernel_costs(store: StageData, report: Report, peaks: Peaks | None = None) -> list[Work]:
+    """Of each kernel of each output code that tells its calls, in the order of the code."""
+    found: list[Work] = []
+    for compile in report.compiles:
+        for stage in compile.stages:
+            if role_of(stage.name) is Role.CODE and (data := store.stage_data(report.run, stage.id)):
+                found += _of_output_code(stage, data, _dtypes(store, report, stage, compile.stages), peaks)
+    return found
+
+
+def _of_output_code(stage: StageRef, data: Any, dtypes: Mapping[str, str], peaks: Peaks | None) -> Iterable[Work]:
+    calls: dict[str, dict[object, Any]] = {}
+    for number, call in enumerate(data.get("calls", ())):
+        # The loops of one kernel are told one by one, with one handle.
+        calls.setdefault(call["kernel"], {}).setdefault(call["handle"] if call["handle"] is not None else -number, call)
+    for kernel, rows in calls.items():
+        read = _sum(row["reads"] for row in rows.values())
+        written = _sum(row["writes"] for row in rows.values())
+        known = [row["flops"] for row in rows.values() if row["flops"] is not None]
+        kinds = Counter(dtypes[name] for row in rows.values() for name in row["origins"] if dtypes.get(name))
+        dtype = kinds.most_common(1)[0][0] if kinds else ""
+        yield _with_bounds(
+            Work(kernel, stage.id, len(rows), read, written, sum(known) if known else None, dtype), peaks
+        )
+
+
+def _dtypes(store: StageData, report: Report, output_code: StageRef, stages: Iterable[StageRef]) -> dict[str, str]:
+    wanted = output_code.id.replace("/output-code", "/post-grad-graph")
+    for stage in stages:
+        if stage.id == wanted:
+            return dtypes_of(store.stage_data(report.run, stage.id))
+    return {}
+
+
+def node_costs(store: StageData, report: Report, stage: StageRef, peaks: Peaks | None = None) -> list[Work]:
+    """Of each node of a graph stage that does something.  Raises LookupError where the stage tells nothing of them."""
+    nodes = facts_of(store.stage_data(report.run, stage.id)) if stage_kind(stage.name).is_graph else ()
+    if not nodes:
+        raise LookupError(f"No node costs in {stage.id}: only graphs of the deep lane have them.")
+    return [
+        _with_bounds(Work(node.name, stage.id, 1, node.read, node.written, node.flops, dtype_of(node)), peaks)
+        for node in nodes
+        if node.op.startswith("call_") and (node.written or node.flops)
+    ]
+
+
+def dtype_of(node: NodeFacts) -> str:
+    """Of what a node gives; of several results that of the first."""
+    value = node.value.parts[0] if node.value.parts else node.value
+    return value.dtype.removeprefix("torch.")
+
+
+def _with_bounds(cost: Work, peaks: Peaks | None) -> Work:
+    if peaks is None:
+        return cost
+    memory, compute = peaks.least_seconds(cost.moved, cost.flops, cost.dtype)
+    return Work(cost.name, cost.stage, cost.calls, cost.read, cost.written, cost.flops, cost.dtype, memory, compute)
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = list(values)
+    return None if any(value is None for value in known) else sum(value for value in known if value is not None)

@@ -1,0 +1,36 @@
+"""The kinds of stages that every pipeline after Dynamo shares."""
+
+from __future__ import annotations
+
+from irscope.vocabulary.stages import Part, Role, StageKind
+
+BYTECODE = StageKind("bytecode", "Bytecode", "python-bytecode", Role.SOURCE, 0, part=Part.SHARED)
+SYMBOLIC_TRACE = StageKind(
+    "symbolic-trace", "Symbolic trace", "plaintext", Role.TRACE, aside="dynamo-graph", part=Part.SHARED
+)
+DYNAMO_GRAPH = StageKind(
+    "dynamo-graph",
+    "Dynamo graph",
+    "python",
+    Role.GRAPH,
+    1,
+    part=Part.SHARED,
+    names="dynamo",
+    phases=("bytecode_tracing",),
+    is_captured=True,
+    is_compared=True,
+)
+GUARDS = StageKind("guards", "Guards", "irscope-guards", Role.GUARDS, aside="dynamo-graph", part=Part.SHARED)
+SYMBOLS = StageKind("symbols", "Symbols", "plaintext", Role.SYMBOLS, aside="dynamo-graph", part=Part.SHARED)
+MODIFIED_BYTECODE = StageKind(
+    "modified-bytecode",
+    "Bytecode as Dynamo rewrote it",
+    "python-bytecode",
+    Role.REWRITTEN,
+    aside="dynamo-graph",
+    part=Part.SHARED,
+)
+PHASES = StageKind("phases", "Compile time by phase", "plaintext", Role.PHASES, aside="bytecode", part=Part.SHARED)
+
+FIRST = (BYTECODE, SYMBOLIC_TRACE, DYNAMO_GRAPH, GUARDS, SYMBOLS, MODIFIED_BYTECODE)
+"""In the order of the pipeline; `PHASES` comes last of all stages."""

@@ -1,0 +1,113 @@
+"""What is captured of Inductor: all that Dynamo shows, and everything from its graph down to the kernels."""
+
+from __future__ import annotations
+
+import json
+
+from irscope.capture.dynamo import DynamoCapture
+from irscope.capture.lanes import hooks_for
+from irscope.capture.run_book import RunBook
+from irscope.capture.trace import Record
+from irscope.findings import signals
+from irscope.findings.kinds import cache_miss
+from irscope.internals import kernel_progress
+from irscope.internals.hooks import Hook
+from irscope.pipelines.dynamo_stages import DYNAMO_GRAPH
+from irscope.pipelines.inductor import fusion, trace
+from irscope.pipelines.inductor.cache_keys import EarlierKeys, data_of, key_of, text_of
+from irscope.pipelines.inductor.deep_lane import DeepLane
+from irscope.pipelines.inductor.kernels import Kernels
+from irscope.pipelines.inductor.stages import CACHE_KEY, OUTPUT_CODE
+from irscope.pipelines.inductor.triton_stages import TritonStages
+from irscope.pipelines.inductor.value_run import ValueRun
+from irscope.protocol import CaptureGap
+from irscope.vocabulary.stages import StageKind
+
+
+class InductorCapture(DynamoCapture):
+    """In the fast lane only what Dynamo shows: its graphs go to the eager back end."""
+
+    EVENTS = trace.EVENTS
+    PHASES = trace.PHASES
+
+    def __init__(self, book: RunBook) -> None:
+        super().__init__(book)
+        self._kernels = Kernels(book)
+        self._triton = TritonStages(book, self._kernels)
+        self._values = ValueRun(book) if book.is_deep and book.request.values is not None else None
+        self._deep_lane = DeepLane(book, self._values, self._fused) if book.is_deep else None
+        self._earlier_keys: EarlierKeys | None = None
+
+    def hooks(self) -> list[Hook]:
+        """What is patched in PyTorch: in the fast lane only the eager back end, Dynamo and fusion."""
+        guarded = self.book.guarded
+        hooks = [*hooks_for(self.book.request.lane), *super().hooks()]
+        if self._deep_lane is None:
+            return [*hooks, *fusion.hooks(guarded(self._fused))]
+        hooks += [
+            kernel_progress.hook(guarded(self._kernels_compiled)),
+            *self._deep_lane.hooks(),
+            *self._triton.hooks(),
+        ]
+        return [*hooks, *(self._values.hooks() if self._values is not None else ())]
+
+    # --- the trace ----------------------------------------------------------------------------------------------------
+
+    def is_backward(self, kind: StageKind, text: str) -> bool:
+        """Whether a stage belongs to the backward, from its kind and text."""
+        return trace.is_backward(kind, text)
+
+    def data_of(self, record: Record, compile: str, kind: StageKind, backward: bool) -> object:
+        """What is known of a stage besides its text; None where nothing is."""
+        data = super().data_of(record, compile, kind, backward)
+        if data is None and self._deep_lane is not None:
+            data = self._deep_lane.data_of(record, compile, kind, backward)
+        return data
+
+    def stage_written(self, record: Record, kind: StageKind, id: str, text: str, backward: bool, data: object) -> None:
+        """A stage is in the store: look for kernels in it, and link it to the others."""
+        compile = record.compile or ""
+        if kind is DYNAMO_GRAPH:
+            self._kernels.graph_written(compile, text)
+        elif kind is OUTPUT_CODE:
+            self.progress.begin_kernels(compile)
+            self._triton.written(self._kernels.written(compile, id, text, backward), text)
+        if self._deep_lane is not None:
+            self._deep_lane.stage_written(compile, kind, id, backward, record.attempt, data)
+
+    def note(self, record: Record, compile: str) -> None:
+        """Take in a record that is not a stage, such as kernel stacks and cache events."""
+        if self._deep_lane is not None and self._deep_lane.note(record, compile):
+            return
+        if record.event == trace.KERNEL_STACKS:
+            linked = self._kernels.link(compile, record.payload)
+            self.book.findings.signal(signals.KERNELS_LINKED, compile, linked)
+        elif record.event == cache_miss.EVENT:
+            self._cache_missed(compile, record)
+        elif record.event == trace.CACHE_HIT:
+            what = f"the stages of {compile} after the post-grad graph"
+            self.book.gap(CaptureGap(what, "the script's settings let the FX graph cache answer"))
+
+    def _cache_missed(self, name: str, record: Record) -> None:
+        """Keeps the key of a graph in the FX graph cache; what made it another one is a finding."""
+        book = self.book
+        compile, facts = book.compiles.get(name), json.loads(record.payload)
+        if compile is None or book.store is None or not facts.get("components"):
+            return
+        key = key_of(compile, cache_miss.parts_of(facts["components"]))
+        text, arguments = text_of(key), cache_miss.arguments_of(self._kernels.dynamo_graph(name), key)
+        backward = self.is_backward(CACHE_KEY, text)
+        id = book.put_stage(name, CACHE_KEY.name, text, record.attempt, data_of(key), backward)
+        if self._earlier_keys is None:
+            self._earlier_keys = EarlierKeys(book.store, book.run, book.request.script)
+        earlier = self._earlier_keys.of(key, compile, book.compiles.number_of(compile), id.rpartition("/")[2])
+        book.findings.signal(signals.CACHE_MISSED, name, key, earlier, arguments, payload=record.payload)
+
+    # --- hooks --------------------------------------------------------------------------------------------------------
+
+    def _kernels_compiled(self, done: int, total: int) -> None:
+        if (compile := self.book.compiles.get(self.book.current_compile("progress"))) is not None:
+            self.progress.kernels(compile, done, total or self._kernels.count(compile.id))
+
+    def _fused(self, log: fusion.FusionLog) -> None:
+        self.book.findings.signal(signals.FUSED, self.book.current_compile("fusion"), log)

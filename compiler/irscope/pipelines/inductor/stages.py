@@ -1,0 +1,163 @@
+"""Inductor's kinds of stages, and those of AOTAutograd above it and of Triton and C++ below it."""
+
+from __future__ import annotations
+
+from irscope.pipelines.dynamo_stages import FIRST, PHASES
+from irscope.vocabulary.stages import Part, Role, StageKind
+
+_JOINT_PHASES = ("aot_trace_joint_graph", "_recursive_joint_graph_passes")
+
+PRE_GRAD_GRAPH = StageKind(
+    "pre-grad-graph",
+    "Pre-grad graph",
+    "python",
+    Role.GRAPH,
+    2,
+    part=Part.SHARED,
+    names="dynamo",
+    phases=("_recursive_pre_grad_passes",),
+    is_compared=True,
+)
+JOINT_GRAPH = StageKind(
+    "joint-graph",
+    "Joint graph (forward and backward)",
+    "python",
+    Role.GRAPH,
+    3,
+    short="Joint graph",
+    part=Part.SHARED,
+    names="aot",
+    precedes_passes=True,
+    phases=_JOINT_PHASES,
+    is_compared=True,
+)
+PARTITION = StageKind(
+    "partition", "Partition into forward and backward", "plaintext", Role.PARTITION, aside="joint-graph"
+)
+INFERENCE_GRAPH = StageKind(
+    "inference-graph",
+    "Inference graph",
+    "python",
+    Role.GRAPH,
+    4,
+    part=Part.INFERENCE,
+    names="aot",
+    versions_as="joint-graph",
+    phases=(*_JOINT_PHASES, "aot_collect_metadata"),
+    is_compared=True,
+    takes_costs=True,
+)
+FORWARD_GRAPH = StageKind(
+    "forward-graph",
+    "Forward graph",
+    "python",
+    Role.GRAPH,
+    4,
+    part=Part.FORWARD,
+    names="aot",
+    is_compared=True,
+    takes_costs=True,
+)
+BACKWARD_GRAPH = StageKind(
+    "backward-graph", "Backward graph", "python", Role.GRAPH, 4, part=Part.BACKWARD, names="aot", is_compared=True
+)
+COMPILED_AUTOGRAD_GRAPH = StageKind(
+    "compiled-autograd-graph",
+    "Graph of compiled autograd",
+    "python",
+    Role.GRAPH,
+    1,
+    short="Compiled autograd",
+    part=Part.ACCUMULATED,
+    names="dynamo",
+)
+CACHE_KEY = StageKind("cache-key", "Key in the FX graph cache", "plaintext", Role.FACTS, aside="post-grad-graph")
+POST_GRAD_GRAPH = StageKind(
+    "post-grad-graph",
+    "Post-grad graph",
+    "python",
+    Role.GRAPH,
+    5,
+    names="aot",
+    phases=("_recursive_post_grad_passes",),
+    is_lowered=True,
+    is_compared=True,
+)
+IR_PRE_FUSION = StageKind(
+    "ir-pre-fusion",
+    "Inductor IR before fusion",
+    "python",
+    Role.SCHEDULE,
+    6,
+    short="IR before fusion",
+    phases=("GraphLowering.run",),
+)
+FUSION = StageKind("fusion", "Fusion decisions", "plaintext", Role.FUSION, aside="ir-post-fusion")
+IR_POST_FUSION = StageKind(
+    "ir-post-fusion",
+    "Inductor IR after fusion",
+    "python",
+    Role.SCHEDULE,
+    7,
+    short="IR after fusion",
+    phases=("Scheduler.__init__",),
+    is_fused=True,
+)
+MEMORY_PLAN = StageKind("memory-plan", "Memory plan", "plaintext", Role.MEMORY, aside="output-code")
+OUTPUT_CODE = StageKind(
+    "output-code",
+    "Output code",
+    "python",
+    Role.CODE,
+    8,
+    phases=("Scheduler.codegen", "PythonWrapperCodegen.generate"),
+    is_compared=True,
+)
+# Loading the output code is mostly waiting for its kernels to be compiled.
+KERNEL = StageKind("kernel", "Kernel", "", Role.KERNEL, 9, phases=("PyCodeCache.load_by_key_path",))
+TTIR_UNOPTIMIZED = StageKind(
+    "ttir-unoptimized", "Triton IR before its passes", "mlir", Role.LOWERED, 11, short="Triton IR, unoptimized"
+)
+PASSES = StageKind("passes", "Passes of the Triton compiler", "plaintext", Role.PASSES)
+TTIR = StageKind("ttir", "Triton IR", "mlir", Role.LOWERED, 12)
+TTGIR = StageKind("ttgir", "Triton GPU IR", "mlir", Role.LOWERED, 13)
+LLIR = StageKind("llir", "LLVM IR", "llvm", Role.LOWERED, 14)
+PTX = StageKind("ptx", "PTX", "ptx", Role.LOWERED, 15, is_machine_code=True)
+AMDGCN = StageKind("amdgcn", "AMDGCN assembly", "asm", Role.LOWERED, 16, is_machine_code=True)
+BINARY = StageKind("binary", "Binary", "json", Role.BINARY)
+SASS = StageKind("sass", "SASS", "sass", Role.LOWERED, 17, is_machine_code=True)
+ASSEMBLY = StageKind("assembly", "Assembly", "asm", Role.LOWERED, 10, is_machine_code=True)
+VALUES = StageKind("values", "Values", "plaintext", Role.VALUES)
+DIVERGENCE = StageKind("divergence", "Divergence", "plaintext", Role.DIVERGENCE)
+
+STAGES = (
+    *FIRST,
+    PRE_GRAD_GRAPH,
+    JOINT_GRAPH,
+    PARTITION,
+    INFERENCE_GRAPH,
+    FORWARD_GRAPH,
+    BACKWARD_GRAPH,
+    COMPILED_AUTOGRAD_GRAPH,
+    CACHE_KEY,
+    POST_GRAD_GRAPH,
+    IR_PRE_FUSION,
+    FUSION,
+    IR_POST_FUSION,
+    MEMORY_PLAN,
+    OUTPUT_CODE,
+    KERNEL,
+    TTIR_UNOPTIMIZED,
+    PASSES,
+    TTIR,
+    TTGIR,
+    LLIR,
+    PTX,
+    AMDGCN,
+    BINARY,
+    SASS,
+    ASSEMBLY,
+    PHASES,
+    VALUES,
+    DIVERGENCE,
+)

@@ -1,0 +1,108 @@
+"""All pipelines and their kinds of stages.
+
+A pipeline is a module or package in this folder with an attribute ``PIPELINE``.  More of them come from the files that
+the environment variable ``IRSCOPE_PIPELINES`` lists, separated as ``PATH`` is; only the user's own environment can set
+it, never a workspace.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import os
+import pkgutil
+import sys
+import types
+from collections.abc import Iterator
+
+import irscope.pipelines
+from irscope.pipelines.base import Pipeline
+from irscope.vocabulary.stages import Role, StageKind
+
+VARIABLE = "IRSCOPE_PIPELINES"
+
+
+@functools.cache
+def pipelines() -> dict[str, Pipeline]:
+    """All pipelines by name.  Raises ValueError for two of one name, or two kinds of stages of one name that differ."""
+    found: dict[str, Pipeline] = {}
+    for module in _modules():
+        pipeline = getattr(module, "PIPELINE", None)
+        if isinstance(pipeline, Pipeline):
+            if pipeline.name in found:
+                raise ValueError(f"two pipelines are called '{pipeline.name}'")
+            found[pipeline.name] = pipeline
+    return found
+
+
+def pipeline_named(name: str) -> Pipeline:
+    """The pipeline of that name.  Raises LookupError with a message for the user where there is none."""
+    known = pipelines()
+    if name not in known:
+        raise LookupError(f"There is no pipeline {name!r}. Name one of these: {', '.join(known)}.")
+    return known[name]
+
+
+@functools.cache
+def stage_kinds() -> dict[str, StageKind]:
+    """All kinds of stages by name, in the order of the pipelines."""
+    found: dict[str, StageKind] = {}
+    for pipeline in pipelines().values():
+        for kind in pipeline.stages:
+            if found.setdefault(kind.name, kind) != kind:
+                raise ValueError(f"two pipelines declare the stage '{kind.name}' in different ways")
+    return found
+
+
+@functools.lru_cache(maxsize=1024)
+def stage_kind(name: str) -> StageKind:
+    """The kind of that name; for an unknown one, such as from a newer store, a text that is aside."""
+    known = stage_kinds().get(name)
+    return known or StageKind(name, name.replace("-", " ").capitalize(), "plaintext", Role.FACTS)
+
+
+def role_of(name: str) -> Role:
+    """The role of the kind of that name."""
+    return stage_kind(name).role
+
+
+@functools.cache
+def names_with(*roles: Role) -> frozenset[str]:
+    """The names of all kinds that have one of these roles."""
+    return frozenset(kind.name for kind in stage_kinds().values() if kind.role in roles)
+
+
+def position(name: str, backward: bool) -> int:
+    """Sorts the stages of a compile along its pipeline, all of the backward's lowering after the forward's."""
+    order = list(stage_kinds()).index(name)
+    return order + (_BACKWARD if backward else 0)
+
+
+_BACKWARD = 1000
+
+
+def _modules() -> Iterator[types.ModuleType]:
+    for found in pkgutil.iter_modules(irscope.pipelines.__path__):
+        if found.ispkg or found.name not in ("base", "registry"):
+            yield importlib.import_module(f"{irscope.pipelines.__name__}.{found.name}")
+    for path in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
+        yield _load(path)
+
+
+def _load(path: str) -> types.ModuleType:
+    """A module from a file outside this package.  Raises ImportError where there is none."""
+    stem = os.path.splitext(os.path.basename(path))[0]
+    name = f"irscope_pipeline_{stem}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"{path} ({VARIABLE}) is not a Python file")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]

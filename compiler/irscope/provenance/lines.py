@@ -1,0 +1,81 @@
+"""From a line of the source to what it became: nodes in each graph stage, scheduler nodes, kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irscope.ir.graphs import GraphNode, read_nodes
+from irscope.pipelines.registry import role_of, stage_kind
+from irscope.protocol import Kernel, Origin, Report
+from irscope.provenance import chain
+from irscope.provenance.kernels import output_code_of
+from irscope.provenance.trails import reached
+from irscope.store.store import Store
+from irscope.vocabulary.stages import Role
+
+
+@dataclass(frozen=True)
+class Place:
+    """Something in a stage's text: a node, a scheduler node, the definition or a call of a kernel.
+
+    Parameters
+    ----------
+    fate
+        Why it became nothing further down, in words; empty where it became something, or no reason is known.
+    """
+
+    name: str
+    line: int
+    end_line: int
+    fate: str = ""
+
+
+@dataclass(frozen=True)
+class LineStep:
+    """What one stage has of the line; ``nodes`` where it is a graph."""
+
+    stage: str
+    nodes: tuple[GraphNode, ...]
+    places: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True)
+class LineTrail:
+    """Everything that came from a line: its part of each stage, and its kernels."""
+
+    steps: tuple[LineStep, ...]
+    kernels: tuple[Kernel, ...]
+
+
+def trail_of(store: Store, report: Report, file: str, line: int, most: int | None = None) -> LineTrail:
+    """All that came from a line in one run, along the pipeline of each compile.
+
+    Parameters
+    ----------
+    most
+        So many ``nodes`` of each stage at most; all where nothing is said.  ``places`` has all in any case.
+    """
+    names = {stage.id: stage.name for compile in report.compiles for stage in compile.stages}
+    steps = []
+    called: set[tuple[str, str]] = set()
+    for stage, (elements, known) in reached(store, report, file, line).items():
+        if role_of(names[stage]) is Role.CODE:
+            called.update((stage, element.name.rpartition(":")[0] or element.name) for element, _ in elements)
+        nodes: tuple[GraphNode, ...] = ()
+        if stage_kind(names[stage]).is_graph:
+            wanted = {element.name: element.line for element, _ in elements}
+            nodes = read_nodes(store.stage_text(report.run, stage), wanted, known, most)
+        steps.append(
+            LineStep(stage, nodes, tuple(Place(one.name, one.line, one.end_line, why) for one, why in elements))
+        )
+    origin = Origin(file, line)
+    codes = chain.codes_by_folder(stage for compile in report.compiles for stage in compile.stages)
+    launched = {step.stage for step in steps if role_of(names[step.stage]) is Role.KERNEL}
+    kernels = tuple(
+        kernel
+        for kernel in report.kernels
+        if origin in kernel.origins
+        or (output_code_of(codes, kernel), kernel.name) in called
+        or kernel.stage in launched
+    )
+    return LineTrail(tuple(steps), kernels)

@@ -1,0 +1,69 @@
+"""What the system says about a run's processes: who they are and how much memory they hold.  Linux only."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+# Where a container's limit is: control groups of version 2 and 1.
+_CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def can_measure() -> bool:
+    """Whether this system tells it."""
+    return os.path.exists("/proc/self/statm") and os.path.exists(f"/proc/self/task/{os.getpid()}/children")
+
+
+def tree(pid: int) -> list[int]:
+    """A process and all its descendants, parents before children; nothing where it is gone."""
+    found = [pid] if os.path.exists(f"/proc/{pid}") else []
+    for parent in found:  # grows while it is gone through
+        found += children_of(parent)
+    return found
+
+
+def children_of(pid: int) -> list[int]:
+    """Its children, in the order of its threads; nothing where it is gone or the system does not tell."""
+    children: list[int] = []
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                children += map(int, file.read().split())
+    return children
+
+
+def resident_bytes(pids: list[int]) -> int:
+    """The sum of what each process has in memory (RSS): pages that several share count several times."""
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(OSError, IndexError), open(f"/proc/{pid}/statm", "rb") as file:
+            total += int(file.read().split()[1]) * _PAGE
+    return total
+
+
+def proportional_bytes(pids: list[int]) -> int:
+    """What the processes hold together (PSS): a page that n processes share counts 1/n for each.
+
+    The kernel walks the page tables for it, which takes milliseconds for a large process.
+    """
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+            for line in file:
+                if line.startswith(b"Pss:"):
+                    total += int(line.split()[1]) * 1024
+                    break
+    return total
+
+
+def machine_bytes() -> int | None:
+    """The memory that this machine, or the container that we are in, has; nothing where nobody tells."""
+    known = []
+    if hasattr(os, "sysconf"):
+        with contextlib.suppress(OSError, ValueError):
+            known.append(os.sysconf("SC_PHYS_PAGES") * _PAGE)
+    for path in _CGROUP_LIMITS:
+        with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
+            known.append(int(file.read()))
+    return min(known, default=None)

@@ -1,0 +1,1 @@
+"""The run store: a SQLite file with runs, compiles, stages, findings and kernels."""

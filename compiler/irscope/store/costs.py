@@ -1,0 +1,67 @@
+"""What a finding costs: the compile time and the extra graphs that it brought about."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from irscope.protocol import Compile, Cost, Finding
+
+_RESUME = "torch_dynamo_resume_in_"
+
+
+def with_costs(findings: Sequence[Finding], compiles: Sequence[Compile]) -> tuple[Finding, ...]:
+    """The findings with their `Cost`, worked out from the compiles of the run."""
+    by_id = {compile.id: compile for compile in compiles}
+    return tuple(
+        dataclasses.replace(f, cost=_cost(f, by_id), explanation=f.explanation + _of_how_many(f, by_id))
+        for f in findings
+    )
+
+
+def _of_how_many(finding: Finding, by_id: dict[str, Compile]) -> str:
+    """For a recompilation: which of the function's recompilations it is."""
+    frames = {_frame(name) for name in finding.compiles if name in by_id}
+    if finding.kind != "recompilation" or not frames:
+        return ""
+    total = sum(_frame(name) in frames and _number(name) > 0 for name in by_id)
+    if len(finding.compiles) == 1:
+        return f"\nRecompilation {_number(finding.compiles[0])} of {total} of this function in this run."
+    return f"\n{len(finding.compiles)} of {total} recompilations of this function in this run."
+
+
+def _frame(compile: str) -> tuple[str, str]:
+    """``0/2#2`` is of frame 0 in the second round."""
+    name, _, round = compile.partition("#")
+    return name.rpartition("/")[0], round
+
+
+def _number(compile: str) -> int:
+    last = compile.partition("#")[0].rpartition("/")[2]
+    return int(last) if last.isdigit() else 0
+
+
+def _cost(finding: Finding, by_id: dict[str, Compile]) -> Cost:
+    if finding.kind == "recompilation":
+        caused = [by_id[name] for name in finding.compiles if name in by_id]
+    elif finding.kind == "graph-break":
+        caused = _resumed(finding, by_id)
+    else:
+        return Cost(0.0, 0)
+    return Cost(round(sum(compile.seconds for compile in caused), 6), sum(compile.graph_ops > 0 for compile in caused))
+
+
+def _resumed(finding: Finding, by_id: dict[str, Compile]) -> list[Compile]:
+    """The compiles of the resume functions that go on after a break.
+
+    Dynamo names them after the function that it was called for and the line that it had reached there, which for a
+    break in an inlined helper is the line of a caller.
+    """
+    roots = {(by_id[name].file, _plain(by_id[name].function)) for name in finding.compiles if name in by_id}
+    lines = {finding.range.start.line, *(related.range.start.line for related in finding.related)}
+    names = {(file, f"{_RESUME}{function}_at_{line}") for file, function in roots for line in lines}
+    return [compile for compile in by_id.values() if (compile.file, compile.function) in names]
+
+
+def _plain(function: str) -> str:
+    return function.removeprefix(_RESUME).rpartition("_at_")[0] if function.startswith(_RESUME) else function

@@ -1,0 +1,123 @@
+"""The file of a run store: its tables, their versions, how it is opened."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import sys
+from collections.abc import Iterator
+
+from irscope.protocol import DEFAULT_PIPELINE
+from irscope.store.texts import CHANGES_FROM_4, TABLES
+
+VERSION = 7
+_TRAILS = (
+    "CREATE TABLE trails (run TEXT NOT NULL, compile TEXT NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (run, compile))"
+)
+_PIPELINE = f"pipeline TEXT NOT NULL DEFAULT '{DEFAULT_PIPELINE}'"
+_ADD_PIPELINE = f"ALTER TABLE runs ADD COLUMN {_PIPELINE}"
+_TABLES = f"""
+CREATE TABLE runs (
+  id TEXT PRIMARY KEY, script TEXT NOT NULL, args TEXT NOT NULL, lane TEXT NOT NULL, started REAL NOT NULL,
+  source TEXT NOT NULL, torch TEXT, outcome TEXT, {_PIPELINE});
+CREATE TABLE compiles (run TEXT NOT NULL, id TEXT NOT NULL, position INTEGER NOT NULL, facts TEXT NOT NULL,
+  PRIMARY KEY (run, id));
+CREATE TABLE stages (run TEXT NOT NULL, id TEXT NOT NULL, compile TEXT NOT NULL, position REAL NOT NULL,
+  name TEXT NOT NULL, language TEXT NOT NULL, bytes INTEGER NOT NULL, digest BLOB NOT NULL, data BLOB,
+  passed TEXT NOT NULL, seconds REAL NOT NULL, nodes INTEGER, PRIMARY KEY (run, id));
+CREATE TABLE sources (run TEXT NOT NULL, file TEXT NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (run, file));
+CREATE TABLE kernels (run TEXT NOT NULL, stage TEXT NOT NULL, name TEXT NOT NULL, position INTEGER NOT NULL,
+  facts TEXT NOT NULL, PRIMARY KEY (run, stage, name));
+CREATE TABLE findings (run TEXT NOT NULL, cause TEXT NOT NULL, position INTEGER NOT NULL, facts TEXT NOT NULL,
+  PRIMARY KEY (run, cause));
+CREATE TABLE gaps (run TEXT NOT NULL, what TEXT NOT NULL, why TEXT NOT NULL, PRIMARY KEY (run, what, why));
+{_TRAILS};
+{TABLES.strip()};
+"""
+USED_TEXTS = (
+    "SELECT digest FROM stages UNION SELECT data FROM stages WHERE data IS NOT NULL UNION SELECT digest FROM sources"
+    " UNION SELECT digest FROM trails"
+)
+"""The digests of all texts that are needed."""
+_CHANGES = {
+    0: _TABLES,
+    4: f"{CHANGES_FROM_4};\nALTER TABLE stages ADD COLUMN nodes INTEGER;\n{_TRAILS};\n{_ADD_PIPELINE}",
+    5: f"{_TRAILS};\n{_ADD_PIPELINE}",
+    6: _ADD_PIPELINE,
+}
+"""What makes a file of these versions one of the newest."""
+
+
+class StoreError(Exception):
+    """The store cannot be used; the message says what to do."""
+
+
+def default_path() -> str:
+    """The command line's store: ``IRSCOPE_STORE``, else a file in the user's cache folder."""
+    if named := os.environ.get("IRSCOPE_STORE"):
+        return named
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser(r"~\AppData\Local")
+    elif sys.platform == "darwin":
+        base = os.path.expanduser("~/Library/Caches")
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(base, "irscope", "runs.db")
+
+
+def open_store(path: str) -> sqlite3.Connection:
+    """A connection that any thread may use; makes the file, or brings it up to date.  Raises StoreError."""
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return _opened(path)
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(
+            f"The run store {path} cannot be used: {error}. Name another file (--store FILE or the setting irscope.storePath), or delete this one."
+        ) from error
+
+
+def _opened(path: str) -> sqlite3.Connection:
+    db = _connect(path)
+    with transaction(db, "BEGIN IMMEDIATE"):
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if (changes := _CHANGES.get(version)) is not None:
+            for statement in changes.split(";\n"):
+                db.execute(statement)
+            db.execute(f"PRAGMA user_version = {VERSION}")
+    if version == VERSION or changes is not None:
+        return db
+    db.close()
+    for suffix in ("", "-wal", "-shm"):
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(path + suffix, path + ".old" + suffix)
+    return _opened(path)
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if tables and not tables >= {"runs", "texts"}:
+        db.close()
+        raise sqlite3.DatabaseError("it is a database of another program, not a run store")
+    if not tables:
+        db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # room that packed texts leave goes back to the disk
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = NORMAL")
+    return db
+
+
+@contextlib.contextmanager
+def transaction(db: sqlite3.Connection, begin: str) -> Iterator[None]:
+    """All or nothing; inside another transaction a part of that."""
+    if db.in_transaction:
+        yield
+        return
+    db.execute(begin)
+    try:
+        yield
+        db.execute("COMMIT")  # may fail, too: a full disk
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise

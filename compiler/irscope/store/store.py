@@ -1,0 +1,480 @@
+"""The run store: one SQLite file that holds runs, compiles, stages, findings and kernels.
+
+The process of a run writes, everybody reads.  The file is in WAL mode, so readers never wait for the writer, and
+each fact is committed when it is known: whoever is killed at whatever moment leaves a file that opens again and
+holds all that was committed.  ``synchronous = NORMAL`` gives up durability only against loss of power.
+
+Texts (a stage's text, its data) are kept by `texts.Texts`, once per content.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from irscope.ir.nodes import count_of
+from irscope.pipelines.registry import names_with
+from irscope.protocol import (
+    DEFAULT_PIPELINE,
+    SCHEMA,
+    CaptureGap,
+    Compile,
+    Finding,
+    Kernel,
+    Lane,
+    Outcome,
+    Report,
+    RunSummary,
+    StageRef,
+    from_json,
+    to_json,
+)
+from irscope.store.costs import with_costs
+from irscope.store.file import USED_TEXTS, StoreError, default_path, open_store, transaction
+from irscope.store.repeats import without_repeats
+from irscope.store.texts import NO_TEXT, MissingCodecError, Texts
+from irscope.store.value_file import DamagedValues, folder_of
+from irscope.vocabulary.stages import Role
+
+__all__ = ["Store", "StoreError", "default_path"]
+
+KEEP_BYTES = 1_000_000_000
+"""Of texts in a store as they are stored; the oldest runs go."""
+KEEP_RUNS = 1000
+
+
+class Store:
+    """A connection to a run store; any thread may use it, but only one at a time.
+
+    Parameters
+    ----------
+    path
+        The file; made, with its folders, where it does not exist.  One of the version before is brought up to date; one
+        of any other version is moved aside (to ``….old``), since everything in it can be made again by running.
+
+    Raises
+    ------
+    StoreError
+        The path cannot be opened or is not an SQLite file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = os.path.abspath(path)
+        self._db = open_store(self.path)
+        self._texts = Texts(self._db)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._texts.forget()
+        self._db.close()
+
+    def rest(self) -> None:
+        """Gives back the memory that only makes reading the same again faster."""
+        self._texts.forget()
+        self._db.execute("PRAGMA shrink_memory")
+
+    def abandon(self) -> None:
+        """Never closes the connection: for a forked child, where closing would meddle with the parent's locks."""
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._db))
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def transaction(self) -> contextlib.AbstractContextManager[None]:
+        """Everything written inside becomes visible at once, or not at all."""
+        return transaction(self._db, "BEGIN IMMEDIATE")
+
+    # --- writing ------------------------------------------------------------------------------------------------------
+
+    def create_run(
+        self,
+        script: str,
+        args: Sequence[str],
+        lane: Lane,
+        source: str,
+        how: Mapping[str, object] | None = None,
+        pipeline: str = DEFAULT_PIPELINE,
+    ) -> str:
+        """A new run; returns its id, which sorts by time.
+
+        Parameters
+        ----------
+        source
+            The digest of the script's text as run.
+        how
+            What else is needed to run it again (`how_run`), as plain data.
+        pipeline
+            The name of the pipeline that the script's programs go through.
+        """
+        run = time.strftime("%Y%m%d-%H%M%S-", time.localtime()) + secrets.token_hex(3)
+        self._db.execute(
+            "INSERT INTO runs (id, script, args, lane, started, source, pipeline) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (run, script, json.dumps({**(how or {}), "args": list(args)}), lane.value, time.time(), source, pipeline),
+        )
+        return run
+
+    def forget_findings(self, run: str) -> None:
+        """Deletes what a run has found so far; it restarts."""
+        with self.transaction():
+            self._delete_facts(run)
+
+    def set_torch(self, run: str, version: str) -> None:
+        """Record the version of torch that a run uses."""
+        self._db.execute("UPDATE runs SET torch = ? WHERE id = ?", (version, run))
+
+    def set_outcome(self, run: str, outcome: Outcome) -> None:
+        """Record how a run ended."""
+        self._db.execute("UPDATE runs SET outcome = ? WHERE id = ?", (_dump(outcome), run))
+
+    def put_compile(self, run: str, compile: Compile) -> None:
+        """Adds a compile or replaces what was known of it; its stages are kept by `put_stage`."""
+        facts = {key: value for key, value in to_json(compile).items() if key != "stages"}
+        self._db.execute(
+            "INSERT INTO compiles VALUES (?, ?, (SELECT count(*) FROM compiles WHERE run = ?), ?)"
+            " ON CONFLICT DO UPDATE SET facts = excluded.facts",
+            (run, compile.id, run, json.dumps(facts)),
+        )
+
+    def put_stage(
+        self, run: str, compile: str, stage: StageRef, text: str | None, position: float, data: object = None
+    ) -> None:
+        """Adds a stage or replaces its text.
+
+        Parameters
+        ----------
+        text
+            Nothing where `made_texts` makes it from the data.
+        position
+            Orders the stages of a compile along the pipeline.
+        data
+            What the text cannot tell (nodes with their ancestors, fusion decisions), as plain JSON values.
+        """
+        with self.transaction():  # a text that no stage names yet might be swept away
+            digest, size = (NO_TEXT, stage.bytes) if text is None else self._texts.put(text)
+            facts = None if data is None else self._texts.put(json.dumps(data, separators=(",", ":")))[0]
+            nodes = count_of(stage.name, data) if stage.nodes is None else stage.nodes
+            about = (stage.name, stage.language, size, digest, facts, stage.passed, stage.seconds, nodes)
+            self._db.execute(
+                "INSERT OR REPLACE INTO stages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (run, stage.id, compile, position, *about),
+            )
+            if "/kernel" not in stage.id:  # what is made of a kernel when somebody asks is not part of them
+                self._db.execute("DELETE FROM trails WHERE run = ? AND compile = ?", (run, compile))
+
+    def put_stage_data(self, run: str, stage: str, data: object) -> None:
+        """Replaces what is kept of a stage beside its text; does nothing where there is no such stage."""
+        with self.transaction():
+            digest = self._texts.put(json.dumps(data, separators=(",", ":")))[0]
+            self._db.execute("UPDATE stages SET data = ? WHERE run = ? AND id = ?", (digest, run, stage))
+            row = self._db.execute("SELECT name FROM stages WHERE run = ? AND id = ?", (run, stage)).fetchone()
+            nodes = count_of(row[0], data) if row else None
+            if nodes is not None:
+                self._db.execute("UPDATE stages SET nodes = ? WHERE run = ? AND id = ?", (nodes, run, stage))
+
+    def put_trails(self, run: str, compile: str, trails: object) -> None:
+        """Keeps what `provenance.trails` knows of a compile, until one of its stages is written again."""
+        with self.transaction():
+            digest = self._texts.put(json.dumps(trails, separators=(",", ":")))[0]
+            self._db.execute("INSERT OR REPLACE INTO trails VALUES (?, ?, ?)", (run, compile, digest))
+
+    def put_source(self, run: str, file: str, text: str) -> None:
+        """Keeps the text of a source file as it was in this run."""
+        with self.transaction():
+            self._db.execute("INSERT OR REPLACE INTO sources VALUES (?, ?, ?)", (run, file, self._texts.put(text)[0]))
+
+    def put_kernel(self, run: str, kernel: Kernel) -> None:
+        """Store a kernel; it replaces an earlier one of the same stage and name."""
+        self._db.execute(
+            "INSERT INTO kernels VALUES (?, ?, ?, (SELECT count(*) FROM kernels WHERE run = ?), ?)"
+            " ON CONFLICT DO UPDATE SET facts = excluded.facts",
+            (run, kernel.stage, kernel.name, run, _dump(kernel)),
+        )
+
+    def put_finding(self, run: str, finding: Finding) -> None:
+        """Adds a finding or replaces the one with the same cause."""
+        self._db.execute(
+            "INSERT INTO findings VALUES (?, ?, (SELECT count(*) FROM findings WHERE run = ?), ?)"
+            " ON CONFLICT DO UPDATE SET facts = excluded.facts",
+            (run, repr(finding.cause), run, _dump(finding)),
+        )
+
+    def put_gap(self, run: str, gap: CaptureGap) -> None:
+        """Store a gap; the same gap is kept once."""
+        self._db.execute("INSERT OR IGNORE INTO gaps VALUES (?, ?, ?)", (run, gap.what, gap.why))
+
+    def measure_made_texts(self, run: str) -> None:
+        """Fills in how long the texts are that are made from data."""
+        rows = self._db.execute("SELECT id, name FROM stages WHERE run = ? AND digest = ?", (run, NO_TEXT)).fetchall()
+        with self.transaction():
+            for id, name in rows:
+                with contextlib.suppress(LookupError):
+                    size = len((self._made_text(run, id, name) or "").encode("utf-8", "surrogatepass"))
+                    self._db.execute("UPDATE stages SET bytes = ? WHERE run = ? AND id = ?", (size, run, id))
+
+    def tidy(self, run: str, keep_bytes: int = KEEP_BYTES, keep_runs: int = KEEP_RUNS) -> int:
+        """What is to be done when a run has ended, and can wait: packs its texts, and prunes; returns how many runs
+        went.  Takes about a second for 25 MB of texts."""
+        self._pack(run)
+        with self.transaction():
+            self._texts.sweep(USED_TEXTS)  # what a stage had before it was written again
+        gone = self.prune(keep_bytes, keep_runs)
+        self._db.executescript("PRAGMA incremental_vacuum")  # `execute` would free a single page
+        return gone
+
+    def prune(self, keep_bytes: int, keep_runs: int = KEEP_RUNS) -> int:
+        """Deletes the oldest runs until there are no more than ``keep_runs``, whose texts fit into ``keep_bytes``; two
+        are kept in any case.  Returns how many runs went."""
+        gone = 0
+        while self._count() > max(keep_runs, 2) or self._texts.size() > keep_bytes:
+            oldest = self._db.execute(
+                "SELECT id FROM runs WHERE outcome IS NOT NULL ORDER BY started LIMIT 1 OFFSET 0"
+            ).fetchone()
+            if oldest is None or self._count() <= 2:
+                break
+            with self.transaction():
+                self._delete_facts(oldest[0])
+                self._db.execute("DELETE FROM runs WHERE id = ?", oldest)
+                self._texts.sweep(USED_TEXTS)
+            gone += 1
+        return gone
+
+    def _count(self) -> int:
+        return int(self._db.execute("SELECT count(*) FROM runs").fetchone()[0])
+
+    def _pack(self, run: str) -> None:
+        stages = self._db.execute(
+            "SELECT id, name, digest, data FROM stages WHERE run = ? ORDER BY compile, position, rowid", (run,)
+        ).fetchall()
+        sources = self._db.execute("SELECT digest FROM sources WHERE run = ? ORDER BY file", (run,)).fetchall()
+        # Alike next to alike: the graphs of a compile, then their data; long data of few stages last.
+        self._texts.pack([digest for _, _, digest, _ in stages] + [digest for (digest,) in sources])
+        trails = self._db.execute("SELECT digest FROM trails WHERE run = ?", (run,)).fetchall()
+        self._texts.pack(digest for (digest,) in trails)
+        made = made_texts()
+        self._texts.pack(data for _, _, _, data in sorted(stages, key=lambda row: str(row[1]) in made) if data)
+
+    def _delete_facts(self, run: str) -> None:
+        with contextlib.suppress(DamagedValues):
+            shutil.rmtree(folder_of(self.path, run), ignore_errors=True)
+        for table in ("compiles", "stages", "sources", "kernels", "findings", "gaps", "trails"):
+            self._db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def runs(self, limit: int = 50, script: str | None = None) -> list[RunSummary]:
+        """The newest runs first, of one script where it is named."""
+        rows = self._db.execute(
+            "SELECT id, script, lane, started, torch, outcome,"
+            " (SELECT count(*) FROM compiles WHERE run = runs.id), (SELECT count(*) FROM findings WHERE run = runs.id),"
+            " (SELECT count(*) FROM kernels WHERE run = runs.id), pipeline"
+            " FROM runs WHERE ? IS NULL OR script = ? ORDER BY started DESC, rowid DESC LIMIT ?",
+            (script, script, limit),
+        )
+        return [
+            RunSummary(run, path, Lane(lane), started, torch, _load(Outcome, outcome), *rest)
+            for run, path, lane, started, torch, outcome, *rest in rows
+        ]
+
+    def runs_touching(self, file: str, limit: int = 20) -> list[tuple[str, str]]:
+        """The newest runs that compiled, found or generated something in a file, with their scripts; newest first."""
+        rows = self._db.execute(
+            "SELECT id, script FROM runs WHERE EXISTS (SELECT 1 FROM compiles WHERE run = runs.id AND instr(facts, ?1))"
+            " OR EXISTS (SELECT 1 FROM findings WHERE run = runs.id AND instr(facts, ?1))"
+            " OR EXISTS (SELECT 1 FROM kernels WHERE run = runs.id AND instr(facts, ?1))"
+            " ORDER BY started DESC, rowid DESC LIMIT ?2",
+            (f'"file": {json.dumps(file)}', limit),
+        )
+        return [(str(run), str(script)) for run, script in rows]
+
+    def find_run(self, name: str | None = None) -> str:
+        """The id of the run that is named by its id or a part that only it begins with; the newest where none is named.
+
+        Raises LookupError with a message for the user where there is none, or more than one.
+        """
+        if name is None:
+            row = self._db.execute("SELECT id FROM runs ORDER BY started DESC, rowid DESC LIMIT 1").fetchone()
+            if row is None:
+                raise LookupError(f"No run in {self.path} yet. Start one: irscope run SCRIPT.py")
+            return str(row[0])
+        found = [
+            row[0] for row in self._db.execute("SELECT id FROM runs WHERE substr(id, 1, ?) = ?", (len(name), name))
+        ]
+        if len(found) == 1:
+            return str(found[0])
+        what = "No run is named" if not found else "More than one run starts with"
+        raise LookupError(f"{what} {name}. `irscope list` shows what there is in {self.path}.")
+
+    def source_of(self, run: str) -> str:
+        """The digest of the script's text with which the run was made."""
+        row = self._db.execute("SELECT source FROM runs WHERE id = ?", (run,)).fetchone()
+        if row is None:
+            raise LookupError(f"No run is named {run}.")
+        return str(row[0])
+
+    def lane_of(self, run: str) -> Lane:
+        """The lane of a run.  Raises LookupError where there is no such run."""
+        row = self._db.execute("SELECT lane FROM runs WHERE id = ?", (run,)).fetchone()
+        if row is None:
+            raise LookupError(f"No run is named {run}.")
+        return Lane(row[0])
+
+    def report(self, run: str) -> Report:
+        """All that is known of a run, also while it goes on (then its outcome is *running so far* as cancelled).
+
+        Raises LookupError where there is no such run.
+        """
+        with transaction(self._db, "BEGIN"):  # one snapshot, however much is written meanwhile
+            row = self._db.execute(
+                "SELECT script, torch, outcome, started, pipeline FROM runs WHERE id = ?", (run,)
+            ).fetchone()
+            if row is None:
+                raise LookupError(f"No run is named {run}.")
+            stages: dict[str, list[StageRef]] = {}
+            for compile_id, *facts in self._db.execute(
+                "SELECT compile, id, name, language, bytes, passed, seconds, nodes FROM stages WHERE run = ?"
+                " ORDER BY position, rowid",
+                (run,),
+            ):
+                stages.setdefault(compile_id, []).append(StageRef(*facts))
+            compiles = tuple(
+                from_json(Compile, {**json.loads(facts), "stages": to_json(stages.get(compile_id, []))})
+                for compile_id, facts in self._db.execute(
+                    "SELECT id, facts FROM compiles WHERE run = ? ORDER BY position", (run,)
+                )
+            )
+            findings = list(self._facts(Finding, "findings", run))
+            return Report(
+                schema=SCHEMA,
+                run=run,
+                script=row[0],
+                torch=row[1],
+                outcome=_load(Outcome, row[2]) or _unfinished(time.time() - row[3]),
+                compiles=compiles,
+                findings=with_costs(without_repeats(findings), compiles),
+                kernels=tuple(self._facts(Kernel, "kernels", run)),
+                capture_gaps=tuple(
+                    CaptureGap(*gap)
+                    for gap in self._db.execute("SELECT what, why FROM gaps WHERE run = ? ORDER BY rowid", (run,))
+                ),
+                pipeline=row[4],
+            )
+
+    def _facts(self, cls: type, table: str, run: str) -> Iterator:  # type: ignore[type-arg]
+        for (facts,) in self._db.execute(f"SELECT facts FROM {table} WHERE run = ? ORDER BY position", (run,)):
+            yield from_json(cls, json.loads(facts))
+
+    def stage_text(self, run: str, stage: str) -> str:
+        """The text of a stage.  Raises LookupError where there is none."""
+        name, digest, _ = self._stage(run, stage)
+        text = self._made_text(run, stage, name) if digest == NO_TEXT else self._text(digest)
+        if text is None:
+            raise LookupError(f"The text of stage {stage} of run {run} is missing.")
+        return text
+
+    def stage_data(self, run: str, stage: str) -> Any:
+        """What was kept of a stage beside its text, as plain JSON values; nothing where there is none.
+
+        Raises LookupError where there is no such stage.
+        """
+        text = self._text(self._stage(run, stage)[2])
+        return None if text is None else json.loads(text)
+
+    def stages_with_data(self, run: str, name: str) -> frozenset[str]:
+        """Ids of the stages of this name of which more than a text is kept."""
+        rows = self._db.execute("SELECT id FROM stages WHERE run = ? AND name = ? AND data IS NOT NULL", (run, name))
+        return frozenset(id for (id,) in rows)
+
+    def sources(self, run: str, wanted: Callable[[str], object] = lambda _: True) -> dict[str, str]:
+        """The source files that a run names, by path, with their texts as they were then."""
+        rows = self._db.execute("SELECT file, digest FROM sources WHERE run = ?", (run,)).fetchall()
+        return {file: text for file, digest in rows if wanted(file) and (text := self._text(digest)) is not None}
+
+    def has_trails(self, run: str) -> bool:
+        """Whether trails were kept for any compile of a run."""
+        return self._db.execute("SELECT 1 FROM trails WHERE run = ?", (run,)).fetchone() is not None
+
+    def trails(self, run: str) -> dict[str, Any]:
+        """By compile what `put_trails` kept, as plain JSON values; without what is none: it can be made again."""
+        found = {}
+        for compile, digest in self._db.execute("SELECT compile, digest FROM trails WHERE run = ?", (run,)).fetchall():
+            with contextlib.suppress(ValueError, RecursionError):
+                found[compile] = json.loads(self._text(digest) or "null")
+        return found
+
+    def put_files(self, run: str, digests: Mapping[str, str]) -> None:
+        """Keeps which files of the user's a run has imported, each with the digest of its text."""
+        how, _ = self.how_run(run)
+        self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (json.dumps({**how, "files": dict(digests)}), run))
+
+    def how_run(self, run: str) -> tuple[dict[str, Any], str]:
+        """How a run was started (``args``, what `create_run` was given, ``files``) and the digest of its script's text.
+
+        A run of an older irscope has its arguments alone.  Raises LookupError where there is no such run.
+        """
+        row = self._db.execute("SELECT args, source FROM runs WHERE id = ?", (run,)).fetchone()
+        if row is None:
+            raise LookupError(f"There is no run {run}.")
+        try:
+            how = json.loads(row[0])
+        except ValueError:
+            how = {}
+        return (how if isinstance(how, dict) else {"args": how}), str(row[1])
+
+    def _stage(self, run: str, stage: str) -> tuple[str, bytes, bytes | None]:
+        row = self._db.execute(
+            "SELECT name, digest, data FROM stages WHERE run = ? AND id = ?", (run, stage)
+        ).fetchone()
+        if row is None:
+            raise LookupError(f"Run {run} has no stage {stage}.")
+        return row[0], row[1], row[2]
+
+    def _text(self, digest: bytes | None) -> str | None:
+        try:
+            return None if digest is None else self._texts.get(digest)
+        except MissingCodecError as error:
+            raise StoreError(f"The run store {self.path} cannot be read by {sys.executable}: {error}.") from error
+
+    def _made_text(self, run: str, stage: str, name: str) -> str | None:
+        make = made_texts().get(name)
+        try:
+            return None if make is None else make(self.stage_data(run, stage))
+        except ValueError as error:
+            raise LookupError(f"Stage {stage} of run {run} cannot be read: {error}.") from error
+
+
+def made_texts() -> Mapping[str, Callable[[Any], str]]:
+    """By name the stages whose text tells no more than their data, and is made from it when somebody reads it."""
+    from irscope.symbolic.text import text_of
+    from irscope.symbolic.trace import Walk
+
+    return {name: lambda data: text_of(Walk(data)) for name in names_with(Role.TRACE)}
+
+
+def _unfinished(seconds: float) -> Outcome:
+    from irscope.protocol import OutcomeKind
+
+    return Outcome(
+        OutcomeKind.CANCELLED,
+        None,
+        "The run has not ended, or everything was killed before its end was recorded.",
+        seconds,
+    )
+
+
+def _dump(value: object) -> str:
+    return json.dumps(to_json(value))
+
+
+def _load(cls: type[Outcome], text: str | None) -> Outcome | None:
+    return None if text is None else from_json(cls, json.loads(text))

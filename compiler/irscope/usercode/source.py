@@ -1,0 +1,222 @@
+"""Source text of the user's files: reading it, naming its content, and finding ranges in it."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import io
+import os
+import tokenize
+from collections.abc import Iterator
+
+from irscope.protocol import Position, Range
+
+_overlays: dict[str, str] = {}
+
+
+def use_overlays(overlays: dict[str, str]) -> None:
+    """From now on these texts stand in for the files of these absolute paths."""
+    _overlays.clear()
+    _overlays.update({os.path.realpath(path): text for path, text in overlays.items()})
+    read_source.cache_clear()
+    parse.cache_clear()
+
+
+def overlay_of(path: str) -> str | None:
+    """The text that stands in for a file's content; None where the file on disk counts."""
+    return _overlays.get(os.path.realpath(path)) if _overlays else None
+
+
+def digest_of(text: str) -> str:
+    """Names a text by its content; line endings do not count, since editors change them on their own."""
+    return hashlib.sha256(text.replace("\r\n", "\n").encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@functools.lru_cache(maxsize=256)
+def read_source(path: str) -> str:
+    """The text of a Python file, decoded as Python does it; empty where it cannot be read."""
+    if (text := overlay_of(path)) is not None:
+        return text
+    try:
+        with open(path, "rb") as file:
+            return decode_source(file.read())
+    except OSError:
+        return ""
+
+
+def decode_source(data: bytes) -> str:
+    """Bytes of a Python file as text, by its byte-order mark or coding comment, with universal newlines."""
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    except SyntaxError:
+        encoding = "utf-8"
+    return io.TextIOWrapper(io.BytesIO(data), encoding=encoding, errors="replace", newline=None).read()
+
+
+def line_text(path: str, line: int) -> str:
+    """One line (1-based) without its end; empty where there is none."""
+    lines = read_source(path).split("\n")
+    return lines[line - 1] if 1 <= line <= len(lines) else ""
+
+
+def column_of_byte(path: str, line: int, byte: int) -> int:
+    """A UTF-8 byte offset into a line, as Python's code objects give it, as an index into the line's text."""
+    text = line_text(path, line)
+    if text.isascii():
+        return min(byte, len(text)) if text else byte
+    return len(text.encode("utf-8", "surrogatepass")[:byte].decode("utf-8", "replace"))
+
+
+@functools.lru_cache(maxsize=64)
+def parse(path: str) -> ast.Module | None:
+    """The syntax tree of a file, or nothing where it has none."""
+    try:
+        return ast.parse(read_source(path))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def range_of_node(path: str, node: ast.AST) -> Range:
+    """The range of a syntax node that has a place (an expression, a statement, an argument, …)."""
+    line, end_line = node.lineno, node.end_lineno or node.lineno  # type: ignore[attr-defined]
+    return Range(
+        Position(line, column_of_byte(path, line, node.col_offset)),  # type: ignore[attr-defined]
+        Position(end_line, column_of_byte(path, end_line, node.end_col_offset or 0)),  # type: ignore[attr-defined]
+    )
+
+
+def range_of_line(path: str, line: int) -> Range:
+    """The statement that begins at a line (its first line if it is long), else the line without its indentation."""
+    text = line_text(path, line)
+    indent = len(text) - len(text.lstrip())
+    stripped = text.split("#", 1)[0].rstrip() if "#" in text and _comment_is_real(text) else text.rstrip()
+    return Range(Position(line, indent), Position(line, max(len(stripped), indent + 1)))
+
+
+def _comment_is_real(text: str) -> bool:
+    return not any(quote in text for quote in "\"'")
+
+
+def range_of_focus(path: str, line: int) -> Range:
+    """What a message that names only a line most likely means: the condition of the ``if`` or ``while`` that begins
+    there, what a ``for`` runs over, the value of a statement; else the line."""
+    for node in nodes_at(path, line):
+        for part in ("test", "iter", "value", "exc"):
+            focus = getattr(node, part, None)
+            if isinstance(node, ast.stmt) and isinstance(focus, ast.expr):
+                return range_of_node(path, focus)
+    return range_of_line(path, line)
+
+
+def head_of(path: str, where: Range) -> Range:
+    """Of a range that is a whole compound statement, with all that it holds, what is at work: the condition of an
+    ``if``, ``while`` or ``assert``, what a ``for`` runs over, the head of a ``with`` or a ``class``.
+
+    Python gives some instructions the place of a whole statement (the jump of ``if f(x):`` in 3.11 to 3.13).  The line
+    stays the same: where the condition begins on a later one, the range begins at the statement.  Any other range is
+    itself.
+    """
+    for node in nodes_at(path, where.start.line):
+        if (last := _end_of_head(node)) is not None and range_of_node(path, node) == where:
+            head = range_of_node(path, last)
+            whole = isinstance(node, (ast.With, ast.AsyncWith, ast.ClassDef)) or head.start.line != where.start.line
+            return Range(where.start, head.end) if whole else head
+    return where
+
+
+def _end_of_head(node: ast.AST) -> ast.expr | None:
+    if isinstance(node, (ast.If, ast.While, ast.Assert)):
+        return node.test
+    if isinstance(node, (ast.For, ast.AsyncFor)):
+        return node.iter
+    if isinstance(node, (ast.With, ast.AsyncWith)):
+        return node.items[-1].optional_vars or node.items[-1].context_expr
+    if isinstance(node, ast.ClassDef):
+        return max((*node.bases, *(k.value for k in node.keywords)), key=lambda n: n.end_col_offset or 0, default=None)
+    return None
+
+
+def nodes_at(path: str, line: int) -> Iterator[ast.AST]:
+    """The syntax nodes that begin on a line, outer before inner."""
+    tree = parse(path)
+    if tree is not None:
+        for node in ast.walk(tree):
+            if getattr(node, "lineno", None) == line:
+                yield node
+
+
+def parents(path: str) -> dict[ast.AST, ast.AST]:
+    """The parent of each syntax node of a file."""
+    tree = parse(path)
+    return _parents_in(tree) if tree is not None else {}
+
+
+@functools.lru_cache(maxsize=16)
+def _parents_in(tree: ast.Module) -> dict[ast.AST, ast.AST]:
+    return {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+
+
+def node_at_range(path: str, where: Range) -> ast.expr | ast.stmt | None:
+    """The syntax node at a range: the innermost that has it exactly, else the innermost that holds it.
+
+    A range that only names a line (where Python tells no columns) holds the statement that begins there.
+    """
+    found: ast.expr | ast.stmt | None = None
+    found_range: Range | None = None
+    for node in ast.walk(tree) if (tree := parse(path)) is not None else ():
+        if not isinstance(node, (ast.expr, ast.stmt)) or not (
+            node.lineno <= where.start.line <= (node.end_lineno or 0)
+        ):
+            continue
+        held = range_of_node(path, node)
+        if held == where or (held.start <= where.start and where.end <= held.end and found_range != where):
+            found, found_range = node, held
+    return found
+
+
+def text_of_range(path: str, where: Range) -> str:
+    """The source text in a range."""
+    lines = read_source(path).split("\n")[where.start.line - 1 : where.end.line]
+    if not lines:
+        return ""
+    lines[-1] = lines[-1][: where.end.column]
+    lines[0] = lines[0][where.start.column :]
+    return "\n".join(lines)
+
+
+def function_at(path: str, name: str, first_line: int) -> ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | None:
+    """The function that a code object's name and first line (a decorator's line, if it has some) belong to."""
+    tree = parse(path)
+    if tree is None:
+        return None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Lambda) and name == "<lambda>" and node.lineno == first_line:
+            return node
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            if first_line in (first, node.lineno):
+                return node
+    return None
+
+
+def function_around(path: str, line: int) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The innermost function whose text holds a line."""
+    tree = parse(path)
+    best: ast.FunctionDef | ast.AsyncFunctionDef | None = None
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.lineno <= line <= (node.end_lineno or 0):
+            if best is None or node.lineno >= best.lineno:
+                best = node
+    return best
+
+
+def range_of_name(path: str, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Range:
+    """The name of a function in its ``def`` line (of a lambda: the lambda)."""
+    if isinstance(node, ast.Lambda):
+        return range_of_node(path, node)
+    text = line_text(path, node.lineno)
+    start = text.find(node.name, column_of_byte(path, node.lineno, node.col_offset) + 3)
+    if start < 0:
+        return range_of_line(path, node.lineno)
+    return Range(Position(node.lineno, start), Position(node.lineno, start + len(node.name)))

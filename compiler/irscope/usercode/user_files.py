@@ -1,0 +1,69 @@
+"""Which files are the user's: all that are not in the standard library, an installed package or torch."""
+
+from __future__ import annotations
+
+import functools
+import os
+import site
+import sysconfig
+
+_own: set[str] = set()
+_torch: list[str] = []
+
+
+def set_torch_folder(path: str) -> None:
+    """Where torch lies; it may be a source checkout outside any site-packages."""
+    _torch[:] = [os.path.realpath(path) + os.sep]
+    _forget()
+
+
+def _forget() -> None:
+    is_user_file.cache_clear()
+    is_package_file.cache_clear()
+    _library_folders.cache_clear()
+
+
+def treat_as_user_code(path: str) -> None:
+    """The open file is user code wherever it lies."""
+    _own.add(os.path.realpath(path))
+    _forget()
+
+
+@functools.lru_cache(maxsize=4096)
+def is_user_file(path: str) -> bool:
+    """True for a file on disk that the user can be thought to have written."""
+    if not path or path.startswith("<"):
+        return False
+    real = os.path.realpath(path)
+    if real in _own:
+        return True
+    return not real.startswith(_library_folders()) and not _in_site_packages(real)
+
+
+@functools.lru_cache(maxsize=4096)
+def is_package_file(path: str) -> bool:
+    """True for a file of an installed package other than torch: not the user's, yet worth showing as an origin."""
+    if not path or path.startswith("<") or is_user_file(path):
+        return False
+    real = os.path.realpath(path)
+    return _in_site_packages(real) and not real.startswith((*_torch, _irscope_folder()))
+
+
+def _in_site_packages(real: str) -> bool:
+    parts = real.replace("\\", "/").split("/")
+    return "site-packages" in parts or "dist-packages" in parts
+
+
+@functools.lru_cache(maxsize=1)
+def _library_folders() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    folders = {paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib") if key in paths}
+    folders.update(site.getsitepackages() if hasattr(site, "getsitepackages") else [])
+    if getattr(site, "ENABLE_USER_SITE", False):
+        folders.add(site.getusersitepackages())
+    real = {os.path.realpath(folder) + os.sep for folder in folders if folder}
+    return (*real, *_torch, _irscope_folder())
+
+
+def _irscope_folder() -> str:
+    return os.path.realpath(os.path.dirname(os.path.dirname(__file__))) + os.sep

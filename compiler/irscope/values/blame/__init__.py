@@ -1,0 +1,1 @@
+"""Finding the pass, decomposition or node that made a result differ."""

@@ -1,0 +1,1 @@
+"""Comparing compiled code with its graph, node by node."""

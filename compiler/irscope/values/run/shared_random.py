@@ -1,0 +1,90 @@
+"""Random numbers that two graphs share: what one draws is what the other draws, whichever operations they draw with.
+
+Between the dynamo graph and AOTAutograd's graph a dropout becomes a comparison with uniform numbers, so that the same
+state of a generator does not give both the same mask.  Inside `same_draws` the n-th operation that draws gets numbers that
+depend on n alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+
+class Draws:
+    """What was drawn: the shapes, in order.
+
+    Parameters
+    ----------
+    in_place_below
+        Whether ``bernoulli_(p)`` is true where the uniform number is below ``p``; else where it is above ``1 - p``, as
+        the decomposition of a dropout has it.
+    """
+
+    def __init__(self, in_place_below: bool = False) -> None:
+        self.shapes: list[tuple[int, ...]] = []
+        self.in_place_below = in_place_below
+
+    def uniform(self, like: Any) -> Any:
+        """Uniform random numbers from 0 to 1, with the shape and device of `like`."""
+        torch: Any = sys.modules["torch"]
+        return self._next(torch.rand, tuple(like.shape), like.device)
+
+    def normal(self, like: Any) -> Any:
+        """Standard normal random numbers, with the shape and device of `like`."""
+        torch: Any = sys.modules["torch"]
+        return self._next(torch.randn, tuple(like.shape), like.device)
+
+    def _next(self, draw: Any, shape: tuple[int, ...], device: Any) -> Any:
+        torch: Any = sys.modules["torch"]
+        generator = torch.Generator().manual_seed(len(self.shapes))
+        self.shapes.append(shape)
+        return draw(shape, generator=generator, dtype=torch.float64, device="cpu").to(device)
+
+
+@contextlib.contextmanager
+def same_draws(draws: Draws) -> Iterator[Draws]:
+    """Everything that draws inside gets the numbers of `draws`."""
+    torch: Any = sys.modules["torch"]
+    mode: Any = sys.modules["torch.utils._python_dispatch"].TorchDispatchMode
+
+    class Mode(mode):  # type: ignore[misc]  # torch is not there when this module is imported
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
+            if torch.Tag.nondeterministic_seeded not in func.tags:
+                return func(*args, **kwargs)
+            return _drawn(draws, func, args, kwargs)
+
+    with Mode():
+        yield draws
+
+
+def _drawn(draws: Draws, func: Any, args: Any, kwargs: Any) -> Any:
+    torch: Any = sys.modules["torch"]
+    name = func.name().partition("::")[2].partition(".")[0]
+    if name == "native_dropout":
+        mask = draws.uniform(args[0]) > args[1] if args[2] else torch.ones_like(args[0], dtype=torch.bool)
+        return args[0] * mask / (1 - args[1] if args[2] and args[1] < 1 else 1), mask
+    if name in ("bernoulli", "bernoulli_"):
+        chance = args[1] if len(args) > 1 else kwargs.get("p", args[0])
+        numbers = draws.uniform(args[0])
+        hit = numbers > 1 - chance if name == "bernoulli_" and not draws.in_place_below else numbers < chance
+        return args[0].copy_(hit) if name == "bernoulli_" else hit.to(args[0].dtype)
+    if name in ("uniform", "uniform_"):
+        low, high = (*args[1:3], *(0.0, 1.0)[len(args) - 1 :]) if len(args) < 3 else args[1:3]
+        numbers = low + (high - low) * draws.uniform(args[0])
+        return args[0].copy_(numbers) if name == "uniform_" else numbers.to(args[0].dtype)
+    if "attention" in name:
+        if any(isinstance(each, float) and each for each in (*args[3:], kwargs.get("dropout_p", 0.0))):
+            draws.shapes.append(tuple(args[0].shape))
+        return func(*args, **kwargs)
+    result = func(*args, **kwargs)
+    if name in ("rand", "rand_like"):
+        return draws.uniform(result).to(result.dtype)
+    if name in ("randn", "randn_like"):
+        return draws.normal(result).to(result.dtype)
+    torch.manual_seed(len(draws.shapes))
+    draws.shapes.append(tuple(getattr(result, "shape", ())))
+    return func(*args, **kwargs)

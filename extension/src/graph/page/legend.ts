@@ -1,0 +1,34 @@
+/** What the colours mean, of those that occur. */
+
+import type { Colouring } from "../draw/colours";
+import { make } from "./page";
+
+const MOST = 8;
+/** Letters at the end of a long name that are always shown. */
+const KEPT = 14;
+
+export function showLegend(section: HTMLElement, colours: Colouring, counts: readonly number[]): void {
+  const present = colours.swatches
+    .map((swatch, at) => ({ ...swatch, count: counts[at] ?? 0 }))
+    .filter((swatch) => swatch.count > 0);
+  const shown = colours.isScale ? present : present.sort((left, right) => right.count - left.count).slice(0, MOST);
+  section.hidden = shown.length === 0;
+  const list = shown.map(({ colour, text, sign }) => {
+    const patch = make("span", { class: "patch", "aria-hidden": "true" }, sign ?? "");
+    patch.style.setProperty("--patch", colour);
+    return make("li", { title: text }, patch, make("span", {}, ...ends(text)));
+  });
+  const more = present.length - shown.length;
+  section.replaceChildren(
+    ...(colours.heading === undefined ? [] : [make("p", { class: "quiet" }, colours.heading)]),
+    make("ul", {}, ...list, ...(more > 0 ? [make("li", { class: "quiet" }, `and ${more} more`)] : [])),
+  );
+}
+
+/** A text in two parts of which only the first gives way: what tells long names apart stands at their end. */
+function ends(text: string): (Node | string)[] {
+  if (text.length <= KEPT * 2) {
+    return [text];
+  }
+  return [make("span", {}, text.slice(0, -KEPT)), make("span", {}, text.slice(-KEPT))];
+}

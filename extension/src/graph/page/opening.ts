@@ -1,0 +1,46 @@
+/** Which clusters are open at first. */
+
+import { childClusters, type Cluster, type Forest } from "../model/clusters";
+
+/**
+ * What is open at first: from the top, as long as all that shows can be laid out in a moment. Clusters of one kind that
+ * stand side by side, as the layers of a model do, are opened together or not at all.
+ */
+export function openAtFirst(
+  forest: Forest,
+  count: number,
+  most: number,
+  weight?: (cluster: Cluster) => number,
+): Set<number> {
+  const open = new Set<number>([forest.root.item]);
+  const important = (clusters: Cluster[]): number =>
+    clusters.reduce((all, cluster) => all + (weight?.(cluster) ?? cluster.last - cluster.first), 0);
+  let level = teams(forest, count, forest.root);
+  let visible = forest.root.children.length;
+  while (level.length > 0) {
+    const next: Cluster[][] = [];
+    for (const team of level.sort((left, right) => important(right) - important(left))) {
+      const more = team.reduce((all, cluster) => all + cluster.children.length, 0);
+      if (important(team) > 0 && visible + more <= most) {
+        visible += more;
+        for (const cluster of team) {
+          open.add(cluster.item);
+          next.push(...teams(forest, count, cluster));
+        }
+      }
+    }
+    level = next;
+  }
+  return open;
+}
+
+/** The clusters in a cluster, those of one kind together. */
+function teams(forest: Forest, count: number, cluster: Cluster): Cluster[][] {
+  const found = new Map<string, Cluster[]>();
+  for (const child of childClusters(forest, count, cluster)) {
+    const isOne = child.type === "part" || child.type === "kernel" || (child.type === "" && !/^\d+$/.test(child.name));
+    const kind = isOne ? child.key : child.type;
+    found.set(kind, [...(found.get(kind) ?? []), child]);
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,234 @@
+/** The elements of the panel. They are made here and not in the host's page, which has nothing in it. */
+
+import { visible, visibleIn } from "../../panels/visible";
+
+export interface Page {
+  canvas: HTMLElement;
+  picture: HTMLCanvasElement;
+  minimap: HTMLCanvasElement;
+  tree: HTMLElement;
+  search: HTMLInputElement;
+  matches: HTMLElement;
+  previous: HTMLButtonElement;
+  next: HTMLButtonElement;
+  only: HTMLButtonElement;
+  results: HTMLElement;
+  grouping: HTMLSelectElement;
+  colour: HTMLSelectElement;
+  compare: HTMLSelectElement;
+  compareLabel: HTMLElement;
+  summary: HTMLElement;
+  path: HTMLElement;
+  legend: HTMLElement;
+  announcement: HTMLElement;
+  buttons: Record<
+    "expand" | "collapse" | "zoomOut" | "zoomIn" | "fit" | "svg" | "dotShown" | "dotWhole",
+    HTMLButtonElement
+  >;
+  notice: { root: HTMLElement; text: HTMLElement; detail: HTMLElement; action: HTMLButtonElement };
+  details: {
+    root: HTMLElement;
+    name: HTMLElement;
+    op: HTMLElement;
+    detail: HTMLElement;
+    facts: HTMLElement;
+    links: HTMLElement;
+    actions: HTMLElement;
+  };
+}
+
+type Attributes = Record<string, string | boolean>;
+
+/** An element with attributes and what is in it; a text is a text, whatever it holds. */
+export function make<Tag extends keyof HTMLElementTagNameMap>(
+  tag: Tag,
+  attributes: Attributes = {},
+  ...content: (Node | string)[]
+): HTMLElementTagNameMap[Tag] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== false) {
+      element.setAttribute(name, value === true ? "" : visibleIn(name, value));
+    }
+  }
+  element.append(...content.map((each) => (typeof each === "string" ? visible(each) : each)));
+  return element;
+}
+
+export function buildPage(): Page {
+  // A sign has to be put into words; a text must be a part of the button's name.
+  const button = (id: string, text: string, title: string): HTMLButtonElement =>
+    make("button", { type: "button", id, title, ...(/\w/.test(text) ? {} : { "aria-label": title }) }, text);
+  // In a narrow panel the sign stands for the text, which stays the button's name.
+  const brief = (id: string, text: string, sign: string, title: string): HTMLButtonElement =>
+    make(
+      "button",
+      { type: "button", id, title },
+      make("span", { class: "long" }, text),
+      make("span", { class: "short", "aria-hidden": "true" }, sign),
+    );
+  const choice = (
+    id: string,
+    label: string,
+    options: [value: string, text: string][],
+  ): [HTMLElement, HTMLSelectElement] => {
+    const select = make("select", { id }, ...options.map(([value, text]) => make("option", { value }, text)));
+    return [make("label", { class: "choice", for: id }, `${label} `, select), select];
+  };
+
+  const search = make("input", {
+    type: "search",
+    id: "search",
+    placeholder: "Search: op, name, shape, module…",
+    "aria-label": "Search nodes; Enter for the next match, Shift+Enter for the one before, arrow down for the list",
+    title:
+      "Words that must all fit; op:, name:, dtype:, shape:, device:, module:, kernel: or change: before a word looks at that alone",
+    "aria-controls": "results",
+    spellcheck: "false",
+  });
+  const matches = make("span", { id: "matches", role: "status" });
+  const previous = button("previous", "↑", "Previous match (Shift+Enter)");
+  const next = button("next", "↓", "Next match (Enter)");
+  const only = make(
+    "button",
+    { type: "button", id: "only", "aria-pressed": "false", title: "Show nothing but the matches" },
+    "Only Matches",
+  );
+  const [groupingLabel, grouping] = choice("grouping", "Group by", [
+    ["module", "module"],
+    ["fusion", "fused node"],
+    ["kernel", "kernel"],
+    ["order", "order"],
+  ]);
+  const [colourLabel, colour] = choice("colour", "Colour by", [
+    ["operation", "operation"],
+    ["dtype", "dtype"],
+    ["device", "device"],
+    ["bytes", "bytes of result"],
+    ["time", "estimated time"],
+    ["kernel", "kernel"],
+    ["change", "change"],
+    ["none", "nothing"],
+  ]);
+  const [compareLabel, compare] = choice("compare", "Show", []);
+  const buttons = {
+    expand: brief("expand", "Expand All", "⊞", "Open clusters, as many as can be drawn at once"),
+    collapse: brief("collapse", "Collapse All", "⊟", "Close all clusters"),
+    zoomOut: button("zoom-out", "−", "Zoom out (Page Down)"),
+    zoomIn: button("zoom-in", "+", "Zoom in (Page Up)"),
+    fit: button("fit", "Fit", "Show the whole graph (0)"),
+    svg: button("export-svg", "Picture as SVG…", "Save what is open as an SVG file"),
+    dotShown: button("export-dot-shown", "What is shown as DOT…", "Save what is open as a DOT file"),
+    dotWhole: button("export-dot", "Whole graph as DOT…", "Save all nodes with their clusters as a DOT file"),
+  };
+  const menu = make("div", { id: "export-menu", popover: "auto" }, buttons.svg, buttons.dotShown, buttons.dotWhole);
+  const exporting = make("button", { type: "button", id: "export", popovertarget: "export-menu" }, "Export…");
+  exporting.addEventListener("click", () => {
+    const { right, bottom } = exporting.getBoundingClientRect();
+    menu.style.top = `${bottom + 4}px`;
+    menu.style.right = `${document.documentElement.clientWidth - right}px`;
+  });
+  menu.addEventListener("click", () => menu.hidePopover());
+  const summary = make("span", { id: "summary" });
+
+  const toolbar = make(
+    "div",
+    { id: "toolbar", role: "toolbar", "aria-label": "Graph" },
+    make("span", { class: "group", id: "seeking" }, search, matches, previous, next, only),
+    make("span", { class: "group" }, buttons.expand, buttons.collapse, exporting),
+    make("span", { class: "group", id: "choices" }, compareLabel, groupingLabel, colourLabel),
+    menu,
+  );
+
+  const path = make("nav", { id: "path", "aria-label": "Where the selection is" });
+  const picture = make("canvas", { id: "picture", "aria-hidden": "true" });
+  const tree = make("div", {
+    id: "tree",
+    role: "tree",
+    tabindex: "0",
+    "aria-label":
+      "Graph. Arrow keys move along the edges and between neighbours, Enter opens a cluster or goes to the source line, Alt+Enter goes to the line in the stage, Escape leaves the cluster.",
+  });
+  const minimap = make("canvas", { id: "minimap", "aria-hidden": "true", hidden: true });
+  const legend = make("section", { id: "legend", "aria-label": "Colours" });
+  const results = make("div", {
+    id: "results",
+    role: "listbox",
+    "aria-label": "Matches",
+    tabindex: "-1",
+    hidden: true,
+  });
+  const zoom = make(
+    "div",
+    { id: "zoom", role: "group", "aria-label": "Zoom" },
+    buttons.zoomOut,
+    buttons.zoomIn,
+    buttons.fit,
+  );
+  const corner = make("div", { id: "corner" }, zoom, minimap);
+  const canvas = make("main", { id: "canvas" }, picture, tree, legend, corner);
+
+  const notice = {
+    text: make("p", { id: "notice-text" }, "Loading the graph…"),
+    detail: make("p", { id: "notice-detail" }),
+    action: make("button", { type: "button", id: "notice-action", hidden: true }),
+  };
+  const noticeRoot = make("section", { id: "notice", role: "status" }, notice.text, notice.detail, notice.action);
+
+  const details = {
+    name: make("strong", { id: "details-name" }),
+    op: make("span", { id: "details-op" }),
+    detail: make("code", { id: "details-detail" }),
+    facts: make("dl", { id: "details-facts" }),
+    links: make("div", { id: "details-links" }),
+    actions: make("div", { id: "details-actions" }),
+  };
+  const detailsRoot = make(
+    "footer",
+    { id: "details", "aria-label": "The selected node", hidden: true },
+    make(
+      "div",
+      { id: "details-text" },
+      make("div", { id: "details-head" }, details.name, details.op, details.detail),
+      details.facts,
+      details.links,
+    ),
+    details.actions,
+  );
+  const announcement = make("div", { id: "announcement", class: "unseen", role: "status", "aria-live": "polite" });
+
+  const heading = make("h1", { class: "unseen" }, "Graph");
+  const header = make("header", {}, heading, toolbar, results, make("div", { id: "where" }, path, summary));
+  canvas.append(announcement);
+  document.body.append(header, canvas, noticeRoot, detailsRoot);
+  return {
+    canvas,
+    picture,
+    minimap,
+    tree,
+    search,
+    matches,
+    previous,
+    next,
+    only,
+    results,
+    grouping,
+    colour,
+    compare,
+    compareLabel,
+    summary,
+    path,
+    legend,
+    announcement,
+    buttons,
+    notice: { root: noticeRoot, ...notice },
+    details: { root: detailsRoot, ...details },
+  };
+}
+
+/** Leaves an unchanged text alone, so that a screen reader does not say it again. */
+export function setText(element: HTMLElement, text: string): void {
+  if (element.textContent !== visible(text)) {
+    element.textContent = visible(text);
+  }
+}

@@ -1,0 +1,22 @@
+/** What is kept of the panel while it is hidden, and when the window is reloaded. */
+
+import type { Change } from "../../panels/ahead";
+import type { Subject } from "../../panels/messages";
+import type { Grouping } from "../model/clusters";
+import type { ColourMode } from "../draw/colours";
+import type { View } from "../draw/painter";
+
+export interface State {
+  subject: Subject;
+  view: View | undefined;
+  /** Name of a node, or key of a cluster. */
+  selected: string;
+  search: string;
+  only: boolean;
+  grouping: Grouping;
+  colour: ColourMode | undefined;
+  /** Keys of the open clusters. */
+  open: string[];
+  /** The stage that is shown in place of the subject's, with the one before it: what a pass did. */
+  change: Change | undefined;
+}

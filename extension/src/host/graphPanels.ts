@@ -1,0 +1,111 @@
+/** The panels that show a graph: each has one subject, and opens places in editors beside it. */
+
+import * as vscode from "vscode";
+import { columnOf, SCHEME, showSource, type Documents } from "./documents";
+import { askServer, fill, tabIcon, type Host } from "./panelHost";
+import { Ahead } from "../panels/ahead";
+import type { Subject, ToPanel } from "../panels/messages";
+import { visible } from "../panels/visible";
+import type { Place } from "../protocol";
+import type { Server } from "./server";
+
+const VIEW_TYPE = "irscope.graph";
+const REQUESTS = ["irscope/graph", "irscope/graphKernels"];
+
+/** The same subject is shown once. */
+export class GraphPanels implements vscode.WebviewPanelSerializer<{ subject?: Subject }>, vscode.Disposable {
+  private readonly shown = new Map<string, vscode.WebviewPanel>();
+  private readonly subscriptions: vscode.Disposable[] = [];
+  private readonly drawn = new vscode.EventEmitter<{ subject: Subject; what: string }>();
+  readonly onDidDraw = this.drawn.event;
+
+  constructor(
+    private readonly extensionUri: vscode.Uri,
+    private readonly server: Server,
+    private readonly documents: Documents,
+  ) {
+    this.subscriptions.push(
+      this.drawn,
+      vscode.window.registerWebviewPanelSerializer(VIEW_TYPE, this),
+      server.onDidChangeRuns(({ run, running }) => this.tellAll({ type: "changed", run, running })),
+      vscode.window.onDidChangeTextEditorSelection(({ textEditor, selections }) => {
+        const uri = textEditor.document.uri;
+        if (uri.scheme === "file" || uri.scheme === SCHEME) {
+          const place = { uri: uri.toString(true), line: selections[0]?.active.line ?? 0 };
+          this.tellAll({ type: "cursor", place });
+        }
+      }),
+    );
+  }
+
+  show(subject: Subject): void {
+    const known = this.shown.get(keyOf(subject));
+    if (known !== undefined) {
+      known.reveal();
+      return;
+    }
+    const column = vscode.ViewColumn.Beside;
+    this.adopt(vscode.window.createWebviewPanel(VIEW_TYPE, visible(subject.title), column), subject);
+  }
+
+  async deserializeWebviewPanel(panel: vscode.WebviewPanel, state: { subject?: Subject } | undefined): Promise<void> {
+    if (state?.subject === undefined) {
+      panel.dispose();
+      return;
+    }
+    this.adopt(panel, state.subject, state);
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(...this.subscriptions).dispose();
+    for (const panel of this.shown.values()) {
+      panel.dispose();
+    }
+  }
+
+  private adopt(panel: vscode.WebviewPanel, subject: Subject, state?: object): void {
+    const ahead = new Ahead("graph", subject, state, (request) => askServer(this.server, request));
+    panel.iconPath = tabIcon(this.extensionUri, "graph");
+    this.shown.set(keyOf(subject), panel);
+    panel.onDidDispose(() => this.shown.delete(keyOf(subject)));
+    const host: Host = {
+      ready: () => send(panel, { type: "subject", subject }),
+      requests: REQUESTS,
+      ask: (request) => ahead.answer(request),
+      drawn: (what) => this.drawn.fire({ subject, what }),
+      open: (place) => this.open(panel, place),
+      title: (title) => (panel.title = title),
+    };
+    fill(panel.webview, this.extensionUri, { name: "graph", title: subject.title, policy: ["worker-src blob:"] }, host);
+  }
+
+  private async open(panel: vscode.WebviewPanel, { uri, line }: Place): Promise<void> {
+    const target = vscode.Uri.parse(uri, true);
+    const options = { line, column: columnBeside(panel, target) };
+    await (target.scheme === SCHEME ? this.documents.show(uri, options) : showSource(uri, options));
+  }
+
+  private tellAll(message: ToPanel): void {
+    for (const panel of this.shown.values()) {
+      send(panel, message);
+    }
+  }
+}
+
+function send(panel: vscode.WebviewPanel, message: ToPanel): void {
+  void panel.webview.postMessage(message);
+}
+
+function keyOf({ run, compile, stage }: Subject): string {
+  return JSON.stringify([run, compile, stage]);
+}
+
+/** Where a file opens without covering the panel: its own column when it is open elsewhere, else beside. */
+function columnBeside(panel: vscode.WebviewPanel, uri: vscode.Uri): vscode.ViewColumn {
+  const open = columnOf(uri);
+  if (open !== undefined && open !== panel.viewColumn) {
+    return open;
+  }
+  const other = vscode.window.tabGroups.all.find((group) => group.viewColumn !== panel.viewColumn);
+  return other?.viewColumn ?? vscode.ViewColumn.Beside;
+}

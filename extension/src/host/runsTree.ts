@@ -1,0 +1,330 @@
+/** The tree *run → compile → stages and kernels*. */
+
+import * as path from "node:path";
+import * as vscode from "vscode";
+import { sameUri } from "./documents";
+import * as units from "../units";
+import { visible } from "../panels/visible";
+import type { CaptureGap, CompileItem, KernelItem, Place, RunItem, RunTree, StageItem } from "../protocol";
+import { ReportRequest, RunsRequest } from "./requests";
+import { ServerUnavailable, type Server } from "./server";
+
+export type Element =
+  | { kind: "run"; item: RunItem }
+  | { kind: "compile"; run: RunItem; item: CompileItem }
+  | { kind: "stage"; item: StageItem; parent: Element }
+  | { kind: "kernels"; items: KernelItem[]; parent: Element }
+  | { kind: "kernel"; item: KernelItem; parent: Element }
+  | { kind: "gaps"; items: CaptureGap[]; run: RunItem }
+  | { kind: "gap"; item: CaptureGap; parent: Element }
+  | { kind: "note"; text: string; icon: string; parent: Element };
+
+/** Many changes come in a row while a script runs. */
+const REFRESH_DELAY_MS = 200;
+
+export class RunsTree implements vscode.TreeDataProvider<Element>, vscode.Disposable {
+  private readonly changed = new vscode.EventEmitter<Element | undefined>();
+  readonly onDidChangeTreeData = this.changed.event;
+  readonly view: vscode.TreeView<Element>;
+  private readonly subscriptions: vscode.Disposable[] = [];
+  private runs: Element[] = [];
+  private readonly reports = new Map<string, RunTree>();
+  private refreshTimer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly server: Server) {
+    this.view = vscode.window.createTreeView("irscope.runs", { treeDataProvider: this, showCollapseAll: true });
+    this.subscriptions.push(
+      this.view,
+      this.changed,
+      server.onDidChangeRuns(({ run }) => {
+        this.reports.delete(run);
+        this.refreshSoon();
+      }),
+      server.onDidChangeState(() => this.refresh()),
+    );
+  }
+
+  refresh(): void {
+    this.reports.clear();
+    this.changed.fire(undefined);
+  }
+
+  /** Reveals a run, and in it the compile that starts at `line` of `uri` when there is one. */
+  async reveal(run: string, place?: Place): Promise<void> {
+    // A refresh in the middle would make the editor lose the element, so a pending one is waited for.
+    while (this.refreshTimer !== undefined) {
+      await new Promise((resolve) => setTimeout(resolve, REFRESH_DELAY_MS));
+    }
+    try {
+      await this.tryToReveal(run, place);
+    } catch {
+      await this.tryToReveal(run, place); // A script that runs now changes the tree at any moment.
+    }
+  }
+
+  async getChildren(element?: Element): Promise<Element[]> {
+    try {
+      return await this.children(element);
+    } catch (error) {
+      if (error instanceof ServerUnavailable) {
+        return []; // The empty view says what to do.
+      }
+      throw error;
+    }
+  }
+
+  getParent(element: Element): Element | undefined {
+    switch (element.kind) {
+      case "run":
+        return undefined;
+      case "compile":
+      case "gaps":
+        return this.runs.find((each) => each.kind === "run" && each.item.run === element.run.run);
+      default:
+        return element.parent;
+    }
+  }
+
+  getTreeItem(element: Element): vscode.TreeItem {
+    return shown(this.treeItem(element));
+  }
+
+  private treeItem(element: Element): vscode.TreeItem {
+    switch (element.kind) {
+      case "run":
+        return runItem(element.item);
+      case "compile":
+        return compileItem(element.run, element.item);
+      case "stage":
+        return stageItem(element.item);
+      case "kernels":
+        return kernelsItem(element.items, idOf(element.parent));
+      case "kernel":
+        return kernelItem(element.item);
+      case "gaps":
+        return gapsItem(element.items, element.run);
+      case "gap":
+        return gapItem(element.item);
+      case "note": {
+        const item = new vscode.TreeItem(element.text);
+        item.iconPath = new vscode.ThemeIcon(element.icon);
+        return item;
+      }
+    }
+  }
+
+  dispose(): void {
+    clearTimeout(this.refreshTimer);
+    this.subscriptions.forEach((each) => void each.dispose());
+  }
+
+  private async tryToReveal(run: string, place?: Place): Promise<void> {
+    const found = (await this.getChildren()).find((each) => each.kind === "run" && each.item.run === run);
+    if (found === undefined) {
+      void vscode.window.showInformationMessage("This run is no longer in the store. Save the file to run it again.");
+      return;
+    }
+    const compiles = place === undefined ? [] : await this.getChildren(found);
+    const compile = compiles.find(
+      (each) => each.kind === "compile" && each.item.line === place?.line && sameUri(each.item.uri, place.uri),
+    );
+    await this.view.reveal(compile ?? found, { select: true, focus: true, expand: true });
+  }
+
+  private refreshSoon(): void {
+    this.refreshTimer ??= setTimeout(() => {
+      this.refreshTimer = undefined;
+      this.changed.fire(undefined);
+    }, REFRESH_DELAY_MS);
+  }
+
+  private async children(element?: Element): Promise<Element[]> {
+    switch (element?.kind) {
+      case undefined: {
+        const { runs } = await this.server.request(RunsRequest, {});
+        this.runs = runs.map((item) => ({ kind: "run", item }));
+        return this.runs;
+      }
+      case "run":
+        return this.childrenOfRun(element, await this.report(element.item.run));
+      case "compile":
+        return childrenOfCompile(element, element.item);
+      case "kernels":
+        return element.items.map((item) => ({ kind: "kernel", item, parent: element }));
+      case "gaps":
+        return element.items.map((item) => ({ kind: "gap", item, parent: element }));
+      default:
+        return [];
+    }
+  }
+
+  private childrenOfRun(run: Element & { kind: "run" }, tree: RunTree): Element[] {
+    const compiles: Element[] = tree.compiles.map((item) => ({ kind: "compile", run: run.item, item }));
+    if (compiles.length === 0 && run.item.outcome !== null) {
+      const text = run.item.message || "Nothing was compiled in this run.";
+      compiles.push({ kind: "note", text, icon: "info", parent: run });
+    }
+    return tree.gaps.length === 0 ? compiles : [...compiles, { kind: "gaps", items: tree.gaps, run: run.item }];
+  }
+
+  private async report(run: string): Promise<RunTree> {
+    const known = this.reports.get(run);
+    if (known !== undefined) {
+      return known;
+    }
+    const tree = await this.server.request(ReportRequest, { run });
+    if (tree.item.outcome !== null) {
+      this.reports.set(run, tree);
+    }
+    return tree;
+  }
+}
+
+/** Names are those of scripts and stores: what cannot be seen in them is written out. */
+function shown(item: vscode.TreeItem): vscode.TreeItem {
+  item.label = visible(typeof item.label === "string" ? item.label : "");
+  if (typeof item.description === "string") {
+    item.description = visible(item.description);
+  }
+  item.tooltip = visible(typeof item.tooltip === "string" ? item.tooltip : item.label);
+  if (item.accessibilityInformation !== undefined) {
+    item.accessibilityInformation = { label: visible(item.accessibilityInformation.label) };
+  }
+  return item;
+}
+
+function childrenOfCompile(parent: Element, compile: CompileItem): Element[] {
+  // Kernels have a folder of their own, so their sources are not listed among the stages as well.
+  const stages: Element[] = compile.stages
+    .filter((stage) => stage.role !== "kernel")
+    .map((item) => ({ kind: "stage", item, parent }));
+  if (compile.kernels.length > 0) {
+    stages.push({ kind: "kernels", items: compile.kernels, parent });
+  }
+  if (stages.length === 0) {
+    stages.push({ kind: "note", text: "No stage was captured.", icon: "info", parent });
+  }
+  return stages;
+}
+
+function idOf(element: Element): string {
+  switch (element.kind) {
+    case "run":
+      return element.item.run;
+    case "compile":
+      return `${element.run.run}/${element.item.id}`;
+    default:
+      return element.kind;
+  }
+}
+
+const RUN_ICONS: Record<string, [icon: string, color?: string]> = {
+  completed: ["pass", "testing.iconPassed"],
+  "script-error": ["error", "testing.iconFailed"],
+  crashed: ["flame", "testing.iconFailed"],
+  "environment-error": ["warning", "list.warningForeground"],
+  budget: ["watch"],
+  cancelled: ["circle-slash"],
+};
+
+function runItem(run: RunItem): vscode.TreeItem {
+  const item = new vscode.TreeItem(path.basename(run.script), vscode.TreeItemCollapsibleState.Collapsed);
+  const [icon, color] = run.outcome === null ? ["loading~spin"] : (RUN_ICONS[run.outcome] ?? ["question"]);
+  item.id = run.run;
+  item.iconPath = new vscode.ThemeIcon(icon, color === undefined ? undefined : new vscode.ThemeColor(color));
+  // A side bar is narrow: what tells runs apart comes first.
+  const facts = [
+    run.lane,
+    units.count(run.findings, "finding"),
+    ...(run.kernels > 0 ? [units.count(run.kernels, "kernel")] : []),
+    run.outcome === null ? "running" : units.duration(run.seconds),
+    units.clock(run.started),
+  ];
+  item.description = facts.join(" · ");
+  item.tooltip = [
+    run.script,
+    `${run.outcome ?? "running"}${run.message === "" ? "" : `: ${run.message}`}`,
+    `${run.lane} lane, ${units.duration(run.seconds)}, ${units.count(run.compiles, "compile")}, ${units.count(run.findings, "finding")}, ${units.count(run.kernels, "kernel")}`,
+    `run ${run.run}`,
+  ].join("\n");
+  item.contextValue = "run";
+  item.accessibilityInformation = {
+    label: `Run of ${path.basename(run.script)}, ${run.outcome ?? "running"}, ${facts.join(", ")}`,
+  };
+  return item;
+}
+
+const COMPILE_ICONS: Record<string, [icon: string, color?: string]> = {
+  compiled: ["symbol-method"],
+  "graph-break": ["debug-disconnect", "list.warningForeground"],
+  skipped: ["debug-step-over"],
+  error: ["error", "list.errorForeground"],
+};
+
+function compileItem(run: RunItem, compile: CompileItem): vscode.TreeItem {
+  const item = new vscode.TreeItem(`${compile.id} ${compile.function}`, vscode.TreeItemCollapsibleState.Collapsed);
+  const [icon, color] = COMPILE_ICONS[compile.outcome] ?? ["symbol-method"];
+  item.id = `${run.run}/${compile.id}`;
+  item.iconPath = new vscode.ThemeIcon(icon, color === undefined ? undefined : new vscode.ThemeColor(color));
+  const facts = [
+    ...(compile.outcome === "compiled" ? [] : [compile.outcome.replace("-", " ")]),
+    units.count(compile.graphOps, "op"),
+    ...(compile.restarts > 0 ? [units.count(compile.restarts, "restart")] : []),
+    units.duration(compile.seconds),
+  ];
+  item.description = facts.join(" · ");
+  const place = compile.uri === "" ? "" : `\n${vscode.Uri.parse(compile.uri).fsPath}:${compile.line + 1}`;
+  item.tooltip = `Compile ${compile.id} of ${compile.function}: ${compile.outcome}\n${facts.join(", ")}${place}`;
+  item.contextValue = compile.uri === "" ? "compileWithoutSource" : "compile";
+  return item;
+}
+
+function stageItem(stage: StageItem): vscode.TreeItem {
+  const item = new vscode.TreeItem(stage.title || stage.name);
+  item.id = `${stage.run}/${stage.stage}`;
+  item.iconPath = new vscode.ThemeIcon(stage.isGraph ? "type-hierarchy-sub" : "file-code");
+  item.description = units.stageSize(stage);
+  item.tooltip = `${stage.title || stage.name} (${stage.language}, ${units.stageSize(stage)})`;
+  item.contextValue = stage.isGraph ? "graphStage" : "stage";
+  item.command = { command: "irscope.openStage", title: "Open", arguments: [stage.uri] };
+  return item;
+}
+
+function kernelsItem(kernels: KernelItem[], parent: string): vscode.TreeItem {
+  const item = new vscode.TreeItem("Kernels", vscode.TreeItemCollapsibleState.Collapsed);
+  item.id = `${parent}/kernels`;
+  item.iconPath = new vscode.ThemeIcon("circuit-board");
+  item.description = String(kernels.length);
+  return item;
+}
+
+function kernelItem(kernel: KernelItem): vscode.TreeItem {
+  const item = new vscode.TreeItem(kernel.name);
+  item.id = `${kernel.run}/${kernel.stage}/${kernel.name}`;
+  item.iconPath = new vscode.ThemeIcon("symbol-function");
+  const lines = [...new Set(kernel.origins.map((origin) => origin.line + 1))].sort((a, b) => a - b);
+  item.description = [
+    kernel.language,
+    ...(lines.length > 0 ? [`line${lines.length > 1 ? "s" : ""} ${lines.join(", ")}`] : []),
+  ].join(" · ");
+  item.tooltip = `${kernel.name} (${kernel.language})`;
+  item.contextValue = kernel.origins.length > 0 ? "kernel" : "kernelWithoutSource";
+  item.command = { command: "irscope.openStage", title: "Open", arguments: [kernel.uri, kernel.line] };
+  return item;
+}
+
+function gapsItem(gaps: CaptureGap[], run: RunItem): vscode.TreeItem {
+  const item = new vscode.TreeItem("Not captured", vscode.TreeItemCollapsibleState.Collapsed);
+  item.id = `${run.run}/gaps`;
+  item.iconPath = new vscode.ThemeIcon("warning");
+  item.description = units.count(gaps.length, "gap");
+  item.tooltip = "What this run could not capture, and why.";
+  return item;
+}
+
+function gapItem(gap: CaptureGap): vscode.TreeItem {
+  const item = new vscode.TreeItem(gap.what);
+  item.description = gap.why;
+  item.tooltip = `${gap.what}\n${gap.why}`;
+  return item;
+}

@@ -1,0 +1,159 @@
+/** One status item with the worker's state; a click shows what can be done about it. */
+
+import * as vscode from "vscode";
+import { activeNotebook } from "./notebooks";
+import { visible } from "../panels/visible";
+import { withoutIcons } from "./plainText";
+import type { FileState, WorkerState } from "../protocol";
+import type { Server } from "./server";
+import { setContext, type TorchFiles } from "./torchFiles";
+
+const ICONS: Record<WorkerState["state"], string> = {
+  stopped: "circle-outline",
+  starting: "loading~spin",
+  ready: "check",
+  running: "sync~spin",
+  crashed: "flame",
+  refused: "circle-slash",
+};
+
+export class StatusItem implements vscode.Disposable {
+  /** Public for tests: the editor gives no other way to read it. */
+  readonly item = vscode.window.createStatusBarItem("irscope.status", vscode.StatusBarAlignment.Right, 90);
+  private readonly subscriptions: vscode.Disposable[];
+  private worker: WorkerState | undefined;
+  private readonly fileStates = new Map<string, FileState>();
+
+  constructor(
+    private readonly server: Server,
+    private readonly files: TorchFiles,
+  ) {
+    this.item.name = "IRScope";
+    this.item.command = "irscope.showMenu";
+    this.subscriptions = [
+      this.item,
+      server.onDidChangeWorker((worker) => {
+        this.worker = worker;
+        setContext("irscope.running", worker.state === "running");
+        this.update();
+      }),
+      server.onDidChangeFile((state) => {
+        this.fileStates.set(vscode.Uri.parse(state.uri).toString(), state);
+        this.update();
+      }),
+      vscode.workspace.onDidCloseTextDocument(({ uri }) => this.fileStates.delete(uri.toString())),
+      server.onDidChangeState((state) => {
+        setContext("irscope.serverState", state);
+        if (state !== "ready") {
+          this.fileStates.clear();
+          this.worker = undefined;
+          setContext("irscope.running", false);
+        }
+        this.update();
+      }),
+      files.onDidChange(() => this.update()),
+      vscode.window.onDidChangeActiveTextEditor(() => this.update()),
+      vscode.window.onDidChangeActiveNotebookEditor(() => this.update()),
+      vscode.workspace.onDidGrantWorkspaceTrust(() => this.update()),
+    ];
+    this.update();
+  }
+
+  /** The script that is being run, if one is. */
+  runningUri(): string | undefined {
+    return this.worker?.state === "running" ? (this.worker.uri ?? undefined) : undefined;
+  }
+
+  /** What is known of the file in the active editor. */
+  activeFile(): FileState | undefined {
+    const uri = vscode.window.activeTextEditor?.document.uri ?? activeNotebook()?.uri;
+    return uri === undefined ? undefined : this.fileStates.get(uri.toString());
+  }
+
+  dispose(): void {
+    this.subscriptions.forEach((each) => void each.dispose());
+  }
+
+  /** Icon, text and detail: of a run or trouble first, then of the active file. */
+  private whatGoesOn(): [string, string, string] {
+    const { state, text } = this.worker ?? { state: "stopped" as const, text: "No script was run yet." };
+    const file = this.activeFile();
+    const said = RUNNING_TEXTS[state];
+    if (said !== undefined) {
+      const phase = state === "running" ? (this.worker?.phase ?? "") : "";
+      return [ICONS[state], phase === "" ? said : `IRScope: ${phase}`, text];
+    }
+    if (file?.state === "noEntry") {
+      return ["question", "IRScope: choose entry", file.text];
+    }
+    if (file?.state === "stale") {
+      return ["history", "IRScope: edited", text];
+    }
+    // Before what it changed: of a run that was stopped that is not the whole.
+    if (file?.limit !== undefined && file.limit !== null && file.limit !== "steady-state") {
+      return ["watch", "IRScope: stopped at limit", text];
+    }
+    if (file?.changed && file.state === "current") {
+      return ["diff", `IRScope: ${file.changed.text}`, text];
+    }
+    return [ICONS[state], "IRScope", text];
+  }
+
+  private aboutFile(detail: string): string[] {
+    const text = this.activeFile()?.text ?? "";
+    return text === "" || text === detail ? [] : [text];
+  }
+
+  /** What is said in full, with links to what can be done about it. */
+  private tooltip(detail: string, python: string | undefined, bad: boolean): vscode.MarkdownString {
+    const tooltip = new vscode.MarkdownString();
+    tooltip.isTrusted = { enabledCommands: ["irscope.showChanges", "irscope.showLog", "irscope.restartServer"] };
+    for (const line of [detail, ...this.aboutFile(detail)]) {
+      tooltip.appendText(visible(line)).appendMarkdown("\n\n");
+    }
+    const changed = this.activeFile()?.changed;
+    if (changed) {
+      tooltip.appendMarkdown("Since the last run: [").appendText(visible(changed.text));
+      tooltip.appendMarkdown('](command:irscope.showChanges "Show what changed")\n\n');
+    }
+    if (python !== undefined) {
+      tooltip.appendText(visible(`Python: ${python}`));
+    }
+    if (bad) {
+      tooltip.appendMarkdown("\n\n[Show Log](command:irscope.showLog)");
+    }
+    if (this.server.status().state === "failed") {
+      tooltip.appendMarkdown(" · [Restart Server](command:irscope.restartServer)");
+    }
+    return tooltip;
+  }
+
+  private update(): void {
+    setContext("irscope.needsEntry", this.activeFile()?.state === "noEntry");
+    const { state, problem, interpreter } = this.server.status();
+    const [icon, text, detail] = !vscode.workspace.isTrusted
+      ? ["shield", "IRScope: restricted", "Restricted Mode: no script is run until this folder is trusted."]
+      : state === "starting"
+        ? ["sync~spin", "IRScope: starting", "The language server is starting."]
+        : state === "failed"
+          ? ["error", "IRScope: not running", problem]
+          : this.whatGoesOn();
+    this.item.text = `$(${icon}) ${withoutIcons(text)}`;
+    this.item.accessibilityInformation = { label: visible(`${text}. ${detail}`), role: "button" };
+    const bad = state === "failed" || this.worker?.state === "crashed" || this.worker?.state === "refused";
+    this.item.tooltip = this.tooltip(detail, this.worker?.python || interpreter?.path, bad);
+    this.item.backgroundColor = bad ? new vscode.ThemeColor("statusBarItem.warningBackground") : undefined;
+    if (this.files.current || this.worker?.state === "running") {
+      this.item.show();
+    } else {
+      this.item.hide();
+    }
+  }
+}
+
+const RUNNING_TEXTS: Partial<Record<WorkerState["state"], string>> = {
+  starting: "IRScope: starting",
+  running: "IRScope: running",
+  crashed: "IRScope: crashed",
+  refused: "IRScope: cannot run",
+};

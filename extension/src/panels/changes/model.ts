@@ -1,0 +1,105 @@
+/** What changed since an earlier run as rows of text. */
+
+import * as units from "../../units";
+import { placeText } from "../text";
+import type { ChangedCompile, ChangedFinding, ChangedKernel, Changes } from "../results";
+
+export type Sign = "gone" | "new" | "changed";
+
+export const SIGNS: Record<Sign, string> = { gone: "−", new: "+", changed: "~" };
+
+export type Change =
+  | { what: "finding"; sign: Sign; item: ChangedFinding }
+  | { what: "compile"; sign: Sign; item: ChangedCompile }
+  | { what: "kernel"; sign: Sign; item: ChangedKernel };
+
+export interface Section {
+  title: string;
+  /** `3 kept`. */
+  kept: string;
+  rows: Change[];
+}
+
+export function sectionsOf(result: Changes): Section[] {
+  return [
+    {
+      title: "Findings",
+      kept: `${result.findingsKept} kept`,
+      rows: [
+        ...result.findingsGone.map((item) => ({ what: "finding", sign: "gone", item }) as const),
+        ...result.findingsNew.map((item) => ({ what: "finding", sign: "new", item }) as const),
+      ],
+    },
+    {
+      title: "Compiles",
+      kept: `${result.compilesSame} the same`,
+      rows: [
+        ...result.compilesGone.map((item) => ({ what: "compile", sign: "gone", item }) as const),
+        ...result.compilesNew.map((item) => ({ what: "compile", sign: "new", item }) as const),
+        ...result.compilesChanged.map((item) => ({ what: "compile", sign: "changed", item }) as const),
+      ],
+    },
+    {
+      title: "Kernels",
+      kept: `${result.kernelsKept} kept`,
+      rows: [
+        ...result.kernelsGone.map((item) => ({ what: "kernel", sign: "gone", item }) as const),
+        ...result.kernelsNew.map((item) => ({ what: "kernel", sign: "new", item }) as const),
+        ...result.kernelsChanged.map((item) => ({ what: "kernel", sign: "changed", item }) as const),
+      ],
+    },
+  ];
+}
+
+/** The word for the sign, and whether it is good news: a finding that is gone is; kernels and compiles are neither. */
+export function wordOf({ what, sign }: Change): { word: string; tone: "" | "better" | "worse" } {
+  if (what !== "finding") {
+    return { word: sign, tone: "" };
+  }
+  return sign === "gone" ? { word: "fixed", tone: "better" } : { word: "new", tone: "worse" };
+}
+
+/** Where a finding that is gone was: its line is one of the older text, so that no link leads there. */
+export function wasAt({ place }: ChangedFinding): string {
+  return `was at ${placeText(place)}`;
+}
+
+export interface TimeChange {
+  title: string;
+  /** `−1.2 s`. */
+  by: string;
+  isBetter: boolean;
+  before: { text: string; share: number };
+  after: { text: string; share: number };
+}
+
+export function timeChanges({ compileSeconds, seconds }: Changes): TimeChange[] {
+  const pairs = [
+    ["compile time", compileSeconds],
+    ["the whole run", seconds],
+  ] as const;
+  return pairs.flatMap(([title, pair]) => {
+    if (pair === null) {
+      return [];
+    }
+    const [before, after] = pair;
+    const most = Math.max(before, after, 1e-9);
+    return [
+      {
+        title,
+        by: `${after <= before ? "−" : "+"}${units.duration(Math.abs(after - before))}`,
+        isBetter: after <= before,
+        before: { text: units.duration(before), share: before / most },
+        after: { text: units.duration(after), share: after / most },
+      },
+    ];
+  });
+}
+
+/** The earlier runs to choose from. */
+export function olderRuns({ older }: Changes): { value: string; text: string }[] {
+  return older.map((run) => ({
+    value: run.run,
+    text: `${units.clock(run.started)} · ${units.count(run.findings, "finding")} · ${units.duration(run.seconds)}`,
+  }));
+}

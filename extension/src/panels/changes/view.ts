@@ -1,0 +1,156 @@
+/** What changed since an earlier run of the same script: findings, compiles, kernels, seconds. */
+
+import * as bridge from "../bridge";
+import { button, h, rich, select } from "../dom";
+import type { Subject } from "../messages";
+import type { ChangedCompile, ChangedFinding, ChangedKernel, Changes } from "../results";
+import { Loader, notice, placeLink, runButton, type View } from "../view";
+import {
+  olderRuns,
+  sectionsOf,
+  SIGNS,
+  timeChanges,
+  wasAt,
+  wordOf,
+  type Change,
+  type Section,
+  type TimeChange,
+} from "./model";
+
+export function create(): View {
+  return new ChangesView();
+}
+
+class ChangesView implements View {
+  private readonly toolbar = h("div", { class: "toolbar" });
+  private readonly body = h("div", { class: "body scroll" });
+  readonly element = h("section", { class: "view" }, this.toolbar, this.body);
+  private subject: Subject | undefined;
+  private since: string | undefined;
+  private readonly loader = new Loader<Changes>(this.body, "the changes", (result) => this.draw(result));
+
+  show(given: Subject): void {
+    if (given.run !== this.subject?.run) {
+      this.since = undefined;
+      this.subject = given;
+      this.refresh();
+    }
+  }
+
+  refresh(): void {
+    const { subject, since } = this;
+    if (subject !== undefined) {
+      void this.loader.load("irscope/changes", { run: subject.run, ...(since === undefined ? {} : { since }) });
+    }
+  }
+
+  focus(): void {
+    this.element.querySelector<HTMLElement>("select, button")?.focus();
+  }
+
+  private draw(result: Changes): void {
+    this.toolbar.replaceChildren();
+    if (result.since === null) {
+      this.body.replaceChildren(notice("Nothing to compare with.", result.reason, runButton()));
+      return;
+    }
+    this.toolbar.append(
+      h("span", { class: "dim" }, "since"),
+      select("Since the run", olderRuns(result), result.since.run, (run) => {
+        this.since = run;
+        this.refresh();
+      }),
+      h("span", { class: "summary", attributes: { role: "status" } }, result.summary),
+    );
+    this.body.replaceChildren(
+      ...(result.reason === "" ? [] : [h("p", { class: "same" }, result.reason)]),
+      h("div", { class: "columns" }, times(timeChanges(result)), ...sectionsOf(result).map(section)),
+    );
+  }
+}
+
+function section({ title, kept, rows }: Section): HTMLElement {
+  return h(
+    "section",
+    { class: "changes" },
+    h("h2", {}, title, h("span", { class: "dim" }, ` ${kept}`)),
+    rows.length > 0 ? h("ul", {}, ...rows.map(row)) : h("p", { class: "dim" }, "No change."),
+  );
+}
+
+function times(changes: TimeChange[]): HTMLElement {
+  const rows = changes.map(({ title, by, isBetter, before, after }) =>
+    h(
+      "div",
+      { class: "time-change" },
+      h("span", {}, title, " ", h("strong", { class: isBetter ? "better" : "worse" }, by)),
+      h("span", { class: "bar before", style: { "--share": String(before.share) } }, before.text),
+      h("span", { class: "bar after", style: { "--share": String(after.share) } }, after.text),
+    ),
+  );
+  return h(
+    "section",
+    { class: "changes" },
+    h("h2", {}, "Time", h("span", { class: "dim" }, " before and now")),
+    ...rows,
+  );
+}
+
+function row(change: Change): HTMLElement {
+  const { word, tone } = wordOf(change);
+  const sign = { class: "sign", title: word, attributes: { role: "img", "aria-label": word } };
+  return h("li", { class: tone }, h("span", sign, SIGNS[change.sign]), h("div", {}, ...told(change)));
+}
+
+type Told = HTMLElement | string | false;
+
+function told(change: Change): Told[] {
+  switch (change.what) {
+    case "finding":
+      return findingText(change.item, change.sign === "gone");
+    case "compile":
+      return compileText(change.item, change.sign === "gone");
+    case "kernel":
+      return kernelText(change.item);
+  }
+}
+
+function findingText(finding: ChangedFinding, isGone: boolean): Told[] {
+  return [
+    h("strong", {}, finding.title),
+    " ",
+    h("code", {}, finding.code),
+    " ",
+    isGone ? h("span", { class: "dim" }, wasAt(finding)) : placeLink(finding.place),
+    h("div", { class: "message" }, ...rich(finding.message)),
+  ];
+}
+
+function compileText(compile: ChangedCompile, isGone: boolean): Told[] {
+  const stages = compile.stages.map(({ title, left, right }) =>
+    button(title, () => bridge.compare(left, right, `${title}: before ↔ now`), {
+      class: "small",
+      attributes: { "aria-label": `Compare ${title} before and now` },
+      title: "Compare before and now",
+    }),
+  );
+  return [
+    h("code", {}, compile.id),
+    ` ${compile.function} `,
+    compile.place.uri !== "" && !isGone && placeLink(compile.place),
+    h("div", { class: "dim" }, compile.what),
+    stages.length > 0 && h("div", { class: "chips" }, ...stages),
+  ];
+}
+
+function kernelText(kernel: ChangedKernel): Told[] {
+  return [
+    kernel.uri === "" ? h("code", {}, kernel.name) : placeLink({ uri: kernel.uri, line: 0 }, kernel.name),
+    h("span", { class: "dim" }, ` ${kernel.language} · ${kernel.compile} `),
+    kernel.other !== "" &&
+      button("Compare", () => bridge.compare(kernel.other, kernel.uri, `${kernel.name}: before ↔ now`), {
+        class: "small",
+        attributes: { "aria-label": `Compare ${kernel.name} before and now` },
+      }),
+  ];
+}

@@ -1,5 +1,0 @@
-import "../panel.css";
-import { alone } from "../view";
-import { createFindings } from "./findings";
-
-alone(createFindings);

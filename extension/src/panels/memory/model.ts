@@ -1,0 +1,105 @@
+/** The memory plan of a graph as data: bytes by category, what is held at a step, where keys lead. */
+
+import * as units from "../../units";
+import type { Category, MemoryBuffer, MemoryPlan } from "../results";
+import { visible } from "../visible";
+
+export const CATEGORIES: { category: Category; title: string; hint: string }[] = [
+  { category: "kept", title: "kept for the backward", hint: "Returned by the forward for its backward alone" },
+  { category: "returned", title: "returned", hint: "What the caller gets" },
+  { category: "temporary", title: "temporary", hint: "Freed before the end" },
+];
+
+/** Rows of the table; more would only be scrolled past. */
+const MOST_ROWS = 200;
+
+export function categoryTitle({ category }: MemoryBuffer): string {
+  return CATEGORIES.find((each) => each.category === category)?.title ?? category;
+}
+
+/** Bytes at each step, by category. */
+export function liveBy(plan: MemoryPlan): Map<Category, number[]> {
+  const found = new Map<Category, number[]>();
+  for (const { category } of CATEGORIES) {
+    const change = new Array<number>(plan.steps.length + 1).fill(0);
+    for (const buffer of plan.buffers) {
+      if (buffer.category === category) {
+        change[buffer.first] = (change[buffer.first] ?? 0) + buffer.bytes;
+        const end = Math.min(buffer.last, plan.steps.length - 1) + 1;
+        change[end] = (change[end] ?? 0) - buffer.bytes;
+      }
+    }
+    let sum = 0;
+    found.set(
+      category,
+      change.slice(0, plan.steps.length).map((by) => (sum += by)),
+    );
+  }
+  return found;
+}
+
+/** The step areas of the categories, stacked from the bottom up, as SVG paths in a picture of 1000 × 1000 units. */
+export function areaPaths(plan: MemoryPlan): { category: Category; path: string }[] {
+  const most = Math.max(1, ...plan.live);
+  const steps = Math.max(1, plan.steps.length);
+  const y = (bytes: number): string => (1000 - (1000 * bytes) / most).toFixed(1);
+  const x = (step: number): string => ((1000 * step) / steps).toFixed(2);
+  let below = new Array<number>(plan.steps.length).fill(0);
+  return [...liveBy(plan)].map(([category, live]) => {
+    const top = live.map((bytes, step) => bytes + (below[step] ?? 0));
+    const there = top.map((bytes, step) => `L${x(step)} ${y(bytes)}L${x(step + 1)} ${y(bytes)}`).join("");
+    const back = below
+      .map((bytes, step) => `L${x(step + 1)} ${y(bytes)}L${x(step)} ${y(bytes)}`)
+      .reverse()
+      .join("");
+    below = top;
+    return { category, path: `M0 1000${there}${back}Z` };
+  });
+}
+
+/** What holds memory at a step of the schedule. */
+export interface AtStep {
+  step: number;
+  kernel: string;
+  /** Bytes of all buffers at this step. */
+  live: number;
+  isPeak: boolean;
+  /** How many buffers hold memory. */
+  count: number;
+  /** The largest of them, the largest first. */
+  largest: MemoryBuffer[];
+  /** How many others there are, and their bytes. */
+  rest: { count: number; bytes: number };
+}
+
+/** @param wanted a step; one outside of the schedule is taken as its first or last */
+export function atStep(plan: MemoryPlan, wanted: number): AtStep {
+  const step = Math.min(Math.max(0, wanted), plan.steps.length - 1);
+  const holding = plan.buffers
+    .filter((buffer) => buffer.category !== "borrowed" && buffer.first <= step && step <= buffer.last)
+    .sort((a, b) => b.bytes - a.bytes);
+  const rest = holding.slice(MOST_ROWS);
+  return {
+    step,
+    kernel: plan.steps[step] ?? "",
+    live: plan.live[step] ?? 0,
+    isPeak: step === plan.peak,
+    count: holding.length,
+    largest: holding.slice(0, MOST_ROWS),
+    rest: { count: rest.length, bytes: rest.reduce((sum, { bytes }) => sum + bytes, 0) },
+  };
+}
+
+/** What a screen reader says of a step. */
+export function spoken(plan: MemoryPlan, { step, kernel, live }: AtStep): string {
+  return visible(`Call ${step + 1} of ${plan.steps.length}, ${kernel}, ${units.size(live)}`);
+}
+
+/** The step that a key of a slider leads to; undefined for other keys. */
+export function stepAt(key: string, step: number, steps: number): number | undefined {
+  const by = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 }[key];
+  if (by !== undefined) {
+    return step + by;
+  }
+  return { Home: 0, End: steps - 1 }[key];
+}

@@ -1,0 +1,193 @@
+/** The memory of a compile over its schedule: the peak, and what holds it. */
+
+import * as bridge from "../bridge";
+import { button, h, select } from "../dom";
+import type { Subject } from "../messages";
+import type { Memory, MemoryBuffer, MemoryPlan } from "../results";
+import { Loader, notice, placeLink, runButton, type Surroundings, type View } from "../view";
+import * as units from "../../units";
+import { Chart } from "./chart";
+import { atStep, categoryTitle, type AtStep } from "./model";
+
+interface Remembered {
+  memoryPlan?: number;
+}
+
+export function create(surroundings: Surroundings): View {
+  return new MemoryView(surroundings);
+}
+
+class MemoryView implements View {
+  private readonly toolbar = h("div", { class: "toolbar" });
+  private readonly body = h("div", { class: "body memory-body" });
+  readonly element = h("section", { class: "view" }, this.toolbar, this.body);
+  private readonly holders = h("div", {
+    class: "holders",
+    attributes: { role: "region", "aria-label": "Buffers at the chosen step" },
+  });
+  private subject: Subject | undefined;
+  private data: Memory | undefined;
+  private which = bridge.recall<Remembered>().memoryPlan ?? 0;
+  private chart: Chart | undefined;
+  private readonly loader = new Loader<Memory>(this.body, "the memory plan", (result) => {
+    this.data = result;
+    this.which = Math.min(this.which, Math.max(0, result.plans.length - 1));
+    this.draw();
+  });
+
+  constructor(private readonly surroundings: Surroundings) {}
+
+  show(given: Subject): void {
+    const same =
+      this.subject !== undefined &&
+      (this.subject.deep ?? this.subject.run) === (given.deep ?? given.run) &&
+      this.data?.compile === (given.compile ?? this.data?.compile);
+    this.subject = given;
+    if (!same || this.data === undefined) {
+      this.refresh();
+    }
+  }
+
+  refresh(): void {
+    if (this.subject !== undefined) {
+      const { run, deep, compile } = this.subject;
+      void this.loader.load("irscope/memory", { run: deep ?? run, ...(compile === undefined ? {} : { compile }) });
+    }
+  }
+
+  focus(): void {
+    (this.chart?.slider ?? this.toolbar.querySelector<HTMLElement>("select, button"))?.focus();
+  }
+
+  private draw(): void {
+    if (this.data === undefined) {
+      return;
+    }
+    const plan = this.data.plans[this.which];
+    this.drawToolbar(this.data, plan);
+    if (plan === undefined) {
+      this.body.replaceChildren(notice("No memory plan to show.", this.data.reason, runButton()));
+      return;
+    }
+    if (plan.steps.length === 0) {
+      this.body.replaceChildren(notice("This graph calls no kernel.", "It allocates nothing."));
+      return;
+    }
+    this.chart = new Chart(plan, (step) => this.choose(plan, step));
+    this.body.replaceChildren(this.chart.element, this.holders);
+    this.choose(plan, plan.peak);
+  }
+
+  private drawToolbar(result: Memory, plan: MemoryPlan | undefined): void {
+    const compiles = result.compiles.map((one) => ({ value: one.id, text: `${one.id} ${one.function}` }));
+    const chooser = select("Compile", compiles, result.compile ?? undefined, (id) => {
+      if (this.subject !== undefined) {
+        this.subject = { ...this.subject, compile: id };
+        this.surroundings.choseCompile(id);
+        this.refresh();
+      }
+    });
+    this.toolbar.replaceChildren(
+      ...(compiles.length > 0 ? [chooser] : []),
+      ...(result.plans.length > 1 ? [this.planButtons(result.plans)] : []),
+      ...(plan === undefined ? [] : this.planActions(plan)),
+    );
+  }
+
+  private planButtons(plans: MemoryPlan[]): HTMLElement {
+    return h(
+      "div",
+      { class: "segmented", attributes: { role: "group", "aria-label": "Memory plan" } },
+      ...plans.map((one, index) =>
+        button(
+          /backward/i.test(one.title) ? "Backward" : "Forward",
+          () => {
+            this.which = index;
+            bridge.remember<Remembered>({ memoryPlan: index });
+            this.draw();
+            this.toolbar.querySelectorAll<HTMLElement>(".segmented button")[index]?.focus();
+          },
+          { attributes: { "aria-pressed": index === this.which } },
+        ),
+      ),
+    );
+  }
+
+  private planActions(plan: MemoryPlan): HTMLElement[] {
+    return [
+      h(
+        "span",
+        {},
+        "peak ",
+        h("strong", {}, units.size(plan.live[plan.peak] ?? 0)),
+        h("span", { class: "dim" }, ` beside ${units.size(plan.inputs)} of inputs`),
+      ),
+      button("Go to Peak", () => {
+        this.choose(plan, plan.peak);
+        this.chart?.slider.focus();
+      }),
+      button("Open Plan", () => bridge.open({ uri: plan.uri, line: 0 })),
+    ];
+  }
+
+  private choose(plan: MemoryPlan, wanted: number): void {
+    const at = atStep(plan, wanted);
+    this.chart?.show(at);
+    this.holders.replaceChildren(
+      h("h2", {}, `Call ${at.step + 1} of ${plan.steps.length}`, at.isPeak && h("span", { class: "chip" }, "peak")),
+      h("p", { class: "dim kernel", title: at.kernel }, at.kernel),
+      h("p", {}, h("strong", {}, units.size(at.live)), ` in ${units.count(at.count, "buffer")}`),
+      table(plan, at),
+    );
+  }
+}
+
+function table(plan: MemoryPlan, { largest, rest, live }: AtStep): HTMLElement {
+  const titles = ["Buffer", "Bytes", "", "Made by", "Your line"];
+  const heads = titles.map((title) =>
+    h("th", { attributes: { scope: "col" } }, title === "" ? h("span", { class: "only-read" }, "Share") : title),
+  );
+  const more = `and ${units.count(rest.count, "smaller one")}, ${units.size(rest.bytes)}`;
+  return h(
+    "table",
+    { class: "buffers" },
+    h("thead", {}, h("tr", {}, ...heads)),
+    h(
+      "tbody",
+      {},
+      ...largest.map((buffer) => row(plan, buffer, live)),
+      rest.count > 0 && h("tr", {}, h("td", { class: "dim", attributes: { colspan: titles.length } }, more)),
+    ),
+  );
+}
+
+function row(plan: MemoryPlan, buffer: MemoryBuffer, live: number): HTMLElement {
+  const category = categoryTitle(buffer);
+  return h(
+    "tr",
+    {},
+    h(
+      "td",
+      {},
+      h("span", {
+        class: `dot ${buffer.category}`,
+        title: category,
+        attributes: { role: "img", "aria-label": category },
+      }),
+      button(buffer.name, () => bridge.open({ uri: plan.uri, line: buffer.line }), {
+        class: "link code",
+        title: `${buffer.dtype}, calls ${buffer.first + 1} to ${buffer.last + 1}`,
+      }),
+      buffer.how === "reuse" &&
+        h("span", { class: "dim", title: `Takes over the memory of ${buffer.of}` }, ` ↺ ${buffer.of}`),
+    ),
+    h("td", { class: "number" }, units.size(buffer.bytes)),
+    h("td", { class: "number dim" }, units.percent(buffer.bytes, live)),
+    h(
+      "td",
+      { class: "made", title: [buffer.module, buffer.kernel].filter((text) => text !== "").join("\n") },
+      h("bdi", {}, buffer.module === "" ? buffer.kernel : buffer.module),
+    ),
+    h("td", { class: "lines" }, ...buffer.places.slice(0, 2).map((place) => placeLink(place))),
+  );
+}

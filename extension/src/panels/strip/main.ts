@@ -1,5 +1,0 @@
-import "../panel.css";
-import { alone } from "../view";
-import { createStrip } from "./strip";
-
-alone(createStrip);

@@ -1,0 +1,249 @@
+/** The pipeline of a compile as a row of stages, forward above backward, with what each pass changed. */
+
+import * as bridge from "../bridge";
+import { announce, h, select } from "../dom";
+import type { Subject } from "../messages";
+import type { Pipeline, PipelineStage, Step } from "../results";
+import { Loader, notice, runButton, type Surroundings, type View } from "../view";
+import type { Place } from "../../protocol";
+import { cardElement } from "./card";
+import { details } from "./details";
+import {
+  compileText,
+  firstChoice,
+  neighbour,
+  nextMatch,
+  positionOf,
+  previousOf,
+  rowOf,
+  stageOf,
+  TRACK_NAMES,
+} from "./model";
+import { matchesOf, summaryOf } from "./search";
+
+/** Arrow keys may be held down: a document is opened when they rest. */
+const REST_MS = 180;
+
+interface Remembered {
+  stripStage?: string;
+}
+
+export function create(surroundings: Surroundings): View {
+  return new StripView(surroundings);
+}
+
+class StripView implements View {
+  private readonly toolbar = h("div", { class: "toolbar" });
+  private readonly row = h("div", {
+    class: "strip",
+    attributes: { role: "listbox", "aria-label": "Stages of the compile", "aria-orientation": "horizontal" },
+  });
+  private readonly side = h("div", {
+    class: "details",
+    attributes: { role: "region", "aria-label": "The chosen stage" },
+  });
+  private readonly body = h("div", { class: "body" });
+  readonly element = h("section", { class: "view strip-view" }, this.toolbar, this.body);
+  private readonly search = h("input", {
+    class: "search",
+    attributes: {
+      type: "search",
+      placeholder: "Search passes and operations",
+      "aria-label": "Search passes and operations",
+    },
+  });
+  private readonly found = h("span", { class: "dim", attributes: { role: "status" } });
+  private subject: Subject | undefined;
+  private data: Pipeline | undefined;
+  private chosen: PipelineStage | undefined;
+  private cards = new Map<string, HTMLElement>();
+  private last: Place | undefined;
+  private resting: ReturnType<typeof setTimeout> | undefined;
+  private readonly loader = new Loader<Pipeline>(this.body, "the pipeline", (result) => this.draw(result));
+
+  constructor(private readonly surroundings: Surroundings) {
+    this.search.addEventListener("input", () => this.mark());
+    this.search.addEventListener("keydown", (event) => this.onSearchKey(event));
+    this.row.addEventListener("keydown", (event) => this.onKey(event));
+  }
+
+  show(given: Subject): void {
+    const { data } = this;
+    const same = data?.run === (given.deep ?? given.run) && data.compile === (given.compile ?? data.compile);
+    this.subject = given;
+    if (same && data !== undefined && data.stages.length > 0) {
+      this.choose(stageOf(data, given.stage), false);
+    } else {
+      this.refresh();
+    }
+  }
+
+  refresh(): void {
+    if (this.subject !== undefined) {
+      const { run, deep, compile } = this.subject;
+      void this.loader.load("irscope/pipeline", { run: deep ?? run, ...(compile === undefined ? {} : { compile }) });
+    }
+  }
+
+  cursor(place: Place): void {
+    this.last = place;
+    const at = this.data === undefined ? undefined : positionOf(this.data, place);
+    if (at?.stage !== undefined) {
+      const stage = stageOf(this.data, at.stage);
+      if (stage !== this.chosen) {
+        this.choose(stage, false);
+      }
+    }
+  }
+
+  focus(): void {
+    const card = this.chosen === undefined ? undefined : this.cards.get(this.chosen.stage);
+    (card ?? this.search).focus();
+  }
+
+  private draw(result: Pipeline): void {
+    this.data = result;
+    this.cards = new Map();
+    this.drawToolbar(result);
+    if (result.stages.length === 0) {
+      this.chosen = undefined;
+      this.body.replaceChildren(notice("No stages to show.", result.reason, runButton()));
+      return;
+    }
+    const row = rowOf(result.stages);
+    this.row.style.setProperty("--columns", String(row.columns));
+    this.row.classList.toggle("both", row.both);
+    for (const stage of result.stages) {
+      const card = cardElement(stage, row);
+      card.addEventListener("click", () => {
+        this.choose(stage, true);
+        card.focus();
+      });
+      this.cards.set(stage.stage, card);
+    }
+    const groups = (["shared", "forward", "backward"] as const).map((track) =>
+      h(
+        "div",
+        { class: "track", attributes: { role: "group", "aria-label": TRACK_NAMES[track] } },
+        ...result.stages.filter((stage) => stage.track === track).map((stage) => this.cards.get(stage.stage)),
+      ),
+    );
+    this.row.replaceChildren(...groups.filter((group) => group.childElementCount > 0));
+    this.body.replaceChildren(h("div", { class: "strip-scroll" }, this.row), this.side);
+    this.choose(firstChoice(result, this.subject?.stage ?? bridge.recall<Remembered>().stripStage), false);
+    this.mark();
+  }
+
+  private drawToolbar({ compiles, compile, kernels, stages }: Pipeline): void {
+    const options = compiles.map((one) => ({ value: one.id, text: compileText(one) }));
+    const chooser = select("Compile", options, compile ?? undefined, (id) => {
+      if (this.subject !== undefined) {
+        this.subject = { ...this.subject, compile: id };
+        this.surroundings.choseCompile(id);
+        this.refresh();
+      }
+    });
+    const languages = kernels.map(({ language, count }) => `${count} ${language}`).join(", ");
+    this.toolbar.replaceChildren(
+      ...(compiles.length > 0 ? [chooser] : []),
+      ...(stages.length > 0 ? [this.search, this.found] : []),
+      h("span", { class: "spacer" }),
+      ...(languages === "" ? [] : [h("span", { class: "dim", title: "Kernels by language" }, `kernels: ${languages}`)]),
+    );
+  }
+
+  private choose(stage: PipelineStage | undefined, open: boolean): void {
+    if (stage === undefined || this.data === undefined) {
+      return;
+    }
+    for (const [id, each] of this.cards) {
+      each.setAttribute("aria-selected", String(id === stage.stage));
+      each.tabIndex = id === stage.stage ? 0 : -1;
+    }
+    this.chosen = stage;
+    bridge.remember<Remembered>({ stripStage: stage.stage });
+    this.cards.get(stage.stage)?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    this.drawDetails();
+    if (open) {
+      clearTimeout(this.resting);
+      this.resting = setTimeout(() => void this.openAt(stage), REST_MS);
+    }
+  }
+
+  private drawDetails(): void {
+    const { chosen, data } = this;
+    if (chosen !== undefined && data !== undefined) {
+      const open = (): void => void this.openAt(chosen, false);
+      this.side.replaceChildren(...details(chosen, previousOf(data, chosen), data.run, this.search.value, { open }));
+    }
+  }
+
+  /** Opens a stage's document at the line that the cursor's place became, or came from. */
+  private async openAt(stage: PipelineStage, preserveFocus = true): Promise<void> {
+    const entry = stage.entries[0];
+    const { data, last } = this;
+    if (entry === undefined || data === undefined) {
+      return;
+    }
+    let place: Place = { uri: entry.uri, line: 0 };
+    const from = last === undefined ? undefined : positionOf(data, last);
+    if (from !== undefined) {
+      try {
+        const step = await bridge.request<Step>("irscope/step", { run: data.run, ...from, target: stage.stage });
+        place = step.uri === null ? place : { uri: step.uri, line: step.line };
+      } catch {
+        // Nothing leads there: the document opens at its beginning.
+      }
+    }
+    bridge.open(place, preserveFocus);
+    announce(`${stage.title}, line ${place.line + 1}`);
+  }
+
+  private onKey(event: KeyboardEvent): void {
+    const { chosen, data } = this;
+    if (chosen === undefined || data === undefined || event.altKey || event.ctrlKey || event.metaKey) {
+      return;
+    }
+    if (event.key === "Enter" || event.key === " ") {
+      void this.openAt(chosen, false);
+    } else if (event.key === "/") {
+      this.search.focus();
+    } else if (/^(Arrow(Up|Down|Left|Right)|Home|End)$/.test(event.key)) {
+      const next = neighbour(data, chosen, event.key);
+      this.choose(next, true);
+      this.cards.get(next?.stage ?? "")?.focus();
+    } else {
+      return;
+    }
+    event.preventDefault();
+  }
+
+  // --- search ---
+
+  private onSearchKey(event: KeyboardEvent): void {
+    if (event.key === "Escape") {
+      this.search.value = "";
+      this.mark();
+    } else if (event.key === "Enter" && this.data !== undefined) {
+      const matches = matchesOf(this.data.stages, this.search.value);
+      this.choose(nextMatch(this.data, this.chosen, matches, event.shiftKey ? -1 : 1), false);
+    } else {
+      return;
+    }
+    event.preventDefault();
+  }
+
+  private mark(): void {
+    const hits = matchesOf(this.data?.stages ?? [], this.search.value);
+    for (const [id, each] of this.cards) {
+      const mine = hits.get(id);
+      each.classList.toggle("faded", this.search.value.trim() !== "" && mine === undefined);
+      const badge = each.querySelector(".card-hits");
+      if (badge !== null) {
+        badge.textContent = mine === undefined ? "" : String(mine.total);
+      }
+    }
+    this.found.textContent = summaryOf(hits, this.search.value);
+    this.drawDetails();
+  }
+}

@@ -1,0 +1,238 @@
+/** Where the compile time went: a flame chart whose boxes are a tree for the keyboard and for screen readers. */
+
+import { button, h } from "../dom";
+import type { Subject } from "../messages";
+import type { Phases } from "../results";
+import { Loader, notice, runButton, type View } from "../view";
+import * as units from "../../units";
+import { layOut, type Box } from "./layout";
+import { boxAt, drawnBoxes, PARTS, partOf, remarks, spoken, sums, titleOf, type Drawn } from "./model";
+
+const ROW_PIXELS = 20;
+
+export function create(): View {
+  return new TimeView();
+}
+
+class TimeView implements View {
+  private readonly toolbar = h("div", { class: "toolbar" });
+  private readonly chart = h("div", {
+    class: "flame",
+    attributes: { role: "tree", "aria-label": "Compile time by phase" },
+  });
+  private readonly told = h("div", { class: "statusline", attributes: { "aria-live": "polite" } });
+  private readonly body = h("div", { class: "body time-body" });
+  readonly element = h("section", { class: "view" }, this.toolbar, this.body);
+  private subject: Subject | undefined;
+  private data: Phases | undefined;
+  private boxes: Box[] = [];
+  private zoomed: Box | undefined;
+  private current: Box | undefined;
+  private drawn = new Map<Box, HTMLElement>();
+  private readonly elements = new WeakMap<Element, Box>();
+  private asTable = false;
+  private readonly loader = new Loader<Phases>(this.body, "the compile times", (result) => {
+    this.data = result;
+    this.boxes = layOut(result);
+    this.zoomed = this.current = this.boxes[0];
+    this.draw();
+  });
+
+  constructor() {
+    new ResizeObserver(() => !this.asTable && this.boxes.length > 1 && this.drawChart()).observe(this.body);
+    this.chart.addEventListener("keydown", (event) => this.onKey(event));
+    this.chart.addEventListener("mousemove", ({ target }) => this.tell(this.boxOf(target) ?? this.current));
+    this.chart.addEventListener("mouseleave", () => this.tell(this.current));
+    this.chart.addEventListener("click", ({ target }) => {
+      const box = this.boxOf(target);
+      if (box !== undefined) {
+        this.current = box;
+        this.zoom(box);
+      }
+    });
+    this.chart.addEventListener("focusin", ({ target }) => {
+      this.current = this.boxOf(target) ?? this.current;
+      this.tell(this.current);
+    });
+  }
+
+  show(given: Subject): void {
+    const run = given.deep ?? given.run;
+    const same = this.subject !== undefined && (this.subject.deep ?? this.subject.run) === run;
+    this.subject = given;
+    if (!same) {
+      this.refresh();
+    }
+  }
+
+  refresh(): void {
+    if (this.subject !== undefined) {
+      void this.loader.load("irscope/phases", { run: this.subject.deep ?? this.subject.run });
+    }
+  }
+
+  focus(): void {
+    (this.chart.querySelector<HTMLElement>("[tabindex='0']") ?? this.toolbar.querySelector("button"))?.focus();
+  }
+
+  private draw(): void {
+    if (this.data === undefined) {
+      return;
+    }
+    if (this.data.compiles.length === 0) {
+      this.toolbar.replaceChildren();
+      this.body.replaceChildren(notice("No compile times to show.", this.data.reason, runButton()));
+      return;
+    }
+    this.drawToolbar(this.data);
+    if (this.asTable) {
+      this.body.replaceChildren(h("div", { class: "scroll" }, table(this.boxes)));
+    } else {
+      this.body.replaceChildren(h("div", { class: "scroll" }, this.chart), this.told);
+      this.drawChart();
+      this.tell(this.current);
+    }
+  }
+
+  private drawToolbar(data: Phases): void {
+    const legend = PARTS.map(({ part, title }) => h("span", { class: `key ${part}` }, title));
+    this.toolbar.replaceChildren(
+      h("strong", {}, units.duration(data.seconds)),
+      h("span", { class: "dim" }, `in ${units.count(data.compiles.length, "compile")}`),
+      h("span", { class: "legend" }, ...legend, h("span", { class: "key beside" }, "other threads")),
+      h("span", { class: "spacer" }),
+      button("Zoom Out", () => this.zoom(this.boxes[0]), {
+        disabled: this.asTable || this.zoomed === this.boxes[0],
+        title: "Show all compiles (Escape)",
+      }),
+      button(this.asTable ? "Chart" : "Table", () => {
+        this.asTable = !this.asTable;
+        this.draw();
+      }),
+    );
+  }
+
+  private drawChart(): void {
+    const whole = this.zoomed ?? this.boxes[0];
+    if (whole === undefined) {
+      return;
+    }
+    const boxes = drawnBoxes(this.boxes, whole, this.chart.clientWidth || this.body.clientWidth);
+    this.drawn = new Map(boxes.map((each) => [each.box, this.boxElement(each)]));
+    const deepest = Math.max(0, ...boxes.map(({ box }) => box.depth));
+    const hadFocus = this.chart.contains(document.activeElement);
+    this.chart.style.setProperty("height", `${(deepest + 1) * ROW_PIXELS + 2}px`);
+    this.chart.replaceChildren(...this.drawn.values());
+    this.current = this.current !== undefined && this.drawn.has(this.current) ? this.current : whole;
+    const item = this.drawn.get(this.current);
+    if (item !== undefined) {
+      item.tabIndex = 0;
+      if (hadFocus) {
+        item.focus({ preventScroll: true });
+      }
+    }
+  }
+
+  private boxElement({ box, left, width, above }: Drawn): HTMLElement {
+    const item = h(
+      "div",
+      {
+        class: `box ${partOf(box)}${box.beside ? " beside" : ""}${above ? " above" : ""}`,
+        tabIndex: -1,
+        attributes: {
+          role: "treeitem",
+          "aria-level": box.depth + 1,
+          "aria-label": spoken(box, this.boxes[0]?.seconds ?? 0),
+          ...(box.children.length > 0 ? { "aria-expanded": "true" } : {}),
+        },
+        style: { left: `${left}px`, width: `${Math.max(1, width - 1)}px`, top: `${box.depth * ROW_PIXELS}px` },
+      },
+      width > 34 ? `${titleOf(box)} ${width > 120 ? units.duration(box.seconds) : ""}` : "",
+    );
+    this.elements.set(item, box);
+    return item;
+  }
+
+  private boxOf(target: EventTarget | null): Box | undefined {
+    return target instanceof Element ? this.elements.get(target) : undefined;
+  }
+
+  private tell(box: Box | undefined): void {
+    const whole = this.boxes[0];
+    if (box === undefined || whole === undefined) {
+      return;
+    }
+    this.told.replaceChildren(
+      h("code", {}, box.name),
+      ...(box.label === "" ? [] : [h("span", {}, box.label)]),
+      h(
+        "span",
+        {},
+        h("strong", {}, units.duration(box.seconds)),
+        ` ${units.percent(box.seconds, whole.seconds)} of all`,
+      ),
+      ...remarks(box).map((text) => h("span", { class: "dim" }, text)),
+    );
+  }
+
+  private zoom(box: Box | undefined): void {
+    this.zoomed = box ?? this.boxes[0];
+    this.draw();
+    const item = this.current === undefined ? undefined : this.drawn.get(this.current);
+    item?.focus({ preventScroll: true });
+  }
+
+  private onKey(event: KeyboardEvent): void {
+    const { current } = this;
+    if (current === undefined || event.altKey || event.ctrlKey || event.metaKey) {
+      return;
+    }
+    if (event.key === "Enter" || event.key === " ") {
+      this.zoom(current);
+    } else if (event.key === "Escape") {
+      this.zoom(this.zoomed?.parent);
+    } else if (/^(Arrow(Up|Down|Left|Right)|Home)$/.test(event.key)) {
+      this.moveTo(boxAt(event.key, current, this.boxes, (box) => this.drawn.has(box)));
+    } else {
+      return;
+    }
+    event.preventDefault();
+  }
+
+  private moveTo(next: Box | undefined): void {
+    const item = next === undefined ? undefined : this.drawn.get(next);
+    if (item !== undefined && this.current !== undefined) {
+      this.drawn.get(this.current)?.setAttribute("tabindex", "-1");
+      this.current = next;
+      item.tabIndex = 0;
+      item.focus();
+    }
+  }
+}
+
+function table(boxes: Box[]): HTMLElement {
+  const whole = boxes[0]?.seconds ?? 0;
+  const titles = ["Phase", "Seconds", "Own", "Of all"];
+  const rows = sums(boxes).map((sum) =>
+    h(
+      "tr",
+      {},
+      h(
+        "td",
+        { class: "phase", style: { "--depth": String(sum.depth) } },
+        h("code", {}, sum.name),
+        sum.count > 1 && ` ×${sum.count}`,
+        h("span", { class: "dim" }, ` ${sum.label}`),
+      ),
+      h("td", { class: "number" }, units.duration(sum.seconds)),
+      h("td", { class: "number" }, units.duration(sum.own)),
+      h("td", { class: "number" }, units.percent(sum.seconds, whole)),
+    ),
+  );
+  return h(
+    "table",
+    { class: "phases" },
+    h("thead", {}, h("tr", {}, ...titles.map((title) => h("th", { attributes: { scope: "col" } }, title)))),
+    h("tbody", {}, ...rows),
+  );
+}

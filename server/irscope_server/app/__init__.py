@@ -1,0 +1,1 @@
+"""The server process: transport, messages, settings, requests, archive."""

@@ -1,0 +1,319 @@
+"""irscope's own requests: runs, kernels at a line, stages, documents."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import contextlib
+import os
+import warnings
+from collections.abc import Iterable
+
+from irscope.protocol import Kernel, Lane, Report
+from irscope.provenance.kernels import output_code_of
+from irscope.store.store import Store
+from irscope.usercode.notebooks import notebook_of
+from irscope.usercode.source import digest_of
+
+from irscope_server.app.server import IrscopeServer
+from irscope_server.base.context import ReadContext
+from irscope_server.base.stage_uris import SCHEME, parts_of
+from irscope_server.base.texts import file_key, split_lines
+from irscope_server.base.wire import (
+    CancelResult,
+    DocumentResult,
+    EntriesResult,
+    EntryCandidate,
+    KernelItem,
+    KernelsAtParams,
+    KernelsResult,
+    ReportParams,
+    RunParams,
+    RunResult,
+    RunsParams,
+    RunsResult,
+    RunTree,
+    StagesOfParams,
+    StagesResult,
+    UriParams,
+)
+from irscope_server.running.candidates import candidates_for
+from irscope_server.running.plans import Plan
+from irscope_server.running.results import Ended, files_of
+from irscope_server.running.runs import Run
+from irscope_server.stages.documents import document
+from irscope_server.stages.linked import RunReader
+from irscope_server.stages.tree import kernel_items, run_item, run_tree, stages_of
+
+_NOT_A_FILE = "This document is not a file and cannot be run. Save it first."
+_NOT_TRUSTED = "The workspace is not trusted, so no script is run. Trust it first (Workspaces: Manage Workspace Trust)."
+_OUTDATED = "This result is from an earlier version of the file. Run the file again to update it."
+
+
+async def runs(server: ReadContext, params: RunsParams) -> RunsResult:
+    """The newest runs in the store, at most 1000; those of one script where a URI is given."""
+    path = server.path_of(params.uri) if params.uri else None
+    if params.uri and path is None:
+        return RunsResult(())
+    summaries = await server.archive.runs(max(1, min(params.limit, 1000)), path)
+    return RunsResult(tuple(run_item(summary, server.uri_of) for summary in summaries))
+
+
+async def report(server: ReadContext, params: ReportParams) -> RunTree:
+    """Raises LookupError where there is no such run."""
+
+    def read(store: Store) -> RunTree:
+        report = store.report(params.run)
+        summary = next(s for s in store.runs(-1, report.script) if s.run == params.run)
+        return run_tree(summary, report, server.uri_of, lambda stage: _text(store, params.run, stage))
+
+    return await server.archive.ask(read)
+
+
+async def run(server: IrscopeServer, params: RunParams) -> RunResult:
+    """Run a document's script and wait for its end; ``run`` is None where none could start, and ``message`` says why."""
+    path = server.path_of(params.uri)
+    if path is None:
+        return RunResult(None, "environment-error", _NOT_A_FILE)
+    if not server.trusted:
+        return RunResult(None, "environment-error", _NOT_TRUSTED)
+    started = await server.activity.start(params.uri, path, params.lane, params.entry, params.pipeline)
+    if started is None:
+        return RunResult(None, "no-entry", _no_entry(path))
+    outcome = (ended := await _wait(started, started_here=True)).report.outcome
+    return RunResult(ended.run or None, outcome.kind.value, outcome.message)
+
+
+def cancel(server: IrscopeServer, params: UriParams) -> CancelResult:
+    """Stop the run of a document; ``cancelled`` is false where none was running."""
+    path = server.path_of(params.uri)
+    return CancelResult(path is not None and server.runs.cancel(server.key_of(path)))
+
+
+async def entries(server: IrscopeServer, params: UriParams) -> EntriesResult:
+    """What runs a document, and what else may."""
+    path = server.path_of(params.uri)
+    if path is None:
+        raise ValueError(_NOT_A_FILE)
+    folder = server.folder_of(path)
+    plan = await server.activity.plan(params.uri, path)
+    launches = server.planner.launches(path, folder, await server.settings_for(params.uri))
+    buffers = {file_key(file): text for file, text in server.overlays().items()}
+    found = await asyncio.to_thread(candidates_for, path, folder, launches, buffers)
+    relative = os.path.relpath(file_key(path), file_key(folder)).replace(os.sep, "/")
+    candidates = tuple(EntryCandidate(one.entry, one.detail) for one in found)
+    return EntriesResult(relative, plan.entry.title if plan else None, candidates)
+
+
+async def kernels_at(server: IrscopeServer, params: KernelsAtParams) -> KernelsResult:
+    """The kernels of the line; where it has none of its own, those of the statement that it belongs to.
+
+    On the first line of a compound statement (``def``, ``for``, ``with``) that is all of its body, and of a compiled
+    function whatever it was compiled to; of a line of a stage, what it became.
+    """
+    path = server.path_of(params.uri)
+    if path is None and params.uri.startswith(f"{SCHEME}:"):
+        return await _kernels_of_stage(server, params)
+    if path is None:
+        return KernelsResult(None, (), _NOT_A_FILE)
+    deep, reason = await deep_run(server, params.uri, path, params.run)
+    if deep is None:
+        return KernelsResult(None, (), reason)
+    lines = server.texts.lines(path)
+    line_map = server.views.line_map(deep.texts.get(file_key(path)), lines)
+    by_line: dict[int, list[Kernel]] = {}
+    for kernel in deep.report.kernels:
+        here = (line_map.exact(origin.line - 1) for origin in kernel.origins if file_key(origin.file) == file_key(path))
+        for line in {line for line in here if line is not None}:
+            by_line.setdefault(line, []).append(kernel)
+    found = by_line.get(params.line, [])
+    if not found:
+        first, last = statement_around("\n".join(lines), params.line)
+        found = [kernel for line in range(first, last + 1) for kernel in by_line.get(line, ())]
+    found = [*found, *_kernels_of_function(server, path, params.line, deep)]
+    kernels = tuple({(kernel.stage, kernel.name): kernel for kernel in found}.values())
+    items = await _items(server, deep.report, kernels)
+    return KernelsResult(deep.run, items, reason if items else _why_none(deep, by_line, reason))
+
+
+def _kernels_of_function(server: IrscopeServer, path: str, line: int, deep: Ended) -> list[Kernel]:
+    """The kernels of the compiled function whose ``def`` is in a line."""
+    wanted = {
+        (compile.function, compile.line)
+        for function in server.views.functions(path)
+        if function.line == line and not function.elsewhere
+        for compile in function.compiles
+    }
+    ids = {
+        compile.id
+        for compile in deep.report.compiles
+        if (compile.function, compile.line) in wanted and file_key(compile.file) == file_key(path)
+    }
+    return [kernel for kernel in deep.report.kernels if kernel.compile in ids]
+
+
+async def _kernels_of_stage(server: IrscopeServer, params: KernelsAtParams) -> KernelsResult:
+    run, candidates = parts_of(params.uri)
+
+    def read(reader: RunReader) -> list[Kernel]:
+        stage = reader.stage_of(candidates)
+        found = reader.linked.kernels_of(stage.id, params.line + 1)
+        codes = reader.linked.thread.codes
+        return [kernel for kernel in reader.report.kernels if (output_code_of(codes, kernel), kernel.name) in found]
+
+    kernels = await server.stages.ask(run, read)
+    items = await _items(server, await server.archive.report(run), kernels)
+    return KernelsResult(run, items, "" if items else "No kernel came from this line.")
+
+
+async def stages(server: IrscopeServer, params: StagesOfParams) -> StagesResult:
+    """The stages of the newest deep run of a document, or of a stage's run; else ``reason`` says why there are none."""
+    path = server.path_of(params.uri)
+    if path is None and params.uri.startswith(f"{SCHEME}:"):
+        name, _ = parts_of(params.uri)
+        return StagesResult(name, stages_of(await server.archive.report(name)), "")
+    if path is None:
+        return StagesResult(None, (), _NOT_A_FILE)
+    deep, reason = await deep_run(server, params.uri, path, params.run)
+    if deep is None:
+        return StagesResult(None, (), reason)
+    newest = deep.report
+    with contextlib.suppress(LookupError):  # as it is in the store, with what was made since the run
+        newest = await server.archive.report(deep.run)
+    found = stages_of(newest)
+    if not found and not reason:
+        reason = f"The run has no stages. {deep.report.outcome.message}".strip()
+    return StagesResult(deep.run or None, found, reason)
+
+
+async def text_of_document(server: IrscopeServer, params: UriParams) -> DocumentResult:
+    """The text of a read-only document; a stage that was not made yet is made first, which can take seconds."""
+    return await document(server.archive, params.uri, server.on_demand.make)
+
+
+# --- the deep run that belongs to a document --------------------------------------------------------------------------
+
+
+async def deep_run(server: IrscopeServer, uri: str, path: str, may_run: bool) -> tuple[Ended | None, str]:
+    """The deep run that has results for a file, and what has to be said about it.
+
+    Of the texts as they are now: this session's, the store's, then that of another script that uses this file; failing
+    these a new one is run if that is wanted, else the newest of an earlier text is taken.
+    """
+    plan = await server.activity.plan(uri, path)
+    mine = server.results.deep(plan.entry.key if plan else file_key(path))
+    if mine is not None and _is_of_now(server, mine, path):
+        return mine, ""
+    if plan is not None and (stored := await _stored_deep_run(server, plan, path)) is not None:
+        server.results.remember_deep(stored)
+        server.activity.results_changed()
+        return stored, ""
+    others = [ended for ended in server.results.deep_runs_touching(path) if ended is not mine]
+    for ended in others:
+        if _is_of_now(server, ended, path):
+            return ended, ""
+    if may_run:
+        return await _run_deep(server, uri, path, plan)
+    if mine is not None:
+        return mine, _OUTDATED
+    if others:
+        return others[0], _OUTDATED
+    older = await server.archive.newest(plan.entry.stored_script if plan else notebook_of(path) or path, Lane.DEEP)
+    if older is not None and file_key(path) in map(file_key, files_of(older.report)):
+        texts = {file_key(file): split_lines(text) for file, text in older.sources.items()}
+        return Ended(path, Lane.DEEP, older.source, older.report, texts), _OUTDATED
+    return None, "This file has no deep run yet. Run it with Analyze This File." if plan else _no_entry(path)
+
+
+async def _stored_deep_run(server: IrscopeServer, plan: Plan, path: str) -> Ended | None:
+    """The store's newest deep run of what runs a document, where it is known to have had the texts as they are now."""
+    entry = plan.entry
+    source = digest_of("\n".join(server.texts.lines(entry.file))) if entry.kind.is_file else None
+    stored = await server.archive.newest(entry.stored_script, Lane.DEEP, source)
+    if stored is None or not (plan.own or server.activity.has_text(stored, path)):
+        return None
+    ended = await server.activity.ended_of(stored, plan)
+    return ended if _is_of_now(server, ended, path) else None
+
+
+def _is_of_now(server: IrscopeServer, ended: Ended, path: str) -> bool:
+    """Whether a run had a file as it is now, and the other files that are open."""
+    ran = ended.texts.get(file_key(path))
+    return ran is not None and list(ran) == list(server.texts.lines(path)) and not server.texts.are_edited(ended.texts)
+
+
+async def _run_deep(server: IrscopeServer, uri: str, path: str, plan: Plan | None) -> tuple[Ended | None, str]:
+    if not server.trusted:
+        return None, _NOT_TRUSTED
+    if plan is None:
+        return None, _no_entry(path)
+    running = server.runs.current(plan.entry.key)
+    if running is not None and running.live.lane is Lane.DEEP and not server.texts.are_edited(running.live.texts):
+        ended = await _wait(running, started_here=False)
+    else:
+        started = await server.activity.start(uri, path, Lane.DEEP)
+        if started is None:
+            return None, _no_entry(path)
+        ended = await _wait(started, started_here=True)
+    if not ended.report.compiles:
+        return (ended if ended.run else None), ended.report.outcome.message
+    return ended, ""
+
+
+def _no_entry(path: str) -> str:
+    return (
+        f"{os.path.basename(path)} only defines things, and no known run uses it. Choose the script or test that"
+        " runs it (Choose Entry Script for This File, or the setting irscope.run.entry)."
+    )
+
+
+async def _wait(run: Run, started_here: bool) -> Ended:
+    """The end of a run.  A request that is cancelled while it waits takes the run that it started with it."""
+    try:
+        return await asyncio.shield(run.done)
+    except asyncio.CancelledError:
+        if started_here:
+            run.cancel()
+        raise
+
+
+async def _items(server: IrscopeServer, report: Report, kernels: Iterable[Kernel]) -> tuple[KernelItem, ...]:
+    return await server.archive.ask(
+        lambda store: kernel_items(report, kernels, server.uri_of, lambda stage: _text(store, report.run, stage))
+    )
+
+
+def _text(store: Store, run: str, stage: str) -> str:
+    try:
+        return store.stage_text(run, stage)
+    except LookupError:
+        return ""
+
+
+def _why_none(deep: Ended, by_line: dict[int, list[Kernel]], reason: str) -> str:
+    if not deep.report.kernels:
+        parts = ["The run generated no kernels.", deep.report.outcome.message]
+    elif by_line:
+        shown = ", ".join(str(line + 1) for line in sorted(by_line)[:12])
+        parts = [f"No kernel came from this line. Lines with kernels: {shown}{', …' if len(by_line) > 12 else ''}."]
+    else:
+        parts = ["No kernel came from this file."]
+    return " ".join(dict.fromkeys(part for part in [*parts, reason] if part))
+
+
+def statement_around(text: str, line: int) -> tuple[int, int]:
+    """First and last line (0-based) of the innermost statement that a line belongs to."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return line, line
+    best = (line, line)
+    size: float = float("inf")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt) and node.lineno <= line + 1 <= (node.end_lineno or node.lineno):
+            lines = (node.end_lineno or node.lineno) - node.lineno
+            if lines <= size:
+                best, size = (node.lineno - 1, (node.end_lineno or node.lineno) - 1), lines
+    return best

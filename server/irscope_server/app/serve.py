@@ -1,0 +1,90 @@
+"""Runs the server on this process's standard input and output, and ends the process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import logging
+import os
+import signal
+import sys
+
+from lsprotocol import types
+
+from irscope_server.app.features import make_server
+from irscope_server.app.server import IrscopeServer
+from irscope_server.base.transport import Writer, read_forever, take_protocol_streams
+from irscope_server.running.runs import Execute
+
+
+def serve_stdio(execute: Execute | None = None) -> None:
+    """Serves until ``exit`` or the end of standard input.  Does not return.
+
+    The process ends by `os._exit`, once all runs are stopped: threads that read the store or wait for a killed
+    process must not hold up an editor that closes.
+    """
+    _give_large_memory_back()
+    stdin, stdout = take_protocol_streams()
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    server = make_server(execute)
+    _log_to(server, loop)
+    server.protocol.set_writer(Writer(stdout))
+    ended = asyncio.Event()
+    code = 1
+    try:
+        for number in (signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGTERM)):
+            with contextlib.suppress(NotImplementedError, ValueError, OSError):
+                loop.add_signal_handler(number, ended.set)
+        read_forever(stdin, loop, server.protocol.receive, ended.set)
+        loop.run_until_complete(ended.wait())
+    except SystemExit as stop:  # raised by pygls' handler of `exit`: 0 after a shutdown, else 1
+        code = stop.code if isinstance(stop.code, int) else 1
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.close()
+        os._exit(code)
+
+
+class _ClientLog(logging.Handler):
+    """Sends irscope's own log to the client's window, from whatever thread."""
+
+    _TYPES = ((logging.ERROR, types.MessageType.Error), (logging.WARNING, types.MessageType.Warning))
+
+    def __init__(self, server: IrscopeServer, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(logging.INFO)
+        self._server, self._loop = server, loop
+
+    def emit(self, record: logging.LogRecord) -> None:
+        kind = next((kind for level, kind in self._TYPES if record.levelno >= level), types.MessageType.Info)
+        params = types.LogMessageParams(kind, self.format(record))
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._server.window_log_message, params)
+
+
+def _log_to(server: IrscopeServer, loop: asyncio.AbstractEventLoop) -> None:
+    """irscope's log goes to the client; pygls' only where it is serious, and to standard error.
+
+    pygls logs whole messages at INFO, a traceback for each request that fails, and an error in its sending that was
+    sent would be the next error.  Few clients read standard error, and a full pipe would stop the server.
+    """
+    logging.basicConfig(stream=sys.stderr, level=logging.CRITICAL, format="%(name)s: %(message)s")
+    ours = logging.getLogger("irscope_server")
+    ours.setLevel(logging.INFO)
+    ours.propagate = False
+    ours.addHandler(_ClientLog(server, loop))
+
+
+_M_MMAP_THRESHOLD = -3  # of malloc.h
+
+
+def _give_large_memory_back() -> None:
+    """Lets glibc take each block of over half a megabyte from the system and give it back when it is freed.
+
+    By itself it raises that bound to the largest block that was ever freed.  What packs the texts of a run takes 32 MB
+    in one piece, in its own thread each time; of that, and of the texts, some 25 MB stayed after each run.
+    """
+    with contextlib.suppress(OSError, AttributeError, TypeError):  # another C library; Windows
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, 1 << 19)

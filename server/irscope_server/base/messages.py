@@ -1,0 +1,143 @@
+"""pygls' protocol, with irscope's own messages and without its ways of losing a request."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException, JsonRpcInternalError
+from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, LanguageServerProtocol, lsp_method
+
+from irscope_server.base.stage_uris import SCHEME
+from irscope_server.base.transport import BrokenFrame
+from irscope_server.base.wire import PARAMS, BadParams, from_wire
+
+log = logging.getLogger(__name__)
+
+_PARSE_ERROR = -32700
+_INVALID_REQUEST = -32600
+_INVALID_PARAMS = -32602
+_NOT_INITIALIZED = -32002
+
+
+class RequestFailed(JsonRpcException):
+    """A request that is right but cannot be answered: it names something unknown, or the store cannot be read."""
+
+    CODE = -32803
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A result that is JSON already, made in another thread: a big one would stop the event loop."""
+
+    json: str
+
+
+class IrscopeProtocol(LanguageServerProtocol):
+    """Receives messages one by one, and answers every request, also one that it cannot read."""
+
+    def receive(self, data: Any) -> None:
+        """Handles one message as `json` read it; whatever is in it, the next one is still read."""
+        try:
+            self._receive(data)
+        except Exception:
+            log.exception("A message was ignored")
+
+    def _receive(self, data: Any) -> None:
+        if isinstance(data, BrokenFrame):
+            log.error("A message was ignored: %s", data)
+            self._refuse(None, _PARSE_ERROR, str(data))
+            return
+        if not isinstance(data, dict) or data.get("jsonrpc") != "2.0":
+            log.error("A message was ignored: it is not a JSON-RPC 2.0 object")
+            self._refuse(
+                data.get("id") if isinstance(data, dict) else None, _INVALID_REQUEST, "not a JSON-RPC 2.0 message"
+            )
+            return
+        method, request = data.get("method"), data.get("id") if "method" in data else None
+        if request is not None and (self._workspace is None) != (method == types.INITIALIZE):
+            text = "the server is not initialized" if self._workspace is None else "the server is initialized already"
+            self._refuse(request, _NOT_INITIALIZED if self._workspace is None else _INVALID_REQUEST, text)
+            return
+        if request is not None and self._shutdown:
+            self._refuse(request, _INVALID_REQUEST, "the server has been shut down")
+            return
+        if method == types.CANCEL_REQUEST and (data.get("params") or {}).get("id") not in self._request_futures:
+            return  # answered already, as most are; pygls would warn each time
+        try:
+            message = self.structure_message(data)
+        except (BadParams, JsonRpcException) as error:
+            log.error("%s was ignored: %s", method or "A response", error)
+            if request is not None:
+                self._refuse(request, _INVALID_PARAMS, f"{method}: {error}")
+            return
+        try:
+            self.handle_message(message)
+        except Exception:
+            log.exception("%s could not be handled", method or "A response")
+            if request is not None:
+                self._refuse(request, JsonRpcInternalError.CODE, f"{method} could not be handled")
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        """pygls' structures for what LSP defines, `irscope_server.base.wire` for the rest.
+
+        Raises BadParams or JsonRpcException.
+        """
+        method = data.get("method")
+        if method in PARAMS:
+            params = from_wire(PARAMS[method], data.get("params"))
+            if "id" in data:
+                return JsonRPCRequestMessage(data["id"], method, "2.0", params)
+            return JsonRPCNotification(method, "2.0", params)
+        return super().structure_message(data)
+
+    def _refuse(self, request: Any, code: int, message: str) -> None:
+        self._write({"jsonrpc": "2.0", "id": request, "error": {"code": code, "message": message}})
+
+    def _send_response(self, msg_id: Any, result: Any = None, error: Any = None) -> None:
+        if error is None and isinstance(result, Encoded):
+            self._write_text(f'{{"jsonrpc": "2.0", "id": {json.dumps(msg_id)}, "result": {result.json}}}')
+        else:
+            super()._send_response(msg_id, result, error)
+
+    def _write(self, message: dict[str, Any]) -> None:
+        self._write_text(json.dumps(message))
+
+    def _write_text(self, body: str) -> None:
+        data = body.encode("utf-8", "surrogatepass")
+        if self.writer is not None:
+            self.writer.write(b"Content-Length: %d\r\n\r\n" % len(data) + data)
+
+    @lsp_method(types.INITIALIZE)
+    def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:
+        """Adds what pygls 2.1 does not advertise: documents of our own scheme (LSP 3.18)."""
+        result = yield from super().lsp_initialize(params)
+        if result.capabilities.workspace is not None:
+            result.capabilities.workspace.text_document_content = types.TextDocumentContentOptions([SCHEME])
+        if registers_stage_features(params.capabilities):  # for our scheme alone, not for Python files
+            result.capabilities.definition_provider = None
+            result.capabilities.references_provider = None
+            result.capabilities.document_highlight_provider = None
+            result.capabilities.document_symbol_provider = None
+            result.capabilities.folding_range_provider = None
+        return result
+
+
+def registers_stage_features(capabilities: types.ClientCapabilities) -> bool:
+    """Whether a client can be told that we answer about names in documents of stages, and only there."""
+    document = capabilities.text_document
+    return document is not None and all(
+        feature is not None and bool(feature.dynamic_registration)
+        for feature in (
+            document.definition,
+            document.references,
+            document.document_highlight,
+            document.document_symbol,
+            document.folding_range,
+            document.hover,
+        )
+    )

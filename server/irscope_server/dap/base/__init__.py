@@ -1,0 +1,1 @@
+"""What the engine and the symbolic trace share: sections to walk through, expressions, facts."""

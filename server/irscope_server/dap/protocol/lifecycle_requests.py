@@ -1,0 +1,305 @@
+"""Requests that begin and end a session: initialize, launch, attach, configurationDone, restart, terminate, disconnect."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+from irscope.protocol import Outcome, OutcomeKind
+from irscope.store.store import Store, StoreError
+from irscope.vocabulary.visible import visible
+
+from irscope_server.dap.engine.breakpoints import Stop
+from irscope_server.dap.engine.recording import PlaceInRun, Recording
+from irscope_server.dap.protocol.breakpoint_requests import FILTERS, BreakpointRequests
+from irscope_server.dap.protocol.inspecting_requests import InspectingRequests
+from irscope_server.dap.protocol.launching import Wanted, attach_of, launch_of
+from irscope_server.dap.protocol.moving_requests import MovingRequests
+from irscope_server.dap.protocol.rerunning import spec_of, values_are_there
+from irscope_server.dap.protocol.running import Heard, ScriptRun
+from irscope_server.dap.protocol.session import Client, Debuggee, Session, State
+from irscope_server.dap.protocol.wire import Arguments, Body, NotNow, RequestFailed, WrongMessage
+
+_EVERY = frozenset(State)
+_LIVE = frozenset({State.READY, State.CONFIGURING, State.RUNNING, State.STOPPED})
+
+_PROGRESS = "irscope-run"
+_PROGRESS_SECONDS = 0.25
+"""Between two progress events; a compile has hundreds of phases."""
+
+_STOP_SECONDS = 5.0
+
+CAPABILITIES: Body = {
+    "supportsConfigurationDoneRequest": True,
+    "supportsFunctionBreakpoints": True,
+    "supportsConditionalBreakpoints": True,
+    "supportsHitConditionalBreakpoints": True,
+    "supportsLogPoints": True,
+    "supportsEvaluateForHovers": True,
+    "supportsClipboardContext": True,
+    "supportsStepBack": True,
+    "supportsRestartFrame": True,
+    "supportsGotoTargetsRequest": True,
+    "supportsStepInTargetsRequest": True,
+    "supportsCompletionsRequest": True,
+    "completionTriggerCharacters": ["."],
+    "supportsExceptionFilterOptions": True,
+    "supportsExceptionInfoRequest": True,
+    "exceptionBreakpointFilters": FILTERS,
+    "supportsDelayedStackTraceLoading": True,
+    "supportsLoadedSourcesRequest": True,
+    "supportsTerminateRequest": True,
+    "supportTerminateDebuggee": True,
+    "supportsRestartRequest": True,
+    "supportsCancelRequest": True,
+    "supportsBreakpointLocationsRequest": True,
+    "supportsSteppingGranularity": True,
+    "supportsInstructionBreakpoints": True,
+    "supportsDisassembleRequest": True,
+    "supportsSingleThreadExecutionRequests": True,
+}
+
+
+class LifecycleRequests:
+    """Begins and ends; owns the script's run while there is one."""
+
+    allowed: ClassVar[Mapping[str, frozenset[State]]] = {
+        "initialize": frozenset({State.NEW}),
+        "launch": frozenset({State.READY}),
+        "attach": frozenset({State.READY}),
+        "configurationDone": frozenset({State.READY, State.CONFIGURING}),
+        "restart": _LIVE - {State.READY, State.CONFIGURING},
+        "terminate": _LIVE,
+        "disconnect": _EVERY,
+        "cancel": _EVERY,
+    }
+
+    def __init__(
+        self, session: Session, moving: MovingRequests, breakpoints: BreakpointRequests, inspecting: InspectingRequests
+    ) -> None:
+        self._session, self._moving = session, moving
+        self._breakpoints, self._inspecting = breakpoints, inspecting
+        self._wanted: Wanted | None = None
+        self._configured = False
+        self._run: ScriptRun | None = None
+        self._on_end: Callable[[str, Outcome], None] | None = None
+        self._last_progress = 0.0
+
+    # --- beginning ----------------------------------------------------------------------------------------------------
+
+    def initialize_request(self, arguments: Arguments) -> Body:
+        """What the adapter can do; the event ``initialized`` follows."""
+        session = self._session
+        arguments.text("adapterID", "")
+        if arguments.text("pathFormat", "path") != "path":
+            raise WrongMessage("Only the path format 'path' is supported.")
+        session.client = Client(
+            first_line=1 if arguments.flag("linesStartAt1", True) else 0,
+            first_column=1 if arguments.flag("columnsStartAt1", True) else 0,
+            reports_progress=arguments.flag("supportsProgressReporting"),
+        )
+        session.state = State.READY
+        session.afterwards(lambda: session.event("initialized"))
+        return CAPABILITIES
+
+    def launch_request(self, arguments: Arguments) -> None:
+        """The answer says that the arguments are valid; the script starts after ``configurationDone``."""
+        self._choose(launch_of(arguments))
+
+    def attach_request(self, arguments: Arguments) -> None:
+        """The answer says that the stored run was found; it is shown after ``configurationDone``."""
+        self._choose(self._attached(arguments))
+
+    def _attached(self, arguments: Arguments) -> Wanted:
+        """What ``attach`` asks for: the run that is loaded then, or its script once more, for its values."""
+        wanted = attach_of(arguments)
+        self._load(wanted)
+        recording = self._session.here().recording
+        if wanted.values is None or values_are_there(recording, wanted.values):
+            return wanted
+        try:
+            spec = spec_of(recording, wanted.values, arguments)
+        finally:
+            self._session.close()
+        return dataclasses.replace(wanted, spec=spec, python=spec.python)
+
+    def configurationDone_request(self, arguments: Arguments) -> None:
+        """The run begins; raises NotNow when it is sent twice."""
+        if self._configured:
+            raise NotNow("configurationDone was sent already.")
+        self._configured = True
+        if self._wanted is not None:
+            self._session.afterwards(self._begin)
+
+    def _choose(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._session.state = State.CONFIGURING
+        if self._configured:
+            self._session.afterwards(self._begin)
+
+    def _begin(self) -> None:
+        wanted = self._wanted
+        assert wanted is not None
+        if wanted.spec is not None:
+            self._start(wanted)
+        else:
+            self._session.event(
+                "process", {"name": self._session.here().recording.report.script, "startMethod": "attach"}
+            )
+            self._debug(wanted)
+
+    # --- a stored run -------------------------------------------------------------------------------------------------
+
+    def _load(self, wanted: Wanted) -> None:
+        """Raises RequestFailed where there is no such run, or nothing in it."""
+        session = self._session
+        session.close()
+        try:
+            store = Store(wanted.store)
+        except StoreError as error:
+            raise RequestFailed(str(error), show=True) from None
+        try:
+            recording = Recording(store, store.find_run(wanted.run or None))
+        except (LookupError, ValueError) as error:
+            store.close()
+            raise RequestFailed(str(error.args[0]) if error.args else "The run cannot be read.", show=True) from None
+        if not recording.tracks:
+            store.close()
+            outcome = recording.report.outcome.message
+            raise RequestFailed(f"Nothing was compiled in run {recording.report.run}: {outcome}", show=True)
+        session.debuggee = Debuggee(recording, lambda text: session.output(f"{text}\n"))
+        session.debuggee.values.python = os.path.expanduser(wanted.python) or sys.executable
+
+    def _debug(self, wanted: Wanted) -> None:
+        """Stops for the first time in the run that is loaded."""
+        session, here = self._session, self._session.here()
+        session.last_stops.clear()
+        session.interrupted.clear()
+        self._breakpoints.verify_all()
+        here.stops.each_stage, here.stops.each_pass = "stage" in wanted.stop_on, "pass" in wanted.stop_on
+        report = here.recording.report
+        for number in range(1, len(here.recording.tracks) + 1):
+            session.event("thread", {"reason": "started", "threadId": number})
+        for gap in report.capture_gaps:
+            session.output(f"Not captured: {gap.what}: {gap.why}\n", "important")
+        if "entry" in wanted.stop_on:
+            session.stopped(Stop(PlaceInRun(0, 0, 0), "entry", f"The beginning of run {report.run}"))
+        else:
+            self._moving.go(0)
+
+    # --- a script -----------------------------------------------------------------------------------------------------
+
+    def _start(self, wanted: Wanted) -> None:
+        session = self._session
+        assert wanted.spec is not None
+        session.state, session.outcome = State.RUNNING, None
+        self._inspecting.forget_compiles()
+        session.event("process", {"name": wanted.spec.script, "startMethod": "launch", "isLocalProcess": True})
+        if session.client.reports_progress:
+            title = f"Compiling {os.path.basename(wanted.spec.script)}"
+            session.event("progressStart", {"progressId": _PROGRESS, "title": title, "cancellable": True})
+        self._on_end = lambda run, outcome: self._finished(wanted, run, outcome)
+        heard = Heard(
+            output=lambda stream, text: session.output(text, stream),
+            progress=lambda text: self._progress(text),
+            compile=lambda id, function: session.post(lambda: self._inspecting.compile_seen(id, function)),
+            ended=lambda run, outcome: session.post(lambda: self._ended(run, outcome)),
+        )
+        self._run = ScriptRun(wanted.spec, wanted.store, heard)
+
+    def _progress(self, text: str) -> None:
+        now = time.monotonic()
+        if self._session.client.reports_progress and now - self._last_progress > _PROGRESS_SECONDS:
+            self._last_progress = now
+            self._session.event("progressUpdate", {"progressId": _PROGRESS, "message": text})
+
+    def _ended(self, run: str, outcome: Outcome) -> None:
+        self._run = None
+        if self._session.client.reports_progress:
+            self._session.event("progressEnd", {"progressId": _PROGRESS})
+        then, self._on_end = self._on_end, None
+        if then is not None:
+            then(run, outcome)
+
+    def _finished(self, wanted: Wanted, run: str, outcome: Outcome) -> None:
+        """The script has ended: debugs what was captured of it, however it ended."""
+        session = self._session
+        session.outcome = outcome
+        well = outcome.kind is OutcomeKind.COMPLETED
+        said = outcome.message or outcome.kind.value
+        session.output(visible(f"{said[:1].upper()}{said[1:]}\n"), "console" if well else "stderr")
+        if wanted.only_run or not run:
+            session.end()
+            return
+        try:
+            self._load(Wanted(wanted.store, wanted.stop_on, run=run, python=wanted.python))
+        except RequestFailed as failure:
+            session.output(f"{failure}\n", "important")
+            session.end()
+            return
+        self._debug(wanted)
+
+    # --- again, and the end -------------------------------------------------------------------------------------------
+
+    def restart_request(self, arguments: Arguments) -> None:
+        """The script is run again, or the stored run is read again, with new arguments where the client gives them."""
+        wanted = self._wanted
+        assert wanted is not None
+        if "arguments" in arguments:
+            given = arguments.object("arguments")
+            wanted = attach_of(given) if wanted.attached else launch_of(given)
+            if wanted.attached and wanted.values is not None:
+                wanted = self._attached(given)
+        self._wanted = wanted
+        again = wanted
+        if again.spec is None:
+            self._load(again)
+            self._session.afterwards(lambda: self._debug(again))
+        else:
+            self._session.afterwards(lambda: self._stop_then(lambda: self._start_anew(again)))
+
+    def _start_anew(self, wanted: Wanted) -> None:
+        self._session.close()
+        self._start(wanted)
+
+    def terminate_request(self, arguments: Arguments) -> None:
+        """The script is stopped, and the session ends."""
+        arguments.flag("restart")
+        self._session.interrupted.clear()
+        self._session.afterwards(lambda: self._stop_then(self._session.end))
+
+    def _stop_then(self, then: Callable[[], None]) -> None:
+        """Stops the script, if it runs, and goes on when its processes are gone."""
+        if self._run is None:
+            then()
+            return
+        session = self._session
+
+        def ended(run: str, outcome: Outcome) -> None:
+            session.outcome = outcome
+            then()
+
+        self._on_end = ended
+        self._run.stop()
+
+    def disconnect_request(self, arguments: Arguments) -> None:
+        """The session is over; a script that still runs is stopped."""
+        arguments.flag("restart")
+        self.stop()
+        self._session.over = True
+
+    def stop(self) -> None:
+        """Ends the script, if it runs, and waits for its processes."""
+        if self._run is not None:
+            self._run.stop()
+            self._run.join(_STOP_SECONDS)
+
+    def cancel_request(self, arguments: Arguments) -> None:
+        """Requests are taken back where messages are read; here the script, whose progress a client sees, is."""
+        arguments.integer("requestId", 0)
+        if arguments.text("progressId", "") == _PROGRESS and self._run is not None:
+            self._run.stop()

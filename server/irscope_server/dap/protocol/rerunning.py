@@ -1,0 +1,79 @@
+"""``attach`` with ``values``: the script of a stored run is run once more, where it still is what it was.
+
+The store tells what to run, in which folder and with which arguments; interpreter and variables are the client's.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from irscope.driver.driver import RunSpec
+from irscope.protocol import EntryKind, Lane, ValuesRequest
+from irscope.usercode.source import digest_of
+from irscope.values.run.reading import divergences, stored_values
+
+from irscope_server.dap.engine.recording import Recording
+from irscope_server.dap.protocol.wire import Arguments, RequestFailed
+
+_MOST_NAMED = 5
+
+
+def values_are_there(recording: Recording, wanted: ValuesRequest) -> bool:
+    """Whether the run was a value run of this kind: then nothing has to run."""
+    if wanted.inputs or wanted.compile or wanted.call != 1 or wanted.stage != "all":
+        return False
+    compared = divergences(recording.store, recording.report)
+    return bool(stored_values(recording.store, recording.report)) and (bool(compared) or not wanted.divergence)
+
+
+def spec_of(recording: Recording, wanted: ValuesRequest, arguments: Arguments) -> RunSpec:
+    """How a stored run is run again as a value run.
+
+    Raises RequestFailed with what speaks against it: another text by now, or too little that is known of the run.
+    """
+    run = recording.report.run
+    how, digest = recording.store.how_run(run)
+    target, cwd, entry = how.get("target"), how.get("cwd"), how.get("entry")
+    if entry == EntryKind.SCRIPT.value:
+        target = recording.report.script  # as it was typed it may begin in a folder of which nobody knows
+    args, variables = how.get("args"), how.get("variables")
+    known = entry in [kind.value for kind in EntryKind]
+    if not (known and isinstance(target, str) and isinstance(cwd, str)) or not (
+        isinstance(args, list) and isinstance(variables, list)
+    ):
+        raise _refused(
+            run, "the store does not record how it was run (an older irscope wrote it): launch the script instead"
+        )
+    if entry == EntryKind.NOTEBOOK.value:
+        raise _refused(run, "it is a run of a notebook, whose cells the editor runs: launch it there")
+    changed = _changed(recording, how.get("files"), digest if entry == EntryKind.SCRIPT.value else None)
+    if changed:
+        more = f" and {len(changed) - _MOST_NAMED} more" if len(changed) > _MOST_NAMED else ""
+        gone = [path for path in changed if not os.path.isfile(path)]
+        what = "is gone" if gone == changed else "is another one now" if len(changed) == 1 else "are others now"
+        raise _refused(run, f"{', '.join(changed[:_MOST_NAMED])}{more} {what}")
+    if not os.path.isdir(cwd):
+        raise _refused(run, f"its working folder {cwd} is gone")
+    given = arguments.variables("env")
+    if missing := [str(name) for name in variables if name not in given]:
+        raise _refused(run, f'it had variables whose values are not kept; give them as "env": {", ".join(missing)}')
+    return RunSpec(
+        target, tuple(str(word) for word in args), Lane.DEEP,
+        python=os.path.expanduser(arguments.text("python", "")) or sys.executable, cwd=cwd, env=given or None,
+        entry=EntryKind(entry), values=wanted, pipeline=recording.report.pipeline,
+    )  # fmt: skip
+
+
+def _changed(recording: Recording, files: Any, script: str | None) -> list[str]:
+    """The files of the run whose texts are others by now, or gone; ``script``: the digest of its script's."""
+    then = {str(path): str(digest) for path, digest in files.items()} if isinstance(files, dict) else {}
+    then |= {path: digest_of(text) for path, text in recording.sources.items()}
+    then |= {recording.report.script: script} if script is not None else {}
+    now = {path: recording.text_as_it_is(path) for path in then}
+    return [path for path, text in now.items() if text is None or digest_of(text) != then[path]]
+
+
+def _refused(run: str, why: str) -> RequestFailed:
+    return RequestFailed(f"Run {run} cannot be run again for its values: {why}.", show=True)

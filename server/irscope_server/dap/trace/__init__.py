@@ -1,0 +1,1 @@
+"""The symbolic trace as the debugger steps through it."""

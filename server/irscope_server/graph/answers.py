@@ -1,0 +1,136 @@
+"""What the graph panel gets: plain dictionaries, since a graph may have a hundred thousand nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypedDict
+
+from irscope_server.base.wire import Place
+
+
+class _EveryNode(TypedDict):
+    name: list[str]
+    kind: list[int]
+    """0 placeholder, 1 get_attr, 2 call, 3 output."""
+    op: list[int]
+    detail: list[int]
+    dtype: list[int]
+    device: list[int]
+    bytes: list[int | None]
+    """Size of the result; null: unknown."""
+    moved: list[int | None]
+    """Bytes that it reads and writes."""
+    flops: list[int | None]
+    micros: list[float | None]
+    """The lower bound on `timeOf`, in microseconds, by the roofline model."""
+    module: list[int]
+    """-2: a pass or autograd made it, and nothing says for which module."""
+    backward: list[int]
+    """1: belongs to the backward of a joint graph."""
+    line: list[int]
+    """In `stageUri`, or for a node that is gone in `beforeUri`."""
+    file: list[int]
+    originLine: list[int]
+
+
+class NodeColumns(_EveryNode, total=False):
+    """Entry `i` of each list is node `i`; numbers are indices into the tables of the graph, `-1` is none."""
+
+    state: list[int]
+    """Only where it is compared: 0 as before, 1 added, 2 gone, 3 changed."""
+    places: list[list[int]]
+    """Of a schedule: further lines that it came from, as file, line, file, line, …"""
+    spans: list[list[int]]
+    """Of a schedule: the lines of `stageUri` that describe it, as first, last, first, last, …"""
+    group: list[int]
+    """Of a schedule: what was fused with others."""
+
+
+class GraphModule(TypedDict):
+    """A module of the user's model."""
+
+    path: list[str]
+    type: str
+
+
+class FusedNode(TypedDict):
+    """A fused node of a schedule."""
+
+    name: str
+    type: str
+
+
+class FusionDecision(TypedDict):
+    """What Inductor decided on two nodes of its schedule, or on what they had been fused to by then; numbers of nodes."""
+
+    first: list[int]
+    second: list[int]
+    fused: bool
+    kind: str
+    """`vertical`, `horizontal`, `template`."""
+    why: str
+    """The score of what was fused, or the reason against it."""
+
+
+class _EveryGraph(TypedDict):
+    nodes: NodeColumns
+    edges: list[int]
+    """From, to, from, to, …"""
+    ops: list[str]
+    details: list[str]
+    dtypes: list[str]
+    devices: list[str]
+    modules: list[GraphModule]
+    files: list[str]
+    timeOf: str
+
+
+class GraphColumns(_EveryGraph, total=False):
+    """The nodes and edges of a graph, and the tables that their numbers are indices of."""
+
+    groups: list[FusedNode]
+    """Of a schedule: the fused nodes, by name and kind."""
+    decisions: list[FusionDecision]
+
+
+@dataclass(frozen=True)
+class GraphVersion:
+    """A graph along the pipeline, or after a pass that changed it; `before` is the one to compare it with, if any."""
+
+    stage: str
+    title: str
+    pass_: str
+    before: str
+    """Empty for the first graph of all."""
+    backward: bool
+
+
+@dataclass(frozen=True)
+class GraphHead:
+    """What a graph is of."""
+
+    title: str
+    stage_uri: str
+    compare_with: str | None
+    """The stage that it is compared with, where it is: then the nodes that are gone are among the nodes."""
+    before_uri: str | None
+    versions: tuple[GraphVersion, ...]
+
+
+@dataclass(frozen=True)
+class KernelCall:
+    """`call` counts the calls of one kernel."""
+
+    name: str
+    call: int
+    place: Place | None
+
+
+@dataclass(frozen=True)
+class GraphKernels:
+    """The kernels that the nodes of a graph became."""
+
+    calls: tuple[KernelCall, ...]
+    """In the order in which they run."""
+    nodes: list[list[int]]
+    """For each node of the stage the numbers of the calls that it is a part of."""

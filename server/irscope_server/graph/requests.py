@@ -1,0 +1,334 @@
+"""The requests of the graph panel: a graph with its versions, and the kernels that its nodes became."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+from irscope.ir.graphs import parse_graph
+from irscope.ir.nodes import NodeFacts, Source, facts_of
+from irscope.pipelines.registry import stage_kind
+from irscope.protocol import Compile, Report, StageRef
+from irscope.provenance import SOURCE, Element, Provenance, chain
+from irscope.store.store import Store
+from irscope.vocabulary.stages import Role, StageKind
+
+from irscope_server.base import words
+from irscope_server.base.context import ReadContext
+from irscope_server.base.limits import collecting_nothing
+from irscope_server.base.messages import Encoded
+from irscope_server.base.stage_uris import uri_of_stage
+from irscope_server.base.wire import GraphParams, Place, StageParams, to_wire
+from irscope_server.graph.answers import GraphColumns, GraphHead, GraphKernels, GraphVersion, KernelCall
+from irscope_server.graph.columns import columns, compared, edges_of
+from irscope_server.graph.known import Modules, known_columns
+from irscope_server.graph.schedule import Schedule, schedule_columns, schedule_names
+from irscope_server.stages.tree import kernel_items, stage_named
+
+_KEPT = 4
+"""Answers that are kept, at a few megabytes each: a panel that is shown again, or goes between two passes."""
+
+
+class GraphCache:
+    """The last answers, by what was asked."""
+
+    def __init__(self) -> None:
+        self._answers: OrderedDict[object, Encoded] = OrderedDict()
+
+    def get(self, key: object) -> Encoded | None:
+        """The answer to a question; None where it is not kept."""
+        if key in self._answers:
+            self._answers.move_to_end(key)
+        return self._answers.get(key)
+
+    def put(self, key: object, answer: Encoded) -> Encoded:
+        """Keep an answer, and drop the oldest ones; returns the answer."""
+        self._answers[key] = answer
+        while len(self._answers) > _KEPT:
+            self._answers.popitem(last=False)
+        return answer
+
+
+class GraphContext(ReadContext, Protocol):
+    """The run store, and the last answers of the graph panel."""
+
+    @property
+    def graphs(self) -> GraphCache:
+        """The last answers of the graph panel."""
+
+
+async def graph(context: GraphContext, params: GraphParams) -> Encoded:
+    """Raises LookupError for an unknown run or stage, ValueError for a stage that is not a graph."""
+    report = await context.archive.report(params.run)
+    compile, stage = stage_named(report, params.stage)
+    before = stage_named(report, params.compare_with)[1] if params.compare_with else None
+    key = ("graph", params, len(compile.stages))
+    if (known := context.graphs.get(key)) is not None:
+        return known
+
+    def answer(store: Store) -> Encoded:
+        head = GraphHead(
+            title=f"{stage_words(stage)} of {compile.function} ({compile.id})",
+            stage_uri=uri_of_stage(params.run, stage.id, stage.language),
+            compare_with=before.id if before else None,
+            before_uri=uri_of_stage(params.run, before.id, before.language) if before else None,
+            versions=tuple(versions_of(compile)),
+        )
+        with collecting_nothing():
+            body = _columns(store, params.run, compile, stage, before, context.uri_of)
+            text = json.dumps({**to_wire(head), **body}, separators=(",", ":"))
+            return Encoded(json.dumps({"text": text}) if params.as_text else text)
+
+    return context.graphs.put(key, await context.archive.ask_aside(answer))
+
+
+def _columns(
+    store: Store, run: str, compile: Compile, stage: StageRef, before: StageRef | None, uri_of: Callable[[str], str]
+) -> GraphColumns:
+    if stage_kind(stage.name).role in (Role.SCHEDULE, Role.FUSION):
+        return schedule_columns(_schedule(store, run, compile, stage, uri_of))
+    text = store.stage_text(run, stage.id)
+    if before is None:
+        if not stage.passed and (known := _known_columns(store, run, compile, stage, text, uri_of)) is not None:
+            return known
+        graph = parse_graph(text)
+        return columns(graph, edges_of(graph), facts_along(store, run, compile, stage), uri_of)
+    both = compared(store.stage_text(run, before.id), text)
+    facts = {**facts_along(store, run, compile, before), **facts_along(store, run, compile, stage)}
+    return columns(both.graph, both.edges, facts, uri_of, both.states)
+
+
+def _known_columns(
+    store: Store, run: str, compile: Compile, stage: StageRef, text: str, uri_of: Callable[[str], str]
+) -> GraphColumns | None:
+    try:
+        data = store.stage_data(run, stage.id)
+        return known_columns(text, data, lambda: modules_above(store, run, compile, stage), uri_of)
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+        return None  # none, or data of another version: what the text tells is shown
+
+
+def _schedule(store: Store, run: str, compile: Compile, stage: StageRef, uri_of: Callable[[str], str]) -> Schedule:
+    """Of a schedule or of fusion decisions, with what the stages beside it know."""
+
+    def beside(role: Role, fits: Callable[[StageKind], bool]) -> StageRef | None:
+        found = chain.siblings(compile.stages, stage, role)
+        return next((one for one in found if fits(stage_kind(one.name))), None)
+
+    def data(ref: StageRef | None) -> Any:
+        return (store.stage_data(run, ref.id) if ref else None) or {}
+
+    before = beside(Role.SCHEDULE, lambda kind: not kind.is_fused)
+    after = beside(Role.SCHEDULE, lambda kind: kind.is_fused)
+    post = beside(Role.GRAPH, lambda kind: kind.is_lowered)
+    described = before or after
+    return Schedule(
+        store.stage_text(run, stage.id),
+        store.stage_text(run, described.id) if described else "",
+        data(before).get("nodes", []),
+        data(after).get("nodes", []),
+        before is None or stage.id != before.id,
+        data(beside(Role.FUSION, lambda _: True)),
+        (_columns(store, run, compile, post, None, uri_of) if post else None) or {},
+    )
+
+
+async def graph_kernels(context: GraphContext, params: StageParams) -> Encoded:
+    """Which calls of kernels each node of a graph ended in; on its own, since it follows the nodes all the way down."""
+    report = await context.archive.report(params.run)
+    compile, stage = stage_named(report, params.stage)
+    key = ("kernels", params, len(compile.stages))
+    if (known := context.graphs.get(key)) is not None:
+        return known
+
+    def follow() -> Encoded:
+        with Store(context.archive.path) as store:  # seconds for a big graph, in which others may use the archive's
+            calls, nodes = kernel_calls(store, report, stage)
+            kernels = [kernel for kernel in report.kernels if kernel.compile == compile.id]
+            found = kernel_items(report, kernels, context.uri_of, lambda one: _text(store, params.run, one))
+        places = {item.name: Place(item.uri, item.line) for item in found}
+        answer = GraphKernels(tuple(KernelCall(kernel, call, places.get(kernel)) for kernel, call in calls), nodes)
+        return Encoded(json.dumps(to_wire(answer), separators=(",", ":")))
+
+    return context.graphs.put(key, await asyncio.to_thread(follow))
+
+
+def stage_words(stage: StageRef) -> str:
+    """``Post-grad graph after remove_noop_ops``."""
+    if not stage.passed:
+        return words.stage_title(stage)
+    title = words.stage_title(_base(stage))
+    known = {"between_passes": "between passes", "start": "before its passes"}
+    return f"{title} {known.get(stage.passed, f'after {stage.passed}')}"
+
+
+def versions_of(compile: Compile) -> list[GraphVersion]:
+    """The graphs of a compile along the pipeline, and after each pass that changed one, each with the one before it.
+
+    ``before`` is empty where nothing comes before that could be compared: of the first graph of all.
+    """
+    found: list[GraphVersion] = []
+    for backward in (False, True):
+        last = ""
+        for stage in _in_order(compile, backward):
+            shared = chain.is_shared(stage)
+            if not (backward and shared):
+                title, backwards = stage_words(stage), chain.is_backward(stage)
+                found.append(GraphVersion(stage.id, title, stage.passed, last, backwards))
+            last = stage.id
+    return found
+
+
+def _in_order(compile: Compile, backward: bool) -> Iterator[StageRef]:
+    """The graphs of one way down; the versions of one that passes were run over are around it as they came to be.
+
+    The joint graph is printed before its passes, the pre-grad and the post-grad graph after them.
+    """
+    graphs = [
+        stage
+        for stage in compile.stages
+        if stage_kind(stage.name).is_graph and (chain.is_shared(stage) or chain.is_backward(stage) == backward)
+    ]
+    known = {stage.name for stage in graphs}
+    ranks: dict[str, float] = {name: chain.rank(StageRef(name, name, "", 0)) or 0 for name in known}
+    for name in known:
+        other = stage_kind(name).versions_as
+        if other and not any(stage.name == other and not stage.passed for stage in graphs):
+            # Without a backward the passes of the joint graph are run over the inference graph.
+            ranks[other] = ranks[name] + 0.5
+    names = sorted(known, key=lambda name: ranks[name])
+    for name in names:
+        bases = [stage for stage in graphs if stage.name == name and not stage.passed]
+        passes = [stage for stage in graphs if stage.name == name and stage.passed]
+        yield from [*bases, *passes] if stage_kind(name).precedes_passes else [*passes, *bases]
+
+
+def _base(stage: StageRef) -> StageRef:
+    """The stage that a version belongs to: ``0/0/joint-graph`` of ``0/0/joint-graph/01-remove_noop_ops``."""
+    return StageRef(stage.id.rpartition("/")[0], stage.name, stage.language, 0) if stage.passed else stage
+
+
+def facts_along(store: Store, run: str, compile: Compile, stage: StageRef) -> dict[str, NodeFacts]:
+    """What is known of the nodes of a graph, by name.
+
+    A version that a pass made has only what is new in it; the rest is that of the graphs before it, and of the graph
+    that it belongs to.  A node that a pass made belongs to the module of what it came from.
+    """
+    before: dict[str, NodeFacts] = {}
+    modules: dict[tuple[int, str], tuple[str, str]] = {}
+    for one in _in_order(compile, chain.is_backward(stage)):
+        if one.id == stage.id:
+            break
+        number, facts = _facts(store, run, one.id, bool(one.passed))
+        before.update(facts)
+        modules.update({(number, name): fact.module for name, fact in facts.items() if fact.module is not None})
+    _, own = _facts(store, run, stage.id, bool(stage.passed))
+    if stage.passed:
+        own = {**_facts(store, run, _base(stage).id, False)[1], **before, **own}
+    for name, fact in own.items():
+        if fact.module is None and (module := _module_of(fact.sources, modules)):
+            own[name] = fact._replace(module=module)
+    return own
+
+
+def modules_above(store: Store, run: str, compile: Compile, stage: StageRef) -> Modules:
+    """The module of each node of the graphs before a stage that has one, by the number of the graph and its name."""
+    found: dict[tuple[int, str], tuple[str, str]] = {}
+    for one in _in_order(compile, chain.is_backward(stage)):
+        if one.id == stage.id:
+            break
+        try:
+            data = store.stage_data(run, one.id) or {}
+            data = data.get("new", {}) if one.passed else data
+            nodes, modules, number = data["nodes"], [(path, kind) for path, kind in data["modules"]], data["graph"]
+            found.update(
+                {
+                    (number, name): modules[at]
+                    for name, at in zip(nodes["name"], nodes["module"], strict=True)
+                    if at >= 0
+                }
+            )
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+            continue  # none, or data of another version
+    return found
+
+
+def _module_of(sources: tuple[Source, ...], modules: dict[tuple[int, str], tuple[str, str]]) -> tuple[str, str] | None:
+    for source in sources:
+        module = modules.get((source.graph, source.name)) or _module_of(source.sources, modules)
+        if module is not None:
+            return module
+    return None
+
+
+def _facts(store: Store, run: str, stage: str, version: bool) -> tuple[int, dict[str, NodeFacts]]:
+    """The number of a stage's graph, and what is known of its nodes."""
+    try:
+        data = store.stage_data(run, stage)
+        data = (data or {}).get("new") if version else data
+        return int((data or {}).get("graph", -1)), {fact.name: fact for fact in facts_of(data)}
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+        return -1, {}  # none, or data of another version
+
+
+def kernel_calls(store: Store, report: Report, stage: StageRef) -> tuple[list[tuple[str, int]], list[list[int]]]:
+    """Calls of kernels as ``(kernel, which of its calls)`` in the order of the output code, and each node's among them.
+
+    The nodes are those of the stage's text, in its order.
+    """
+    thread = Provenance(store, report, versions=bool(stage.passed))
+    below = _memoized(thread.children)
+    home = stage.id
+    if stage_kind(stage.name).role in (Role.SCHEDULE, Role.FUSION):
+        # The nodes that are drawn are those before fusion, whichever of the stages is shown.
+        compile, _ = stage_named(report, stage.id)
+        names = schedule_names(_schedule(store, report.run, compile, stage, str))
+        unfused = stage.id.replace(f"/{stage.name}", "/ir-pre-fusion")
+        home = unfused if any(one.id == unfused for one in compile.stages) else home
+    else:
+        names = [node.name for node in parse_graph(store.stage_text(report.run, stage.id)).nodes]
+    found: dict[str, dict[Element, None]] = {}
+    for element in thread.elements(home):
+        found[element.name] = below(element)
+    order = sorted({one for calls in found.values() for one in calls}, key=lambda one: (one.stage, one.line))
+    numbers = {one: number for number, one in enumerate(order)}
+    split = [one.name.rpartition(":") for one in order]
+    return (
+        [(kernel, int(call)) for kernel, _, call in split],
+        [sorted(numbers[one] for one in found.get(name, ())) for name in names],
+    )
+
+
+def _memoized(children: Callable[[Element], tuple[Element, ...]]) -> Callable[[Element], dict[Element, None]]:
+    """The calls in output code below an element: each is followed down once, however many ways lead to it."""
+    known: dict[Element, dict[Element, None]] = {}
+
+    def below(element: Element) -> dict[Element, None]:
+        todo = [element]
+        while todo:  # by hand: a graph after many passes is deeper than Python's stack
+            one = todo[-1]
+            if one in known:
+                todo.pop()
+                continue
+            if "/output-code" in one.stage or one.stage == SOURCE:
+                known[one] = {one: None} if one.name.rpartition(":")[2].isdigit() else {}
+                continue
+            under = children(one)
+            missing = [child for child in under if child not in known]
+            if missing:
+                todo += missing
+            else:
+                known[one] = {call: None for child in under for call in known[child]}
+        return known[element]
+
+    return below
+
+
+def _text(store: Store, run: str, stage: str) -> str:
+    try:
+        return store.stage_text(run, stage)
+    except LookupError:
+        return ""

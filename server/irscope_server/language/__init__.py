@@ -1,0 +1,1 @@
+"""Language features in source files: diagnostics, hovers, lenses, hints, fixes."""

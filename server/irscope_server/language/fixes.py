@@ -1,0 +1,100 @@
+"""Quick fixes: the changes that a finding carries, and a comment that ignores it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from irscope.protocol import Edit
+from lsprotocol import types
+
+from irscope_server.base import words
+from irscope_server.base.texts import file_key, to_units
+from irscope_server.language.context import SourceContext
+from irscope_server.language.diagnostics import diagnostic_of
+from irscope_server.language.views import PlacedFinding
+
+
+def actions_at(context: SourceContext, path: str, params: types.CodeActionParams) -> list[types.CodeAction]:
+    """The fixes of the findings in a range, the best of each first, then what ignores them."""
+    only = params.context.only
+    if only is not None and not any("quickfix".startswith(kind) for kind in only):
+        return []
+    lines = context.texts.lines(path)
+    found = [one for one in context.views.findings(path) if _touches(one, params.range)]
+    fixes = [action for one in found for action in _fixes(context, params.text_document.uri, one, lines)]
+    shown = [
+        _show_kernel(context, params.text_document.uri, one, lines) for one in found if _has_kernels(context, path, one)
+    ]
+    return [*fixes, *shown[:1], *(_ignore(context, params.text_document.uri, one, lines) for one in found)]
+
+
+def _touches(placed: PlacedFinding, range: types.Range) -> bool:
+    return placed.line <= range.end.line and range.start.line <= placed.end_line
+
+
+def _fixes(context: SourceContext, uri: str, placed: PlacedFinding, lines: Sequence[str]) -> Iterator[types.CodeAction]:
+    """A fix is offered only while every line that it changes is as it was when the finding was made."""
+    for number, fix in enumerate(placed.finding.fixes):
+        edits = [_edit(context, placed, edit, lines) for edit in fix.edits]
+        whole = [edit for edit in edits if edit is not None]
+        if len(whole) < len(edits):
+            continue
+        yield types.CodeAction(
+            title=words.one_line(f"{fix.title} ({placed.finding.code})"),
+            kind=types.CodeActionKind.QuickFix,
+            diagnostics=[diagnostic_of(context, placed, lines)],
+            is_preferred=number == 0 and not fix.caveat,
+            edit=_workspace_edit(uri, whole),
+        )
+
+
+def _edit(context: SourceContext, placed: PlacedFinding, edit: Edit, lines: Sequence[str]) -> types.TextEdit | None:
+    """The edit in the text as it is now; nothing where a line that it touches has changed."""
+    line_map = context.views.line_map(placed.source, lines)
+    start, end = line_map.exact(edit.range.start.line - 1), line_map.exact(edit.range.end.line - 1)
+    if start is None or end is None or end - start != edit.range.end.line - edit.range.start.line:
+        return None
+    first = types.Position(start, to_units(lines[start], edit.range.start.column, context.encoding))
+    last = types.Position(end, to_units(lines[end], edit.range.end.column, context.encoding))
+    return types.TextEdit(types.Range(first, last), edit.text)
+
+
+def _ignore(context: SourceContext, uri: str, placed: PlacedFinding, lines: Sequence[str]) -> types.CodeAction:
+    """Adds ``# irscope: ignore[CODE]`` to the end of the line."""
+    text = lines[placed.line].rstrip() if placed.line < len(lines) else ""
+    at = types.Position(placed.line, to_units(text, len(text), context.encoding))
+    code = words.one_line(placed.finding.code)  # it goes into the user's text: a comment it stays
+    comment = f"  # irscope: ignore[{code}]"
+    return types.CodeAction(
+        title=f"Ignore {code} on this line",
+        kind=types.CodeActionKind.QuickFix,
+        diagnostics=[diagnostic_of(context, placed, lines)],
+        edit=_workspace_edit(uri, [types.TextEdit(types.Range(at, at), comment)]),
+    )
+
+
+def _has_kernels(context: SourceContext, path: str, placed: PlacedFinding) -> bool:
+    """Whether the newest deep run that has results for the file made kernels of the code that a finding is about."""
+    key, lines = file_key(path), context.texts.lines(path)
+    for deep in context.results.deep_runs_touching(path)[:1]:
+        line_map = context.views.line_map(deep.texts.get(key), lines)
+        origins = (origin for kernel in deep.report.kernels for origin in kernel.origins)
+        here = (line_map.exact(origin.line - 1) for origin in origins if file_key(origin.file) == key)
+        return any(line is not None and placed.line <= line <= placed.end_line for line in here)
+    return False
+
+
+def _show_kernel(context: SourceContext, uri: str, placed: PlacedFinding, lines: Sequence[str]) -> types.CodeAction:
+    """Opens the kernels of the lines that a finding is about; of the client, which may not know the command."""
+    return types.CodeAction(
+        title="Show Generated Kernel",
+        kind=types.CodeActionKind.QuickFix,
+        diagnostics=[diagnostic_of(context, placed, lines)],
+        command=types.Command(
+            "Show Generated Kernel", "irscope.showKernel", arguments=[{"uri": uri, "line": placed.line}]
+        ),
+    )
+
+
+def _workspace_edit(uri: str, edits: list[types.TextEdit]) -> types.WorkspaceEdit:
+    return types.WorkspaceEdit(changes={uri: list(edits)})

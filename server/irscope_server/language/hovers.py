@@ -1,0 +1,206 @@
+"""What is said when the pointer rests on a finding or on a compiled function."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator, Sequence
+
+from irscope.findings.kinds import recompilation, recompile_limit
+from irscope.findings.registry import kind_of
+from irscope.protocol import Compile, Finding, Limit
+from irscope.usercode.notebooks import notebook_of
+from irscope.vocabulary import units
+from lsprotocol import types
+
+from irscope_server.base import words
+from irscope_server.base.functions import Outline, Parameter, outline_of
+from irscope_server.base.texts import from_units
+from irscope_server.language.context import SourceContext
+from irscope_server.language.diagnostics import lsp_range
+from irscope_server.language.guard_words import argument_text, latency_text
+from irscope_server.language.lenses import lens_title
+from irscope_server.language.line_hovers import line_text
+from irscope_server.language.views import PlacedFinding, PlacedFunction
+
+_MOST_ROWS = 20
+_MOST_COMPILES = 8
+_PATIENCE = 0.04
+"""Seconds that a hover waits for guards to be read."""
+_BEING_READ = "The guards are being read. Hover again to see them."
+
+
+async def hover_at(context: SourceContext, path: str, position: types.Position) -> types.Hover | None:
+    """The hover at a position: the findings there, the guards on the parameter there, then the compiles of the
+    function whose ``def`` it is in, or what the line became."""
+    lines = context.texts.lines(path)
+    if position.line >= len(lines):
+        return None
+    column = from_units(lines[position.line], position.character, context.encoding)
+    here = [placed for placed in context.views.findings(path) if _covers(placed, position.line, column, lines)]
+    parts = [
+        "\n\n".join([finding_text(placed.finding, context.uri_of), *(f"*{note}*" for note in _notes(placed))])
+        for placed in here
+    ]
+    place = here[0] if here else None
+    span = (place.line, place.column, place.end_line, place.end_column) if place else None
+    outline = outline_of("\n".join(lines))
+    heads = False
+    for function in context.views.functions(path):
+        parameter = _parameter(function, outline, position.line + 1, column, lines)
+        on_head = function.first_line <= position.line <= function.line
+        if parameter is None and not on_head:
+            continue
+        guarded, latency = await _guards(context, function, parameter.name if parameter else "")
+        if parameter is not None:
+            parts += [guarded] if guarded else []
+            span = span or (position.line, parameter.column, position.line, parameter.end_column)
+        if on_head:
+            parts.append("\n\n".join(part for part in (function_text(function), latency) if part))
+            heads = True
+    if not heads and (line := await _line_text(context, path, position.line, column)):
+        parts.append(line)
+    if not parts:
+        return None
+    return types.Hover(
+        types.MarkupContent(types.MarkupKind.Markdown, "\n\n---\n\n".join(parts)),
+        lsp_range(lines, *span, context.encoding) if span else None,
+    )
+
+
+def _parameter(
+    function: PlacedFunction, outline: Outline | None, line: int, column: int, lines: Sequence[str]
+) -> Parameter | None:
+    """The parameter of a compiled function at a place (1-based line)."""
+    if function.elsewhere or outline is None:
+        return None
+    for known in outline.functions:
+        if known.line == function.line + 1 and known.title == function.title:
+            return known.parameter_at(line, column, lines)
+    return None
+
+
+async def _guards(context: SourceContext, function: PlacedFunction, parameter: str) -> tuple[str, str]:
+    """What is said of the guards on a parameter, and of the time that all guards take; of the newest compiles.
+
+    A big model has tens of thousands, so all of it happens in other threads.  What takes longer than a hover may is
+    there for the next one.
+    """
+
+    async def read() -> tuple[str, str]:
+        guards = await context.archive.guards(function.ended.report, function.compiles[-_MOST_ROWS:])
+        return await asyncio.to_thread(
+            lambda: (argument_text(parameter, guards, context.uri_of) if parameter else "", latency_text(guards))
+        )
+
+    reading = asyncio.ensure_future(read())
+    context.in_background(reading)
+    done, _ = await asyncio.wait([reading], timeout=_PATIENCE)
+    if not done:
+        return (_BEING_READ, "") if parameter else ("", _BEING_READ)
+    return ("", "") if reading.exception() is not None else reading.result()
+
+
+async def _line_text(context: SourceContext, path: str, line: int, column: int) -> str:
+    """What is said of a compiled line; nothing yet where its graphs are still being read."""
+    reading = asyncio.ensure_future(line_text(context, path, line, column))
+    context.in_background(reading)
+    done, _ = await asyncio.wait([reading], timeout=_PATIENCE)
+    return reading.result() if done and reading.exception() is None else ""
+
+
+def _covers(placed: PlacedFinding, line: int, column: int, lines: Sequence[str]) -> bool:
+    end = (placed.end_line, placed.end_column)
+    if end <= (placed.line, placed.column):  # an empty range is shown as its line
+        return line == placed.line
+    return (placed.line, placed.column) <= (line, column) <= end
+
+
+def finding_text(finding: Finding, uri_of: Callable[[str], str]) -> str:
+    """A finding as Markdown; nothing of the script's own text counts as markup."""
+    code = words.markdown(finding.code)
+    if words.is_web_link(finding.link):
+        code = f"[{code}]({finding.link.replace(' ', '%20').replace(')', '%29').replace('<', '%3C')})"
+    parts = [
+        f"**{words.markdown(kind_of(finding.kind).label)}** {code}",
+        words.markdown(finding.message),
+    ]
+    if finding.explanation:
+        parts.append(words.markdown_blocks(finding.explanation))
+    if finding.hints:
+        hints = (words.list_item(words.markdown_blocks(hint)) for hint in finding.hints)
+        parts.append("\n".join(["What you can do:", "", *hints]))
+    times = units.count(finding.count, "time")
+    if finding.compiles:
+        shown = ", ".join(words.code_span(name) for name in finding.compiles[:_MOST_COMPILES])
+        more = len(finding.compiles) - _MOST_COMPILES
+        word = "compile" if len(finding.compiles) == 1 else "compiles"
+        parts.append(f"Seen {times}, in {word} {shown}" + (f" and {more} more." if more > 0 else "."))
+    elif finding.count > 1:
+        parts.append(f"Seen {times}.")
+    if cost := cost_text(finding):
+        parts.append(f"It costs {cost}.")
+    if finding.related:
+        places = []
+        for related in finding.related:
+            line = related.range.start.line
+            name = words.markdown(f"{os.path.basename(related.file)}:{line}")
+            anchor = "" if notebook_of(related.file) else f"#L{line}"  # a cell's URI has its own fragment
+            places.append(f"- [{name}]({uri_of(related.file)}{anchor}): {words.markdown(related.message)}")
+        parts.append("\n".join(["See also:", "", *places]))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _notes(placed: PlacedFinding) -> Iterator[str]:
+    """What has to be known about the run that a finding is from."""
+    if placed.stale:
+        yield "Found before your edit; the next run may differ."
+    limit = placed.outcome.limit if placed.outcome else None
+    if limit is not None and limit is not Limit.STEADY_STATE:
+        name = {Limit.SECONDS: "time", Limit.MEMORY: "memory", Limit.OUTPUT: "output"}[limit]
+        yield f"The run was stopped at its limit of {name}, so there may be more than is shown."
+
+
+def cost_text(finding: Finding) -> str:
+    """``2 extra graphs and 324 ms of compile time``; empty where it costs nothing that is known."""
+    graphs = units.count(finding.cost.graphs, "extra graph") if finding.cost.graphs else ""
+    time = words.known_duration(finding.cost.seconds)
+    return " and ".join(part for part in (graphs, f"{time} of compile time" if time else "") if part)
+
+
+def function_text(function: PlacedFunction) -> str:
+    """The compiles of a function as a Markdown table."""
+    title = "In other files" if function.elsewhere else words.code_span(function.title)
+    rows = [_row(compile) for compile in function.compiles[:_MOST_ROWS]]
+    more = len(function.compiles) - _MOST_ROWS
+    reasons = _recompile_reasons(function)
+    table = "\n".join(
+        ["| compile | function | outcome | ops | restarts | time |", "|---|---|---|---:|---:|---:|", *rows]
+    )
+    parts = [f"**{title}** {words.markdown(lens_title(function))}", table]
+    if more > 0:
+        parts.append(f"and {units.count(more, 'more compile', 'more compiles')}.")
+    if reasons:
+        parts.append("\n".join(["Why it was compiled again:", "", *(f"- {reason}" for reason in reasons)]))
+    return "\n\n".join(parts)
+
+
+def _row(compile: Compile) -> str:
+    cells = (
+        words.code_span(compile.id),
+        words.code_span(words.function_title(compile.function)),
+        compile.outcome.value.replace("-", " "),
+        str(compile.graph_ops),
+        str(compile.restarts),
+        words.known_duration(compile.seconds) or "0",
+    )
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+
+
+def _recompile_reasons(function: PlacedFunction) -> list[str]:
+    ids = {compile.id for compile in function.compiles}
+    return [
+        f"{words.markdown(finding.message)} (line {finding.range.start.line}, {units.count(finding.count, 'time')})"
+        for finding in function.ended.report.findings
+        if finding.kind in (recompilation.KIND.id, recompile_limit.KIND.id) and not ids.isdisjoint(finding.compiles)
+    ][:_MOST_ROWS]

@@ -1,0 +1,110 @@
+"""The line over a compiled function: ``2 graphs · 1 break · 3 recompiles · 5 kernels · 1.8 s``."""
+
+from __future__ import annotations
+
+from irscope.findings.kinds import graph_break, recompilation
+from irscope.pipelines.registry import stage_kind
+from irscope.protocol import Compile
+from irscope.vocabulary import units
+from lsprotocol import types
+
+from irscope_server.base import words
+from irscope_server.base.functions import outline_of
+from irscope_server.base.texts import file_key, to_units
+from irscope_server.language.context import SourceContext
+from irscope_server.language.views import PlacedFunction
+from irscope_server.running.results import Ended, frame_of, is_recompile
+
+_GRAPH = ("graph", "graphs")
+COMMAND = "irscope.showRun"
+CHOOSE_COMMAND = "irscope.chooseEntry"
+"""Of the client; one that does not know them loses nothing but the click."""
+
+
+def lenses_of(context: SourceContext, path: str, uri: str) -> list[types.CodeLens]:
+    """The lenses of a document.
+
+    They are above a function's first decorator, where a reader looks for what is said about the function.
+    While the document's script runs they say so, above every function that was compiled before or that the text
+    itself hands to ``torch.compile``.  What an edit may have made untrue says so, too.
+    """
+    lines = context.texts.lines(path)
+    functions = context.views.functions(path)
+    run = context.runs.current(context.key_of(path))
+    outline = outline_of("\n".join(lines))
+    titled: list[tuple[int, str, str]] = []
+    if run is not None:
+        known = {function.first_line: f"{lens_title(function)} · running…" for function in functions}
+        places = {function.first_line - 1 for function in outline.marked()} if outline else set()
+        if not known and not places and outline and outline.compile_calls:
+            places = {outline.compile_calls[0] - 1}
+        titles = {**dict.fromkeys(places, "running…"), **known}
+        titled = [(line, title, run.live.run) for line, title in sorted(titles.items())]
+    else:
+        for function in functions:
+            stale = " · before your edit" if function.stale else ""
+            titled.append((function.first_line, lens_title(function) + stale, function.ended.run))
+    if not titled and outline and _needs_entry(context, path):
+        places = {function.first_line - 1 for function in outline.marked()} or {
+            line - 1 for line in outline.compile_calls[:1]
+        }
+        titled = [(line, "choose the script that runs this module", "") for line in sorted(places)]
+    lenses = []
+    for line, title, name in titled:
+        text = lines[line] if line < len(lines) else ""
+        start = len(text) - len(text.lstrip())
+        end = to_units(text, len(text), context.encoding)
+        if name or run is not None:
+            command = types.Command(title, COMMAND, arguments=[{"run": name, "uri": uri, "line": line}])
+        else:
+            command = types.Command(title, CHOOSE_COMMAND, arguments=[{"uri": uri}])
+        lenses.append(types.CodeLens(types.Range(types.Position(line, start), types.Position(line, end)), command))
+    return lenses
+
+
+def _needs_entry(context: SourceContext, path: str) -> bool:
+    """Whether nothing is known to run a library module."""
+    key = file_key(path)
+    return key in context.planner.plans and context.planner.plans[key] is None
+
+
+def lens_title(function: PlacedFunction) -> str:
+    """Counts of a compiled function; what is zero is left out, but for the graphs and for what was not zero before.
+
+    What the run before counted is behind where it differs: ``1 break (was 3)``.
+    """
+    compiles = function.compiles
+    now = _counts(function.ended, compiles)
+    before = now
+    if function.before is not None and function.ended_before is not None:
+        before = _counts(function.ended_before, function.before)
+    parts = []
+    for number, earlier, names in zip(
+        now, before, (_GRAPH, graph_break.KIND.short, recompilation.KIND.short), strict=True
+    ):
+        if number or number != earlier or names is _GRAPH:
+            was = f" (was {earlier})" if number != earlier else ""
+            parts.append(units.count(number, *names) + was)
+    parts += [units.count(len(function.kernels), "kernel")] if function.kernels else []
+    time = words.known_duration(sum(compile.seconds for compile in compiles))
+    parts += [time] if time else []
+    title = " · ".join(parts)
+    return f"compiled in other files: {title}" if function.elsewhere else title
+
+
+def _counts(ended: Ended, compiles: tuple[Compile, ...]) -> tuple[int, int, int]:
+    """Graphs, graph breaks and recompilations."""
+    ids = {compile.id for compile in compiles}
+    breaks = sum(1 for f in ended.report.findings if f.kind == graph_break.KIND.id and not ids.isdisjoint(f.compiles))
+    return graph_count(compiles), breaks, sum(1 for compile in compiles if is_recompile(compile))
+
+
+def graph_count(compiles: tuple[Compile, ...]) -> int:
+    """Distinct frames that gave a graph: a recompilation of a frame is not a further graph, a resume function is."""
+    return len(
+        {
+            frame_of(compile)
+            for compile in compiles
+            if compile.graph_ops > 0 or any(stage_kind(stage.name).is_captured for stage in compile.stages)
+        }
+    )

@@ -1,0 +1,289 @@
+"""What the graphs of a run say of the user's lines: the operations that came from each, with what they give.
+
+From the Dynamo graph, which both lanes have: its nodes are still those that the user wrote, and each names its line.
+What an operation costs is told by the forward graph of a deep run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from irscope.ir.graphs import GraphNode, parse_graph
+from irscope.ir.nodes import facts_of
+from irscope.pipelines.registry import role_of, stage_kind
+from irscope.protocol import Compile, Report
+from irscope.store.store import Store
+from irscope.vocabulary.stages import Role
+
+from irscope_server.base.context import ReadContext
+from irscope_server.base.texts import file_key, split_lines
+from irscope_server.running.results import Ended, frame_of
+
+_NEWEST = 4
+"""Compiles of one frame that are read: a frame that recompiles a thousand times has a thousand graphs."""
+
+_LARGEST = 48_000_000
+"""Characters of graphs that are read of one run."""
+
+_KEPT_RUNS = 6
+_ARGUMENT = re.compile(r"^[lL]_(?P<name>\w+)_$")
+_SIZES = re.compile(r"^(?P<dtype>\w+)(?P<sizes>\[[^\[\]]*\])(?P<strides>\[[^\[\]]*\])?(?P<device>.*)$")
+_SYM = re.compile(r"^Sym\((?P<text>.*)\)$")
+
+
+@dataclass(frozen=True)
+class Op:
+    """An operation of a Dynamo graph that came from a line.
+
+    Parameters
+    ----------
+    detail
+        What it gives, as printed: ``f32[s77, 64][64, 1]cpu``, ``Sym(s77)``; empty where it is neither.
+    line
+        1-based line of the user's file.
+    inputs
+        Names of the operations that it uses.
+    number
+        Its place in the graph.
+    """
+
+    compile: str
+    name: str
+    target: str
+    detail: str
+    line: int
+    inputs: tuple[str, ...]
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class SymbolFacts:
+    """A symbolic size of a compile; an infinite bound is None."""
+
+    name: str
+    hint: str | None
+    source: str
+    low: int | None
+    high: int | None
+
+    def text(self) -> str:
+        """``s77: 8 in this compile, 2 to ∞``."""
+        value = f"{self.hint} in this compile, " if self.hint is not None else ""
+        return f"{value}{'-∞' if self.low is None else self.low} to {'∞' if self.high is None else self.high}"
+
+
+@dataclass(frozen=True)
+class LineFacts:
+    """What is known of the lines of a run's files.
+
+    Parameters
+    ----------
+    ops
+        By `file_key` and 1-based line, in the order of the graphs, older compiles first.
+    arguments
+        By compile and name of a parameter, what was handed in.
+    symbols
+        By compile and name.
+    flops
+        By `file_key` and line: of one call of the newest compile, forward only.  Only lines with some.
+    functions
+        By `file_key`, first line and name of each function that was compiled in another, with the compiles.
+    texts
+        By `file_key`, the lines of those files as they ran.
+    """
+
+    ops: Mapping[str, Mapping[int, tuple[Op, ...]]] = field(default_factory=dict)
+    arguments: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    symbols: Mapping[str, Mapping[str, SymbolFacts]] = field(default_factory=dict)
+    flops: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    functions: Mapping[str, Mapping[tuple[int, str], tuple[str, ...]]] = field(default_factory=dict)
+    texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class LineFactsOfRuns:
+    """Reads them off the event loop; the last few runs are kept."""
+
+    def __init__(self, context: ReadContext) -> None:
+        self._context = context
+        self._known: OrderedDict[str, asyncio.Future[LineFacts]] = OrderedDict()
+
+    async def of(self, ended: Ended) -> LineFacts:
+        """The facts of a run that has ended; none where the store has it no more."""
+        if not ended.run:
+            return LineFacts()
+        if ended.run not in self._known:
+            self._known[ended.run] = asyncio.ensure_future(self._read(ended.full or ended.report))
+            while len(self._known) > _KEPT_RUNS:
+                self._known.popitem(last=False)
+        self._known.move_to_end(ended.run)
+        return await asyncio.shield(self._known[ended.run])
+
+    async def _read(self, report: Report) -> LineFacts:
+        try:
+            texts, functions, sources = await self._context.archive.ask(
+                lambda store: (_read_texts(store, report), _read_functions(store, report), store.sources(report.run))
+            )
+        except Exception:  # noqa: BLE001  an unreadable store says so elsewhere; a hint is not a place for it
+            return LineFacts()
+        return await asyncio.to_thread(facts_of_texts, texts, functions, sources)
+
+
+@dataclass(frozen=True)
+class CompileTexts:
+    """What is read of a compile: its Dynamo graph, and the data of its symbols and of the graphs that tell costs."""
+
+    compile: Compile
+    graph: str
+    symbols: Any = None
+    costed: tuple[Any, ...] = ()
+
+
+def _read_texts(store: Store, report: Report) -> list[CompileTexts]:
+    """In the order of the report; of each frame the newest compiles that have a graph."""
+    chosen: list[Compile] = []
+    seen: dict[str, int] = {}
+    for compile in reversed(report.compiles):
+        if any(stage_kind(stage.name).is_captured for stage in compile.stages):
+            seen[frame_of(compile)] = seen.get(frame_of(compile), 0) + 1
+            if seen[frame_of(compile)] <= _NEWEST:
+                chosen.append(compile)
+    found, read = [], 0
+    for compile in chosen:
+        graph = [stage for stage in compile.stages if stage_kind(stage.name).is_captured][-1]
+        read += graph.bytes
+        if read > _LARGEST:
+            break
+        symbols = [stage for stage in compile.stages if role_of(stage.name) is Role.SYMBOLS]
+        costed = [stage for stage in compile.stages if stage_kind(stage.name).takes_costs]
+        found.append(
+            CompileTexts(
+                compile,
+                store.stage_text(report.run, graph.id),
+                store.stage_data(report.run, symbols[-1].id) if symbols else None,
+                tuple(store.stage_data(report.run, stage.id) for stage in costed),
+            )
+        )
+    return found[::-1]
+
+
+def _read_functions(store: Store, report: Report) -> dict[str, list[tuple[str, int, str]]]:
+    """By compile, file, first line and name of the functions in it; of each frame those of the newest compiles."""
+    found: dict[str, list[tuple[str, int, str]]] = {}
+    seen: dict[str, int] = {}
+    for compile in reversed(report.compiles):
+        stages = [stage for stage in compile.stages if role_of(stage.name) is Role.REWRITTEN]
+        seen[frame_of(compile)] = seen.get(frame_of(compile), 0) + 1
+        if not stages or seen[frame_of(compile)] > _NEWEST:
+            continue
+        data = store.stage_data(report.run, stages[-1].id)
+        if isinstance(data, dict):
+            found[compile.id] = [(str(file), int(line), str(name)) for file, line, name in data.get("functions", ())]
+    return found
+
+
+def facts_of_texts(
+    texts: Sequence[CompileTexts],
+    functions: Mapping[str, Sequence[tuple[str, int, str]]] | None = None,
+    sources: Mapping[str, str] | None = None,
+) -> LineFacts:
+    """The facts of a run's compiles, given in their order."""
+    ops: dict[str, dict[int, list[Op]]] = {}
+    arguments: dict[str, dict[str, str]] = {}
+    symbols: dict[str, dict[str, SymbolFacts]] = {}
+    flops: dict[str, dict[int, int]] = {}
+    for one in texts:
+        try:
+            nodes = parse_graph(one.graph).nodes
+        except ValueError:
+            continue
+        name = one.compile.id
+        symbols[name] = _symbols(one.symbols)
+        for number, node in enumerate(nodes):
+            if node.op == "placeholder" and (match := _ARGUMENT.match(node.name)) and node.detail:
+                arguments.setdefault(name, {})[match["name"]] = node.detail
+            elif node.origin is not None and node.op == "call":
+                lines = ops.setdefault(file_key(node.origin.file), {})
+                lines.setdefault(node.origin.line, []).append(_op(name, node, number))
+        for file, costs in _flops(one.costed).items():
+            flops.setdefault(file, {}).update(costs)
+    return LineFacts(
+        {file: {line: tuple(found) for line, found in lines.items()} for file, lines in ops.items()},
+        arguments,
+        symbols,
+        flops,
+        _by_file(functions or {}),
+        {file_key(file): tuple(split_lines(text)) for file, text in (sources or {}).items()},
+    )
+
+
+def _by_file(
+    functions: Mapping[str, Sequence[tuple[str, int, str]]],
+) -> dict[str, dict[tuple[int, str], tuple[str, ...]]]:
+    found: dict[str, dict[tuple[int, str], tuple[str, ...]]] = {}
+    for compile, walked in functions.items():
+        for file, line, name in walked:
+            here = found.setdefault(file_key(file), {})
+            here[line, name] = (*here.get((line, name), ()), compile)
+    return found
+
+
+def _op(compile: str, node: GraphNode, number: int) -> Op:
+    assert node.origin is not None
+    return Op(compile, node.name, node.target, node.detail, node.origin.line, node.inputs, number)
+
+
+def _symbols(data: Any) -> dict[str, SymbolFacts]:
+    found = {}
+    for entry in data.get("symbols", ()) if isinstance(data, dict) else ():
+        low, high = entry["narrowed"]
+        found[entry["symbol"]] = SymbolFacts(entry["symbol"], entry["hint"], entry["source"], low, high)
+    return found
+
+
+def _flops(costed: Sequence[Any]) -> dict[str, dict[int, int]]:
+    """By file and line, of one compile."""
+    found: dict[str, dict[int, int]] = {}
+    for data in costed:
+        for node in facts_of(data):
+            if node.flops and node.stack and not node.is_backward:
+                frame = node.stack[-1]
+                lines = found.setdefault(file_key(frame.file), {})
+                lines[frame.line] = lines.get(frame.line, 0) + node.flops
+    return found
+
+
+def type_text(detail: str) -> str:
+    """``f32[s77, 64]`` of ``f32[s77, 64][64, 1]cpu``; a device other than the CPU is told.  ``s77`` of ``Sym(s77)``."""
+    if match := _SYM.match(detail):
+        return match["text"]
+    if match := _SIZES.match(detail):
+        device = match["device"].strip()
+        return match["dtype"] + match["sizes"] + (f" {device}" if device and device != "cpu" else "")
+    return detail
+
+
+def layout_text(detail: str) -> str:
+    """``strides [64, 1], cpu`` of ``f32[s77, 64][64, 1]cpu``; empty where it is not a tensor."""
+    match = _SIZES.match(detail)
+    if match is None:
+        return ""
+    strides = f"strides {match['strides']}" if match["strides"] not in (None, "[]") else ""
+    return ", ".join(part for part in (strides, match["device"].strip()) if part)
+
+
+def symbols_in(text: str) -> tuple[str, ...]:
+    """Names of symbolic sizes in a type, in order, each once: ``s77``, ``u0``, ``zf67``."""
+    return tuple(dict.fromkeys(re.findall(r"\b(?:s|u|zf|zuf)\d+\b", text)))
+
+
+def short_target(target: str) -> str:
+    """``linear`` of ``torch._C._nn.linear``, ``mm`` of ``torch.ops.aten.mm.default``."""
+    parts = [part for part in target.split(".") if part]
+    if len(parts) > 2 and parts[-1] in ("default", "Tensor", "Scalar", "int", "dim", "out") and "ops" in parts:
+        parts.pop()
+    return parts[-1] if parts else target

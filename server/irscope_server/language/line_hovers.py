@@ -1,0 +1,69 @@
+"""What is said when the pointer rests on a compiled line: its operations, what they give, their kernels, their cost."""
+
+from __future__ import annotations
+
+from irscope.protocol import Kernel
+from irscope.vocabulary import units
+
+from irscope_server.base import words
+from irscope_server.language.context import SourceContext
+from irscope_server.language.line_facts import LineFacts, Op, short_target, symbols_in
+from irscope_server.language.line_views import kernels_by_line, line_view
+from irscope_server.language.statements import Statement, statement_of_line
+from irscope_server.language.type_labels import ops_in_order, symbol_rows, value_label
+
+_MOST_OPS = 5
+_MOST_KERNELS = 4
+
+
+async def line_text(context: SourceContext, path: str, line: int, column: int) -> str:
+    """A few lines of Markdown on the statement at a place (0-based line) of the text as it is now; mostly empty."""
+    now = context.texts.lines(path)
+    text = now[line]
+    statement = statement_of_line("\n".join(now)).get(line)
+    if statement is None or (not text[column:].strip() and column >= len(text.rstrip())):
+        return ""
+    if line == statement.end_line and column > statement.end_column:  # in a comment
+        return ""
+    view = await line_view(context, path)
+    if view is None:
+        return ""
+    back = context.views.line_map(now, view.lines)
+    ran = [old for each in range(statement.line, statement.end_line + 1) if (old := back.exact(each)) is not None]
+    ops = [op for old in ran for op in view.ops_at(range(old, old + 1))]
+    if not ops:
+        return ""
+    by_line = kernels_by_line(context, path)
+    here = range(statement.line, statement.end_line + 1)
+    kernels = tuple({(k.stage, k.name): k for each in here for k in by_line.get(each, ())}.values())
+    flops = sum(view.facts.flops.get(view.key, {}).get(old + 1, 0) for old in ran)
+    note = "\n\n*Before your edit.*" if view.stale else ""
+    said = statement_text(statement, ops, kernels, flops, view.facts)
+    return said + note if said else ""
+
+
+def statement_text(
+    statement: Statement, ops: list[Op], kernels: tuple[Kernel, ...], flops: int, facts: LineFacts
+) -> str:
+    """The operations of the newest compile that has some, what they give, the kernels that they are in; nothing where
+    they only look at sizes."""
+    label = value_label(statement.values, ops)
+    if label is None and not kernels and not flops:
+        return ""
+    compile = label[1][0].compile if label else ops[-1].compile
+    mine = ops_in_order([op for op in ops if op.compile == compile])
+    names = list(dict.fromkeys(short_target(op.target) for op in mine))
+    shown = " → ".join(words.code_span(name) for name in names[:_MOST_OPS]) + (" → …" if len(names) > _MOST_OPS else "")
+    parts = [shown]
+    if label is not None:
+        parts.append(f"gives {words.code_span(label[0])}")
+    if flops:
+        parts.append(units.flops(flops))
+    rows = [" · ".join(parts)]
+    if kernels:
+        links = ", ".join(words.code_span(kernel.name) for kernel in kernels[:_MOST_KERNELS])
+        more = f" and {len(kernels) - _MOST_KERNELS} more" if len(kernels) > _MOST_KERNELS else ""
+        rows.append(f"In {units.count(len(kernels), 'kernel')}: {links}{more}")
+    known = facts.symbols.get(compile, {})
+    symbols = [known[name] for name in symbols_in(label[0] if label else "") if name in known]
+    return "\n\n".join([*rows, *symbol_rows(symbols)])

@@ -1,0 +1,102 @@
+"""What is known of the lines of an open file, placed in its text as it is now: for inlay hints, regions and hovers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from irscope.protocol import Kernel
+
+from irscope_server.base.functions import Function, Outline, outline_of
+from irscope_server.base.line_map import LineMap
+from irscope_server.base.texts import file_key
+from irscope_server.language.context import SourceContext
+from irscope_server.language.line_facts import LineFacts, Op
+from irscope_server.running.results import Ended
+
+_MOST_OTHERS = 4
+"""Runs of other entries whose graphs are looked through for a file."""
+
+
+@dataclass(frozen=True)
+class LineView:
+    """A file in the newest run that has results for its lines.
+
+    Parameters
+    ----------
+    lines
+        The file's lines as they ran.
+    line_map
+        From these to the text as it is now.
+    stale
+        A file of the run was edited since.
+    """
+
+    key: str
+    ended: Ended
+    facts: LineFacts
+    lines: Sequence[str]
+    line_map: LineMap
+    stale: bool
+
+    @property
+    def text(self) -> str:
+        """The current text of the file."""
+        return "\n".join(self.lines)
+
+    @property
+    def outline(self) -> Outline | None:
+        """The functions of the text as it ran."""
+        return outline_of(self.text)
+
+    def ops_at(self, lines: range) -> list[Op]:
+        """The operations from lines of the text as it ran (0-based), in the order of their graphs."""
+        of_file = self.facts.ops.get(self.key, {})
+        return [op for line in lines for op in of_file.get(line + 1, ())]
+
+    def is_intact(self, function: Function) -> bool:
+        """Whether a function is in the text now as it ran, wherever it is."""
+        places = [self.line_map.exact(line) for line in range(function.first_line - 1, function.end_line)]
+        first = places[0]
+        return first is not None and places == list(range(first, first + len(places)))
+
+
+async def line_view(context: SourceContext, path: str) -> LineView | None:
+    """The newest run that has results for a file's lines: of what runs the file, else of another entry."""
+    key, results = file_key(path), context.results
+    own = results.newest(context.key_of(path))
+    seen: set[str] = set()
+    touching = [*results.runs_touching(path), *results.deep_runs_touching(path)]
+    # What is only called by compiled functions is in no list of compiles: a layer of a model in its own file.
+    for ended in [*([own] if own else []), *touching, *results.newest_of_all()[:_MOST_OTHERS]]:
+        if ended.run in seen:
+            continue
+        seen.add(ended.run)
+        facts = await context.line_facts.of(ended)
+        told = key in facts.ops or key in facts.functions
+        if told or any(file_key(compile.file) == key for compile in ended.report.compiles):
+            now = context.texts.lines(path)
+            # A file of which only functions were called is not among the texts that the run was started with.
+            ran = ended.texts.get(key) or facts.texts.get(key) or now
+            line_map = context.views.line_map(ran, now)
+            stale = context.texts.are_edited(ended.texts) or list(ran) != list(now)
+            return LineView(key, ended, facts, ran, line_map, stale)
+    return None
+
+
+def kernels_by_line(context: SourceContext, path: str) -> dict[int, tuple[Kernel, ...]]:
+    """The kernels of each line (0-based, as the text is now) in the newest deep run that has results for a file.
+
+    A line that was edited has none; a kernel that is called twice is there once.
+    """
+    key = file_key(path)
+    for deep in context.results.deep_runs_touching(path):
+        found: dict[int, dict[tuple[str, str], Kernel]] = {}
+        line_map = context.views.line_map(deep.texts.get(key), context.texts.lines(path))
+        for kernel in deep.report.kernels:
+            for origin in kernel.origins:
+                if file_key(origin.file) == key and (line := line_map.exact(origin.line - 1)) is not None:
+                    found.setdefault(line, {})[kernel.stage, kernel.name] = kernel
+        if found:
+            return {line: tuple(kernels.values()) for line, kernels in found.items()}
+    return {}

@@ -1,0 +1,235 @@
+"""A file as the results have it, placed in the text as it is now: what diagnostics, lenses and hovers are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from irscope.protocol import Compile, Finding, Kernel, Outcome, Range
+
+from irscope_server.base.functions import Function, function_of, outline_of
+from irscope_server.base.line_map import LineMap
+from irscope_server.base.texts import Texts, file_key
+from irscope_server.running.results import Ended, Found, Results
+
+
+@dataclass(frozen=True)
+class PlacedFinding:
+    """A finding in the text as it is now; lines are 0-based, columns indices into the line as a Python string."""
+
+    finding: Finding
+    run: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    source: Sequence[str] | None = None
+    """The file's lines as they were when it was found; nothing where they are not known."""
+    stale: bool = False
+    """A file of the run was edited since, so it may not be true any more."""
+    outcome: Outcome | None = None
+    """How the run ended that found it; nothing while it goes on."""
+
+
+@dataclass(frozen=True)
+class PlacedFunction:
+    """A function that was compiled, in the text as it is now (0-based lines)."""
+
+    title: str
+    first_line: int
+    """Of its first decorator."""
+    line: int
+    """Of its ``def``; the same where there is no function (module level, code made by `exec`)."""
+    name: str
+    ended: Ended
+    compiles: tuple[Compile, ...]
+    kernels: tuple[Kernel, ...]
+    """Those of a deep run of the text as it is now."""
+    stale: bool = False
+    """A file of the run was edited since."""
+    before: tuple[Compile, ...] | None = None
+    """Its compiles in the run before; nothing where that is not known or where nothing of it was compiled then."""
+    ended_before: Ended | None = None
+    elsewhere: bool = False
+    """Its compiles are of other files: the code that this script handed to ``torch.compile``."""
+
+
+class Views:
+    """Places results in current texts; remembers what it placed until a text or a result changes."""
+
+    def __init__(self, results: Results, texts: Texts) -> None:
+        self._results = results
+        self._texts = texts
+        self._findings: dict[str, tuple[_Version, Sequence[str], tuple[PlacedFinding, ...]]] = {}
+        self._functions: dict[str, tuple[_Version, Sequence[str], tuple[PlacedFunction, ...]]] = {}
+        self._maps: list[tuple[Sequence[str], Sequence[str], LineMap]] = []
+
+    def findings(self, path: str) -> tuple[PlacedFinding, ...]:
+        """The findings in a file, one per cause, moved along with the edits, without those whose text was edited."""
+        key, lines = file_key(path), self._texts.lines(path)
+        known = self._findings.get(key)
+        if known is None or known[0] != self._version() or known[1] is not lines:
+            known = (self._version(), lines, self._place_findings(key, lines))
+            self._findings[key] = known
+        return known[2]
+
+    def functions(self, path: str) -> tuple[PlacedFunction, ...]:
+        """The functions of a file that the newest run compiled, from top to bottom."""
+        key, lines = file_key(path), self._texts.lines(path)
+        known = self._functions.get(key)
+        if known is None or known[0] != self._version() or known[1] is not lines:
+            known = (self._version(), lines, self._place_functions(key, lines))
+            self._functions[key] = known
+        return known[2]
+
+    def _version(self) -> _Version:
+        return self._results.revision, self._texts.revision
+
+    def line_map(self, old: Sequence[str] | None, new: Sequence[str]) -> LineMap:
+        """The map between two texts; the last few are kept."""
+        old = new if old is None else old
+        for known_old, known_new, line_map in self._maps:
+            if known_old is old and known_new is new:
+                return line_map
+        line_map = LineMap(old, new)
+        self._maps = [(old, new, line_map), *self._maps[:15]]
+        return line_map
+
+    def _place_findings(self, key: str, lines: Sequence[str]) -> tuple[PlacedFinding, ...]:
+        placed: dict[tuple[object, ...], PlacedFinding] = {}
+        for found in self._results.findings_in(key):
+            one = self._place(found, lines)
+            if one is not None:
+                cause = (one.finding.kind, one.finding.code, one.line, one.column, one.end_line, one.end_column)
+                placed.setdefault(cause, one)
+        return tuple(sorted(placed.values(), key=lambda one: (one.line, one.column)))
+
+    def _place(self, found: Found, lines: Sequence[str]) -> PlacedFinding | None:
+        line_map = self.line_map(found.lines, lines)
+        where = _moved(found.finding.range, found.lines, lines, line_map)
+        if where is None:
+            start = found.finding.range.start
+            beyond = found.lines is None or start.line > len(found.lines)
+            if not beyond or not lines:
+                return None
+            last = len(lines) - 1  # a place that is not in the text: show it at the end rather than not at all
+            where = (last, 0, last, len(lines[last]))
+        stale = self._texts.are_edited(found.texts)
+        return PlacedFinding(found.finding, found.run, *where, found.lines, stale, found.outcome)
+
+    def _place_functions(self, key: str, lines: Sequence[str]) -> tuple[PlacedFunction, ...]:
+        for ended in self._results.runs_touching(key):
+            placed = self._functions_of(ended, key, lines)
+            if placed:
+                return placed
+        return ()
+
+    def _functions_of(self, ended: Ended, key: str, lines: Sequence[str]) -> tuple[PlacedFunction, ...]:
+        old = ended.texts.get(key)
+        line_map = self.line_map(old, lines)
+        here, elsewhere = _group(ended, key, old if old is not None else lines)
+        deep = self._current_deep(ended, key, lines)
+        stale = self._texts.are_edited(ended.texts)
+        deep_here, deep_elsewhere = ({}, ()) if deep is None else _group(deep, key, lines)
+        previous = self._results.previous(ended.key)
+        ran_before = previous.texts.get(key, lines) if previous else ()
+        before = _group(previous, key, ran_before)[0] if previous else {}
+        compiles_before = {name: compiles for (name, _), (_, compiles) in before.items()}
+        placed = []
+        for (name, line), (function, compiles) in here.items():
+            kernels: tuple[Kernel, ...] = ()
+            if deep is not None:
+                kernels = _kernels(deep, _matching(deep_here, function, name, line, line_map))
+            first = function.first_line if function else line
+            placed.append(
+                PlacedFunction(
+                    function.title if function else name,
+                    line_map.near(first - 1),
+                    line_map.near((function.line if function else line) - 1),
+                    function.name if function else "",
+                    ended,
+                    compiles,
+                    kernels,
+                    stale,
+                    compiles_before.get(name),
+                    previous,
+                )
+            )
+        if elsewhere and file_key(ended.script) == key:
+            line = self._compile_call(lines)
+            kernels = _kernels(deep, deep_elsewhere) if deep is not None else ()
+            placed.append(
+                PlacedFunction("other files", line, line, "", ended, elsewhere, kernels, stale, elsewhere=True)
+            )
+        return tuple(sorted(placed, key=lambda one: (one.first_line, one.elsewhere)))
+
+    def _current_deep(self, ended: Ended, key: str, lines: Sequence[str]) -> Ended | None:
+        """The newest deep run of a script, if the file's text is still what it ran with."""
+        deep = self._results.deep(ended.key)
+        if deep is None:
+            return None
+        for file in (key, file_key(ended.script)):
+            ran, now = deep.texts.get(file), self._texts.lines(file)
+            if ran is not None and ran is not now and list(ran) != list(now):
+                return None
+        return deep
+
+    def _compile_call(self, lines: Sequence[str]) -> int:
+        """The line that calls ``torch.compile``, where the lens on what was compiled elsewhere is."""
+        outline = outline_of("\n".join(lines))
+        return outline.compile_calls[0] - 1 if outline and outline.compile_calls else 0
+
+
+_Version = tuple[int, int]
+"""Revisions of the results and of the texts."""
+
+
+def _moved(
+    place: Range, old: Sequence[str] | None, new: Sequence[str], line_map: LineMap
+) -> tuple[int, int, int, int] | None:
+    """A range (1-based lines) in the text as it is now (0-based); nothing where its text was edited or deleted."""
+    line, column, end_line, end_column = place.start.line - 1, place.start.column, place.end.line - 1, place.end.column
+    first, last = line_map.exact(line), line_map.exact(end_line)
+    if first is not None and last is not None:
+        return first, column, max(first, last), end_column
+    if old is None or not (0 <= line < len(old) and 0 <= end_line < len(old)):
+        return None
+    if line == end_line:
+        moved = line_map.span(line, column, end_column)
+        return None if moved is None else (moved[0], moved[1], moved[0], moved[1] + end_column - column)
+    head = line_map.span(line, column, len(old[line]))
+    tail = line_map.span(end_line, 0, end_column)
+    if head is None or tail is None or tail[0] < head[0]:
+        return None
+    return head[0], head[1], tail[0], tail[1] + end_column
+
+
+_Groups = dict[tuple[str, int], tuple[Function | None, tuple[Compile, ...]]]
+
+
+def _group(ended: Ended, key: str, lines: Sequence[str]) -> tuple[_Groups, tuple[Compile, ...]]:
+    """A run's compiles by the function of the file that they belong to, and those of other files."""
+    outline = outline_of("\n".join(lines))
+    groups: dict[tuple[str, int], tuple[Function | None, list[Compile]]] = {}
+    elsewhere = []
+    for compile in ended.report.compiles:
+        if file_key(compile.file) != key:
+            elsewhere.append(compile)
+            continue
+        function = function_of(outline, compile.function, compile.line) if outline else None
+        name = (function.title, function.first_line) if function else (compile.function, compile.line)
+        groups.setdefault(name, (function, []))[1].append(compile)
+    return {name: (function, tuple(compiles)) for name, (function, compiles) in groups.items()}, tuple(elsewhere)
+
+
+def _matching(
+    groups: _Groups, function: Function | None, name: str, line: int, line_map: LineMap
+) -> tuple[Compile, ...]:
+    """The compiles that a deep run of the current text has for a function that another run compiled."""
+    wanted = (name, line_map.near((function.first_line if function else line) - 1) + 1)
+    return groups[wanted][1] if wanted in groups else ()
+
+
+def _kernels(deep: Ended, compiles: tuple[Compile, ...]) -> tuple[Kernel, ...]:
+    ids = {compile.id for compile in compiles}
+    return tuple(kernel for kernel in deep.report.kernels if kernel.compile in ids)

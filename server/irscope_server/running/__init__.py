@@ -1,0 +1,1 @@
+"""Runs of scripts: plans, workers, results, outcomes."""

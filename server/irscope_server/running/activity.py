@@ -1,0 +1,394 @@
+"""What happens when documents open, change, are saved and close, and when runs tell something."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from irscope.protocol import DEFAULT_PIPELINE, CompileSeen, FindingSeen, Lane, OutcomeKind, Progress
+from irscope.store.store import StoreError
+from irscope.usercode.notebooks import notebook_of
+from irscope.usercode.source import digest_of
+from irscope.vocabulary import units
+
+from irscope_server.base.archive import StoredRun
+from irscope_server.base.context import EditorContext
+from irscope_server.base.functions import uses_compile, uses_torch
+from irscope_server.base.progress import RunProgress
+from irscope_server.base.settings import Settings
+from irscope_server.base.texts import file_key, split_lines
+from irscope_server.base.wire import Output, RunsChanged, Stream
+from irscope_server.running.file_states import FileStates
+from irscope_server.running.idle import DeepWhenIdle
+from irscope_server.running.notebooks import Notebooks
+from irscope_server.running.plans import Plan, Planner
+from irscope_server.running.results import Ended, Live, Results
+from irscope_server.running.runs import Run, Runs, with_texts
+from irscope_server.running.since_last_run import SinceLastRun
+from irscope_server.running.warming import Warming
+from irscope_server.running.worker_notices import WorkerNotices
+from irscope_server.running.workers import Workers
+
+log = logging.getLogger(__name__)
+
+_PAUSE = 0.5
+"""Seconds between two notices that a run has more in the store."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What `Activity` brings together.
+
+    Parameters
+    ----------
+    diagnostics_changed
+        Called when something was found or a text changed.
+    """
+
+    planner: Planner
+    results: Results
+    runs: Runs
+    workers: Workers
+    notebooks: Notebooks
+    warming: Warming
+    notices: WorkerNotices
+    file_states: FileStates
+    since_last_run: SinceLastRun
+    diagnostics_changed: Callable[[], None]
+
+
+class Activity:
+    """Starts runs and spreads what they tell: to diagnostics, lenses, progress, the worker's state and the log."""
+
+    def __init__(self, editor: EditorContext, parts: Parts) -> None:
+        self._editor, self._parts = editor, parts
+        self.idle = DeepWhenIdle(editor, parts.results, parts.runs, self.start_deep)
+        self._progress: dict[Run, RunProgress] = {}
+        self._told: dict[Run, float] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._shown_messages: set[str] = set()
+        parts.runs.listener = self
+
+    # --- documents ----------------------------------------------------------------------------------------------------
+
+    def opened(self, uri: str, path: str) -> None:
+        """A document was opened: show what is known of it; run it if the settings say so and its text is new."""
+        self._spawn(self._look_at(uri, path, saved=False))
+        self.results_changed()
+
+    def saved(self, uri: str, path: str) -> None:
+        """A document was saved: run it if the settings say so."""
+        self._spawn(self._look_at(uri, path, saved=True))
+
+    def changed(self) -> None:
+        """A text changed: what was found moves with its lines.  A client that pulls asks by itself."""
+        self.idle.typed()
+        if not self._editor.pulls:
+            self._parts.diagnostics_changed()
+        self._parts.file_states.tell()
+
+    def closed(self, path: str) -> None:
+        """What its runs found goes with the last document that they were for; the store has it when one opens again."""
+        editor, parts = self._editor, self._parts
+        key = editor.key_of(path)
+        parts.planner.plans.pop(file_key(path), None)
+        if key not in {editor.key_of(other) for other, _ in editor.open_files()}:
+            run = parts.runs.current(key)
+            if run is not None and run.automatic:
+                run.cancel()
+            parts.results.forget(key)
+        self.results_changed()
+
+    def trust_changed(self) -> None:
+        """The workspace has become trusted: what would have run on open runs now.  Or it is trusted no more."""
+        if not self._editor.trusted:
+            for run in self._parts.runs.all():
+                run.cancel()
+            self._parts.workers.stop()
+        self._parts.notices.tell()
+        if self._editor.trusted:
+            for path, uri in self._editor.open_files():
+                self.opened(uri, path)
+
+    async def _look_at(self, uri: str, path: str, saved: bool) -> None:
+        """Shows what the store knows of the text as it is, and starts a run where that is wanted.
+
+        A library module is run by its entry.  An open does not run again what has been run with the very same text:
+        it costs seconds, and what it found is shown at once.  Files that the script imports may have changed
+        meanwhile; a save runs in any case, unless a run of these texts is under way.
+        """
+        editor, parts = self._editor, self._parts
+        text = "\n".join(editor.texts.lines(path))
+        own = file_key(path)
+        if not uses_torch(text) and editor.key_of(path) == own and parts.runs.current(own) is None:
+            parts.results.forget(own)
+            self.results_changed()
+        settings = await editor.settings_for(uri)
+        plan = await self._plan(path, text, settings)
+        if not editor.is_open(path):
+            return
+        parts.file_states.tell()
+        if not (uses_torch(text) or (plan is not None and not plan.own and plan.touched)):
+            return
+        parts.warming.warm(settings, plan)
+        if plan is None or (plan.own and not uses_compile(text) and not await self._compiles(path, plan)):
+            return
+        if not saved and await self._is_known(path, plan):
+            return
+        if settings.on_save is None or not editor.trusted:
+            return
+        running = parts.runs.current(plan.entry.key)
+        if (
+            running is not None
+            and self._runs_these_texts(running)
+            and running.live.lane in (settings.on_save, Lane.DEEP)
+        ):
+            return
+        self._start(uri, plan, settings.on_save, automatic=True)
+
+    async def _plan(self, path: str, text: str, settings: Settings) -> Plan | None:
+        """How a document is run; remembered, so that its lenses and diagnostics know whose results they show."""
+        editor, parts = self._editor, self._parts
+        try:
+            plan = await parts.planner.plan(path, text, settings)
+        except StoreError as error:
+            self._show_once(str(error))
+            plan = None
+        if editor.is_open(path):
+            parts.planner.plans[file_key(path)] = plan
+        return plan
+
+    async def _compiles(self, path: str, plan: Plan) -> bool:
+        """Whether a script that does not say so itself is known to compile something: in a module that it imports."""
+        editor, parts, key = self._editor, self._parts, plan.entry.key
+        if any(editor.key_of(other) == key for other, _ in editor.open_files() if file_key(other) != file_key(path)):
+            return True
+        newest = parts.results.newest(key)
+        if newest is not None:
+            return bool(newest.report.compiles)
+        return await editor.archive.compiled(plan.entry.stored_script)
+
+    def _runs_these_texts(self, run: Run) -> bool:
+        """Whether a run goes on with the texts as they are now."""
+        lines = self._editor.texts.lines
+        return all(list(lines(key)) == list(ran) for key, ran in run.live.texts.items())
+
+    async def _is_known(self, path: str, plan: Plan) -> bool:
+        """Whether what a run of these very texts found is shown already, or can be from the store."""
+        editor, parts = self._editor, self._parts
+        if not plan.own and (newest := parts.results.newest(plan.entry.key)) is not None:
+            lacks = plan.settings.on_save is Lane.DEEP and newest.lane is not Lane.DEEP
+            return not lacks and not editor.texts.are_edited(newest.texts)
+        return await self._show_stored(path, plan)
+
+    async def _show_stored(self, path: str, plan: Plan) -> bool:
+        """Shows the store's newest run of these very texts, and says whether that spares a run."""
+        editor, parts, entry, lane = self._editor, self._parts, plan.entry, plan.settings.on_save
+        try:
+            source = digest_of("\n".join(editor.texts.lines(entry.file))) if entry.kind.is_file else None
+            newest = await editor.archive.newest(entry.stored_script, source=source)
+            deep = newest and await editor.archive.newest(entry.stored_script, Lane.DEEP, source)
+        except StoreError as error:
+            self._show_once(str(error))
+            return True
+        if not plan.own:
+            newest, deep = (one if one and self.has_text(one, path) else None for one in (newest, deep))
+        if parts.runs.current(entry.key) is not None:
+            return False
+        if (known := parts.results.newest(entry.key)) is not None:  # a request has had it read, or a run ended
+            return (lane is not Lane.DEEP or known.lane is Lane.DEEP) and not editor.texts.are_edited(known.texts)
+        for stored in (deep, newest):
+            if stored:
+                parts.results.end(None, await self.ended_of(stored, plan))
+        if newest:
+            self.results_changed()
+        return deep is not None or (newest is not None and lane is not Lane.DEEP)
+
+    def has_text(self, stored: StoredRun, path: str) -> bool:
+        """Whether a stored run is known to have had a file as it is now."""
+        ran = next((text for file, text in stored.sources.items() if file_key(file) == file_key(path)), None)
+        return ran is not None and split_lines(ran) == list(self._editor.texts.lines(path))
+
+    async def ended_of(self, stored: StoredRun, plan: Plan) -> Ended:
+        """A stored run of an entry with the texts that it had, as far as they are known."""
+        entry = plan.entry
+        texts: dict[str, Sequence[str]] = {file_key(file): split_lines(text) for file, text in stored.sources.items()}
+        if entry.kind.is_file:  # its digest is that of the text as it is now
+            texts[file_key(entry.file)] = self._editor.texts.lines(entry.file)
+        live = Live(entry.file, stored.lane, stored.source, texts, stored.report.run, entry=entry.key)
+        return await asyncio.to_thread(with_texts, live, stored.report)
+
+    # --- runs ---------------------------------------------------------------------------------------------------------
+
+    async def plan(self, uri: str, path: str) -> Plan | None:
+        """How a document is run with the settings and the text as they are now."""
+        path = notebook_of(path) or path
+        text = "\n".join(self._editor.texts.lines(path))
+        return await self._plan(path, text, await self._editor.settings_for(uri))
+
+    async def start(
+        self, uri: str, path: str, lane: Lane, entry: str = "", pipeline: str = DEFAULT_PIPELINE
+    ) -> Run | None:
+        """Runs what runs a document, or the entry that is named, with the texts as they are in the editor.
+
+        Nothing where it is not known what runs the document.  Raises BadEntry.
+        """
+        path = notebook_of(path) or path
+        plan = await self.plan(uri, path)
+        if entry:
+            plan = self._parts.planner.plan_of(path, entry, await self._editor.settings_for(uri))
+        return None if plan is None else self._start(uri, plan, lane, pipeline)
+
+    def start_deep(self, run: Run) -> Run:
+        """Runs the whole pipeline of what a fast run has just run, unasked."""
+        return self._start(run.uri, run.plan, Lane.DEEP, run.spec.pipeline, automatic=True)
+
+    def _start(
+        self, uri: str, plan: Plan, lane: Lane, pipeline: str = DEFAULT_PIPELINE, *, automatic: bool = False
+    ) -> Run:
+        from irscope.driver.driver import RunSpec
+
+        editor, parts, entry = self._editor, self._parts, plan.entry
+        spec = RunSpec(
+            script=entry.target,
+            args=plan.args,
+            lane=lane,
+            python=plan.python,
+            cwd=plan.cwd,
+            env=plan.env or None,
+            budget=plan.settings.budget(lane),
+            overlays=editor.overlays(entry.file),
+            entry=entry.kind,
+            cells=tuple(parts.notebooks.cells(entry.file)),
+            symbolic_trace=None if plan.settings.symbolic_trace else False,
+            pipeline=pipeline,
+        )
+        for name in (entry.file, entry.stored_script):
+            editor.remember_settings(name, plan.settings)
+        files = {file_key(file): file for file in [entry.file, *editor.open_beside(entry.file)]}
+        texts = {key: editor.texts.lines(file) for key, file in files.items()}
+        return parts.runs.start(uri, plan, spec, texts, editor.archive.path, automatic=automatic)
+
+    def run_began(self, run: Run) -> None:
+        """A run began: show its progress, and begin its results."""
+        editor, parts = self._editor, self._parts
+        log.info("Running %s, %s lane, with %s", run.plan.entry.title, run.live.lane.value, run.spec.python)
+        if editor.shows_progress:
+            self._progress[run] = RunProgress(editor, f"irscope: {run.name} ({run.live.lane.value})")
+        parts.results.begin(run.live)
+        self.results_changed()
+        parts.notices.tell(run)
+
+    def run_named(self, run: Run) -> None:
+        """The run has an id in the store: tell the client."""
+        self._tell_runs_changed(run, running=True)
+        self._parts.notices.tell(run)
+
+    def run_found(self, run: Run, seen: FindingSeen) -> None:
+        """A run found something: update the diagnostics."""
+        self._parts.results.add_finding(run.live, seen.finding)
+        self._parts.diagnostics_changed()
+
+    def run_compiled(self, run: Run, seen: CompileSeen) -> None:
+        """A run has a new or changed compile: tell the client that it has something new."""
+        self._tell_runs_changed(run, running=True)
+
+    def run_progressed(self, run: Run, progress: Progress) -> None:
+        """A run is doing something else now: show it."""
+        if shown := self._progress.get(run):
+            percentage = 100 * progress.done // progress.total if progress.total else None
+            shown.report(progress.text, percentage)
+        run.phase = progress.phase
+        self._parts.notices.progressed(run)
+
+    def run_printed(self, run: Run, stream: str, text: str) -> None:
+        """The script printed something: send it to the client."""
+        self._editor.tell("irscope/output", Output(run.live.run, cast(Stream, stream), text))
+
+    def run_ended(self, run: Run, ended: Ended) -> None:
+        """A run ended: show its results, compare it with the run before, and say what went wrong."""
+        editor, parts = self._editor, self._parts
+        outcome = ended.report.outcome
+        log.info("%s: %s. %s", run.plan.entry.title, outcome.kind.value, outcome.message)
+        if progress := self._progress.pop(run, None):
+            progress.end(f"{outcome.kind.value}: {units.count(len(ended.report.findings), 'finding')}")
+        self._told.pop(run, None)
+        parts.results.end(run.live, ended)
+        self._spawn(self._compare(run.key, ended))
+        if outcome.kind is OutcomeKind.ENVIRONMENT_ERROR:
+            self._show_once(outcome.message)
+        elif outcome.kind is OutcomeKind.COMPLETED:
+            self._shown_messages.clear()
+        self.results_changed()
+        if ended.run:
+            editor.tell("irscope/runsChanged", RunsChanged(ended.run, run.uri, running=False))
+        if parts.runs.current(run.key) is None:
+            parts.notices.ended(run, ended)
+            self.idle.ended(run, ended)
+
+    async def _compare(self, key: str, ended: Ended) -> None:
+        """What a run changed is part of the state of its files."""
+        await self._parts.since_last_run.look(key, ended)
+        self._parts.file_states.tell()
+
+    # --- settings -----------------------------------------------------------------------------------------------------
+
+    async def settings_changed(self) -> None:
+        """What runs each open file may be another entry now, in another environment."""
+        editor, parts = self._editor, self._parts
+        before = dict(parts.planner.plans)
+        plans = []
+        for path, uri in editor.open_files():
+            plan = await self.plan(uri, path)
+            if plan and uses_torch("\n".join(editor.texts.lines(path))):
+                plans.append(plan)
+            known = before.get(file_key(path))
+            if plan and not plan.own and (known is None or known.entry != plan.entry):
+                self._spawn(self._look_at(uri, path, saved=False))  # what runs it was chosen just now
+        parts.results.control_again()
+        self.results_changed()
+        editor.refresh("workspace/inlayHint/refresh")  # they may be off now
+        parts.warming.keep_only(plans)
+        parts.notices.forget_last()
+
+    # --- telling the client -------------------------------------------------------------------------------------------
+
+    def results_changed(self) -> None:
+        """Diagnostics, lenses and the states of files may be others now."""
+        self._parts.diagnostics_changed()
+        self._parts.file_states.tell()
+        self._editor.refresh("workspace/codeLens/refresh")
+        if self._editor.settings.inlay_hints:
+            self._editor.refresh("workspace/inlayHint/refresh")
+
+    def _tell_runs_changed(self, run: Run, running: bool) -> None:
+        now = asyncio.get_running_loop().time()
+        if run.live.run and now - self._told.get(run, -_PAUSE) >= _PAUSE:
+            self._told[run] = now
+            self._editor.tell("irscope/runsChanged", RunsChanged(run.live.run, run.uri, running))
+
+    def _show_once(self, message: str) -> None:
+        """A message box, once per cause; the log has it each time."""
+        log.warning("%s", message)
+        if message not in self._shown_messages:
+            self._shown_messages.add(message)
+            self._editor.show_message(message)
+
+    def cancel_by_token(self, token: str | int) -> None:
+        """The user pressed *cancel* on a progress."""
+        for run, progress in self._progress.items():
+            if progress.token == token:
+                run.cancel()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("A document could not be looked at", exc_info=error)

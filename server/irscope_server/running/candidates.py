@@ -1,0 +1,188 @@
+"""Which scripts and tests of a workspace use a module: what can be chosen to run it."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from irscope.protocol import EntryKind
+from irscope.usercode.source import decode_source
+
+from irscope_server.base.texts import file_key
+from irscope_server.running.entries import Entry
+from irscope_server.running.launch import Launch
+from irscope_server.running.top_level import does_work
+
+_MOST_FILES = 4_000
+_MOST_BYTES = 1_000_000
+_SKIPPED = frozenset({"node_modules", "site-packages", "__pycache__", "build", "dist", "venv", "env"})
+_TEST_FILE = re.compile(r"(?:test_.*|.*_test)\.py$")
+_IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An entry that may run a module, and why it is one."""
+
+    entry: str
+    """As it is written in a setting."""
+    detail: str
+
+
+def candidates_for(
+    path: str, folder: str, launches: Sequence[Launch], buffers: Mapping[str, str] | None = None
+) -> tuple[Candidate, ...]:
+    """What may run a module: scripts and tests that import it, directly or not, then launch configurations.
+
+    Reads the Python files of the folder, some thousands at most: to be called in its own thread.
+
+    Parameters
+    ----------
+    buffers
+        Texts of open files by `file_key`, where they differ from the disk.
+    """
+    texts = dict(_texts(folder, buffers or {}))
+    distances = _distances(file_key(path), texts, folder)
+    found: list[tuple[int, int, str, Candidate]] = []
+    for key, distance in distances.items():
+        relative = os.path.relpath(key, file_key(folder))
+        how = "imports this module" if distance == 1 else "uses this module through another"
+        if _TEST_FILE.match(os.path.basename(key)):
+            entry = Entry(EntryKind.PYTEST, relative, (), folder)
+            found.append((distance, 1, relative, Candidate(entry.title, f"Tests; {how}")))
+        elif os.path.basename(key) == "__main__.py":
+            if module := _package(os.path.dirname(key), texts):
+                entry = Entry(EntryKind.MODULE, module, (), folder)
+                found.append((distance, 0, relative, Candidate(entry.title, f"Package; {how}")))
+        elif does_work(texts[key]):
+            entry = Entry(EntryKind.SCRIPT, os.path.join(folder, relative), (), folder)
+            found.append((distance, 0, relative, Candidate(entry.title, f"Script; {how}")))
+    if _TEST_FILE.match(os.path.basename(path)):
+        own = Entry(EntryKind.PYTEST, os.path.relpath(file_key(path), file_key(folder)), (), folder)
+        found.append((0, 0, "", Candidate(own.title, "The tests of this file")))
+    known = [candidate for *_, candidate in sorted(found, key=lambda one: one[:3])]
+    titles = {candidate.entry for candidate in known}
+    for launch in launches:
+        if launch.entry is None or launch.any_file or launch.entry.title in titles:
+            continue
+        titles.add(launch.entry.title)
+        known.append(Candidate(launch.entry.title, f"Launch configuration {launch.name}"))
+    return tuple(known)
+
+
+def _texts(folder: str, buffers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The Python files of a folder by `file_key`."""
+    count = 0
+    for root, folders, names in os.walk(folder):
+        folders[:] = sorted(
+            name
+            for name in folders
+            if name not in _SKIPPED
+            and not name.startswith(".")
+            and not os.path.exists(os.path.join(root, name, "pyvenv.cfg"))
+        )
+        for name in sorted(names):
+            if not name.endswith(".py"):
+                continue
+            count += 1
+            if count > _MOST_FILES:
+                return
+            path = os.path.join(root, name)
+            key = file_key(path)
+            if key in buffers:
+                yield key, buffers[key]
+                continue
+            try:
+                if os.stat(path).st_size > _MOST_BYTES:
+                    continue
+                with open(path, "rb") as file:
+                    yield key, decode_source(file.read())
+            except OSError:
+                continue
+
+
+def _distances(target: str, texts: Mapping[str, str], folder: str) -> dict[str, int]:
+    """How many imports lead from each file to the target; files that do not lead there are left out."""
+    names: dict[str, list[str]] = {}
+    for key in sorted({*texts, target}):
+        for name in _module_names(key, file_key(folder)):
+            names.setdefault(name, []).append(key)
+    users: dict[str, set[str]] = {}
+    for key, text in texts.items():
+        for used in _imports(key, text, names):
+            if used != key:
+                users.setdefault(used, set()).add(key)
+    distances: dict[str, int] = {}
+    edge, distance = {target}, 0
+    while edge:
+        distance += 1
+        edge = {user for used in edge for user in users.get(used, ()) if user != target and user not in distances}
+        distances.update(dict.fromkeys(edge, distance))
+    return distances
+
+
+def _package(folder: str, texts: Mapping[str, str]) -> str:
+    """The dotted name of a package, which begins below the innermost folder that is not one."""
+    parts: list[str] = []
+    while os.path.join(folder, "__init__.py") in texts or not parts:
+        folder, part = os.path.split(folder)
+        parts.insert(0, part)
+    return ".".join(parts)
+
+
+def _module_names(key: str, folder: str) -> Iterator[str]:
+    """The dotted names that can mean a file: from the folder on, and from each folder below it (``src`` layouts)."""
+    relative = os.path.relpath(key, folder)
+    if relative.startswith(".."):
+        relative = os.path.basename(key)
+    parts = relative.removesuffix(".py").split(os.sep)
+    if parts[-1] == "__init__":
+        parts = parts[:-1]
+    for start in range(len(parts)):
+        yield ".".join(parts[start:])
+
+
+def _imports(key: str, text: str, names: Mapping[str, Sequence[str]]) -> Iterable[str]:
+    """The files that a text imports, as `file_key`.  Of several with one name the one beside it, else the outermost."""
+    if not _IMPORT.search(text):
+        return ()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    wanted: set[str] = set()
+    relative: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            wanted.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            wanted.add(node.module or "")
+            wanted.update(f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = key
+            for _ in range(node.level):
+                base = os.path.dirname(base)
+            base = os.path.join(base, *(node.module or "").split(".")) if node.module else base
+            for one in [base, *(os.path.join(base, alias.name) for alias in node.names)]:
+                relative.update({f"{one}.py", os.path.join(one, "__init__.py")})
+    # `import a.b` and `from a.b import c` run the packages above it, too
+    wanted |= {top for name in wanted for top in _above(name)}
+    found = {
+        min(names[name], key=lambda one: (os.path.dirname(one) != os.path.dirname(key), one.count(os.sep)))
+        for name in wanted
+        if name in names
+    }
+    known = {one for keys in names.values() for one in keys} if relative else set()
+    return found | (relative & known)
+
+
+def _above(name: str) -> Iterator[str]:
+    while "." in name:
+        name = name.rpartition(".")[0]
+        yield name

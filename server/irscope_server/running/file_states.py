@@ -1,0 +1,62 @@
+"""What a client can show of an open file: what runs it, and whether what is shown of it is still true."""
+
+from __future__ import annotations
+
+import os
+
+from irscope.protocol import Limit
+from irscope.usercode.notebooks import notebook_of
+
+from irscope_server.base.context import EditorContext
+from irscope_server.base.functions import uses_torch
+from irscope_server.base.texts import file_key
+from irscope_server.base.wire import FileState
+from irscope_server.running.plans import Planner
+from irscope_server.running.results import Results
+from irscope_server.running.since_last_run import SinceLastRun
+
+
+class FileStates:
+    """Sends ``irscope/fileState`` for each open file whose state is another one now."""
+
+    def __init__(self, editor: EditorContext, planner: Planner, results: Results, since_last_run: SinceLastRun) -> None:
+        self._editor, self._planner, self._results = editor, planner, results
+        self._since_last_run = since_last_run
+        self._told: dict[str, FileState] = {}
+
+    def tell(self) -> None:
+        """Send the states that have changed since the last call."""
+        editor = self._editor
+        paths = {file_key(path): (path, uri) for path, uri in editor.open_documents()}
+        self._told = {key: state for key, state in self._told.items() if key in paths}
+        for key, (path, uri) in paths.items():
+            state = self._state(path, uri)
+            known = self._told.get(key)
+            if state != known and (known is not None or state.state != "none"):
+                self._told[key] = state
+                editor.tell("irscope/fileState", state)
+
+    def _state(self, path: str, uri: str) -> FileState:
+        path = notebook_of(path) or path
+        editor, name = self._editor, os.path.basename(path)
+        key = file_key(path)
+        plan = self._planner.plans.get(key)
+        if plan is None:
+            if key in self._planner.plans and uses_torch("\n".join(editor.texts.lines(path))):
+                text = f"{name} only defines things. Choose the script or test that runs it."
+                return FileState(uri, "noEntry", None, None, text)
+            return FileState(uri, "none", None, None, "")
+        entry = None if plan.own else plan.entry.title
+        newest = self._results.newest(plan.entry.key)
+        if newest is None:
+            text = f"{name} is run by {entry}." if entry else ""
+            return FileState(uri, "noRun" if entry else "none", entry, None, text)
+        outcome = newest.report.outcome
+        parts = [f"{name} is run by {entry}."] if entry else []
+        stale = editor.texts.are_edited(newest.texts)
+        if stale:
+            parts.append("Edited since the last run. Its findings are shown where their lines are now.")
+        if outcome.limit is not None and outcome.limit is not Limit.STEADY_STATE:
+            parts.append(outcome.message)
+        changed = self._since_last_run.of(plan.entry.key)
+        return FileState(uri, "stale" if stale else "current", entry, outcome.limit, " ".join(parts), changed)

@@ -1,0 +1,314 @@
+"""What the runs of this session found, in memory: the one source of diagnostics, lenses and hovers.
+
+A script has its newest run, its newest deep run and perhaps a run that goes on.  Each remembers the texts it ran
+with, so that what it found can be placed in the text as it is now.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from irscope.findings.registry import all_kinds
+from irscope.protocol import Compile, Finding, Lane, Outcome, OutcomeKind, Report
+
+from irscope_server.base.texts import file_key
+
+_SEEN_BY_FAST = frozenset(id for id, kind in all_kinds().items() if kind.in_compile and Lane.FAST in kind.lanes)
+"""Kinds of findings of which a fast run tells all: a newer fast run takes the place of an older deep one's."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run that ended."""
+
+    script: str
+    lane: Lane
+    source: str
+    """Digest of the script's text as it ran."""
+    report: Report
+    texts: Mapping[str, Sequence[str]]
+    """Lines of the files that it names, by `file_key`, as they were when it ran."""
+
+    full: Report | None = None
+    """The report with everything that was found, where `report` is what the user wants to see of it."""
+    entry: str = ""
+    """Key of the entry that it began with; empty: that of the script."""
+
+    @property
+    def key(self) -> str:
+        """What the results are kept by: the entry, else the key of the script's file."""
+        return self.entry or file_key(self.script)
+
+    @property
+    def run(self) -> str:
+        """The id of the run; empty where it is not in the store."""
+        return self.report.run
+
+
+@dataclass
+class Live:
+    """A run that goes on, with what it has found so far."""
+
+    script: str
+    lane: Lane
+    source: str
+    texts: Mapping[str, Sequence[str]]
+    run: str = ""
+    findings: dict[tuple[object, ...], Finding] = field(default_factory=dict)
+    shown: tuple[Finding, ...] | None = None
+    """What the user wants to see of them, once it was asked for."""
+    entry: str = ""
+    """Key of the entry that it began with; empty: that of the script."""
+
+    @property
+    def key(self) -> str:
+        """What the results are kept by: the entry, else the key of the script's file."""
+        return self.entry or file_key(self.script)
+
+    def add(self, finding: Finding) -> None:
+        """Keep a finding; it replaces an earlier one of the same cause."""
+        self.shown = None
+        self.findings[finding.cause] = finding
+
+
+@dataclass(frozen=True)
+class Found:
+    """A finding with the run and the text that it comes from."""
+
+    finding: Finding
+    run: str
+    lines: Sequence[str] | None
+    """The file's lines when it ran; nothing where they are not known (then they are taken to be as now)."""
+    texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Lines of all files that the run names, by `file_key`."""
+    outcome: Outcome | None = None
+    """How the run ended; nothing while it goes on."""
+
+
+Control = Callable[[Report, Lane, Mapping[str, Sequence[str]]], Report]
+"""Gives a report as the user wants to see it, with the texts that it is about."""
+
+
+class _Script:
+    """What is known of a script; ``newest`` and ``deep`` are as the user wants to see them."""
+
+    def __init__(self) -> None:
+        self.newest: Ended | None = None
+        self.deep: Ended | None = None
+        self.previous: Ended | None = None
+        """The newest run of other texts than those of ``newest``, where the two can be compared: before the last edit."""
+        self.live: Live | None = None
+        self.cut: tuple[Found, ...] = ()
+        """What runs found that were cancelled since ``newest``: it stays until a run has told all."""
+
+
+class Results:
+    """Everything known, by script (more exactly: by the key of the entry).  ``revision`` grows with each change.
+
+    Parameters
+    ----------
+    control
+        What hides findings and changes their severity; it is applied once per run, and again by `control_again`.
+    """
+
+    def __init__(self, control: Control = lambda report, lane, texts: report) -> None:
+        self.revision = 0
+        self._scripts: dict[str, _Script] = {}
+        self._control = control
+
+    def control_again(self) -> None:
+        """What the user wants to see has changed."""
+        for script in self._scripts.values():
+            newest, deep = script.newest, script.deep
+            script.newest = self._shown(newest)
+            script.deep = script.newest if deep is newest else self._shown(deep)
+            script.cut = ()
+            if script.live:
+                script.live.shown = None
+        self.revision += 1
+
+    def _shown(self, ended: Ended | None) -> Ended | None:
+        if ended is None:
+            return None
+        full = ended.full or ended.report
+        return dataclasses.replace(ended, report=self._control(full, ended.lane, ended.texts), full=full)
+
+    def _shown_live(self, live: Live) -> tuple[Finding, ...]:
+        """What a run has found so far.  Whether a comment is of no use cannot be said before the end."""
+        if live.shown is None:
+            unended = Outcome(OutcomeKind.CANCELLED, None, "", 0.0)
+            report = Report(1, live.run, live.script, None, unended, (), tuple(live.findings.values()), (), ())
+            live.shown = self._control(report, live.lane, live.texts).findings
+        return live.shown
+
+    def begin(self, live: Live) -> None:
+        """A run began; what the ones before found stays until this one ends."""
+        script = self._of(live.key)
+        self._keep_cut(script)
+        script.live = live
+        self.revision += 1
+
+    def add_finding(self, live: Live, finding: Finding) -> None:
+        """Keep a finding of a run that goes on."""
+        live.add(finding)
+        self.revision += 1
+
+    def end(self, live: Live | None, ended: Ended | None) -> None:
+        """A run ended; what it found takes the place of what was known.
+
+        One that was cancelled has told only a part and replaces nothing, unless there was nothing.
+        """
+        cancelled = ended is not None and ended.report.outcome.kind is OutcomeKind.CANCELLED
+        if live is not None and (script := self._of(live.key)).live is live:
+            if cancelled:
+                self._keep_cut(script)
+            script.live = None
+        if ended is not None:
+            script = self._of(ended.key)
+            if not cancelled or script.newest is None:
+                script.cut = ()
+                if script.newest is not None and not _of_same_texts(script.newest, ended):
+                    script.previous = script.newest if _comparable(script.newest, ended) else None
+                script.newest = ended = self._shown(ended)
+                if ended is not None and ended.lane is Lane.DEEP:
+                    script.deep = ended
+        self.revision += 1
+
+    def _keep_cut(self, script: _Script) -> None:
+        """Keeps what a run has found that will not tell all, before what older ones of that kind did."""
+        if script.live and (shown := self._shown_live(script.live)):
+            mine = tuple(_found_live(script.live, shown))
+            causes = {found.finding.cause for found in mine}
+            script.cut = (*mine, *(found for found in script.cut if found.finding.cause not in causes))
+
+    def remember_deep(self, ended: Ended) -> None:
+        """A deep run from the store, of the text as it is now: it brings kernels, and findings where there are none."""
+        script = self._of(ended.key)
+        script.deep = self._shown(ended)
+        script.newest = script.newest or script.deep
+        self.revision += 1
+
+    def forget(self, key: str) -> None:
+        """Drops what an entry's runs found."""
+        if self._scripts.pop(key, None):
+            self.revision += 1
+
+    def newest(self, key: str) -> Ended | None:
+        """The newest run of an entry."""
+        script = self._scripts.get(key)
+        return script.newest if script else None
+
+    def previous(self, key: str) -> Ended | None:
+        """An entry's last run before the last edit, of this session and where it ended in the same way."""
+        script = self._scripts.get(key)
+        return script.previous if script else None
+
+    def deep(self, key: str) -> Ended | None:
+        """The newest deep run of an entry."""
+        script = self._scripts.get(key)
+        return script.deep if script else None
+
+    def newest_of_all(self) -> list[Ended]:
+        """The newest run of each entry, newest first."""
+        newest = [script.newest for script in self._scripts.values() if script.newest]
+        return sorted(newest, key=lambda ended: ended.run, reverse=True)
+
+    def runs_touching(self, path: str) -> list[Ended]:
+        """The newest runs that compiled something in a file: the file's own first, then other scripts', newest first."""
+        key = file_key(path)
+        own = self._scripts.get(key)
+        others = [s.newest for name, s in self._scripts.items() if name != key and s.newest]
+        others.sort(key=lambda ended: ended.run, reverse=True)
+        mine = [own.newest] if own and own.newest else []
+        return mine + [ended for ended in others if any(file_key(c.file) == key for c in ended.report.compiles)]
+
+    def deep_runs_touching(self, path: str) -> list[Ended]:
+        """The newest deep runs that may have results for a file's kernels: the file's own first."""
+        key = file_key(path)
+        own = self._scripts.get(key)
+        others = [s.deep for name, s in self._scripts.items() if name != key and s.deep]
+        others.sort(key=lambda ended: ended.run, reverse=True)
+        return ([own.deep] if own and own.deep else []) + [e for e in others if key in e.texts]
+
+    def files(self) -> set[str]:
+        """Paths (as `file_key`) of the files in which something was found."""
+        return {file_key(found.finding.file) for found in self._all()}
+
+    def findings_in(self, path: str) -> list[Found]:
+        """What the runs of all entries found in a file; what a run found a moment ago before what an older one did."""
+        key = file_key(path)
+        return [found for found in self._all() if file_key(found.finding.file) == key]
+
+    def _all(self) -> Iterator[Found]:
+        for script in self._scripts.values():
+            if script.live:
+                yield from _found_live(script.live, self._shown_live(script.live))
+            yield from script.cut
+            newest, deep = script.newest, script.deep
+            if newest:
+                yield from _found(newest, newest.report.findings)
+            if newest and deep and deep is not newest and deep.source == newest.source:
+                yield from _found(deep, (f for f in deep.report.findings if f.kind not in _SEEN_BY_FAST))
+
+    def _of(self, key: str) -> _Script:
+        return self._scripts.setdefault(key, _Script())
+
+
+def _of_same_texts(before: Ended, now: Ended) -> bool:
+    """Whether two runs had the same script, and the same text of each file that both name."""
+    both = before.texts.keys() & now.texts.keys()
+    return before.source == now.source and all(list(before.texts[key]) == list(now.texts[key]) for key in both)
+
+
+def _comparable(before: Ended | None, now: Ended) -> bool:
+    return before is not None and before.report.outcome.kind is now.report.outcome.kind
+
+
+def _found_live(live: Live, findings: Sequence[Finding]) -> Iterator[Found]:
+    for finding in findings:
+        yield Found(finding, live.run, live.texts.get(file_key(finding.file)), live.texts)
+
+
+def _found(ended: Ended, findings: Iterator[Finding] | Sequence[Finding]) -> Iterator[Found]:
+    for finding in findings:
+        lines = ended.texts.get(file_key(finding.file))
+        yield Found(finding, ended.run, lines, ended.texts, ended.report.outcome)
+
+
+def touches(report: Report, key: str) -> bool:
+    """Whether a run compiled or found something in a file, which is named by its `file_key`."""
+    files = {*(compile.file for compile in report.compiles), *(finding.file for finding in report.findings)}
+    return any(file_key(file) == key for file in files)
+
+
+def files_of(report: Report) -> set[str]:
+    """Paths of the files that a report names."""
+    return {
+        report.script,
+        *(finding.file for finding in report.findings),
+        *(compile.file for compile in report.compiles),
+        *(origin.file for kernel in report.kernels for origin in kernel.origins),
+    }
+
+
+def with_findings(report: Report, extra: Sequence[Finding]) -> Report:
+    """The report with more findings, those about how the run ended."""
+    return dataclasses.replace(report, findings=(*report.findings, *extra)) if extra else report
+
+
+def empty_report(script: str, outcome: Outcome) -> Report:
+    """The report of a run that never came to be in the store."""
+    return Report(1, "", script, None, outcome, (), (), (), ())
+
+
+def is_recompile(compile: Compile) -> bool:
+    """``0/1`` is a recompilation of frame 0, ``0/0`` is its first compile."""
+    last = compile.id.rsplit("/", 1)[-1].strip("[]")
+    return last.isdigit() and int(last) > 0
+
+
+def frame_of(compile: Compile) -> str:
+    """The part of a compile's id that its recompilations share."""
+    return compile.id.rsplit("/", 1)[0]

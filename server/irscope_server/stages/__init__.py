@@ -1,0 +1,1 @@
+"""Language features in the read-only documents of stages."""

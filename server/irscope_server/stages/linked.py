@@ -1,0 +1,218 @@
+"""Which lines of the documents of a run belong together: the colours of lines, and what the cursor lights up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeVar
+
+from irscope.protocol import Origin, OutcomeKind, Report, StageRef
+from irscope.provenance.linked import LinkedLines
+from irscope.store.store import Store
+
+from irscope_server.base.context import ReadContext
+from irscope_server.base.line_map import LineMap
+from irscope_server.base.messages import Encoded
+from irscope_server.base.stage_uris import SCHEME, NoDocument, parts_of, uri_of_stage
+from irscope_server.base.texts import file_key, split_lines
+from irscope_server.base.wire import (
+    CounterpartsParams,
+    CounterpartsResult,
+    LineKey,
+    LinesOf,
+    LinkedLinesParams,
+    LinkedLinesResult,
+    to_wire,
+)
+
+T = TypeVar("T")
+
+_MOST_RUNS = 4
+
+
+class RunReader:
+    """One run, with what was found out about its lines.  Belongs to the reader's thread."""
+
+    def __init__(self, store: Store, report: Report) -> None:
+        self.store, self.report = store, report
+        self.linked = LinkedLines(store, report)
+        self.stages: dict[str, StageRef] = {stage.id: stage for one in report.compiles for stage in one.stages}
+        self._sources: Mapping[str, Sequence[str]] | None = None
+
+    def stage_of(self, candidates: Sequence[str]) -> StageRef:
+        """Raises NoDocument."""
+        known = next((self.stages[name] for name in candidates if name in self.stages), None)
+        if known is None:
+            raise NoDocument(f"Run {self.report.run} has no stage {candidates[0]}.")
+        return known
+
+    def code_at(self, origin: Origin) -> str:
+        """A line of the user's files as the run had it; empty where it is not known."""
+        found = self.lines_as_run(origin.file)
+        return found[1][origin.line - 1].strip() if found and 0 < origin.line <= len(found[1]) else ""
+
+    def lines_as_run(self, path: str) -> tuple[str, Sequence[str]] | None:
+        """A file of the user as the run names it, and its lines as they were."""
+        if self._sources is None:
+            texts = self.store.sources(self.report.run)
+            self._sources = {name: split_lines(text) for name, text in texts.items()}
+        key = file_key(path)
+        for name, lines in self._sources.items():
+            if file_key(name) == key:
+                return name, lines
+        return next(((o.file, ()) for o in self.linked.palette if file_key(o.file) == key), None)
+
+
+class StageReader:
+    """Reads stages in its own thread, so that a big run keeps nobody else from the store.
+
+    Parameters
+    ----------
+    path
+        Gives the store's file.
+    """
+
+    def __init__(self, path: Callable[[], str]) -> None:
+        self._path = path
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="irscope-stages")
+        self._store: tuple[str, Store] | None = None
+        self._runs: OrderedDict[str, RunReader] = OrderedDict()
+
+    async def ask(self, run: str, question: Callable[[RunReader], T]) -> T:
+        """Asks about a run.  Raises what the question raises, LookupError where there is no such run, StoreError."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._answer, run, question)
+
+    def _answer(self, run: str, question: Callable[[RunReader], T]) -> T:
+        path = self._path()
+        if self._store is None or self._store[0] != path:
+            self._runs.clear()
+            self._store = (path, Store(path))
+        known = self._runs.get(run)
+        if known is not None:
+            try:
+                self._runs.move_to_end(run)
+                return question(known)
+            except LookupError:
+                del self._runs[run]  # a stage may have been made since
+        reader = RunReader(self._store[1], self._store[1].report(run))
+        if reader.report.outcome.kind is not OutcomeKind.CANCELLED:  # which is also what a run that goes on looks like
+            self._runs[run] = reader
+            while len(self._runs) > _MOST_RUNS:
+                self._runs.popitem(last=False)
+        return question(reader)
+
+    def close(self) -> None:
+        """Stop the thread.  Questions that have not begun are cancelled."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+
+class LinkContext(ReadContext, Protocol):
+    """The run store, and the reader of its stages."""
+
+    @property
+    def stages(self) -> StageReader:
+        """The reader of stages."""
+
+
+async def linked_lines(context: LinkContext, params: LinkedLinesParams) -> Encoded:
+    """Raises LookupError for an unknown document or run."""
+    uri, path = params.uri, context.path_of(params.uri)
+    if path is not None:
+        now = list(context.texts.lines(path))
+        return await context.stages.ask(params.run, lambda run: _lines_of_source(run, uri, path, now))
+    name, candidates = parts_of(uri)
+
+    def read(run: RunReader) -> Encoded:
+        lines = run.linked.keys(run.stage_of(candidates).id)
+        origins = {
+            origin: number for number, origin in enumerate(dict.fromkeys(o for keys in lines.values() for o in keys))
+        }
+        keys = tuple(
+            LineKey(context.uri_of(origin.file), origin.line - 1, run.linked.palette.get(origin, 0))
+            for origin in origins
+        )
+        rows = tuple((line - 1, *(origins[origin] for origin in own)) for line, own in lines.items())
+        return _encoded(LinkedLinesResult(name, keys, rows))
+
+    return await context.stages.ask(name, read)
+
+
+def _lines_of_source(run: RunReader, uri: str, path: str, now: Sequence[str]) -> Encoded:
+    found = run.lines_as_run(path)
+    keys: list[LineKey] = []
+    lines: list[tuple[int, ...]] = []
+    if found is not None:
+        file, then = found
+        placed = LineMap(then or now, now)
+        for origin, number in run.linked.palette.items():
+            if origin.file == file and (line := placed.exact(origin.line - 1)) is not None:
+                lines.append((line, len(keys)))
+                keys.append(LineKey(uri, line, number))
+        callers = (placed.exact(line - 1) for line in run.linked.callers(file))
+        lines.extend((line,) for line in callers if line is not None)
+    return _encoded(LinkedLinesResult(run.report.run, tuple(keys), tuple(sorted(lines))))
+
+
+def _encoded(result: LinkedLinesResult) -> Encoded:
+    """As JSON; thousands of rows are written as they are."""
+    return Encoded(json.dumps({"run": result.run, "keys": to_wire(result.keys), "lines": result.lines}))
+
+
+async def counterparts(context: LinkContext, params: CounterpartsParams) -> CounterpartsResult:
+    """Raises LookupError for an unknown document or run."""
+    stages: dict[str, str] = {}
+    texts: dict[str, tuple[str, Sequence[str]]] = {}
+    for uri in (params.uri, *params.among):
+        if (path := context.path_of(uri)) is not None:
+            texts[uri] = (path, list(context.texts.lines(path)))
+
+    def read(run: RunReader) -> CounterpartsResult:
+        for uri in (params.uri, *params.among):
+            if uri.startswith(f"{SCHEME}:") and (parts := parts_of(uri))[0] == params.run:
+                stages[run.stage_of(parts[1]).id] = uri
+        start = next((stage for stage, uri in stages.items() if uri == params.uri), None)
+        if params.uri in texts:
+            origin = _origin(run, *texts[params.uri], params.line)
+            found = {} if origin is None else run.linked.counterparts_of_source(origin.file, origin.line, stages)
+            origins: tuple[Origin, ...] = ()
+        elif start is not None:
+            found = run.linked.counterparts(start, params.line + 1, stages)
+            origins = run.linked.source_of(start, params.line + 1)
+        else:
+            return CounterpartsResult(())
+        places = [LinesOf(stages[stage], tuple(line - 1 for line in lines)) for stage, lines in found.items()]
+        for uri, (path, now) in texts.items():
+            if uri != params.uri and (lines := _placed(run, path, now, origins)):
+                places.append(LinesOf(uri, lines))
+        return CounterpartsResult(tuple(places))
+
+    return await context.stages.ask(params.run, read)
+
+
+def _origin(run: RunReader, path: str, now: Sequence[str], line: int) -> Origin | None:
+    """A line of a file as it is now (0-based) as the run had it."""
+    found = run.lines_as_run(path)
+    if found is None:
+        return None
+    file, then = found
+    before = LineMap(now, then or now).exact(line)
+    return None if before is None else Origin(file, before + 1)
+
+
+def _placed(run: RunReader, path: str, now: Sequence[str], origins: Sequence[Origin]) -> tuple[int, ...]:
+    """Lines (0-based) of a file as it is now that are among some places of a run."""
+    found = run.lines_as_run(path)
+    if found is None or not origins:
+        return ()
+    file, then = found
+    placed = LineMap(then or now, now)
+    lines = (placed.exact(origin.line - 1) for origin in origins if origin.file == file)
+    return tuple(sorted({line for line in lines if line is not None}))
+
+
+def document_uri(run: RunReader, stage: str) -> str:
+    """The URI of a stage's document."""
+    return uri_of_stage(run.report.run, stage, run.stages[stage].language)

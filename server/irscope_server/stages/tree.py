@@ -1,0 +1,155 @@
+"""Runs, compiles, stages and kernels as the items that a client shows in a tree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from irscope.pipelines.registry import role_of, stage_kind
+from irscope.protocol import Compile, Kernel, Report, RunSummary, StageRef
+from irscope.vocabulary.stages import Role
+
+from irscope_server.base import words
+from irscope_server.base.stage_uris import uri_of_stage
+from irscope_server.base.wire import CompileItem, Gap, KernelItem, Place, RunItem, RunTree, StageItem, StageOfCompile
+
+UriOf = Callable[[str], str]
+TextOf = Callable[[str], str]
+"""Text of a stage by its id."""
+
+
+def run_item(run: RunSummary, uri_of: UriOf) -> RunItem:
+    """A run in short; the outcome is None and the seconds are 0 while it goes on."""
+    outcome = run.outcome
+    return RunItem(
+        run.run,
+        run.script,
+        uri_of(run.script),
+        run.lane,
+        run.started,
+        outcome.kind.value if outcome else None,
+        outcome.message if outcome else "",
+        outcome.seconds if outcome else 0.0,
+        run.compiles,
+        run.findings,
+        run.kernels,
+    )
+
+
+def run_tree(run: RunSummary, report: Report, uri_of: UriOf, text_of: TextOf) -> RunTree:
+    """One run with all that it holds, but no texts."""
+    kernels = _kernels_by_compile(report)
+    return RunTree(
+        run_item(run, uri_of),
+        report.torch,
+        tuple(
+            CompileItem(
+                compile.id,
+                compile.function,
+                uri_of(compile.file),
+                max(0, compile.line - 1),
+                compile.outcome.value,
+                compile.restarts,
+                compile.graph_ops,
+                compile.seconds,
+                tuple(
+                    stage_item(report.run, stage)
+                    for stage in compile.stages
+                    if role_of(stage.name) is not Role.KERNEL
+                    and not stage.passed  # a version per pass is too much for a tree
+                ),
+                kernel_items(report, kernels.get(compile.id, ()), uri_of, text_of),
+            )
+            for compile in report.compiles
+        ),
+        tuple(Gap(gap.what, gap.why) for gap in report.capture_gaps),
+    )
+
+
+def _kernels_by_compile(report: Report) -> dict[str, list[Kernel]]:
+    kernels: dict[str, list[Kernel]] = {}
+    for kernel in report.kernels:
+        kernels.setdefault(kernel.compile, []).append(kernel)
+    return kernels
+
+
+def stage_item(run: str, stage: StageRef, made: bool = True) -> StageItem:
+    """A stage in short; `made` is false for one that is made on demand."""
+    kind = stage_kind(stage.name)
+    return StageItem(
+        run,
+        stage.id,
+        stage.name,
+        kind.role,
+        kind.part,
+        words.stage_title(stage),
+        stage.language,
+        stage.bytes,
+        uri_of_stage(run, stage.id, stage.language),
+        kind.is_drawn,
+        stage.nodes,
+        made,
+    )
+
+
+def stages_of(report: Report) -> tuple[StageOfCompile, ...]:
+    """Every stage of a run in pipeline order, compile by compile, with the compile that it belongs to; after each
+    kernel what is made of it when somebody opens it."""
+    from irscope.lowering import could_be_made  # takes time to import, and few need it
+
+    offered = could_be_made(report)
+    return tuple(
+        StageOfCompile(**vars(stage_item(report.run, stage, made)), compile=compile.id, function=compile.function)
+        for compile in report.compiles
+        for stage, made in _with_offered(compile.stages, offered)
+        if not stage.passed
+    )
+
+
+def _with_offered(
+    stages: Iterable[StageRef], offered: Mapping[str, Iterable[StageRef]]
+) -> Iterator[tuple[StageRef, bool]]:
+    """Stages, and whether each is made already."""
+    for stage in stages:
+        yield stage, True
+        yield from ((ref, False) for ref in offered.get(stage.id, ()))
+
+
+def kernel_items(report: Report, kernels: Iterable[Kernel], uri_of: UriOf, text_of: TextOf) -> tuple[KernelItem, ...]:
+    """Kernels with the document that holds them, or that calls them where they are a library's."""
+    languages = {stage.id: stage.language for compile in report.compiles for stage in compile.stages}
+    return tuple(
+        KernelItem(
+            report.run,
+            kernel.stage,
+            kernel.name,
+            kernel.language,
+            kernel.compile,
+            uri_of_stage(report.run, kernel.stage, languages.get(kernel.stage, "")),
+            call_line(text_of(kernel.stage), kernel.name) if kernel.language == "extern" else 0,
+            tuple(Place(uri_of(origin.file), max(0, origin.line - 1)) for origin in kernel.origins),
+        )
+        for kernel in kernels
+    )
+
+
+def call_line(code: str, name: str) -> int:
+    """The 0-based line of output code that calls a library kernel; 0 where it is not found.
+
+    The name is looked for as it is called (``extern_kernels.mm(``), then by its last part.
+    """
+    for wanted in (name, name.rsplit(".", 1)[-1]):
+        pattern = re.compile(rf"(?<![\w.]){re.escape(wanted)}\(" if wanted == name else rf"\.{re.escape(wanted)}\(")
+        for number, line in enumerate(code.split("\n")):
+            if pattern.search(line) and not line.lstrip().startswith(("#", "def ", "import ", "from ")):
+                return number
+    return 0
+
+
+def stage_named(report: Report, stage: str) -> tuple[Compile, StageRef]:
+    """A stage and its compile.  Raises LookupError."""
+    for compile in report.compiles:
+        for ref in compile.stages:
+            if ref.id == stage:
+                return compile, ref
+    raise LookupError(f"Run {report.run} has no stage {stage}.")

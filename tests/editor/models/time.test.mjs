@@ -1,0 +1,99 @@
+/** The flame chart of compile times as data. */
+
+import assert from "node:assert/strict";
+import { load } from "../modules.mjs";
+
+const time = await load("panels/time/layout", "panels/time/model");
+
+/** Two compiles; in the first Inductor takes half of it, most of that in its code generation. */
+const PHASES = {
+  names: ["dynamo", "compile_fx", "code_gen", "Scheduler.init", "compile_file"],
+  labels: ["", "inductor", "", "", ""],
+  compiles: [
+    {
+      id: "0/0",
+      function: "f",
+      seconds: 10,
+      phases: [
+        [0, -1, 0, 4, 4, 0],
+        [1, -1, 4, 5, 1, 0],
+        [2, 1, 4, 3, 3, 0],
+        [3, 1, 7, 1, 1, 0],
+        [4, 1, 5, 2, 2, 1],
+      ],
+    },
+    { id: "1/0", function: "g", seconds: 10, phases: [[0, -1, 0, 0.001, 0.001, 0]] },
+  ],
+  seconds: 20,
+};
+const boxes = time.layOut(PHASES);
+/** @param {string} name */
+const box = (name) => boxes.find((/** @type {any} */ each) => each.name === name);
+
+describe("the model of compile times", () => {
+  it("leaves out what is too narrow, and shows it when zoomed in", () => {
+    /** @param {any} whole */
+    const names = (whole) => time.drawnBoxes(boxes, whole, 1000).map((/** @type {any} */ each) => each.box.name);
+    assert.deepEqual(names(boxes[0]), [
+      "All compiles", "0/0 f", "dynamo", "compile_fx", "code_gen", "Scheduler.init", "compile_file", "1/0 g",
+    ]); // prettier-ignore
+    assert.deepEqual(names(box("compile_fx")), [
+      "All compiles", "0/0 f", "compile_fx", "code_gen", "Scheduler.init", "compile_file",
+    ]); // prettier-ignore
+    assert.deepEqual(
+      time.drawnBoxes(boxes, box("1/0 g"), 100_000).map((/** @type {any} */ each) => each.box.name),
+      ["All compiles", "1/0 g", "dynamo"],
+    );
+  });
+
+  it("what is zoomed in on fills the chart, below what is around it", () => {
+    const [whole, compile, inductor, code] = time.drawnBoxes(boxes, box("compile_fx"), 1000);
+    assert.deepEqual([whole.left, whole.width, whole.above], [0, 1000, true]);
+    assert.equal(compile.above, true);
+    assert.deepEqual([inductor.left, inductor.width, inductor.above], [0, 1000, false]);
+    assert.deepEqual([code.left, code.width], [0, 600]);
+  });
+
+  it("boxes have the part of the compiler that they or what is around them belong to", () => {
+    assert.deepEqual(boxes.map(time.partOf), [
+      "whole", "compile", "dynamo", "inductor", "inductor", "inductor", "kernels", "compile", "dynamo",
+    ]); // prettier-ignore
+  });
+
+  it("says how long, and what share", () => {
+    assert.equal(time.spoken(box("compile_fx"), 20), "Inductor 5.0 s, 25 % of all, compile_fx");
+    assert.equal(time.spoken(box("code_gen"), 20), "code_gen 3.0 s, 15 % of all");
+    assert.deepEqual(time.remarks(box("compile_fx")), ["50 % of 0/0 f", "1.0 s of its own"]);
+    assert.deepEqual(time.remarks(box("compile_file")), ["in another thread"]);
+    assert.deepEqual(time.remarks(boxes[0]), []);
+  });
+
+  it("keys lead up, to the longest inside, and to what is beside, among what is drawn", () => {
+    /** @type {(each: any) => boolean} */
+    const all = () => true;
+    /** @param {string} key @param {string} from */
+    const at = (key, from, isDrawn = all) => time.boxAt(key, box(from), boxes, isDrawn)?.name;
+    assert.equal(at("ArrowUp", "code_gen"), "compile_fx");
+    assert.equal(at("ArrowDown", "0/0 f"), "compile_fx");
+    assert.equal(at("ArrowRight", "0/0 f"), "1/0 g");
+    assert.equal(at("ArrowLeft", "1/0 g"), "0/0 f");
+    assert.equal(at("ArrowLeft", "0/0 f"), undefined);
+    assert.equal(at("Home", "code_gen"), "All compiles");
+    assert.equal(at("x", "code_gen"), undefined);
+    const drawn = (/** @type {any} */ each) => each.name !== "compile_fx";
+    assert.equal(at("ArrowDown", "0/0 f", drawn), "dynamo");
+  });
+
+  it("the table adds up phases of one name at one place, the longest first", () => {
+    const twice = structuredClone(PHASES);
+    twice.compiles[0]?.phases.push([2, 1, 8, 0.5, 0.5, 0]);
+    const rows = time.sums(time.layOut(twice));
+    const shown = rows.map(
+      (/** @type {any} */ row) => `${"-".repeat(row.depth)}${row.name} ${row.seconds} ×${row.count}`,
+    );
+    assert.deepEqual(shown, [
+      "0/0 f 10 ×1", "-compile_fx 5 ×1", "--code_gen 3.5 ×2", "--compile_file 2 ×1", "--Scheduler.init 1 ×1",
+      "-dynamo 4 ×1", "1/0 g 10 ×1", "-dynamo 0.001 ×1",
+    ]); // prettier-ignore
+  });
+});

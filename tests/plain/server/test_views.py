@@ -1,0 +1,232 @@
+"""Results in the text as it is now: diagnostics, lenses and hovers are made from this."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from irscope.protocol import CompileOutcome, Lane, OutcomeKind, Position, Range
+from irscope_server.base.texts import Texts, split_lines
+from irscope_server.language.hovers import finding_text, function_text
+from irscope_server.language.lenses import lens_title
+from irscope_server.language.views import Views
+from irscope_server.running.results import Live, Results
+from made import SCRIPT, compile_of, ended, finding, kernel, related, stage
+
+PATH = "/w/script.py"
+OTHER = "/w/module.py"
+
+
+class Desk:
+    """Results and views over texts that a test changes as it likes."""
+
+    def __init__(self, **texts: str) -> None:
+        self.texts = {PATH: SCRIPT, **texts}
+        self.results = Results()
+        self.views = Views(self.results, Texts(self.texts.get))
+
+    def places(self, path: str = PATH) -> list[tuple[str, int, int]]:
+        return [(placed.finding.kind, placed.line, placed.column) for placed in self.views.findings(path)]
+
+    def lenses(self, path: str = PATH) -> list[tuple[int, str]]:
+        return [(function.first_line, lens_title(function)) for function in self.views.functions(path)]
+
+
+def test_a_finding_moves_with_its_line_and_goes_when_the_line_is_changed() -> None:
+    desk = Desk()
+    desk.results.end(None, ended(PATH, {PATH: SCRIPT}, findings=[finding(PATH, 6, 4, 15)]))
+    assert desk.places() == [("graph-break", 5, 4)]
+    desk.texts[PATH] = "# new\n" + SCRIPT
+    assert desk.places() == [("graph-break", 6, 4)]
+    desk.texts[PATH] = SCRIPT.replace("print", "return print")
+    assert desk.places() == [("graph-break", 5, 11)], "an edit beside it moves it"
+    desk.texts[PATH] = SCRIPT.replace('print("hi")', 'print("ho")')
+    assert desk.places() == []
+    desk.texts[PATH] = SCRIPT
+    assert desk.places() == [("graph-break", 5, 4)]
+
+
+def test_findings_of_a_new_run_join_the_old_ones_until_it_ends() -> None:
+    desk = Desk()
+    old = [finding(PATH, 5), finding(PATH, 6)]
+    desk.results.end(None, ended(PATH, {PATH: SCRIPT}, findings=old))
+    live = Live(PATH, Lane.FAST, "", {PATH: split_lines(SCRIPT)}, "new")
+    desk.results.begin(live)
+    assert len(desk.places()) == 2
+    desk.results.add_finding(live, finding(PATH, 6, message="again"))
+    desk.results.add_finding(live, finding(PATH, 7))
+    assert [line for _, line, _ in desk.places()] == [4, 5, 6]
+    assert [placed.finding.message for placed in desk.views.findings(PATH)][1] == "again"
+    desk.results.end(live, ended(PATH, {PATH: SCRIPT}, findings=[finding(PATH, 7)]))
+    assert [line for _, line, _ in desk.places()] == [6]
+
+
+def test_a_cancelled_run_replaces_nothing() -> None:
+    desk = Desk()
+    desk.results.end(None, ended(PATH, {PATH: SCRIPT}, findings=[finding(PATH, 5)]))
+    desk.results.end(None, ended(PATH, {PATH: SCRIPT}, outcome=OutcomeKind.CANCELLED))
+    assert len(desk.places()) == 1
+
+
+def test_a_cancelled_run_is_better_than_none() -> None:
+    desk = Desk()
+    desk.results.end(None, ended(PATH, {PATH: SCRIPT}, findings=[finding(PATH, 5)], outcome=OutcomeKind.CANCELLED))
+    assert len(desk.places()) == 1
+
+
+def test_one_diagnostic_per_place_and_cause_over_all_runs() -> None:
+    desk = Desk(**{OTHER: "x = 1\n"})
+    shared = finding(OTHER, 1, 0, 5)
+    for script in (PATH, "/w/b.py"):
+        desk.results.end(None, ended(script, {OTHER: "x = 1\n"}, findings=[shared]))
+    assert desk.places(OTHER) == [("graph-break", 0, 0)]
+
+
+def test_a_newer_fast_run_keeps_what_only_the_deep_lane_sees() -> None:
+    desk = Desk()
+    deep = [finding(PATH, 5, kind="graph-break"), finding(PATH, 7, kind="missed-fusion")]
+    desk.results.end(None, ended(PATH, {PATH: SCRIPT}, lane=Lane.DEEP, source="a", findings=deep))
+    desk.results.end(None, ended(PATH, {PATH: SCRIPT}, source="a", findings=[finding(PATH, 6)]))
+    assert desk.places() == [("graph-break", 5, 0), ("missed-fusion", 6, 0)]
+    desk.results.end(None, ended(PATH, {PATH: SCRIPT}, source="b", findings=[finding(PATH, 6)]))
+    assert desk.places() == [("graph-break", 5, 0)]
+
+
+@pytest.mark.parametrize("kind", ["host-sync", "slow-guards"])
+def test_a_newer_fast_run_takes_the_place_of_what_it_can_see_of_a_deep_run(kind: str) -> None:
+    desk = Desk()
+    deep = [finding(PATH, 5, kind=kind), finding(PATH, 7, kind="fallback")]
+    desk.results.end(None, ended(PATH, {PATH: SCRIPT}, lane=Lane.DEEP, source="a", findings=deep))
+    desk.results.end(None, ended(PATH, {PATH: SCRIPT}, source="a"))
+    assert desk.places() == [("fallback", 6, 0)]
+
+
+def test_a_fast_run_does_not_judge_a_deep_runs_comments() -> None:
+    desk = Desk()
+    deep = [finding(PATH, 5, kind="unused-ignore")]
+    desk.results.end(None, ended(PATH, {PATH: SCRIPT}, lane=Lane.DEEP, source="a", findings=deep))
+    desk.results.end(None, ended(PATH, {PATH: SCRIPT}, source="a"))
+    assert desk.places() == [("unused-ignore", 4, 0)]
+
+
+def test_a_place_that_is_not_in_the_text_is_shown_at_its_end() -> None:
+    desk = Desk()
+    desk.results.end(None, ended(PATH, {PATH: SCRIPT}, findings=[finding(PATH, 999)]))
+    assert [line for _, line, _ in desk.places()] == [len(split_lines(SCRIPT)) - 1]
+
+
+BREAK = finding(PATH, 6, 4, 15, compiles=("0/0", "0/1"), count=2)
+RECOMPILE = finding(PATH, 4, 6, 7, kind="recompilation", code="recompile-size", compiles=("0/1",), message="`x` grew")
+COMPILES = [
+    compile_of(PATH, "0/0", "f", 3, outcome=CompileOutcome.GRAPH_BREAK, seconds=1.0),
+    compile_of(PATH, "1/0", "torch_dynamo_resume_in_f_at_6", 6, seconds=0.5),
+    compile_of(PATH, "0/1", "f", 3, seconds=0.3),
+]
+
+
+@pytest.mark.parametrize(
+    ("compiles", "findings", "title"),
+    [
+        (COMPILES, [BREAK, RECOMPILE], "2 graphs · 1 break · 1 recompile · 1.8 s"),
+        (COMPILES[:1], [], "1 graph · 1.0 s"),
+        ([compile_of(PATH, graph_ops=0, seconds=0.0)], [BREAK], "0 graphs · 1 break"),
+        ([compile_of(PATH, graph_ops=0, stages=(stage("0/0", "dynamo-graph"),))], [], "1 graph · 500 ms"),
+        (COMPILES, [finding(PATH, 6, compiles=("7/0",))], "2 graphs · 1 recompile · 1.8 s"),
+    ],
+)
+def test_a_lens_counts(compiles: list[Any], findings: list[Any], title: str) -> None:
+    desk = Desk()
+    desk.results.end(None, ended(PATH, {PATH: SCRIPT}, compiles=compiles, findings=findings))
+    assert desk.lenses() == [(2, title)]
+
+
+def test_kernels_are_those_of_a_deep_run_of_this_very_text() -> None:
+    desk = Desk()
+    kernels = [kernel("k0", "0/0", (PATH, 5)), kernel("k1", "1/0", (PATH, 7)), kernel("k2", "9/0")]
+    desk.results.end(None, ended(PATH, {PATH: SCRIPT}, lane=Lane.DEEP, source="a", compiles=COMPILES, kernels=kernels))
+    desk.results.end(None, ended(PATH, {PATH: SCRIPT}, source="a", compiles=COMPILES[:2]))
+    assert desk.lenses() == [(2, "2 graphs · 2 kernels · 1.5 s")]
+    desk.texts[PATH] = SCRIPT + "# edited\n"
+    assert desk.lenses() == [(2, "2 graphs · 1.5 s")]
+
+
+def test_a_lens_moves_with_its_function_even_when_its_line_is_edited() -> None:
+    desk = Desk()
+    desk.results.end(None, ended(PATH, {PATH: SCRIPT}, compiles=COMPILES[:1]))
+    desk.texts[PATH] = "# new\n" + SCRIPT.replace("@torch.compile", "@torch.compile()")
+    assert desk.lenses() == [(3, "1 graph · 1.0 s")]
+
+
+def test_what_was_compiled_elsewhere_stands_at_the_call() -> None:
+    text = "import torch, lib\n\nmodel = torch.compile(lib.Model())\nmodel(1)\n"
+    desk = Desk(**{PATH: text})
+    library = compile_of("/w/site-packages/lib.py", "0/0", "forward", 10)
+    desk.results.end(None, ended(PATH, {PATH: text}, compiles=[library]))
+    assert desk.lenses() == [(2, "compiled in other files: 1 graph · 500 ms")]
+
+
+def test_a_module_shows_what_a_script_compiled_in_it() -> None:
+    module = "def g(x):\n    return x\n"
+    desk = Desk(**{OTHER: module})
+    desk.results.end(None, ended(PATH, {PATH: SCRIPT, OTHER: module}, compiles=[compile_of(OTHER, "0/0", "g", 1)]))
+    assert desk.lenses(OTHER) == [(0, "1 graph · 500 ms")]
+    desk.results.end(None, ended(OTHER, {OTHER: module}))  # run by itself it compiles nothing
+    assert desk.lenses(OTHER) == [(0, "1 graph · 500 ms")]
+
+
+def test_a_lambda_and_module_level_code_have_a_lens_at_their_line() -> None:
+    text = "import torch\ng = torch.compile(lambda x: x + 1)\nexec('...')\n"
+    desk = Desk(**{PATH: text})
+    compiles = [compile_of(PATH, "0/0", "<lambda>", 2), compile_of(PATH, "1/0", "<module>", 3)]
+    desk.results.end(None, ended(PATH, {PATH: text}, compiles=compiles))
+    assert [line for line, _ in desk.lenses()] == [1, 2]
+
+
+def test_the_hover_of_a_finding() -> None:
+    text = finding_text(
+        finding(
+            PATH,
+            6,
+            message="It `breaks` <b>here</b>.",
+            hints=("Move it.",),
+            count=3,
+            compiles=("0/0", "0/1"),
+            related=(related(OTHER, 7, 0, 1, "called from g"),),
+        ),
+        lambda path: f"file://{path}",
+    )
+    assert text == (
+        "**Graph break** [GB0059](https://example.org/gb0059.html)\n\n"
+        "It `breaks` \\<b\\>here\\</b\\>.\n\n"
+        "Dynamo does not know how to trace it.\n\n"
+        "What you can do:\n\n- Move it.\n\n"
+        "Seen 3 times, in compiles `0/0`, `0/1`.\n\n"
+        "See also:\n\n- [module.py:7](file:///w/module.py#L7): called from g"
+    )
+
+
+def test_a_link_that_is_none_is_not_followed() -> None:
+    text = finding_text(finding(PATH, 6, link="command:evil"), str)
+    assert "command:" not in text
+
+
+def test_the_hover_of_a_function() -> None:
+    desk = Desk()
+    desk.results.end(None, ended(PATH, {PATH: SCRIPT}, compiles=COMPILES, findings=[BREAK, RECOMPILE]))
+    assert function_text(desk.views.functions(PATH)[0]) == (
+        "**`f`** 2 graphs · 1 break · 1 recompile · 1.8 s\n\n"
+        "| compile | function | outcome | ops | restarts | time |\n"
+        "|---|---|---|---:|---:|---:|\n"
+        "| `0/0` | `f` | graph break | 2 | 0 | 1.0 s |\n"
+        "| `1/0` | `f, after line 6` | compiled | 2 | 0 | 500 ms |\n"
+        "| `0/1` | `f` | compiled | 2 | 0 | 300 ms |\n\n"
+        "Why it was compiled again:\n\n- `x` grew (line 4, 1 time)"
+    )
+
+
+def test_a_range_over_two_lines() -> None:
+    desk = Desk()
+    broad = finding(PATH, 5, range=Range(Position(5, 4), Position(6, 15)))
+    desk.results.end(None, ended(PATH, {PATH: SCRIPT}, findings=[broad]))
+    (placed,) = desk.views.findings(PATH)
+    assert (placed.line, placed.column, placed.end_line, placed.end_column) == (4, 4, 5, 15)

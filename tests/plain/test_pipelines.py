@@ -1,0 +1,91 @@
+"""The declarations of pipelines and of their kinds of stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from irscope.pipelines import registry
+from irscope.pipelines.registry import pipelines, position, stage_kind, stage_kinds
+from irscope.vocabulary.stages import Role
+
+ONE_MORE = """
+from irscope.pipelines.base import Pipeline
+from irscope.vocabulary.stages import Role, StageKind
+
+PIPELINE = Pipeline({name!r}, "Glow", (StageKind("glow-ir", "Glow IR", {language!r}, Role.TEXT, 3),))
+"""
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """The registry reads the environment once, so it is emptied before and after."""
+
+    def forget() -> None:
+        for cached in (registry.pipelines, registry.stage_kinds, registry.stage_kind, registry.names_with):
+            cached.cache_clear()
+
+    forget()
+    yield monkeypatch
+    monkeypatch.undo()
+    forget()
+
+
+def test_inductor_is_found() -> None:
+    assert pipelines()["inductor"].stages[0].name == "bytecode"
+
+
+def test_what_is_aside_is_beside_a_stage_on_the_way() -> None:
+    kinds = stage_kinds()
+    for kind in kinds.values():
+        if kind.aside:
+            assert kinds[kind.aside].rank is not None, kind.name
+            assert kind.rank is None, kind.name
+        if kind.versions_as:
+            assert kinds[kind.versions_as].is_graph, kind.name
+
+
+def test_the_order_of_the_pipeline_is_that_of_the_ranks() -> None:
+    accumulated = "compiled-autograd-graph"  # comes in the course of a backward, yet is the first graph of its compile
+    for pipeline in pipelines().values():
+        ranked = [kind for kind in pipeline.stages if kind.rank is not None and kind.role is not Role.LOWERED]
+        ranks = [kind.rank for kind in ranked if kind.rank is not None and kind.name != accumulated]
+        assert ranks == sorted(ranks), pipeline.name
+    assert position("kernel", False) < position("dynamo-graph", True)
+
+
+def test_an_unknown_kind_is_text_that_is_aside() -> None:
+    kind = stage_kind("some-day")
+    assert (kind.title, kind.role, kind.rank) == ("Some day", Role.FACTS, None)
+
+
+def test_one_file_is_one_pipeline(fresh: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "glow.py"
+    file.write_text(ONE_MORE.format(name="glow", language="mlir"))
+    fresh.setenv(registry.VARIABLE, str(file))
+    assert list(pipelines())[-1] == "glow"
+    assert stage_kind("glow-ir").language == "mlir"
+
+
+def test_two_of_one_name_are_refused(fresh: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "second_inductor.py"
+    file.write_text(ONE_MORE.format(name="inductor", language="mlir"))
+    fresh.setenv(registry.VARIABLE, str(file))
+    with pytest.raises(ValueError, match="two pipelines are called 'inductor'"):
+        pipelines()
+
+
+def test_one_stage_cannot_be_two_things(fresh: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    files = [tmp_path / "one.py", tmp_path / "other.py"]
+    for file, language in zip(files, ("mlir", "json"), strict=True):
+        file.write_text(ONE_MORE.format(name=file.stem, language=language))
+    fresh.setenv(registry.VARIABLE, ":".join(map(str, files)))
+    with pytest.raises(ValueError, match="'glow-ir'"):
+        stage_kinds()
+
+
+def test_a_file_that_is_not_there_is_named(fresh: pytest.MonkeyPatch) -> None:
+    fresh.setenv(registry.VARIABLE, "/no/such/pipeline.py")
+    with pytest.raises((ImportError, OSError), match="pipeline"):
+        pipelines()

@@ -1,0 +1,135 @@
+"""Scripts that do to their process what takes the ground from under a capture: output, descriptors, modules, logging."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from irscope.driver.driver import RunSpec, execute
+from irscope.protocol import CompileSeen, OutcomeKind, ScriptEnded, Started
+from irscope.store.store import Store
+from support import BREAKS, RunScript, write
+
+
+def test_output_is_not_kept_in_memory(tmp_path: Path) -> None:
+    """Two hundred megabytes pass through in small pieces."""
+    sizes: list[int] = []
+    source = "import sys\nline = 'x' * 1_000_000 + '\\n'\nfor _ in range(200):\n    sys.stdout.write(line)\n"
+    with Store(str(tmp_path / "runs.db")) as store:
+        _, outcome = execute(
+            RunSpec(str(write(tmp_path, source))), store, on_output=lambda _, text: sizes.append(len(text))
+        )
+    assert outcome.kind is OutcomeKind.COMPLETED
+    assert sum(sizes) == 200 * 1_000_001
+    assert max(sizes) <= 1 << 16
+
+
+def test_a_character_cut_in_two_by_the_pipe(run_script: RunScript) -> None:
+    ran = run_script("import sys\nsys.stdout.write('x' + 'é' * 200_000)\n")
+    assert ran.stdout == "x" + "é" * 200_000
+
+
+@pytest.mark.parametrize("new_session", [False, True])
+def test_a_child_that_prints_on_and_on(run_script: RunScript, new_session: bool) -> None:
+    ran = run_script(
+        f"import subprocess\nsubprocess.Popen('yes & sleep 20; kill $!', shell=True, start_new_session={new_session})\n"
+    )
+    assert ran.report.outcome.kind is OutcomeKind.COMPLETED
+
+
+def test_a_script_that_closes_every_descriptor(run_script: RunScript, tmp_path: Path) -> None:
+    """And opens its own in their place: they must stay its own."""
+    ran = run_script(
+        BREAKS
+        + f"""
+import os
+os.closerange(3, 4096)
+files = [open({str(tmp_path)!r} + f"/mine-{{i}}", "w") for i in range(20)]
+for file in files:
+    file.write("mine alone")
+    file.flush()
+f(torch.ones(3, 3))
+f(torch.ones(3, 3, 3))
+print("end", flush=True)
+""",
+        "fast",
+    )
+    assert ran.stdout.endswith("end\n")
+    assert {path.read_text() for path in tmp_path.glob("mine-*")} == {"mine alone"}
+    assert [finding.code for finding in ran.findings("graph-break")] == ["GB0059"]
+    assert ran.report.outcome.exit_code == 0
+
+
+def test_a_script_that_writes_into_every_descriptor(run_script: RunScript) -> None:
+    ran = run_script(
+        BREAKS
+        + """
+import os, stat
+for fd in range(3, 1024):
+    try:
+        if stat.S_ISFIFO(os.fstat(fd).st_mode):
+            os.write(fd, b'\\xff nonsense {"is": "Refused"}\\n[1]\\n\\n{"is": "Nothing"}\\n3\\n')
+    except OSError:
+        pass
+"""
+    )
+    assert ran.findings("graph-break")
+
+
+def test_a_script_that_breaks_the_modules_we_use(run_script: RunScript) -> None:
+    ran = run_script(
+        "import json, sys, logging, os\njson.dumps = json.loads = None\nlogging.disable(logging.CRITICAL)\nsys.meta_path.clear()\n"
+        "print('still here')\n"
+    )
+    assert ran.stdout == "still here\n"
+    assert ran.report.outcome.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "silence",
+    [
+        "logging.disable(logging.CRITICAL)",
+        "logging.config.dictConfig({'version': 1})",
+        "logging.getLogger('torch').setLevel(logging.CRITICAL)",
+    ],
+)
+def test_a_script_that_silences_logging(silence: str, run_script: RunScript) -> None:
+    """What irscope reads from PyTorch's loggers still comes; what the script silenced is not printed."""
+    source = f"""
+import logging, logging.config
+{silence}
+import torch
+{silence}
+
+@torch.compile
+def f(x, tag):
+    print("hi")
+    return x + len(tag)
+
+for n in range(12):
+    f(torch.ones(3), "x" * n)
+"""
+    ran = run_script(source)
+    assert [finding.code for finding in ran.findings("graph-break")] == ["GB0059"]
+    assert ran.findings("recompilation")
+    assert [finding.code for finding in ran.findings("recompile-limit")] == ["GB0039"]
+    assert ran.stderr == ""
+
+
+def test_a_module_of_the_script_s_folder_named_like_ours(run_script: RunScript, tmp_path: Path) -> None:
+    for name in ("protocol", "store", "source", "server", "runner", "capture", "graphs", "dis", "zlib"):
+        write(tmp_path, f"NAME = {name!r}\n", f"{name}.py")
+    ran = run_script("import protocol, store, server\nprint(protocol.NAME, store.NAME, server.NAME)\n" + BREAKS)
+    assert ran.stdout.startswith("protocol store server\n")
+    assert ran.findings("graph-break")
+
+
+def test_the_order_of_messages(run_script: RunScript) -> None:
+    ran = run_script(BREAKS)
+    kinds = [type(message) for message in ran.messages]
+    assert kinds[0] is Started
+    assert kinds[-1] is ScriptEnded
+    assert kinds.index(CompileSeen) > 0
+    facts: Any = ran.messages[-1]
+    assert (facts.exit_code, facts.error) == (0, "")

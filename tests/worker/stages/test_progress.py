@@ -1,0 +1,60 @@
+"""What a run says of its progress: each phase of each frame, and which kernel of how many is compiled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from irscope.capture.progress import DYNAMO_PHASES, ProgressTeller
+from irscope.protocol import Compile, CompileOutcome, Progress
+from support import run_captured, write
+
+SCRIPT = """\
+import torch
+
+@torch.compile
+def f(x):
+    return (x.sin() @ x).cos()
+
+f(torch.ones(4, 4))
+"""
+
+
+def test_one_compile_thread(tmp_path: Path) -> None:
+    """Each kernel is compiled where the output code names it."""
+    env = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+    ran = run_captured(write(tmp_path, SCRIPT), tmp_path / "runs.db", "deep", env=env)
+    progress = [message for message in ran.messages if isinstance(message, Progress)]
+    assert [one.phase for one in progress] == [
+        "tracing frame 1",
+        "compiling frame 1",
+        "generating the kernels of frame 1",
+        "compiling the kernels of frame 1",
+        "compiling kernel 1 of 2",
+        "compiling kernel 2 of 2",
+    ]
+    assert [(one.done, one.total) for one in progress[-2:]] == [(0, 2), (1, 2)]
+    assert progress[-1].text == "compiling kernel 2 of 2: f (script.py:3, 0/0)"
+    assert ran.report.capture_gaps == ()
+
+
+@pytest.fixture
+def compile() -> Compile:
+    return Compile("3/1", "f", "/x/model.py", 7, CompileOutcome.RUNNING, 0, 0, 0.0)
+
+
+def test_frames_are_counted_as_they_come_and_say_when_they_come_again(compile: Compile) -> None:
+    told: list[Progress] = []
+    teller = ProgressTeller(told.append, DYNAMO_PHASES)
+    teller.phase("dynamo_start", compile)
+    teller.phase("dynamo_guards", compile)
+    assert [one.text for one in told] == ["tracing frame 1 again (1): f (model.py:7, 3/1)"]
+
+
+def test_a_warm_cache_floods_nothing(compile: Compile) -> None:
+    told: list[Progress] = []
+    teller = ProgressTeller(told.append, DYNAMO_PHASES)
+    for done in range(501):
+        teller.kernels(compile, done, 500)
+    assert told[0].phase == "compiling kernel 1 of 500"
+    assert len(told) < 50
