@@ -323,11 +323,11 @@ class Activity:
         elif outcome.kind is OutcomeKind.COMPLETED:
             self._shown_messages.clear()
         self.results_changed()
-        if ended.run:
-            editor.tell("irscope/runsChanged", RunsChanged(ended.run, run.uri, running=False))
         if parts.runs.current(run.key) is None:
             parts.notices.ended(run, ended)
             self.idle.ended(run, ended)
+        if ended.run:  # last, so that a client that hears of the end has the state that goes with it
+            editor.tell("irscope/runsChanged", RunsChanged(ended.run, run.uri, running=False))
 
     async def _compare(self, key: str, ended: Ended) -> None:
         """What a run changed is part of the state of its files."""
