@@ -24,6 +24,7 @@ from typing import Any
 
 from irscope.internals.dynamo_hooks import compile_calls_hook
 from irscope.internals.hooks import Hooks
+from irscope.internals.modes import dispatch_mode
 from irscope.protocol import CaptureGap
 from irscope.worker import cuda
 from irscope.worker.head import Step
@@ -311,9 +312,9 @@ def _is_harmless(path: str) -> bool:
 
 @contextlib.contextmanager
 def _no_operations(events: list[str]) -> Iterator[None]:
-    from torch.utils._python_dispatch import TorchDispatchMode
+    mode: Any = dispatch_mode()
 
-    class Noting(TorchDispatchMode):  # type: ignore[misc]
+    class Noting(mode):  # type: ignore[misc]
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             result = func(*args, **(kwargs or {}))
             tensor = sys.modules["torch"].Tensor
