@@ -69,7 +69,7 @@ def private_names(tree: ast.AST) -> Iterator[int]:
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
-        if any(is_private(name) for name in names):
+        if isinstance(node, (ast.expr, ast.stmt)) and any(is_private(name) for name in names):
             yield node.lineno
 
 

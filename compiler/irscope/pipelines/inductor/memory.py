@@ -23,7 +23,6 @@ from typing import Any
 from irscope.internals.scheduler_hooks import lowered_graph
 from irscope.vocabulary import units
 
-
 _NO_SUCH_SIZE = (AttributeError, NotImplementedError)
 """How Inductor's nodes say that they have no layout, or no size: they have no such method, or one that only raises."""
 
