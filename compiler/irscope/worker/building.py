@@ -28,7 +28,7 @@ from irscope.internals.modes import dispatch_mode
 from irscope.protocol import CaptureGap
 from irscope.worker import cuda
 from irscope.worker.head import Step
-from irscope.worker.places import AskedNames, Place, place_of_file
+from irscope.worker.modules import AskedNames, ModuleKind, kind_of_file
 
 _SECONDS = 180
 """An import that takes longer is given up."""
@@ -164,7 +164,7 @@ def _sentence(problems: list[str]) -> str:
 def _own_modules(names: set[str]) -> Iterator[str]:
     for name in names:
         file = getattr(sys.modules.get(name), "__file__", None)
-        if isinstance(file, str) and place_of_file(file) is Place.OWN:
+        if isinstance(file, str) and kind_of_file(file) is ModuleKind.OWN:
             yield f"imports {name} of the user's own files"
 
 

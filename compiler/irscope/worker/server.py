@@ -27,7 +27,7 @@ from irscope.worker import cuda
 from irscope.worker.building import Built
 from irscope.worker.child import run_in_child
 from irscope.worker.layers import Layers, build_layer
-from irscope.worker.places import AskedNames
+from irscope.worker.modules import AskedNames
 from irscope.worker.spare import Range, Spare, Trial
 from irscope.worker.warmup import can_rehearse, warm_up
 from irscope.worker.wire import receive
