@@ -159,7 +159,7 @@ class Watch:
         if self._refused is not None:
             return Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, self._refused, seconds)
         if stopped is OutcomeKind.CANCELLED:
-            return Outcome(stopped, None, "The run was cancelled; what it found until then is kept.", seconds)
+            return Outcome(stopped, None, "The run was cancelled. Findings up to then are kept.", seconds)
         if stopped is OutcomeKind.BUDGET:
             return Outcome(stopped, None, self._limits.message, seconds, self._limits.reached)
         if not self._began:

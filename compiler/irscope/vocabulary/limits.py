@@ -105,13 +105,13 @@ def _setting(
 
 _BUDGET = LimitRow(
     Limit.SECONDS, SECONDS, "--budget",
-    "stop the script after this time; what was found is kept",
+    "stop the script after this time; findings up to then are kept",
     commands=("run", "values", "diverge"),
     settings=(
         _setting(
             "budgetSeconds", SECONDS, 60,
             "a script in the fast lane is stopped after this many seconds; 0: no limit",
-            "Stop a script in the fast lane after this many seconds; what was found until then is kept. `0`: no limit.",
+            "Stop a script in the fast lane after this many seconds. Findings up to then are kept. `0`: no limit.",
             lanes=(Lane.FAST.value,),
         ),
         _setting(
@@ -132,7 +132,7 @@ _MEMORY = LimitRow(
             "memoryBudgetMegabytes", MEGABYTES, None,
             "a run whose processes together hold more is stopped; null: three quarters of the machine's memory (or of "
             "its container's); 0: no limit",
-            "Stop a script whose processes together hold more memory than this; what was found until then is kept. "
+            "Stop a script whose processes together hold more memory than this. Findings up to then are kept. "
             "Empty: three quarters of the machine's memory. `0`: no limit.",
         ),
     ),

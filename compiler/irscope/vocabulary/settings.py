@@ -57,7 +57,7 @@ class SettingValues:
         "lane of the run that an open or a save starts",
         "What opening or saving a Python file that uses `torch.compile` starts.",
         choices={
-            Lane.FAST.value: "Dynamo only, with an eager back end: graph breaks and recompilations in a fraction of the time.",
+            Lane.FAST.value: "Dynamo only, with an eager backend: graph breaks and recompilations in a fraction of the time.",
             Lane.DEEP.value: "The whole pipeline: every graph, the output code and the kernels too.",
             OFF: "Nothing. Use *IRScope: Analyze This File*.",
         },

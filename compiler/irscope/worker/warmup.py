@@ -72,7 +72,7 @@ def rehearse() -> None:
 
 
 def _compile_something() -> None:
-    """A break, sizes that change, a module, a gradient and an optimizer, with the eager back end."""
+    """A break, sizes that change, a module, a gradient and an optimizer, with the eager backend."""
     torch: Any = sys.modules["torch"]
     model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.LayerNorm(4), torch.nn.ReLU())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

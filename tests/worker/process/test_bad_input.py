@@ -98,17 +98,17 @@ def unreadable(folder: Path) -> Path:
 # name → arguments of `irscope run`, variables, message
 Case = tuple[list[object], dict[str, str], str]
 REFUSED: dict[str, Callable[[Path, str], Case]] = {
-    "no such file": lambda folder, _: ([folder / "gone.py"], {}, f"There is no file {folder}/gone.py."),
+    "no such file": lambda folder, _: ([folder / "gone.py"], {}, f"File not found: {folder}/gone.py."),
     "a folder": lambda folder, _: ([folder], {}, f"{folder} is a folder. Name a Python script or a notebook."),
     "no such interpreter": lambda folder, _: (
         [write(folder, COMPILED), "--python", "/gone/python"],
         {},
-        "There is no Python interpreter at /gone/python. Name one that has torch (--python PATH, or the setting irscope.python).",
+        "No Python interpreter at /gone/python. Name one that has torch (--python PATH, or the setting irscope.python).",
     ),
     "an interpreter that is none": lambda folder, _: (
         [write(folder, COMPILED), "--python", write(folder, "", "no-python")],
         {},
-        f"There is no Python interpreter at {folder}/no-python. Name one that has torch (--python PATH, or the setting irscope.python).",
+        f"No Python interpreter at {folder}/no-python. Name one that has torch (--python PATH, or the setting irscope.python).",
     ),
     "no torch": lambda folder, bare: (
         [write(folder, COMPILED), "--python", bare],

@@ -96,7 +96,7 @@ def locate(moment: CallMoment, kept: KeptGraph, found: CompiledValues, wrong: Co
         if every is not None and every[1] is not None:
             smaller = _ancestors(node, nodes)
             fewer = look(
-                smaller, _tensors(smaller), f"{suspect} with what it is made of ({count(len(smaller), 'node')})"
+                smaller, _tensors(smaller), f"{suspect} with its inputs ({count(len(smaller), 'node')})"
             )
             region, at = fewer if fewer is not None and fewer[1] is not None else every
             at = at or wrong
