@@ -137,9 +137,7 @@ def parser() -> argparse.ArgumentParser:
         help="do not record Dynamo's walk over the instructions, which takes a tenth of its time; the fast lane never does",
     )  # fmt: skip
     run.add_argument("--baseline", metavar="FILE", help="hide the findings in this baseline file")
-    run.add_argument(
-        "--write-baseline", metavar="FILE", help="write the findings to this baseline file"
-    )
+    run.add_argument("--write-baseline", metavar="FILE", help="write the findings to this baseline file")
     run.add_argument(
         "--severity", metavar="CODE=LEVEL", action="append", type=severity_option, default=[],
         help="error, warning, information, hint or off for a code (GB0059) or a kind (recompilation); may be repeated",
