@@ -15,6 +15,10 @@ STACK = ("_getframe", "currentframe", "f_locals")
 """Names by which code looks at frames of functions that it was not called with."""
 
 
+OWN_INTERPRETER = {"compiler/irscope/pipelines/inductor/triton_passes.py"}
+"""Scripts for an interpreter that has another compiler, started by its path: they do not have irscope's modules."""
+
+
 def files() -> Iterator[Path]:
     for folder in ("compiler", "server"):
         yield from sorted((ROOT / folder).rglob("*.py"))
@@ -29,6 +33,43 @@ def looks_at_the_stack(tree: ast.AST) -> Iterator[int]:
 def makes_hooks(tree: ast.AST) -> Iterator[int]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in ("Hook", "FrameLook"):
+            yield node.lineno
+
+
+def is_private(name: str) -> bool:
+    """Whether a dotted name leads into a package's private parts: ``torch._dynamo.config``, but not ``torch.__version__``."""
+    first, *rest = name.split(".")
+    return first in ("torch", "triton", "sympy") and any(
+        part.startswith("_") and not (part.startswith("__") and part.endswith("__")) for part in rest
+    )
+
+
+def dotted(node: ast.AST) -> str:
+    """The name that an expression reads: attributes, and modules taken from ``sys.modules``; else nothing."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return "torch" if node.attr == "_torch" else f"{dotted(node.value)}.{node.attr}"  # self._torch
+    if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "sys.modules":
+        return str(getattr(node.slice, "value", ""))
+    if isinstance(node, ast.Call) and node.args:
+        function = ast.unparse(node.func)
+        if function in ("sys.modules.get", "import_module", "importlib.import_module", "__import__"):
+            return str(getattr(node.args[0], "value", ""))
+        if function == "getattr":
+            return f"{dotted(node.args[0])}.{getattr(node.args[1], 'value', '')}"
+    return ""
+
+
+def private_names(tree: ast.AST) -> Iterator[int]:
+    """Lines that read or import something private of PyTorch, of Triton or of sympy."""
+    for node in ast.walk(tree):
+        names = [dotted(node)]
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        if isinstance(node, (ast.expr, ast.stmt)) and any(is_private(name) for name in names):
             yield node.lineno
 
 
@@ -55,6 +96,19 @@ def test_hooks_and_looks_at_frames_are_in_internals() -> None:
             found += [f"{path.relative_to(ROOT)}:{line}" for line in here]
     assert found == []
     assert made > 40
+
+
+def test_private_names_of_pytorch_are_read_in_internals() -> None:
+    found = []
+    inside = 0
+    for path in files():
+        here = {*private_names(ast.parse(path.read_text(encoding="utf-8")))}
+        if path.parent == INTERNALS or path.relative_to(ROOT).as_posix() in OWN_INTERPRETER:
+            inside += len(here)
+        else:
+            found += [f"{path.relative_to(ROOT)}:{line}" for line in sorted(here)]
+    assert found == []
+    assert inside > 0
 
 
 def test_frames_are_walked_in_one_way() -> None:
@@ -84,6 +138,41 @@ def test_internals_know_little_of_irscope() -> None:
 def test_the_walk_sees_them(source: str) -> None:
     tree = ast.parse(source)
     assert len([*looks_at_the_stack(tree), *makes_hooks(tree)]) == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'config = sys.modules["torch._inductor.config"]',
+        'guards = sys.modules.get("torch._guards")',
+        'importlib.import_module("torch._dynamo")',
+        "import torch._inductor.config as config",
+        "def f():\n    from torch.utils._python_dispatch import TorchDispatchMode",
+        "from torch import _dynamo",
+        "torch._dynamo.graph_break()",
+        'getattr(torch._C, "x")',
+        'getattr(torch, "_C")',
+        'sys.modules["torch"]._C',
+        "self._torch._C",
+        'getattr(sys.modules.get("sympy.core._print_helpers"), "Printable", None)',
+    ],
+)
+def test_the_walk_sees_private_names(source: str) -> None:
+    assert len({*private_names(ast.parse(source))}) == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'sys.modules["torch"].fx',
+        "torch.__version__",
+        "from torch.fx import GraphModule",
+        'x = "torch._dynamo"',
+        "self._torch.ones(1)",
+    ],
+)
+def test_the_walk_lets_public_names_be(source: str) -> None:
+    assert [*private_names(ast.parse(source))] == []
 
 
 def test_the_walk_sees_imports_in_functions() -> None:

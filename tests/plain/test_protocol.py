@@ -42,7 +42,7 @@ from irscope.protocol import (
     to_json,
 )
 from irscope.provenance.fusions import Decision, FusionAnswer, Side
-from irscope.provenance.lines import LineStep, LineTrail, Place
+from irscope.provenance.lines import LineStep, LineTrail, StageElement
 
 DOCS = Path(__file__).parents[2] / "docs" / "json.md"
 
@@ -119,7 +119,7 @@ DOCUMENTED: dict[str, Any] = {
     for cls in (
         protocol.Report, protocol.Outcome, protocol.Compile, protocol.StageRef, protocol.Finding, protocol.Cost, protocol.Fix, protocol.Edit, protocol.Related,
         protocol.Range, protocol.Position, protocol.Kernel, protocol.Origin, protocol.CaptureGap, protocol.RunSummary,
-        LineTrail, LineStep, Place, GraphNode, GuardList, Guard,
+        LineTrail, LineStep, StageElement, GraphNode, GuardList, Guard,
         RunDiff, CompileChange, Change, GraphDiff, NodeChange, FusionAnswer, Decision, Side, Work, Phase, Total,
     )
 }  # fmt: skip

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Collection
 from typing import Any
 
+from irscope.internals.operators import operator_class
+
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.*)$', re.MULTILINE)
 # PyTorch has formulas for the attention of GPUs; that of the CPU takes and gives the same.
 _LIKE = {
@@ -84,7 +86,7 @@ class _Description:
         self._texts: dict[Any, str] = {}  # of sympy expressions, which take long to print
         torch: Any = sys.modules["torch"]
         self._tensor, self._symbolic = torch.Tensor, (torch.SymInt, torch.SymFloat, torch.SymBool)
-        self._overload = sys.modules["torch._ops"].OpOverload
+        self._overload = operator_class()
         self._formulas = dict(getattr(sys.modules.get("torch.utils.flop_counter"), "flop_registry", {}))
         aten = torch.ops.aten
         for name, like in _LIKE.items():
@@ -246,7 +248,7 @@ def target_name(target: Any) -> str:
     """What a node calls, in few words: ``aten.mm.default``, ``torch.relu``, ``operator.add``, ``sum``, ``L_x_``."""
     if isinstance(target, str):
         return target
-    if isinstance(target, sys.modules["torch._ops"].OpOverload):
+    if isinstance(target, operator_class()):
         return str(target)
     name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None)
     if name is None:

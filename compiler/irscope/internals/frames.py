@@ -43,6 +43,12 @@ def report_to(on_gap: OnGap) -> Callable[[], None]:
     return undo
 
 
+def report(gap: CaptureGap) -> None:
+    """Hands a gap to the capture; without one it is dropped."""
+    if _Reporter.on_gap is not None:
+        _Reporter.on_gap(gap)
+
+
 def callers() -> Iterator[types.FrameType]:
     """The frames below the caller on the stack of this thread, innermost first."""
     return _from(sys._getframe(1).f_back)
@@ -134,5 +140,4 @@ class FrameLook:
         return f"{self.function or unnamed} of {self.file}"
 
     def _misfit(self, why: str) -> None:
-        if _Reporter.on_gap is not None:
-            _Reporter.on_gap(CaptureGap(self.what, f"{why}; checked on torch {self.versions}"))
+        report(CaptureGap(self.what, f"{why}; checked on torch {self.versions}"))

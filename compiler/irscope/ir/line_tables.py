@@ -52,7 +52,7 @@ class KernelText:
         return number if 1 <= number <= self.lines else None
 
 
-Place = tuple[str, int]
+FileLine = tuple[str, int]
 """A file and a 1-based line."""
 
 
@@ -73,7 +73,7 @@ def source_lines(lines: Iterable[tuple[int, int] | list[int]], line: int) -> lis
     return found
 
 
-def _innermost(chain: Iterable[Place], kernel: KernelText) -> int | None:
+def _innermost(chain: Iterable[FileLine], kernel: KernelText) -> int | None:
     """The line of the first place that lies in the kernel; ``chain`` goes from the inlined line to its callers."""
     return next((number for place in chain if (number := kernel.line_of(*place)) is not None), None)
 
@@ -93,7 +93,7 @@ def mlir_lines(text: str, kernel: KernelText) -> Lines:
     for row in rows:
         if row.startswith("#loc") and (match := _MLIR_ALIAS.match(row)):
             aliases[match[1]] = match[2]
-    known: dict[str, list[Place]] = {}
+    known: dict[str, list[FileLine]] = {}
     lines: Lines = []
     for number, row in enumerate(rows, 1):
         if row.startswith("#loc") or not (match := _MLIR_AT_END.search(row)):
@@ -105,12 +105,12 @@ def mlir_lines(text: str, kernel: KernelText) -> Lines:
     return lines
 
 
-def _mlir_chain(place: str, aliases: dict[str, str], known: dict[str, list[Place]]) -> list[Place]:
+def _mlir_chain(place: str, aliases: dict[str, str], known: dict[str, list[FileLine]]) -> list[FileLine]:
     """The places in a location, in the order in which they are: in ``callsite(#inner at #outer)`` the inner first."""
     if place in known:
         return known[place]
     known[place] = []  # a table that refers to itself ends here
-    found: list[Place] = []
+    found: list[FileLine] = []
     at = 0
     while at < len(place):
         if match := _MLIR_FILE.match(place, at):
@@ -145,8 +145,8 @@ def llvm_lines(text: str, kernel: KernelText) -> Lines:
     return lines
 
 
-def _llvm_chain(node: str, nodes: dict[str, dict[str, str]]) -> list[Place]:
-    found: list[Place] = []
+def _llvm_chain(node: str, nodes: dict[str, dict[str, str]]) -> list[FileLine]:
+    found: list[FileLine] = []
     seen: set[str] = set()
     while node in nodes and node not in seen:
         seen.add(node)
@@ -205,7 +205,7 @@ def gas_files(rows: list[str]) -> dict[int, str]:
     return found
 
 
-def library_calls(ptx: str, kernel: KernelText) -> dict[Place, list[int]]:
+def library_calls(ptx: str, kernel: KernelText) -> dict[FileLine, list[int]]:
     """Where lines outside of the kernel were inlined: file and line → lines of the kernel's text.
 
     For the machine code, whose table says the inlined line but not who called it.
@@ -213,7 +213,7 @@ def library_calls(ptx: str, kernel: KernelText) -> dict[Place, list[int]]:
     rows = ptx.split("\n")
     files = gas_files(rows)
     calls: dict[tuple[int, int, int], tuple[int, int, int]] = {}
-    found: dict[Place, list[int]] = {}
+    found: dict[FileLine, list[int]] = {}
     for row in rows:
         if match := _GAS_LOC.match(row):
             chain = _gas_chain(row, match, files, calls)
@@ -228,7 +228,7 @@ def _gas_chain(
     match: re.Match[str],
     files: dict[int, str],
     calls: dict[tuple[int, int, int], tuple[int, int, int]],
-) -> list[Place]:
+) -> list[FileLine]:
     """The place and its callers: as PTX says them (``inlined_at``), else as LLVM's comment does (``@[ k.py:8:15 ]``)."""
     at = (int(match[1]), int(match[2]), int(match[3] or 0))
     chain = [(files.get(at[0], ""), at[1])]

@@ -40,7 +40,7 @@ def written_by_compiler(text: str, python: str) -> str:
         path = os.path.join(work, _FILE)
         with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(text)
-        said = in_interpreter(python, "lowering/inductor_command.py", path)
+        said = in_interpreter(python, "internals/inductor_command.py", path)
         command = [str(word) for word in said["command"]]
         if shutil.which(command[0]) is None:
             raise LoweringError(

@@ -15,7 +15,7 @@ from irscope.vocabulary.stages import Role
 
 
 @dataclass(frozen=True)
-class Place:
+class StageElement:
     """Something in a stage's text: a node, a scheduler node, the definition or a call of a kernel.
 
     Parameters
@@ -36,7 +36,7 @@ class LineStep:
 
     stage: str
     nodes: tuple[GraphNode, ...]
-    places: tuple[Place, ...] = ()
+    places: tuple[StageElement, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def trail_of(store: Store, report: Report, file: str, line: int, most: int | Non
             wanted = {element.name: element.line for element, _ in elements}
             nodes = read_nodes(store.stage_text(report.run, stage), wanted, known, most)
         steps.append(
-            LineStep(stage, nodes, tuple(Place(one.name, one.line, one.end_line, why) for one, why in elements))
+            LineStep(stage, nodes, tuple(StageElement(one.name, one.line, one.end_line, why) for one, why in elements))
         )
     origin = Origin(file, line)
     codes = chain.codes_by_folder(stage for compile in report.compiles for stage in compile.stages)

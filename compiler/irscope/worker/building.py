@@ -24,10 +24,11 @@ from typing import Any
 
 from irscope.internals.dynamo_hooks import compile_calls_hook
 from irscope.internals.hooks import Hooks
+from irscope.internals.modes import dispatch_mode
 from irscope.protocol import CaptureGap
 from irscope.worker import cuda
 from irscope.worker.head import Step
-from irscope.worker.places import AskedNames, Place, place_of_file
+from irscope.worker.modules import AskedNames, ModuleKind, kind_of_file
 
 _SECONDS = 180
 """An import that takes longer is given up."""
@@ -163,7 +164,7 @@ def _sentence(problems: list[str]) -> str:
 def _own_modules(names: set[str]) -> Iterator[str]:
     for name in names:
         file = getattr(sys.modules.get(name), "__file__", None)
-        if isinstance(file, str) and place_of_file(file) is Place.OWN:
+        if isinstance(file, str) and kind_of_file(file) is ModuleKind.OWN:
             yield f"imports {name} of the user's own files"
 
 
@@ -311,9 +312,9 @@ def _is_harmless(path: str) -> bool:
 
 @contextlib.contextmanager
 def _no_operations(events: list[str]) -> Iterator[None]:
-    from torch.utils._python_dispatch import TorchDispatchMode
+    mode: Any = dispatch_mode()
 
-    class Noting(TorchDispatchMode):  # type: ignore[misc]
+    class Noting(mode):  # type: ignore[misc]
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             result = func(*args, **(kwargs or {}))
             tensor = sys.modules["torch"].Tensor

@@ -16,7 +16,7 @@ from irscope.runner.main import run
 from irscope.runner.messages import MessagePipe
 from irscope.runner.warden import end_with_parent
 from irscope.worker.leaving import leave
-from irscope.worker.places import hiding
+from irscope.worker.modules import hiding
 
 READ_AT_IMPORT = (
     "TORCH", "PYTORCH", "INDUCTOR", "TRITON", "AOT_", "CUDA_", "OMP_", "MKL_", "KMP_", "GOMP_", "OPENBLAS_", "ONEDNN_",

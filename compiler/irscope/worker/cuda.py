@@ -15,6 +15,8 @@ import os
 import sys
 from collections.abc import Iterator
 
+from irscope.internals.cuda_devices import is_bad_fork, no_devices
+
 _NAME = "PYTORCH_NVML_BASED_CUDA_CHECK"
 
 
@@ -25,15 +27,8 @@ _DRIVER = "libcuda.so.1"
 def not_counted() -> Iterator[None]:
     """Where torch is built for CUDA and there is no driver, what is imported inside gets 0 devices without a count."""
     torch = sys.modules["torch"]
-    count = getattr(torch._C, "_cuda_getDeviceCount", None)
-    if count is None or torch.version.cuda is None or _has_driver():
+    with no_devices() if torch.version.cuda is not None and not _has_driver() else contextlib.nullcontext():
         yield
-        return
-    torch._C._cuda_getDeviceCount = lambda: 0
-    try:
-        yield
-    finally:
-        torch._C._cuda_getDeviceCount = count
 
 
 def _has_driver() -> bool:
@@ -67,5 +62,5 @@ def is_unusable_in_forks() -> bool:
         return False
     pid = os.fork()
     if pid == 0:
-        os._exit(int(bool(getattr(torch._C, "_cuda_isInBadFork", bool)())))
+        os._exit(int(is_bad_fork()))
     return os.waitpid(pid, 0)[1] != 0

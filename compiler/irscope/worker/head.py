@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from irscope.worker.places import Place, find, place_of_file
+from irscope.worker.modules import ModuleKind, find, kind_of_file
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class _Walk:
             modules = [alias.name for alias in one.names] if isinstance(one, ast.Import) else []
             if isinstance(one, ast.ImportFrom) and not one.level:
                 modules = [one.module or ""]
-            if any(self._place(module) is None for module in modules):
+            if any(self._home(module) is None for module in modules):
                 handler = next((one for one in node.handlers if _handles_import_error(one)), None)
                 return [*node.body[:at], *handler.body, *node.finalbody] if handler else node.body
         return [*node.body, *node.orelse, *node.finalbody]
@@ -129,16 +129,16 @@ class _Walk:
     # --- imports ------------------------------------------------------------------------------------------------------
 
     def _import(self, alias: ast.alias, names: _Names) -> bool:
-        place = self._place(alias.name)
+        home = self._home(alias.name)
         top = alias.name.partition(".")[0]
-        if place is Place.INSTALLED:
+        if home is ModuleKind.INSTALLED:
             text = f"import {alias.name}"
             self._add(text, alias.name, ())
             names.installed[alias.asname or top] = (text, alias.name if alias.asname else top)
-        elif isinstance(place, str):
+        elif isinstance(home, str):
             names.own.add(alias.asname or top)
-            return self._own(place, alias.name.split("."))
-        return place is not None
+            return self._own(home, alias.name.split("."))
+        return home is not None
 
     def _import_from(self, node: ast.ImportFrom, package: str | None, names: _Names) -> bool:
         module = node.module or ""
@@ -152,19 +152,19 @@ class _Walk:
                 return False
         if module == "__future__":
             return True
-        place = self._place(module)
-        if place is Place.INSTALLED:
+        home = self._home(module)
+        if home is ModuleKind.INSTALLED:
             wanted = tuple(alias.name for alias in node.names)
             text = f"from {module} import {', '.join(wanted)}"
             self._add(text, module, wanted)
             for alias in node.names:
                 names.installed[alias.asname or alias.name] = (f"from {module} import {alias.name}", alias.name)
-        elif isinstance(place, str):
+        elif isinstance(home, str):
             names.own.update(alias.asname or alias.name for alias in node.names)
-            return self._own(place, module.split("."), [alias.name for alias in node.names])
-        return place is not None
+            return self._own(home, module.split("."), [alias.name for alias in node.names])
+        return home is not None
 
-    def _place(self, module: str) -> Place | str | None:
+    def _home(self, module: str) -> ModuleKind | str | None:
         """Where a module's package lies; the file or folder of one of the user's; nothing where there is none."""
         spec = find(module.partition(".")[0], self._folder)
         if spec is None:
@@ -172,10 +172,10 @@ class _Walk:
         if spec.origin is None or not os.path.isabs(spec.origin):  # built in; or a folder without __init__.py
             folders = list(spec.submodule_search_locations or ())
             if not folders:
-                return Place.STANDARD
-            return Place.INSTALLED if place_of_file(folders[0] + os.sep) is Place.INSTALLED else folders[0]
-        place = place_of_file(spec.origin)
-        return spec.origin if place is Place.OWN else place
+                return ModuleKind.STANDARD
+            return ModuleKind.INSTALLED if kind_of_file(folders[0] + os.sep) is ModuleKind.INSTALLED else folders[0]
+        home = kind_of_file(spec.origin)
+        return spec.origin if home is ModuleKind.OWN else home
 
     def _add(self, text: str, module: str, names: tuple[str, ...]) -> None:
         """An import, unless it would find everything loaded."""
@@ -185,11 +185,11 @@ class _Walk:
         ):
             self.steps.append(Step("import", text))
 
-    def _own(self, place: str, parts: list[str], wanted: list[str] | None = None) -> bool:
+    def _own(self, home: str, parts: list[str], wanted: list[str] | None = None) -> bool:
         """Walks through a module of the user's, and the packages around it, in the order in which they are imported."""
-        if place.endswith(os.sep + "__init__.py"):
-            place = os.path.dirname(place)
-        at = place
+        if home.endswith(os.sep + "__init__.py"):
+            home = os.path.dirname(home)
+        at = home
         for count in range(1, len(parts) + 1):
             if count > 1:
                 at = os.path.join(at, parts[count - 1])

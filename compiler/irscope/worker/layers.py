@@ -22,7 +22,7 @@ from irscope.protocol import EntryKind, RunRequest, from_json
 from irscope.worker.building import Built, UnsafeError, build, mtime
 from irscope.worker.child import READ_AT_IMPORT
 from irscope.worker.head import Step, head_of
-from irscope.worker.places import Place, hiding, place_of_file
+from irscope.worker.modules import ModuleKind, hiding, kind_of_file
 from irscope.worker.wire import receive, send
 
 MOST = 3
@@ -243,7 +243,9 @@ def _cells(request: RunRequest) -> str:
 
 def _stale(built: Built, folder: str) -> str:
     """Why a layer is not what a fresh import would give any more; empty where it is."""
-    own = (path for path in sys.path[1:] if place_of_file(os.path.join(path, "x")) is Place.OWN and os.path.isdir(path))
+    own = (
+        path for path in sys.path[1:] if kind_of_file(os.path.join(path, "x")) is ModuleKind.OWN and os.path.isdir(path)
+    )
     if hidden := hiding([folder, *own], built.names):
         return f"{hidden} stands in for a module that it imported."
     changed = next((file for file, then in built.files.items() if mtime(file) != then), "")

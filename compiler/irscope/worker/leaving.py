@@ -21,7 +21,7 @@ import weakref
 from collections.abc import Collection
 from typing import Any
 
-from irscope.worker.places import Place, place_of_file
+from irscope.worker.modules import ModuleKind, kind_of_file
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -107,6 +107,6 @@ def _speaks(one: object, kind: type, torch: str) -> bool:
         return not one.closed and one.writable()  # type: ignore[attr-defined]
     if kind in (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType):  # the user's ``finally`` runs
         code = next(code for name in ("gi_code", "cr_code", "ag_code") if (code := getattr(one, name, None)))
-        return place_of_file(code.co_filename) is Place.OWN and not code.co_filename.startswith(("<", _OURS))
+        return kind_of_file(code.co_filename) is ModuleKind.OWN and not code.co_filename.startswith(("<", _OURS))
     code = getattr(getattr(kind, "__del__", None), "__code__", None)
     return code is not None and not code.co_filename.startswith((torch, _OURS))

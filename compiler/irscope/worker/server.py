@@ -20,26 +20,18 @@ import socket
 import sys
 from typing import Any
 
+from irscope.internals.first_compile import MODULES
 from irscope.runner.main import find_torch
 from irscope.runner.warden import adopt_orphans, end_all_below
 from irscope.worker import cuda
 from irscope.worker.building import Built
 from irscope.worker.child import run_in_child
 from irscope.worker.layers import Layers, build_layer
-from irscope.worker.places import AskedNames
+from irscope.worker.modules import AskedNames
 from irscope.worker.spare import Range, Spare, Trial
 from irscope.worker.warmup import can_rehearse, warm_up
 from irscope.worker.wire import receive
 
-# What the first compile of a process would import, over and above torch itself.
-_MODULES = (
-    "torch",
-    "torch._dynamo",
-    "torch._dynamo.convert_frame",
-    "torch._dynamo.backends.debugging",
-    "torch._functorch.aot_autograd",
-    "torch._inductor.compile_fx",
-)
 _FDS = 4
 _TRY_AFTER_SECONDS = 0.2
 """After so long without a request it is found out which pages a compile writes to."""
@@ -74,7 +66,7 @@ def _import_all() -> str:
             return _broken(error)
         with cuda.not_counted():
             try:
-                for name in _MODULES:
+                for name in MODULES:
                     importlib.import_module(name)
             except Exception as error:  # noqa: BLE001  likewise
                 return _broken(error)

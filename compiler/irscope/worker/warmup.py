@@ -15,6 +15,8 @@ import os
 import sys
 from typing import Any
 
+from irscope.internals.first_compile import GRAPH_BREAK
+
 _SECONDS = 60
 _PACKAGES = ("torch", "sympy", "mpmath", "numpy")
 # With these the rehearsal would write files, or into a file of the user's.
@@ -74,12 +76,13 @@ def rehearse() -> None:
 def _compile_something() -> None:
     """A break, sizes that change, a module, a gradient and an optimizer, with the eager backend."""
     torch: Any = sys.modules["torch"]
+    graph_break = GRAPH_BREAK.get()
     model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.LayerNorm(4), torch.nn.ReLU())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
     def step(x: Any) -> Any:
         y = model(x) @ x.T
-        torch._dynamo.graph_break()
+        graph_break()
         return torch.nn.functional.softmax(y, -1).sum()
 
     compiled = torch.compile(step, backend="eager")

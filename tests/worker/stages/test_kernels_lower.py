@@ -90,7 +90,7 @@ def test_instructions_are_those_that_the_run_executed(ran: Ran, kernel: str, wri
     library = next(library for source, library in libraries() if text.strip() in source)
     path = tmp_path / "kernel.cpp"
     path.write_text(text)
-    said = in_interpreter(sys.executable, "lowering/inductor_command.py", str(path))
+    said = in_interpreter(sys.executable, "internals/inductor_command.py", str(path))
     (tmp_path / "k.s").write_text(written)
     command = [{said["source"]: "k.s", said["target"]: "ours.so"}.get(word, word) for word in said["command"]]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=100)

@@ -27,7 +27,7 @@ from support import Ran, lines_marked, run_captured, run_plain
 
 transformers = pytest.importorskip("transformers")
 
-Place = tuple[str, int]
+FileLine = tuple[str, int]
 
 START = """\
 import torch
@@ -168,7 +168,7 @@ def test_models(names: tuple[str, ...], tmp_path: Path, shared_worker: Worker | 
     assert told.recompilations, "these models are known to recompile"
 
 
-def blamed(finding: Finding) -> list[Place]:
+def blamed(finding: Finding) -> list[FileLine]:
     """The library's lines that are at fault, if some are, else the user's."""
     at_fault = [place for place in finding.related if place.message.startswith("the cause lies here")]
     places: Sequence[Related | Finding] = at_fault or [finding]
@@ -320,7 +320,7 @@ def records_of(text: str) -> Iterator[tuple[dict[str, Any], str]]:
         yield facts, "\n".join(payload)
 
 
-def place_of(payload: str) -> Place:
+def place_of(payload: str) -> FileLine:
     """The innermost line of the printed traceback that is neither torch's nor the standard library's."""
     _, _, stack = payload.partition("User code traceback:")
     frames = [(match["file"], int(match["line"])) for match in _FRAME.finditer(stack)]

@@ -23,6 +23,9 @@ from typing import Any
 from irscope.internals.scheduler_hooks import lowered_graph
 from irscope.vocabulary import units
 
+_NO_SUCH_SIZE = (AttributeError, NotImplementedError)
+"""How Inductor's nodes say that they have no layout, or no size: they have no such method, or one that only raises."""
+
 
 def plan_of(wrapper: Any) -> dict[str, Any]:
     """The data of a wrapper's plan.  Runs inside Inductor, after the plan was made."""
@@ -95,15 +98,15 @@ class _Plan:
             self._buffers[name]["last"] = max(0, step)
 
     def _bytes(self, node: Any) -> int:
-        """Of a buffer's storage; 0 for what is not a tensor."""
+        """Of a buffer's storage; 0 for what is not a tensor.  Any other error leaves a gap in place of the plan."""
         try:
             size = self._graph.get_allocation_storage_size(node)
-        except Exception:  # noqa: BLE001  inputs and views have a size only
+        except _NO_SUCH_SIZE:  # inputs and views have a size only
             try:
                 size = 1
                 for length in node.get_size():
                     size = size * length
-            except Exception:  # noqa: BLE001  a symbol, a script object
+            except _NO_SUCH_SIZE:  # a symbol, a script object
                 return 0
         sizes = self._graph.sizevars
         hint = getattr(sizes, "optimization_hint", None) or sizes.size_hint  # its name in torch 2.9

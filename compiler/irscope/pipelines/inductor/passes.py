@@ -16,7 +16,7 @@ from typing import Any
 
 from irscope.internals.hooks import Hook
 from irscope.internals.pass_hooks import pass_hooks
-from irscope.pipelines.inductor.sympy_text import remembered_text
+from irscope.internals.sympy_text import remembered_text
 
 UNNAMED = "between_passes"
 _Shape = tuple[tuple[str, ...], tuple[int, ...]]

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from irscope.internals.scheduler_hooks import schedule_text
-from irscope.pipelines.inductor.sympy_text import remembered_text
+from irscope.internals.sympy_text import remembered_text
 
 
 @dataclass

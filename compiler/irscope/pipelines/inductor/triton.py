@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from dataclasses import dataclass
 from typing import Any
+
+from irscope.internals.inductor_calls import triton_cache_folder
 
 BINARIES = ("cubin", "hsaco")
 _FIRST_PLACE = re.compile(r'#loc = loc\("([^"]+)":\d+:\d+\)')
@@ -94,8 +95,7 @@ def read_inductor_kernel(seen: SeenKernel) -> TritonKernel:
 
 
 def _cache_folder(tuner: Any) -> str:
-    utils: Any = sys.modules["torch._inductor.runtime.runtime_utils"]
-    return str(utils.triton_cache_dir(tuner.triton_meta.get("device", 0)))
+    return triton_cache_folder(tuner.triton_meta.get("device", 0))
 
 
 def _files_in(folder: str, function: str) -> dict[str, str]:

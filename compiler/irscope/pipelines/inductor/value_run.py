@@ -7,7 +7,6 @@ values, and no copy is held longer than that.  A value run itself is not capture
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import os
 import sys
@@ -20,6 +19,7 @@ from irscope.capture.run_book import RunBook
 from irscope.findings.kinds import divergence
 from irscope.internals.dynamo_frames import arguments_traced
 from irscope.internals.hooks import Hook
+from irscope.internals.modes import plain_modes, same_counters
 from irscope.pipelines.inductor import stages as kinds
 from irscope.pipelines.inductor.passes import PassRun
 from irscope.pipelines.inductor.values import WHAT, CallWatcher
@@ -252,19 +252,8 @@ def _as_it_was() -> Iterator[None]:
     What the script is in (autocast, inference mode, a mode that counts or changes operations) does not hold inside.
     """
     torch: Any = sys.modules["torch"]
-    utils: Any = sys.modules["torch._dynamo.utils"]
-    counters = copy.deepcopy(utils.counters)
     devices = (
         list(range(torch.cuda.device_count())) if torch.cuda.is_available() and torch.cuda.is_initialized() else []
     )
-    try:
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(torch.random.fork_rng(devices=devices))
-            stack.enter_context(torch.inference_mode(mode=False))
-            stack.enter_context(torch.no_grad())
-            stack.enter_context(torch._C._DisableAutocast())
-            stack.enter_context(sys.modules["torch.utils._python_dispatch"]._disable_current_modes())
-            yield
-    finally:
-        utils.counters.clear()
-        utils.counters.update(counters)
+    with same_counters(), torch.random.fork_rng(devices=devices), plain_modes():
+        yield

@@ -6,12 +6,12 @@ function in ``current_callable``, which is replaced by one that tells us before 
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from irscope.internals.hooks import Hook
+from irscope.internals.inductor_calls import settings_now
 from irscope.internals.inductor_hooks import compile_hooks, replace_call
 from irscope.values.run.compiled import Buffer, CompiledGraph
 from irscope.values.run.interpreting import KeptGraph
@@ -87,8 +87,7 @@ class CallWatcher:
 
 def _note_lowering(compiled: CompiledGraph, lowering: Any) -> None:
     compiled.graph = KeptGraph(lowering.module)
-    config: Any = sys.modules["torch._inductor.config"]
-    compiled.config, compiled.settings = config.get_config_copy(), config.codegen_config()
+    compiled.config, compiled.settings = settings_now()
     names = {node.name for node in compiled.graph.graph.nodes}
     written_again = _mutated(lowering)
     for buffer in lowering.buffers:

@@ -20,6 +20,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from irscope.internals.operators import is_higher_order as is_higher_order_operator
 from irscope.values.run.attention import in_float64, named_arguments
 
 RANDOM = frozenset(f"inductor_{name}" for name in ("seed", "seeds", "random", "randint", "rand_eager", "randn_eager"))
@@ -313,7 +314,7 @@ _BODIES = {"tag_activation_checkpoint": 1, "wrap": 1, "wrap_activation_checkpoin
 
 def is_higher_order(node: Any) -> bool:
     """Whether a node runs graphs below its own."""
-    return isinstance(node.target, sys.modules["torch._ops"].HigherOrderOperator)
+    return is_higher_order_operator(node.target)
 
 
 def below(node: Any) -> int:

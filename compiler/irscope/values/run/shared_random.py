@@ -12,6 +12,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from irscope.internals.modes import dispatch_mode
+
 
 class Draws:
     """What was drawn: the shapes, in order.
@@ -48,7 +50,7 @@ class Draws:
 def same_draws(draws: Draws) -> Iterator[Draws]:
     """Everything that draws inside gets the numbers of `draws`."""
     torch: Any = sys.modules["torch"]
-    mode: Any = sys.modules["torch.utils._python_dispatch"].TorchDispatchMode
+    mode: Any = dispatch_mode()
 
     class Mode(mode):  # type: ignore[misc]  # torch is not there when this module is imported
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from irscope.internals.inductor_calls import compiled_graph, inductor_set
 from irscope.values.run.running import clones
 
 
@@ -74,12 +75,9 @@ def region_of(nodes: Sequence[Any], value_of: Callable[[Any], Any], outputs: Seq
 
 def compiled_outputs(region: Region, config: Mapping[str, Any], **patches: Any) -> list[Any]:
     """What the compiled region returns on its inputs.  Raises whatever Inductor raises."""
-    compile_fx: Any = sys.modules["torch._inductor.compile_fx"]
-    settings: Any = sys.modules["torch._inductor.config"]
-    now = settings.get_config_copy()
-    changed = {key: value for key, value in config.items() if key in now and now[key] != value}
-    with settings.patch({**changed, "fx_graph_cache": False, "fx_graph_remote_cache": False, **patches}):
-        compiled = compile_fx.compile_fx_inner(_copied(region.module), clones(region.inputs))
+    uncached = {"fx_graph_cache": False, "fx_graph_remote_cache": False, **patches}
+    with inductor_set(config, uncached):
+        compiled = compiled_graph(_copied(region.module), clones(region.inputs))
         return list(compiled(clones(region.inputs)))
 
 

@@ -1,4 +1,4 @@
-"""Where modules lie: the standard library, an installed package, or the user's own files."""
+"""Whose a module is: the standard library's, an installed package's, or the user's own; and how it is found."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import types
 from collections.abc import Collection, Sequence
 
 
-class Place(enum.Enum):
+class ModuleKind(enum.Enum):
     """Who a module belongs to."""
 
     STANDARD = "the standard library"
@@ -31,11 +31,11 @@ def is_package_folder(path: str) -> bool:
     return os.path.basename(path.rstrip(os.sep)) in ("site-packages", "dist-packages")
 
 
-def place_of_file(file: str) -> Place:
+def kind_of_file(file: str) -> ModuleKind:
     """Who the file of a module belongs to."""
     if any(file.startswith(folder.rstrip(os.sep) + os.sep) for folder in sys.path if is_package_folder(folder)):
-        return Place.INSTALLED
-    return Place.STANDARD if os.path.realpath(file).startswith(_STANDARD) else Place.OWN
+        return ModuleKind.INSTALLED
+    return ModuleKind.STANDARD if os.path.realpath(file).startswith(_STANDARD) else ModuleKind.OWN
 
 
 def find(name: str, first: str) -> importlib.machinery.ModuleSpec | None:

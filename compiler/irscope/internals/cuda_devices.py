@@ -1,0 +1,35 @@
+"""How PyTorch counts CUDA's devices, and whether that has made CUDA unusable in forks.
+
+Both are asked in the fork server, where there is no run: a name that does not fit leaves no capture gap.  The fork
+server then counts as torch does, or takes CUDA as usable; a run in which it is not fails as that of a fresh process.
+Checked on torch 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+_COUNT = "_cuda_getDeviceCount"
+
+
+@contextlib.contextmanager
+def no_devices() -> Iterator[None]:
+    """Inside, PyTorch counts 0 devices and does not ask CUDA."""
+    home: Any = sys.modules.get("torch._C")
+    count = getattr(home, _COUNT, None)
+    if count is None:
+        yield
+        return
+    setattr(home, _COUNT, lambda: 0)
+    try:
+        yield
+    finally:
+        setattr(home, _COUNT, count)
+
+
+def is_bad_fork() -> bool:
+    """Whether CUDA was in use when this process was forked, so that it cannot be used here."""
+    return bool(getattr(sys.modules.get("torch._C"), "_cuda_isInBadFork", bool)())

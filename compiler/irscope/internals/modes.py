@@ -1,0 +1,49 @@
+"""The modes in which PyTorch runs operations, and what it counts meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from irscope.internals.names import PrivateName
+
+_CHECKED = "2.9 to 2.15"
+_WHAT = "values, computed outside of what the script is in"
+_MODE = PrivateName("which operations run", "torch.utils._python_dispatch", "TorchDispatchMode", "2.13")
+_NO_MODES = PrivateName(_WHAT, "torch.utils._python_dispatch", "_disable_current_modes", _CHECKED)
+_NO_AUTOCAST = PrivateName(_WHAT, "torch._C", "_DisableAutocast", _CHECKED)
+_COUNTERS = PrivateName(
+    "values, computed without a trace in Dynamo's counters", "torch._dynamo.utils", "counters", _CHECKED
+)
+
+
+def dispatch_mode() -> Any:
+    """The class from which a mode derives that sees each operation."""
+    return _MODE.get()
+
+
+@contextlib.contextmanager
+def plain_modes() -> Iterator[None]:
+    """What the script is in does not hold inside: autocast, gradients, inference mode, a mode that counts operations."""
+    torch: Any = sys.modules["torch"]
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(torch.inference_mode(mode=False))
+        stack.enter_context(torch.no_grad())
+        stack.enter_context(_NO_AUTOCAST.get()())
+        stack.enter_context(_NO_MODES.get()())
+        yield
+
+
+@contextlib.contextmanager
+def same_counters() -> Iterator[None]:
+    """Dynamo's counters are afterwards what they were before."""
+    counters = _COUNTERS.get()
+    before = copy.deepcopy(counters)
+    try:
+        yield
+    finally:
+        counters.clear()
+        counters.update(before)
