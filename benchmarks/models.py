@@ -7,7 +7,7 @@ that is said.  Each model is tiny, with random weights.  The whole chain is time
 forks the layer that has the imports done, and publishes diagnostics.  Before each save the line with the graph break is
 edited, so that what the save before has found is gone.
 
-By hand, in the same round: ``TORCH_TRACE=dir python script.py && tlparse dir`` with the same eager back end (without
+By hand, in the same round: ``TORCH_TRACE=dir python script.py && tlparse dir`` with the same eager backend (without
 tlparse the script alone, which is said).  Dynamo alone: the same script in a process that has done its imports and
 those of the compiler, from its first line to its end.  Ratios are taken within a round; printed are their medians.
 """

@@ -23,7 +23,7 @@ export async function ensureLibraries() {
   await once(path.join(BUNDLED, ".libs-stamp"), hashOfFiles("extension/requirements.txt"), () =>
     step("Collecting the server's libraries", async (report) => {
       if (!fs.existsSync(VENV_PYTHON)) {
-        throw new Failure("There is no .venv yet.", "Run `npm start -- --once` first.");
+        throw new Failure(".venv is missing.", "Run `npm start -- --once` first.");
       }
       fs.rmSync(libs, { recursive: true, force: true });
       const anyPython = ["--python-version", "3.10", "--implementation", "py", "--abi", "none", "--platform", "any"];

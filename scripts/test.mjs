@@ -74,7 +74,7 @@ function parse(args) {
   }
   const tier = others[at + 1] ?? "";
   if (!TIERS.includes(tier)) {
-    throw new Failure(`There is no tier "${tier}".`, `The tiers are ${TIERS.join(", ")}.`);
+    throw new Failure(`Unknown tier: "${tier}".`, `Known: ${TIERS.join(", ")}.`);
   }
   return { tier, rest: others.filter((_, index) => index !== at && index !== at + 1), all };
 }

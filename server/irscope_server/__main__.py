@@ -44,7 +44,7 @@ def main(argv: list[str] | None = None) -> None:
         print(f"irscope-server {__version__}")
         sys.exit(0)
     if arguments:
-        print(f"irscope-server: what is {arguments[0]}? --help shows what there is.", file=sys.stderr)
+        print(f"irscope-server: unknown argument: {arguments[0]}. See --help.", file=sys.stderr)
         sys.exit(2)
     gc.disable()  # while the protocol's five hundred classes are made: nothing of it is garbage, and it takes half a second
     from irscope_server.app.serve import serve_stdio

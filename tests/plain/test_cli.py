@@ -176,11 +176,11 @@ def test_long_answers_are_cut_off_and_say_so(show: Shown, filled: Filled, monkey
     ("args", "message"),
     [
         (["--compile", "9/9"], "has no compile 9/9. It has: 0/0, 0/1."),
-        (["--stage", "ptx"], "There is no stage ptx in run"),
+        (["--stage", "ptx"], "has no stage ptx"),
         (["--stage", "ptx"], "It has: inference-graph, guards, output-code, kernel."),
-        (["--kernel", "nothing"], "There is no kernel nothing in run"),
-        (["--line", "model.py"], "--line wants FILE:LINE, as in model.py:42, not 'model.py'."),
-        (["--line", ":3"], "--line wants FILE:LINE"),
+        (["--kernel", "nothing"], "has no kernel nothing"),
+        (["--line", "model.py"], "--line needs FILE:LINE, as in model.py:42, not 'model.py'."),
+        (["--line", ":3"], "--line needs FILE:LINE"),
         (["no-such-run"], "No run is named no-such-run."),
     ],
 )

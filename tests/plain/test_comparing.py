@@ -252,7 +252,7 @@ def test_stages_of_one_run(store: Store, diff: Any) -> None:
     data = json.loads(diff("--stage", "joint-graph", "forward-graph", "--json"))
     assert [change["before"]["name"] for change in data["graph"]["changed"]] == ["mul"] and data["text"] is None
     assert "+a" in diff("--stage", "joint-graph", "output-code")
-    assert "There is no stage nothing" in diff("--stage", "nothing", "joint-graph", code=2)
+    assert "has no stage nothing" in diff("--stage", "nothing", "joint-graph", code=2)
     assert "Name two stages" in diff("--stage", "joint-graph", code=2)
 
 

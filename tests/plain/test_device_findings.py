@@ -154,7 +154,7 @@ def test_a_missed_fusion_stands_at_the_consumer(file: Path) -> None:
     ]
     apart, same_line = missed_fusion.detect(moment(file), refusals)
     assert stands_at(apart, file) == "x.add_(1)"
-    assert "Not fused with line 6, whose result it reads: it reads the values in another order" in apart.message
+    assert "Not fused with line 6, whose result it reads: it reads the values in a different order" in apart.message
     assert [place.range.start.line for place in apart.related] == [6]
     assert "another kernel of this line" in same_line.message
 

@@ -87,7 +87,7 @@ def test_what_is_written_in_place_is_not_dead() -> None:
         Item(Element(STAGE.id, "output", 3, 3), op="output"),
     ])  # fmt: skip
     found = {item.element.name: fate_of(item, graph, STAGE, []) for item in graph.items if item.op == "call"}
-    assert found["back"] == "copies what is there already: what it copies was computed in place"
+    assert found["back"] == "a copy that is not needed: its input was computed in place"
     assert found["unused"].startswith("dead")
     assert not any(found[name].startswith(("dead", "copies")) for name in ("put", "relu", "other"))
 

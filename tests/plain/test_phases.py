@@ -39,7 +39,7 @@ TEXT = """\
   seconds       %  phase
    0.1000   100.0  dynamo  Dynamo, and all that it calls
    0.0300    30.0    bytecode_tracing  symbolic tracing of the user's code
-   0.0400    40.0    backend_compile  back end
+   0.0400    40.0    backend_compile  backend
    0.0040     4.0      pass.a.b ×2
    0.0250    25.0      compile_file  C++ compiler
 """

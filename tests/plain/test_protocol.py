@@ -56,7 +56,7 @@ MESSAGES: list[Message] = [
     GapSeen(a_gap()),
     Progress("compiling été 🚀"),
     Unfit("it sets OMP_NUM_THREADS"),
-    LimitReached(Limit.STEADY_STATE, "Stopped in a steady state."),
+    LimitReached(Limit.STEADY_STATE, "Stopped: no new compile or finding."),
     ScriptEnded(3, "the script ended with sys.exit(3)"),
 ]
 REPORT = Report(

@@ -320,7 +320,7 @@ def test_why_two_were_not_fused(store: Store) -> None:
     store.put_stage(run, "0/0", ir, IR, 8, {"nodes": apart})
     report = store.report(run)
     (answer,) = explain_fusion(store, report, "op1", "op0")
-    assert not answer.together and answer.summary.startswith("op1 and op0 are two kernels: no shared data (they go")
+    assert not answer.together and answer.summary.startswith("op1 and op0 are two kernels: no shared data (they access")
     assert [(decision.fused, decision.buffers) for decision in answer.decisions] == [(False, ("b",))]
     store.put_stage(run, "0/0", stage, "", 7, {"fused": [], "refused": []})
     (answer,) = explain_fusion(store, report, "op0", "op1")

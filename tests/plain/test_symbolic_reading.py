@@ -285,7 +285,7 @@ def test_a_hook_that_cannot_see_says_so() -> None:
         with pytest.raises((KeyError, AttributeError, TypeError)):
             recorder([], []).hook().apply(module_with(base))
     OwnStep.step = lambda self: True  # type: ignore[method-assign]
-    with pytest.raises(AttributeError, match="a step of its own"):
+    with pytest.raises(AttributeError, match="overrides step"):
         recorder([], []).hook().apply(module_with(Stepped))
     del OwnStep.step
 

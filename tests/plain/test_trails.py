@@ -132,7 +132,7 @@ def test_a_back_end_that_runs_the_graph_as_it_is(tmp_path: Path) -> None:
         text = next(text for id, _, text, _ in stages() if id == "dynamo-graph")
         store.put_stage(run, "0/0", StageRef("0/0/dynamo-graph", "dynamo-graph", "python", 0), text, 1)
         (step,) = trail_of(store, store.report(run), MODEL, 8).steps
-        assert [place.fate.partition(":")[0] for place in step.places] == ["run as it is"]
+        assert [place.fate.partition(":")[0] for place in step.places] == ["run as is"]
 
 
 def test_a_long_graph_that_could_not_be_lowered(store: Store) -> None:

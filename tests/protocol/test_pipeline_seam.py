@@ -91,7 +91,7 @@ def test_a_line_leads_to_its_stages(ran: Ran) -> None:
 def test_an_unknown_name_is_answered_with_those_there_are(ran: Ran) -> None:
     done = run_cli("run", ran.script, "--pipeline", "glow", "--store", ran.store, env=ENV)
     assert done.returncode == 2
-    assert done.stderr == "irscope: There is no pipeline 'glow'. Name one of these: inductor, fx-interpreter.\n"
+    assert done.stderr == "irscope: Unknown pipeline: 'glow'. Known: inductor, fx-interpreter.\n"
 
 
 # --- the language server ----------------------------------------------------------------------------------------------
@@ -189,4 +189,4 @@ def test_the_debugger_steps_through_it(client: Client, ran: Ran, tmp_path: Path)
 def test_the_debugger_refuses_an_unknown_one(client: Client, ran: Ran) -> None:
     client.initialize()
     sentence = client.refused("launch", program=str(ran.script), pipeline="glow")
-    assert sentence == "There is no pipeline 'glow'. Name one of these: inductor, fx-interpreter."
+    assert sentence == "Unknown pipeline: 'glow'. Known: inductor, fx-interpreter."

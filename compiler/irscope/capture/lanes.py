@@ -9,5 +9,5 @@ from irscope.protocol import Lane
 
 
 def hooks_for(lane: Lane) -> list[Hook]:
-    """The hooks of a lane: the fast one uses the eager back end."""
+    """The hooks of a lane: the fast one uses the eager backend."""
     return [EAGER] if lane is Lane.FAST else deep_hooks()

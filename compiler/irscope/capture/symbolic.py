@@ -16,7 +16,7 @@ from irscope.internals.hooks import Hook
 
 
 class Recorder:
-    """Follows the walks of a process, of which one can lie inside another (a back end that compiles).
+    """Follows the walks of a process, of which one can lie inside another (a backend that compiles).
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class Recorder:
         Called when an attempt begins; tells what it is of: a compile and the number of the attempt, or nothing where
         the walk is of no interest.
     ends
-        Called with a recording that is complete, or that is about to be handed to the back end.
+        Called with a recording that is complete, or that is about to be handed to the backend.
     failed
         Called with the exception where a recording had to be given up.
     """
@@ -106,7 +106,7 @@ class Recorder:
             recording.add_guards(recording.active[-1], [f"SHAPE_ENV {expression}"])
 
     def handed_over(self) -> None:
-        """The back end gets the graph now: what it does to this process, the recording is safe."""
+        """The backend gets the graph now: what it does to this process, the recording is safe."""
         if self._open and not (recording := self._open[-1]).broken:
             recording.outcomes.setdefault(recording.active[0] if recording.active else 0, recording.result())
             self._ends(recording)

@@ -23,7 +23,7 @@ def show_costs(store: Store, report: Report, options: argparse.Namespace) -> int
         wanted = None if options.compile is None else options.compile + "/"
         costs = [cost for cost in kernel_costs(store, report, peaks) if wanted is None or cost.stage.startswith(wanted)]
     if not costs:
-        raise LookupError(f"No kernel costs in run {report.run}: rerun with `--lane deep` and the Inductor back end.")
+        raise LookupError(f"No kernel costs in run {report.run}: rerun with `--lane deep` and the Inductor backend.")
     if options.json:
         data = [
             {**to_json(cost), "intensity": cost.intensity, "seconds": cost.seconds, "bound": cost.bound}

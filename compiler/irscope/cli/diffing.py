@@ -89,8 +89,8 @@ def find_stage(report: Report, wanted: str, compile: str | None = None) -> Stage
         return found[0]
     if not found:
         names = ", ".join(dict.fromkeys(stage.name for stage in stages)) or "none"
-        raise LookupError(f"There is no stage {wanted} in run {report.run}. It has: {names}.")
-    raise LookupError(f"{wanted} is not one stage. Name one of: {', '.join(stage.id for stage in found)}.")
+        raise LookupError(f"Run {report.run} has no stage {wanted}. It has: {names}.")
+    raise LookupError(f"{wanted} names several stages. Choose one: {', '.join(stage.id for stage in found)}.")
 
 
 def _text_diff(before: str, after: str, a: str, b: str) -> list[str]:

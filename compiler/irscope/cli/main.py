@@ -64,9 +64,9 @@ cells of a notebook one after the other, in its folder, with magics and shell li
 The script's own output appears as it is printed (with --json on stderr); its exit code is in the outcome.
 
 The deep lane runs the pipeline that the script asked for.  To see every stage it lets the FX graph cache and the
-AOTAutograd cache miss; the cache of compiled kernels stays in use.  The fast lane replaces registered back ends
+AOTAutograd cache miss; the cache of compiled kernels stays in use.  The fast lane replaces registered backends
 (inductor and similar ones) by the eager one: graph breaks, guards and recompilations are the same, and no C++ compiler
-is needed.  A back end that is your own function runs as it is.
+is needed.  A backend that is your own function runs as it is.
 
 A limit ends the run, with every process that it started, and is named in the outcome; what was found stays."""
 
@@ -88,7 +88,7 @@ structure: a node that was only renumbered is the same.
 
 _VALUES = """\
 Runs SCRIPT and, at one call of each compiled graph, runs the graph node by node on the inputs of that call: what each node
-computes, with statistics.  The script computes and prints what it does without irscope."""
+computes, with statistics.  The script's results and output do not change."""
 
 _DIVERGE = """\
 Runs SCRIPT and, at one call of each compiled graph, compares what the compiled code writes to memory with the same
@@ -118,8 +118,8 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     run.add_argument("script", metavar="SCRIPT", nargs="?", help="the Python script, or a notebook (.ipynb)")
-    run.add_argument("-m", dest="module", metavar="MODULE", help="a module or package by its dotted name, instead")
-    run.add_argument("--pytest", metavar="NODE", help="tests, instead: a file, or one test as FILE::NAME")
+    run.add_argument("-m", dest="module", metavar="MODULE", help="run a module or package instead, by its dotted name")
+    run.add_argument("--pytest", metavar="NODE", help="run tests instead: a file, or one test as FILE::NAME")
     run.add_argument("args", metavar="ARGS", nargs="*", help="its arguments, after --")
     run.add_argument(
         "--lane",
@@ -136,10 +136,8 @@ def parser() -> argparse.ArgumentParser:
         "--no-symbolic-trace", dest="symbolic_trace", action="store_false", default=None,
         help="do not record Dynamo's walk over the instructions, which takes a tenth of its time; the fast lane never does",
     )  # fmt: skip
-    run.add_argument("--baseline", metavar="FILE", help="show only what is not in this file of known findings")
-    run.add_argument(
-        "--write-baseline", metavar="FILE", help="write the findings to this file, as those that are known"
-    )
+    run.add_argument("--baseline", metavar="FILE", help="hide the findings in this baseline file")
+    run.add_argument("--write-baseline", metavar="FILE", help="write the findings to this baseline file")
     run.add_argument(
         "--severity", metavar="CODE=LEVEL", action="append", type=severity_option, default=[],
         help="error, warning, information, hint or off for a code (GB0059) or a kind (recompilation); may be repeated",
@@ -173,7 +171,7 @@ def parser() -> argparse.ArgumentParser:
         help="with --costs: the lower bound of the time on this device, and what limits it",
     )
     show.add_argument(
-        "--all", action="store_true", help="with --line, --guards or --costs: every row, however many, also as JSON"
+        "--all", action="store_true", help="with --line, --guards or --costs: print every row, also as JSON"
     )
     show.add_argument("--time", action="store_true", help="where the compile time went: per phase, pass and kernel")
     show.add_argument(
@@ -214,7 +212,7 @@ def parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip
         numbers.add_argument("script", metavar="SCRIPT", nargs="?", help="the Python script")
-        numbers.add_argument("-m", dest="module", metavar="MODULE", help="a module by its dotted name, instead")
+        numbers.add_argument("-m", dest="module", metavar="MODULE", help="run a module instead, by its dotted name")
         numbers.add_argument("args", metavar="ARGS", nargs="*", help="its arguments, after --")
         numbers.add_argument("--compile", metavar="ID", help="only in this compile, as in 0/0")
         numbers.add_argument("--call", metavar="N", type=_call, default=1, help="which call (default: the first)")

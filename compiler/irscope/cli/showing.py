@@ -153,7 +153,7 @@ def _stage(store: Store, report: Report, options: argparse.Namespace) -> int:
     ]
     if not found:
         names = ", ".join(dict.fromkeys(stage.name for stage in stages)) or "none"
-        raise LookupError(f"There is no stage {wanted} in run {report.run}. It has: {names}.")
+        raise LookupError(f"Run {report.run} has no stage {wanted}. It has: {names}.")
     return _print_stages(store, report, found, options)
 
 
@@ -161,7 +161,7 @@ def _kernel(store: Store, report: Report, options: argparse.Namespace) -> int:
     kernels = [k for k in report.kernels if k.name == options.kernel and options.compile in (None, k.compile)]
     if not kernels:
         names = ", ".join(dict.fromkeys(kernel.name for kernel in report.kernels)) or "none; kernels need the deep lane"
-        raise LookupError(f"There is no kernel {options.kernel} in run {report.run}. It has: {names}.")
+        raise LookupError(f"Run {report.run} has no kernel {options.kernel}. It has: {names}.")
     by_id = {stage.id: stage for compile in report.compiles for stage in compile.stages}
     return _print_stages(store, report, [by_id[k.stage] for k in kernels if k.stage in by_id], options)
 
@@ -186,7 +186,7 @@ def _print_stages(store: Store, report: Report, stages: list[StageRef], options:
 def _line(store: Store, report: Report, options: argparse.Namespace) -> int:
     file, _, number = options.line.rpartition(":")
     if not file or not number.isdigit():
-        raise LookupError(f"--line wants FILE:LINE, as in model.py:42, not {options.line!r}.")
+        raise LookupError(f"--line needs FILE:LINE, as in model.py:42, not {options.line!r}.")
     from irscope.provenance.lines import trail_of
     from irscope.provenance.trails import keep_trails
 

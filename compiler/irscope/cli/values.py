@@ -85,7 +85,7 @@ def _refused(report: Report) -> str:
 def _inputs(options: argparse.Namespace) -> str:
     """The file of inputs as an absolute path.  Raises LookupError where there is none."""
     if options.inputs and not os.path.isfile(options.inputs):
-        raise LookupError(f"There is no file {options.inputs}.")
+        raise LookupError(f"File not found: {options.inputs}.")
     return os.path.abspath(options.inputs) if options.inputs else ""
 
 
@@ -109,7 +109,7 @@ def _tell_what_is_missing(report: Report, any_kept: bool, options: argparse.Name
     if not any_kept:
         what = f"compile {options.compile}" if options.compile else "anything that Inductor compiled"
         node = f" with a node {options.node}" if getattr(options, "node", None) else ""
-        print(f"There are no values: call {options.call} of {what}{node} was not seen. {report.outcome.message}")
+        print(f"No values: call {options.call} of {what}{node} was not reached. {report.outcome.message}")
     for gap in report.capture_gaps:
         print(printable(f"not captured: {gap.what}: {gap.why}"), file=sys.stderr)
 
@@ -186,10 +186,10 @@ def _write_reproducer(options: argparse.Namespace, data: dict[str, Any] | None, 
     write_reproducer(path, data["reproducer"], folder)
     proof = proven(path, options.python, os.environ)
     if proof.failed:
-        message = f"{short_path(path)} fails on its own: it exits with 1 where compiled code and eager mode differ."
+        message = f"{short_path(path)} fails on its own: it exits with 1 if compiled code and eager mode differ."
     else:
         message = (
-            f"{short_path(path)} was written, but does not fail on its own: what makes the numbers wrong is not in torch as a "
-            f"fresh process has it, but perhaps in the script (a pass, a lowering of its own).\n{proof.output.strip()[-2000:]}"
+            f"{short_path(path)} was written, but does not fail on its own. The script itself may cause the wrong "
+            f"numbers, for example with its own pass or lowering.\n{proof.output.strip()[-2000:]}"
         )
     return {"path": path, "proven": proof.failed, "message": message}

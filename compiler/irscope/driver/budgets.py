@@ -72,15 +72,15 @@ def _held(pid: int, enough: int) -> int:
 
 
 _SECONDS = (
-    "Stopped after {seconds:g} s, the time limit; what was found until then is kept. To let it run longer, raise "
-    f"{limit_row(Limit.SECONDS).where}, or let the script do fewer steps."
+    "Stopped after {seconds:g} s (time limit). Findings up to then are kept. To run longer, raise "
+    f"{limit_row(Limit.SECONDS).where}, or run fewer steps."
 )
 _OUTPUT = (
-    "Stopped after it had printed {budget}, the output limit; that output and what was found until then are kept. "
+    "Stopped after it printed {budget} (output limit). That output and the findings up to then are kept. "
     f"Print less, or raise {limit_row(Limit.OUTPUT).where}."
 )
 _MEMORY = (
     "Stopped because its processes held {held} of memory together (proportional set size), more than the limit of "
-    "{budget}; what was found until then is kept. Use smaller inputs or fewer worker processes, or raise "
+    "{budget}. Findings up to then are kept. Use smaller inputs or fewer worker processes, or raise "
     f"{limit_row(Limit.MEMORY).where}."
 )

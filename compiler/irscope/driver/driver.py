@@ -154,7 +154,7 @@ def execute(
     on_start(run)
     python = shutil.which(spec.python) if reason is None else None
     if reason is None and python is None:
-        reason = f"There is no Python interpreter at {spec.python}. Name one that has torch (--python PATH, or the setting irscope.python)."
+        reason = f"No Python interpreter at {spec.python}. Name one that has torch (--python PATH, or the setting irscope.python)."
     if python is None:
         outcome = Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, reason or "", 0.0)
     else:
@@ -255,7 +255,7 @@ def _unreadable(path: str) -> str | None:
     if os.path.isdir(path):
         return f"{path} is a folder. Name a Python script or a notebook."
     if not os.path.isfile(path):
-        return f"There is no file {path}."
+        return f"File not found: {path}."
     try:
         with open(path, "rb"):
             return None

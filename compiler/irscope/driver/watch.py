@@ -159,7 +159,7 @@ class Watch:
         if self._refused is not None:
             return Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, self._refused, seconds)
         if stopped is OutcomeKind.CANCELLED:
-            return Outcome(stopped, None, "The run was cancelled; what it found until then is kept.", seconds)
+            return Outcome(stopped, None, "The run was cancelled. Findings up to then are kept.", seconds)
         if stopped is OutcomeKind.BUDGET:
             return Outcome(stopped, None, self._limits.message, seconds, self._limits.reached)
         if not self._began:
@@ -171,7 +171,7 @@ class Watch:
         if code < 0:
             return Outcome(OutcomeKind.CRASHED, None, f"The script's process was killed by {_how(code)}.", seconds)
         if self._ended is None:
-            message = f"The script's process ended with exit code {code} without giving a reason (os._exit, a script that closes every file descriptor, or the interpreter died)."
+            message = f"The script's process ended with exit code {code} and gave no reason. The script may have called os._exit or closed every file descriptor, or the interpreter died."
             return Outcome(OutcomeKind.CRASHED, code, message, seconds)
         if self._ended.error:
             return Outcome(OutcomeKind.SCRIPT_ERROR, code, self._ended.error, seconds)

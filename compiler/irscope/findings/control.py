@@ -169,7 +169,7 @@ def _unused(comment: Comment) -> Finding:
         kind=UNUSED,
         code=UNUSED,
         severity=unused_ignore.KIND.severity,
-        message=f"This comment hides nothing: no finding{' ' + what if what else ''} was made on this line in the newest run.",
+        message=f"This comment has no effect: no finding{' ' + what if what else ''} was made on this line in the newest run.",
         explanation="The finding is gone, or it is on another line now.",
         hints=("Delete the comment.",),
         link=None,

@@ -1,4 +1,4 @@
-"""PyTorch's registry of back ends, and the hook that has the fast lane use the eager one."""
+"""PyTorch's registry of backends, and the hook that has the fast lane use the eager one."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _REGISTRY = "torch._dynamo.backends.registry"
 
 
 def registered_backends() -> list[str]:
-    """The names of all back ends, `inductor` first; empty where Dynamo is not imported."""
+    """The names of all backends, `inductor` first; empty where Dynamo is not imported."""
     registry: Any = sys.modules.get(_REGISTRY)
     names = registry.list_backends() if registry is not None else []
     return sorted(names, key=lambda name: (name != "inductor", name))
 
 
 def _use_eager(eval_frame: types.ModuleType) -> Undo:
-    """Lets Dynamo hand its graphs to the eager back end where the script asks for a registered compiler.
+    """Lets Dynamo hand its graphs to the eager backend where the script asks for a registered compiler.
 
-    A back end that is the user's own function runs as it is: its failures are findings too.
+    A backend that is the user's own function runs as it is: its failures are findings too.
     """
     original = eval_frame.get_compiler_fn
 
@@ -32,7 +32,7 @@ def _use_eager(eval_frame: types.ModuleType) -> Undo:
 
 
 def _is_registered(compiler_fn: Any) -> bool:
-    """Whether a back end is one of PyTorch's registry.
+    """Whether a backend is one of PyTorch's registry.
 
     ``torch.compile`` wraps what it was given: Inductor in its own class, anything else in one that holds the
     function as ``compiler_fn``, the user's own function too.
@@ -49,7 +49,7 @@ def _is_registered(compiler_fn: Any) -> bool:
 
 
 EAGER = Hook(
-    what="the fast lane: the script's own back end was used instead of the eager one",
+    what="the fast lane: the script's own backend was used instead of the eager one",
     module="torch._dynamo.eval_frame",
     versions="2.9 to 2.13",
     apply=_use_eager,

@@ -44,7 +44,7 @@ def guards_hook(called: Callable[[bool], bool]) -> Hook:
 
 
 def compile_calls_hook(called: Callable[[], None]) -> Hook:
-    """Calls back when ``torch.compile`` is called: it takes its back end then, before any hook of a run is there."""
+    """Calls back when ``torch.compile`` is called: it takes its backend then, before any hook of a run is there."""
 
     def apply(eval_frame: Any) -> Undo:
         original = eval_frame.get_compiler_fn
@@ -90,7 +90,7 @@ def steps_hook(
         if "step" not in cls.run.__code__.co_names:
             raise AttributeError("InstructionTranslatorBase.run does not call step")
         if any("step" in vars(known) for known in _subclasses(cls)):
-            raise AttributeError("a translator has a step of its own")
+            raise AttributeError("a subclass of the translator overrides step")
 
         def step(self: Any) -> Any:
             recording = before(self)

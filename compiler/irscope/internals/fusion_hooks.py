@@ -87,7 +87,7 @@ def _watch_backend(cls: Any, fused_pair: Callable[[Any, Any, Any], None]) -> Und
     get = cls.get_backend
 
     class Backend:
-        """A back end as that function uses it."""
+        """A backend as that function uses it."""
 
         def __init__(self, real: Any) -> None:
             self._real = real

@@ -50,7 +50,7 @@ def graph_of(event: str) -> Any:
         if look.is_at(frame):
             return look.read(frame)
         if _is_in_cache(frame.f_code):
-            raise LookupError("a cache answered, which keeps the text of a graph and not the graph")
+            raise LookupError("the graph came from a cache, which keeps only its text")
     return look.find()
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from irscope.internals.hooks import Hook, Undo, replace_attribute
 
 _ONE_BY_ONE = ("cpp", "cpp_pybinding", "triton")
-WHAT = "how many kernels are compiled already"
+WHAT = "the number of compiled kernels"
 
 
 def hook(compiled: Callable[[int, int], None]) -> Hook:

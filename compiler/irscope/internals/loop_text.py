@@ -37,7 +37,9 @@ def hook() -> Hook:
 
         return replace_attribute(block, "debug_str", debug_str)
 
-    return Hook("loop bodies quickly: Inductor's IR takes longer", "torch._inductor.loop_body", "2.9 to 2.15", apply)
+    return Hook(
+        "fast printing of loop bodies: Inductor's IR takes longer", "torch._inductor.loop_body", "2.9 to 2.15", apply
+    )
 
 
 def _meaning(graph: Any) -> str:

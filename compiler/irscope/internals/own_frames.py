@@ -31,5 +31,5 @@ def hook() -> Hook:
 
         return undo
 
-    return Hook("compiles of the script alone: irscope's own functions may be among them", "torch._dynamo.trace_rules",
+    return Hook("hiding irscope's own compiles: some may be listed", "torch._dynamo.trace_rules",
                 "2.9 to 2.15", apply)  # fmt: skip

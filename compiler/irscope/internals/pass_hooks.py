@@ -37,7 +37,7 @@ class PassEvents(Protocol):
         """They have ended; ``result``: what they returned, None where they failed or returned nothing."""
 
     def scalars_begin(self, module: Any) -> None:
-        """AOTAutograd's pass over a graph that Python numbers are inputs of begins; it runs with any back end."""
+        """AOTAutograd's pass over a graph that Python numbers are inputs of begins; it runs with any backend."""
 
     def scalars_end(self, module: Any, name: str | None) -> None:
         """That pass has ended; ``name`` is None where it failed, after which Dynamo traces again."""

@@ -22,7 +22,7 @@ UNREAD = frozenset(
 )  # fmt: skip
 """Events, and names of artifacts."""
 
-_WHAT, _VERSIONS = "records that nobody reads: all are made, which takes longer", "2.13"
+_WHAT, _VERSIONS = "skipping unused trace records: all are written, which takes longer", "2.13"
 EVENT = FrameLook(
     what=_WHAT,
     function="trace_structured",

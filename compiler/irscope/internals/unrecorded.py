@@ -22,7 +22,7 @@ def guard_failures(receive: Callable[[BaseException], None]) -> Hook:
             if eval_frame._stance.stance != "fail_on_recompile" or not callable(chosen):
                 return chosen
 
-            # With its attributes, by which PyTorch finds the compiled code that belongs to this back end.
+            # With its attributes, by which PyTorch finds the compiled code that belongs to this backend.
             @functools.wraps(chosen)
             def failing(*args: Any, **kwargs: Any) -> Any:
                 try:
@@ -69,7 +69,7 @@ def refused_generators(receive: Callable[[types.CodeType, bool], None]) -> Hook:
 
 
 def unknown_backends(receive: Callable[[str], None]) -> Hook:
-    """Calls back with the name of a back end that nobody has registered, on the stack of its error."""
+    """Calls back with the name of a backend that nobody has registered, on the stack of its error."""
 
     def apply(exc: Any) -> Undo:
         original = exc.InvalidBackend.__init__
@@ -81,7 +81,7 @@ def unknown_backends(receive: Callable[[str], None]) -> Hook:
         return replace_attribute(exc.InvalidBackend, "__init__", init)
 
     return Hook(
-        what="back ends of an unknown name",
+        what="unknown backend names",
         module="torch._dynamo.exc",
         versions="2.9 to 2.15",
         apply=apply,

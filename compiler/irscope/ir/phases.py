@@ -32,7 +32,7 @@ LABELS = {
     "entire_backward_compile": "the backward's compile, at the first backward call",
     "bytecode_tracing": "symbolic tracing of the user's code",
     "build_guards": "guards",
-    "backend_compile": "back end",
+    "backend_compile": "backend",
     "_recursive_pre_grad_passes": "passes before autograd",
     "create_aot_dispatcher_function": "AOTAutograd",
     "aot_collect_metadata": "a first run on fake tensors",

@@ -26,7 +26,7 @@ def assembly_of(text: str, python: str) -> tuple[str, Lines]:
     try:
         assembly, lines = clean_assembly(written, KernelText(_FILE, 1, text.count("\n") + 1), text)
     except ValueError as error:
-        raise LoweringError(f"The compiler's output is not understood: {error}.") from error
+        raise LoweringError(f"The compiler's output could not be parsed: {error}.") from error
     if filt := shutil.which("c++filt"):
         readable = output_of([filt], text=assembly)
         if readable.count("\n") == assembly.count("\n"):
@@ -44,8 +44,8 @@ def written_by_compiler(text: str, python: str) -> str:
         command = [str(word) for word in said["command"]]
         if shutil.which(command[0]) is None:
             raise LoweringError(
-                f"There is no C++ compiler {command[0]} here, which is the one that torch would use. "
-                "Install g++, or name another one with the variable CXX."
+                f"C++ compiler not found: {command[0]}, which torch would use. "
+                "Install g++, or set the variable CXX to another compiler."
             )
         return output_of(_assembly_only(command, str(said["source"]), str(said["target"])), cwd=work)
 

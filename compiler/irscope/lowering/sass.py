@@ -49,7 +49,7 @@ def _disassembler(python: str) -> str:
     found = in_interpreter(python, "lowering/triton_tools.py").get("nvdisasm") or shutil.which("nvdisasm")
     if not found:
         raise LoweringError(
-            f"There is no nvdisasm: {python} has no triton that ships it, and it is not on the PATH. "
+            f"nvdisasm not found: {python} has no triton that ships it, and it is not on the PATH. "
             "Name the interpreter that ran the script: --python PATH or IRSCOPE_PYTHON."
         )
     return str(found)

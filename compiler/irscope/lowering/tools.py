@@ -25,7 +25,7 @@ def in_interpreter(python: str, script: str, *arguments: str) -> Any:
     try:
         said = json.loads(printed.rstrip("\n").rpartition("\n")[2])
     except ValueError:
-        raise LoweringError(f"{python} said {printed[-300:]!r} where an answer was expected.") from None
+        raise LoweringError(f"Unexpected output from {python}: {printed[-300:]!r}.") from None
     if isinstance(said, dict) and "error" in said:
         raise LoweringError(str(said["error"]))
     return said
@@ -61,7 +61,7 @@ def kernel_text(kept: Any) -> KernelText:
     try:
         return KernelText(str(kept["file"]), int(kept["first_line"]), int(kept["lines"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise LoweringError(f"What the run kept of the kernel's binary is damaged: {error!r}.") from error
+        raise LoweringError(f"The stored binary of the kernel is damaged: {error!r}.") from error
 
 
 def folder() -> tempfile.TemporaryDirectory[str]:

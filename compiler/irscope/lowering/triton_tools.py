@@ -12,7 +12,7 @@ import sys
 
 
 def tools() -> dict[str, str]:
-    """Paths of the tools by name; empty where there is no triton, or it ships none."""
+    """Paths of the tools by name; empty if triton is missing or ships no tools."""
     spec = importlib.util.find_spec("triton")
     for folder in spec.submodule_search_locations or () if spec else ():
         path = os.path.join(folder, "backends", "nvidia", "bin", "nvdisasm")

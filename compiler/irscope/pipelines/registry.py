@@ -40,7 +40,7 @@ def pipeline_named(name: str) -> Pipeline:
     """The pipeline of that name.  Raises LookupError with a message for the user where there is none."""
     known = pipelines()
     if name not in known:
-        raise LookupError(f"There is no pipeline {name!r}. Name one of these: {', '.join(known)}.")
+        raise LookupError(f"Unknown pipeline: {name!r}. Known: {', '.join(known)}.")
     return known[name]
 
 

@@ -213,7 +213,7 @@ class Provenance:
         last = any(levels and stage in levels[-1] for levels in self._tracks[compile.id])
         if last and stage_kind(stage.name).part is Part.BACKWARD and (taken := self._compiled_autograd()):
             return f"a part of what compiled autograd runs: {', '.join(taken)}"
-        return "run as it is: the back end reports no stage below this graph" if last else ""
+        return "run as is: the backend reports no stage below this graph" if last else ""
 
     def _compiled_autograd(self) -> list[str]:
         """The compiles whose graph is that of compiled autograd."""

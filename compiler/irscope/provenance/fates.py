@@ -72,7 +72,7 @@ def _of_operation(item: Item, items: Items) -> str:
     """Why an operation needs no code, by what it computes."""
     facts, operation = item.facts, _operation(item.target)
     if operation == "copy_" and len(item.inputs) > 1 and _is_in(items, item.inputs[1], item.inputs[0]):
-        return "copies what is there already: what it copies was computed in place"
+        return "a copy that is not needed: its input was computed in place"
     if operation in _MODES:
         return "sets a mode in which AOTAutograd traces what follows it"
     if item.element.name not in items.needed:
@@ -84,13 +84,13 @@ def _of_operation(item: Item, items: Items) -> str:
     if item.op == "get_attr":
         return "a constant of the module"
     if item.target.startswith("torch._functorch.predispatch."):
-        return "a mark of torch.func around what it transforms: traced away"
+        return "a marker of torch.func, removed by tracing"
     if item.target == "operator.getitem":
         return "one of several results of the operation before it"
     if gives_its_input(item, items):
         return "changes nothing: its input is of this type and layout already"
     if (facts is not None and facts.is_view) or item.target in _VIEWS:
-        return "a view: what reads it takes the memory as it lies"
+        return "a view: its readers use the memory as it is"
     return ""
 
 

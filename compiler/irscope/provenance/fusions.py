@@ -16,9 +16,9 @@ from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
 
 _MEANINGS = {
-    "no shared data": "they go through what both touch in different order or shape, so fusing saves no access",
-    "intermediate nodes between": "something between the two needs the first and is needed by the second",
-    "will create cycle": "each would need something of the other",
+    "no shared data": "they access the shared data in a different order or shape, so fusing saves no memory access",
+    "intermediate nodes between": "a node between them reads the first and feeds the second",
+    "will create cycle": "each would depend on the other",
     "exceeds max fusion": "the fused kernel would be larger than Inductor's settings allow",
 }
 """What Inductor's words mean, where they do not speak for themselves."""
@@ -189,7 +189,7 @@ def _summary(
         return f"{name} and {other} are in one kernel."
     for what, nodes in ((name, a), (other, b)):
         if any(_is_extern(schedule.before.get(node, {})) for node in nodes):
-            return f"{what} is a call into a library, whose code Inductor cannot put together with its own."
+            return f"{what} is a call into a library, which Inductor cannot fuse with its own code."
     refused = [decision for decision in decisions if not decision.fused]
     if refused:
         reason = refused[0].reason
@@ -199,7 +199,7 @@ def _summary(
     if shared:
         return (
             f"{name} and {other} both touch {', '.join(sorted(shared))}, but Inductor gave no reason: it did not "
-            "consider the pair, or what it had fused before made it impossible."
+            "consider the pair, or an earlier fusion ruled it out."
         )
     return f"{name} and {other} share no buffer, so fusing them would save no memory traffic; Inductor does not try."
 

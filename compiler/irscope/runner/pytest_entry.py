@@ -29,10 +29,10 @@ def describe(stop: SystemExit) -> str:
     meaning = {
         2: "it was interrupted",
         3: "an error inside pytest",
-        4: "wrong usage, or there is no such test; what it printed says which",
+        4: "wrong usage, or no such test; its output says which",
         5: "no test was collected",
     }
-    return f"pytest ended with exit code {code}: {meaning.get(code, 'what it printed says why')}"
+    return f"pytest ended with exit code {code}: {meaning.get(code, 'its output says why')}"
 
 
 def pytest_runtest_logreport(report: Any) -> None:

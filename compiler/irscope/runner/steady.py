@@ -3,7 +3,7 @@
 A training loop would go on for hours after it has shown all that there is to see.  Every call that reaches compiled
 code first looks for a compile whose guards hold; Dynamo has a hook that is called then, in C++ and whoever the caller
 is, library code too.  Counting there costs next to nothing (``benchmarks/counting.py`` measures it), puts no frame under
-the compiled code, and works for every back end.
+the compiled code, and works for every backend.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class SteadyState:
 def _message(calls: int, seconds: float) -> str:
     """What the user is told when a run is stopped in its steady state."""
     return (
-        f"Stopped in a steady state: nothing was compiled or found during the last {count(calls, 'call')} of compiled code "
-        f"({duration(seconds)}); what was found until then is kept, and what the script does later was not run. To let it "
-        f"go on, raise {limit_row(Limit.STEADY_STATE).where}, or switch that limit off with 0."
+        f"Stopped: no new compile or finding in the last {count(calls, 'call')} of compiled code "
+        f"({duration(seconds)}). Findings up to then are kept; the rest of the script was not run. To run it to the end, "
+        f"raise {limit_row(Limit.STEADY_STATE).where}, or set that limit to 0."
     )

@@ -313,7 +313,7 @@ class Store:
         if len(found) == 1:
             return str(found[0])
         what = "No run is named" if not found else "More than one run starts with"
-        raise LookupError(f"{what} {name}. `irscope list` shows what there is in {self.path}.")
+        raise LookupError(f"{what} {name}. `irscope list` shows the runs in {self.path}.")
 
     def source_of(self, run: str) -> str:
         """The digest of the script's text with which the run was made."""
@@ -424,7 +424,7 @@ class Store:
         """
         row = self._db.execute("SELECT args, source FROM runs WHERE id = ?", (run,)).fetchone()
         if row is None:
-            raise LookupError(f"There is no run {run}.")
+            raise LookupError(f"No run is named {run}.")
         try:
             how = json.loads(row[0])
         except ValueError:
@@ -467,7 +467,7 @@ def _unfinished(seconds: float) -> Outcome:
     return Outcome(
         OutcomeKind.CANCELLED,
         None,
-        "The run has not ended, or everything was killed before its end was recorded.",
+        "The run has not ended, or it was killed before its end was recorded.",
         seconds,
     )
 

@@ -176,5 +176,5 @@ def _unpacked(codec: str, data: bytes) -> bytes:
     try:
         import lzma
     except ImportError:
-        raise MissingCodecError("this Python was built without lzma, by which its texts are compressed") from None
+        raise MissingCodecError("its texts are compressed with lzma, and this Python was built without it") from None
     return lzma.decompress(data)

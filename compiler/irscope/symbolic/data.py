@@ -17,7 +17,7 @@ def check_numbers(data: dict[str, Any]) -> None:
     """
     steps, strings, codes, instructions = data["steps"], data["strings"], data["codes"], data["instructions"]
     if not set(map(type, strings)) <= {str}:
-        raise TypeError("a text that is none")
+        raise TypeError("not a text")
     texts = len(strings)
     for file, function, line in codes:
         _within([file, function], 0, texts)
@@ -50,7 +50,7 @@ def check_numbers(data: dict[str, Any]) -> None:
 def _within(numbers: Sequence[int], least: int, below: int) -> None:
     """Raises TypeError or LookupError for what is not a number, or out of bounds."""
     if not set(map(type, numbers)) <= {int}:
-        raise TypeError("a number that is none")
+        raise TypeError("not a number")
     if numbers and not least <= min(numbers) <= max(numbers) < below:
         raise LookupError(f"a number that is not from {least} to {below - 1}")
 

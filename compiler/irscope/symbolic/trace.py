@@ -130,7 +130,7 @@ class Walk:
         try:
             self._read(data)
         except (LookupError, TypeError, AttributeError) as error:
-            raise ValueError(f"a symbolic trace that does not hang together: {error!r}") from error
+            raise ValueError(f"an inconsistent symbolic trace: {error!r}") from error
 
     def _read(self, data: dict[str, Any]) -> None:
         self.attempt: int = data["attempt"]
@@ -151,7 +151,7 @@ class Walk:
         if any(len(column) != count for column in (self._instruction, self._caller, self._kept, steps["pushes"])):
             raise LookupError("columns of different lengths")
         if self._push_at[-1] != len(self._pushed):
-            raise LookupError("as many texts are not pushed as there are")
+            raise LookupError("the number of pushed texts is wrong")
         self._listings: list[Sequence[int]] = data.get("listings") or []
         check_numbers(data)
         self._locals: dict[int, Sequence[int]] = {row[0]: row[1:] for row in data["locals"]}
@@ -400,7 +400,7 @@ class Walk:
 
     def _check(self, index: int) -> None:
         if not 0 <= index < len(self):
-            raise IndexError(f"there is no step {index}: the trace has {len(self)}")
+            raise IndexError(f"step {index} is out of range: the trace has {len(self)}")
 
 
 def _range(line: int, end_line: int, column: int, end_column: int) -> Range | None:

@@ -105,13 +105,13 @@ def _setting(
 
 _BUDGET = LimitRow(
     Limit.SECONDS, SECONDS, "--budget",
-    "stop the script after this time; what was found is kept",
+    "stop the script after this time; findings up to then are kept",
     commands=("run", "values", "diverge"),
     settings=(
         _setting(
             "budgetSeconds", SECONDS, 60,
             "a script in the fast lane is stopped after this many seconds; 0: no limit",
-            "Stop a script in the fast lane after this many seconds; what was found until then is kept. `0`: no limit.",
+            "Stop a script in the fast lane after this many seconds. Findings up to then are kept. `0`: no limit.",
             lanes=(Lane.FAST.value,),
         ),
         _setting(
@@ -122,43 +122,43 @@ _BUDGET = LimitRow(
         ),
     ),
     launch="budgetSeconds",
-    launch_help="Stop the script after this many seconds and debug what was compiled until then. 0: no limit.",
+    launch_help="Stop the script after this many seconds and debug what was compiled up to then. 0: no limit.",
 )  # fmt: skip
 _MEMORY = LimitRow(
     Limit.MEMORY, MEGABYTES, "--memory-budget",
-    "stop it when its processes together hold more memory than this (10⁶ bytes, proportional set size)",
+    "stop the script if its processes together use more memory (10⁶ bytes, proportional set size)",
     settings=(
         _setting(
             "memoryBudgetMegabytes", MEGABYTES, None,
-            "a run whose processes together hold more is stopped; null: three quarters of the machine's memory (or of "
+            "a run whose processes together use more is stopped; null: three quarters of the machine's memory (or of "
             "its container's); 0: no limit",
-            "Stop a script whose processes together hold more memory than this; what was found until then is kept. "
+            "Stop a script whose processes together use more memory than this. Findings up to then are kept. "
             "Empty: three quarters of the machine's memory. `0`: no limit.",
         ),
     ),
 )  # fmt: skip
 _OUTPUT = LimitRow(
     Limit.OUTPUT, MEGABYTES, "--output-budget",
-    "stop it when it has printed more than this; its output then goes through a pipe",
+    "stop the script if it prints more than this; its output then goes through a pipe",
     settings=(
         _setting(
             "outputBudgetMegabytes", MEGABYTES, 64,
-            "a run that has printed more is stopped; 0: no limit",
-            "Stop a script that has printed more than this. `0`: no limit.",
+            "a run that prints more is stopped; 0: no limit",
+            "Stop a script that prints more than this. `0`: no limit.",
         ),
     ),
 )  # fmt: skip
 _STEADY = LimitRow(
     Limit.STEADY_STATE, CALLS, "--steady-calls",
-    "stop it in its steady state: N calls of compiled code, for each compile, and 3 s with nothing new",
+    "stop it after N calls of compiled code for each compile, and 3 s, without a new compile or finding",
     settings=(
         _setting(
             "steadyCalls", CALLS, 32,
-            "steady state: a run in the fast lane is stopped after this many calls of compiled code for each compile so "
-            "far, and three seconds, without a new compile or finding; 0: it goes on to its end",
-            "Steady state: stop a script in the fast lane after this many calls of compiled code for each compile so "
-            "far, and three seconds, that brought nothing new, so that a training loop ends by itself. `0`: let it run "
-            "to its end.",
+            "stops a run in the fast lane when nothing new appears: after this many calls of compiled code for each "
+            "compile, and three seconds, without a new compile or finding; 0: no limit",
+            "Stop a script in the fast lane when nothing new appears, for example in a training loop. It stops after "
+            "this many calls of compiled code for each compile, and at least three seconds, without a new compile or "
+            "finding. `0`: no limit.",
             lanes=(Lane.FAST.value,),
         ),
     ),

@@ -109,7 +109,7 @@ def build(steps: Sequence[Step], script: str, cwd: str, env: dict[str, str], has
         if problems:
             raise UnsafeError(_sentence(problems))
     except OSError as error:
-        raise UnsafeError(f"The imports cannot be done ahead: {error}.") from error
+        raise UnsafeError(f"The imports cannot be preloaded: {error}.") from error
     finally:
         signal.alarm(0)
     files = {file for name in set(sys.modules) - modules if (file := getattr(sys.modules[name], "__file__", None))}
@@ -328,7 +328,7 @@ def _no_operations(events: list[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _refused_compiles(events: list[str]) -> Iterator[None]:
-    """``torch.compile`` takes its back end when it is called: before the fast lane could put its own in its place."""
+    """``torch.compile`` takes its backend when it is called: before the fast lane could put its own in its place."""
 
     def gap(gap: CaptureGap) -> None:
         events.append(f"may compile functions, which is not seen ({gap.why})")

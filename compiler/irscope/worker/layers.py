@@ -136,7 +136,7 @@ class Layers:
         if wanted is None or wanted.key in self._layers:
             return None
         while len(self._layers) >= MOST:
-            self.drop(next(iter(self._layers.values())), "Other layers were used since.")
+            self.drop(next(iter(self._layers.values())), "Other layers were used more recently.")
         ours, theirs = socket.socketpair()
         pid = os.fork()
         if pid == 0:
@@ -153,7 +153,7 @@ class Layers:
         received = receive(layer.connection)
         if received is None:
             self._forget(layer)
-            self._note(layer, "ended", "It ended by itself.")
+            self._note(layer, "ended", "It exited.")
         elif "refused" in received[0]:
             self._forget(layer)
             self._refuse(layer.key, received[0]["refused"])

@@ -74,7 +74,7 @@ def rehearse() -> None:
 
 
 def _compile_something() -> None:
-    """A break, sizes that change, a module, a gradient and an optimizer, with the eager back end."""
+    """A break, sizes that change, a module, a gradient and an optimizer, with the eager backend."""
     torch: Any = sys.modules["torch"]
     graph_break = GRAPH_BREAK.get()
     model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.LayerNorm(4), torch.nn.ReLU())

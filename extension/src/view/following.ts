@@ -91,7 +91,7 @@ export class Following {
     this.toggle.setAttribute("aria-pressed", String(on));
     this.toggle.title = on
       ? "When a newer run of the script ends, it is shown in place of this one"
-      : "What is shown stays, whatever runs";
+      : "Newer runs do not replace it";
   }
 }
 

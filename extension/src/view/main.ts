@@ -101,7 +101,7 @@ async function page(): Promise<void> {
       refreshSoon();
       refreshAll();
     }
-    state.textContent = connected ? "" : "The server is gone. Start `irscope view` again.";
+    state.textContent = connected ? "" : "The server has stopped. Start `irscope view` again.";
   });
   document.addEventListener("keydown", (event) => {
     if (event.key === "F6") {

@@ -46,9 +46,7 @@ export class Opened implements Opener, Host {
     const uri = file === undefined ? undefined : fileUri(file);
     const known = run ?? (uri === undefined ? (await runs())[0]?.run : await newestOf(uri));
     if (known === undefined) {
-      throw new Error(
-        uri === undefined ? "There is no run yet." : `No run has anything in ${baseName(file ?? "")} yet.`,
-      );
+      throw new Error(uri === undefined ? "No run yet." : `No run has anything in ${baseName(file ?? "")} yet.`);
     }
     const at = Math.max(0, Number(line ?? "1") - 1) || 0;
     if (panel !== undefined && this.panels.has(panel)) {

@@ -45,7 +45,7 @@ class Progress:
         try:
             await self._client.window_work_done_progress_create_async(types.WorkDoneProgressCreateParams(self.token))
         except Exception as error:  # noqa: BLE001  whatever the client says, it gets no progress and the run goes on
-            log.debug("The client refused a progress: %s", error)
+            log.debug("The client refused a progress report: %s", error)
             return
         self._send(types.WorkDoneProgressBegin(self._title, cancellable=self.cancellable, message=self._text or None))
         while self._end is None:

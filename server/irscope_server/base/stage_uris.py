@@ -49,5 +49,5 @@ def parts_of(uri: str) -> tuple[str, tuple[str, ...]]:
     endings = sorted({*_EXTENSIONS.values(), _OTHER}, key=len, reverse=True)
     stages = tuple(rest[: -len(ending)] for ending in endings if rest.endswith(ending))
     if parts.scheme != SCHEME or not run or not stages:
-        raise NoDocument(f"{uri} names no stage of a run. Choose one with Show Stage….")
+        raise NoDocument(f"{uri} is not a stage of a run. Choose one with Show Stage….")
     return run, stages

@@ -30,7 +30,7 @@ def main(argv: list[str] | None = None) -> None:
         print(f"irscope-dap {__version__}")
         sys.exit(0)
     if arguments:
-        print(f"irscope-dap: what is {arguments[0]}? --help shows what there is.", file=sys.stderr)
+        print(f"irscope-dap: unknown argument: {arguments[0]}. See --help.", file=sys.stderr)
         sys.exit(2)
     from irscope_server.dap.protocol.serve import serve_stdio
 

@@ -201,7 +201,7 @@ class Workers:
                 del self._entries[entry.key]
             left = [self.idle_seconds if e.busy else e.used + self.idle_seconds - now for e in self._entries.values()]
         for entry in idle:
-            log.info("The worker in %s is stopped: it was idle for %g minutes.", entry.key[0], self.idle_seconds / 60)
+            log.info("Stopped the worker in %s after %g idle minutes.", entry.key[0], self.idle_seconds / 60)
         self._drop(idle)
         return max(min(left), 0.01) if left else None
 
@@ -274,7 +274,7 @@ class Workers:
         if worker.state is WorkerState.READY:
             log.info("A worker is ready: %s, torch %s", python, worker.torch)
         elif worker.state is WorkerState.REFUSED:
-            log.info("There is no worker in %s: %s", python, worker.reason)
+            log.info("No worker in %s: %s", python, worker.reason)
         self.changed()
         worker.wait_until_dead()
         if worker.state not in (WorkerState.STOPPED, WorkerState.REFUSED):

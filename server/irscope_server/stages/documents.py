@@ -10,7 +10,7 @@ from irscope_server.base.archive import Archive
 from irscope_server.base.stage_uris import NoDocument, language_id, parts_of
 from irscope_server.base.wire import DocumentResult
 
-_GONE = "It may have been removed to make room for newer runs. Run the script again."
+_GONE = "It may have been deleted to make room for newer runs. Run the script again."
 
 Make = Callable[[Report, str], Awaitable[str]]
 """Makes a stage that a run has not made; returns why it cannot, as a text for the user, or nothing."""

@@ -192,7 +192,7 @@ def findings(params: Json) -> Json:
 
 
 NAMES = [
-    ("dynamo", "Dynamo, and all that it calls"), ("bytecode_tracing", "symbolic tracing of the user's code"), ("backend_compile", "back end"),
+    ("dynamo", "Dynamo, and all that it calls"), ("bytecode_tracing", "symbolic tracing of the user's code"), ("backend_compile", "backend"),
     ("create_aot_dispatcher_function", "AOTAutograd"), ("inductor_compile", "Inductor"), ("Scheduler.codegen", "code of the kernels"),
     ("async_compile.wait", "waiting for kernels to be compiled"), ("compile_file", "C++ compiler"), (MARKUP, ""),
 ]  # fmt: skip

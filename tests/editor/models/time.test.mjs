@@ -63,7 +63,7 @@ describe("the model of compile times", () => {
   it("says how long, and what share", () => {
     assert.equal(time.spoken(box("compile_fx"), 20), "Inductor 5.0 s, 25 % of all, compile_fx");
     assert.equal(time.spoken(box("code_gen"), 20), "code_gen 3.0 s, 15 % of all");
-    assert.deepEqual(time.remarks(box("compile_fx")), ["50 % of 0/0 f", "1.0 s of its own"]);
+    assert.deepEqual(time.remarks(box("compile_fx")), ["50 % of 0/0 f", "1.0 s self"]);
     assert.deepEqual(time.remarks(box("compile_file")), ["in another thread"]);
     assert.deepEqual(time.remarks(boxes[0]), []);
   });

@@ -219,7 +219,7 @@ describe("the panel of a value", () => {
 
   it("tells what cannot be shown, and stays usable", async () => {
     const { frame } = await panel("nothing + 1");
-    await frame.locator(".notice", { hasText: "there is no value of 'nothing' here" }).waitFor();
+    await frame.locator(".notice", { hasText: "no value of 'nothing' here" }).waitFor();
     await frame.getByRole("button", { name: "Try Again" }).waitFor();
   });
 

@@ -1,4 +1,4 @@
-"""A back end of the user's own that fails: the error stands where the graph ends and is handed over."""
+"""A backend of the user's own that fails: the error stands where the graph ends and is handed over."""
 import torch
 
 

@@ -1,4 +1,4 @@
-"""Back ends that nobody has registered: by ``torch.compile`` and by the older way."""
+"""Backends that nobody has registered: by ``torch.compile`` and by the older way."""
 import torch
 
 try:

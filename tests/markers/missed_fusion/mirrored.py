@@ -1,5 +1,5 @@
 # lane: deep
-"""A kernel that reads what another one has just written, also from its end: the CPU back end leaves them apart."""
+"""A kernel that reads what another one has just written, also from its end: the CPU backend leaves them apart."""
 import torch
 
 

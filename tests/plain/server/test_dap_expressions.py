@@ -20,7 +20,7 @@ from irscope_server.dap.base.expressions import (
 
 def lookup(name: str) -> Any:
     if name == "kernel":
-        raise NotHere("there is no kernel here")
+        raise NotHere("no kernel here")
     return VALUES[name]
 
 
@@ -66,13 +66,13 @@ def test_values(text: str, value: object) -> None:
         ("node.__class__", "a node has no '__class__'"),
         ("node.name.upper()", "the only function available is len"),
         ("(lambda: 1)()", "the only function available is len"),
-        ("[x for x in users]", "not understood"),
+        ("[x for x in users]", "not supported"),
         ("node.dtype.__class__", "has no '__class__'"),
-        ("users if users else 1", "not understood"),
-        ("f'{node}'", "not understood"),
-        ("2**99", "not understood"),
+        ("users if users else 1", "not supported"),
+        ("f'{node}'", "not supported"),
+        ("2**99", "not supported"),
         ("'a' * 1000", "'a' is not a number"),
-        ("1 << 9", "not understood"),
+        ("1 << 9", "not supported"),
         ("1 // 0", "1 // 0"),
         ("nothing", "nothing"),
         ("users[9]", "there are 5"),
@@ -84,8 +84,8 @@ def test_values(text: str, value: object) -> None:
         ("1 +", "is not an expression"),
         ("a = 1", "is not an expression"),
         ("\0", "is not an expression"),
-        ("(" * 400 + ")" * 400, "is not an expression|too deep"),
-        ("-" * 990 + "1", "too deep"),
+        ("(" * 400 + ")" * 400, "is not an expression|nested too deeply"),
+        ("-" * 990 + "1", "nested too deeply"),
         ("1" * 1001, "longer than"),
         ("", "is not an expression"),
     ],

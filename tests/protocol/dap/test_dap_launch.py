@@ -166,11 +166,11 @@ def test_run_without_debugging(client: Client, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"program": "none.py"}, "There is no file"),
+        ({"program": "none.py"}, "File not found"),
         ({"program": ""}, "must be the path of a Python script"),
         ({}, "'program' is missing"),
-        ({"program": __file__, "cwd": "/no/such"}, "There is no folder"),
-        ({"program": __file__, "pipeline": "glow"}, "There is no pipeline 'glow'. Name one of these: inductor"),
+        ({"program": __file__, "cwd": "/no/such"}, "Working folder not found"),
+        ({"program": __file__, "pipeline": "glow"}, "Unknown pipeline: 'glow'. Known: inductor"),
         ({"program": __file__, "stopOn": "rain"}, "'stopOn' must be of"),
         ({"program": __file__, "args": "x"}, "'args' must be a list"),
         ({"program": __file__, "env": {"A=": "1"}}, "names of variables"),
@@ -187,4 +187,4 @@ def test_what_cannot_be_launched_is_said(client: Client, arguments: dict[str, ob
 def test_an_interpreter_that_is_not_there_ends_the_session_with_a_reason(client: Client, tmp_path: Path) -> None:
     launch(client, write(tmp_path, "print(1)"), python="/no/such/python")
     client.event("terminated")
-    assert "There is no Python interpreter at /no/such/python" in printed(client, "stderr")
+    assert "No Python interpreter at /no/such/python" in printed(client, "stderr")

@@ -53,7 +53,7 @@ def test_stepping_in_goes_down_to_machine_code_and_out_comes_back_the_same_way(c
     assert up == [("kernel/cpp_fused_add_mul_relu_0.cpp", 2), *down[4::-1]]
     stop = client.move("stepOut")
     assert where(client) == down[0]
-    assert stop["description"] == "This is your own source line: there is no earlier stage."
+    assert stop["description"] == "This is your own source line: no stage comes before it."
 
 
 def test_of_several_parents_the_way_out_is_the_way_in(client: Client, store: str) -> None:
@@ -246,7 +246,7 @@ def test_targets_frames_and_single_threads(client: Client, store: str) -> None:
     client.ask("restartFrame", frameId=page["stackFrames"][0]["id"])
     assert client.event("stopped")["reason"] == "restart"
     assert where(client) == ("post-grad-graph.py", 2)
-    assert "frames hold only until the next step" in client.refused("scopes", frameId=frames[0]["id"])
+    assert "Frames are valid only until the next step" in client.refused("scopes", frameId=frames[0]["id"])
     stop = client.move("continue", singleThread=True)
     assert (stop["threadId"], stop["description"]) == (1, "The end of the compile")
     assert where(client, thread=2) == ("model.py", 16)
@@ -273,7 +273,7 @@ def test_lines_may_start_at_zero(client: Client, store: str) -> None:
 
 def test_attaching_to_what_is_not_there(client: Client, store: str, tmp_path: Path) -> None:
     client.initialize()
-    assert "There is no run store" in client.refused("attach", store=str(tmp_path / "none.db"))
+    assert "Run store not found" in client.refused("attach", store=str(tmp_path / "none.db"))
     assert "No run is named" in client.refused("attach", store=store, run="1999")
     (tmp_path / "text.db").write_text("this is no database, but long enough to be looked at as one" * 20)
     assert "cannot be used" in client.refused("attach", store=str(tmp_path / "text.db"))

@@ -172,7 +172,7 @@ def test_targets_of_a_step_in(client: Client, store: str) -> None:
     assert where(client) == ("block", 4, 1)
     caller = client.stack()[1]
     client.move("next")
-    assert "frames hold only until the next step" in client.refused("restartFrame", frameId=caller["id"])
+    assert "Frames are valid only until the next step" in client.refused("restartFrame", frameId=caller["id"])
     client.ask("restartFrame", frameId=client.top()["id"])
     client.event("stopped")
     assert where(client) == ("block", 4, 1)
@@ -350,7 +350,7 @@ def test_each_frame_has_its_own_stack_and_locals(client: Client, store: str, fol
     assert client.ask("evaluate", expression="h", frameId=inner["id"], context="hover")["result"].startswith(
         "f32[8, 32]"
     )
-    assert "no 'h' here: neither a local" in client.refused(
+    assert "unknown name 'h': neither a local" in client.refused(
         "evaluate", expression="h", frameId=outer["id"], context="hover"
     )
     # Nodes of the graph that was compiled have their facts.

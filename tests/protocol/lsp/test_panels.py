@@ -248,7 +248,7 @@ async def test_a_fast_run_says_what_to_do(start_editor: StartEditor, stored: Sto
 
 
 async def test_runs_with_nothing_in_them(start_editor: StartEditor, tmp_path: Path, store_path: str) -> None:
-    """A run that crashed, one of another back end with damaged data, and one that there is not."""
+    """A run that crashed, one of another backend with damaged data, and one that there is not."""
     script = tmp_path / "<img src=x onerror=alert(1)>.py"
     script.write_text(SCRIPT)
     file = str(script)

@@ -207,7 +207,7 @@ def test_a_stage_that_another_request_has_made_meanwhile_is_not_made_again(
         ("irscope/report", {"run": "none"}, "No run is named none"),
         ("irscope/graph", {"run": "none", "stage": "0/0/x"}, "No run is named none"),
         ("irscope/document", {"uri": "irscope:/none/0/0/x.py"}, "No run is named none"),
-        ("irscope/document", {"uri": "file:///x.py"}, "names no stage"),
+        ("irscope/document", {"uri": "file:///x.py"}, "is not a stage"),
         ("irscope/run", {"uri": 3}, "'uri' must be a str"),
         ("irscope/kernelsAt", {"uri": "file:///x.py"}, "'line' is missing"),
         ("irscope/what", {}, "irscope/what"),

@@ -385,13 +385,13 @@ def test_what_a_compiler_makes_of_a_kernel_is_made_when_it_is_opened(
     def assembly_of(code: str, python: str) -> tuple[str, list[tuple[int, int]]]:
         asked.append((code, python))
         if len(asked) == 1:
-            raise LoweringError("There is no C++ compiler. Install g++.")
+            raise LoweringError("C++ compiler not found. Install g++.")
         return "ret", [(0, 1)]
 
     monkeypatch.setattr("irscope.lowering.cpp.assembly_of", assembly_of)
     monkeypatch.setattr(server.reader, "_python", "/usr/bin/python3")
     events = Events(browser)
-    assert "There is no C++ compiler" in browser.ask("irscope/document", uri=uri)["result"]["text"]
+    assert "C++ compiler not found" in browser.ask("irscope/document", uri=uri)["result"]["text"]
     assert browser.ask("irscope/document", uri=uri)["result"]["text"] == "ret", "it is tried again"
     assert browser.ask("irscope/document", uri=uri)["result"]["text"] == "ret"
     assert asked == [("code;", "/usr/bin/python3")] * 2, "it is made once"

@@ -113,4 +113,4 @@ def test_the_thread_from_a_line_to_the_kernels_of_both(ran: tuple[Ran, Path]) ->
             "a part of what compiled autograd runs: !0",
             f"run as Python code, which Dynamo compiles: {backward}",
         }
-        assert not any("back end reports no stage" in fate for fate in fates)
+        assert not any("backend reports no stage" in fate for fate in fates)

@@ -29,7 +29,7 @@ FAILING: dict[str, tuple[str, OutcomeKind, int | None, str, int]] = {
     "no torch.compile": ("print(1)\n", OutcomeKind.COMPLETED, 0, "The script ran to its end, and nothing was compiled: no function under torch.compile was called with tensors.", 0),
     "torch without compile": ("import torch\nprint(torch.ones(3).sum())\n", OutcomeKind.COMPLETED, 0, "The script ran to its end, and nothing was compiled: no function under torch.compile was called with tensors.", 0),
     "empty": ("", OutcomeKind.COMPLETED, 0, "The script ran to its end, and nothing was compiled: no function under torch.compile was called with tensors.", 0),
-    "os._exit": (BREAKS + "import os\nos._exit(5)\n", OutcomeKind.CRASHED, 5, "The script's process ended with exit code 5 without giving a reason (os._exit, a script that closes every file descriptor, or the interpreter died).", 2),
+    "os._exit": (BREAKS + "import os\nos._exit(5)\n", OutcomeKind.CRASHED, 5, "The script's process ended with exit code 5 and gave no reason. The script may have called os._exit or closed every file descriptor, or the interpreter died.", 2),
     "segfault": (COMPILED + "import ctypes\nctypes.string_at(0)\n", OutcomeKind.CRASHED, None, "The script's process was killed by SIGSEGV.", 1),
     "abort": ("import os\nos.abort()\n", OutcomeKind.CRASHED, None, "The script's process was killed by SIGABRT.", 0),
     "killed": ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n", OutcomeKind.CRASHED, None, "The script's process was killed by SIGKILL.", 0),
@@ -98,17 +98,17 @@ def unreadable(folder: Path) -> Path:
 # name → arguments of `irscope run`, variables, message
 Case = tuple[list[object], dict[str, str], str]
 REFUSED: dict[str, Callable[[Path, str], Case]] = {
-    "no such file": lambda folder, _: ([folder / "gone.py"], {}, f"There is no file {folder}/gone.py."),
+    "no such file": lambda folder, _: ([folder / "gone.py"], {}, f"File not found: {folder}/gone.py."),
     "a folder": lambda folder, _: ([folder], {}, f"{folder} is a folder. Name a Python script or a notebook."),
     "no such interpreter": lambda folder, _: (
         [write(folder, COMPILED), "--python", "/gone/python"],
         {},
-        "There is no Python interpreter at /gone/python. Name one that has torch (--python PATH, or the setting irscope.python).",
+        "No Python interpreter at /gone/python. Name one that has torch (--python PATH, or the setting irscope.python).",
     ),
     "an interpreter that is none": lambda folder, _: (
         [write(folder, COMPILED), "--python", write(folder, "", "no-python")],
         {},
-        f"There is no Python interpreter at {folder}/no-python. Name one that has torch (--python PATH, or the setting irscope.python).",
+        f"No Python interpreter at {folder}/no-python. Name one that has torch (--python PATH, or the setting irscope.python).",
     ),
     "no torch": lambda folder, bare: (
         [write(folder, COMPILED), "--python", bare],

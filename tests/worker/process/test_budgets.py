@@ -60,7 +60,7 @@ def stopped_by(ran: Ran, limit: Limit) -> str:
 def test_seconds(run_bounded: RunBounded) -> None:
     ran = run_bounded(HEAD + "f(torch.ones(3))\nwhile True:\n    pass\n", seconds=3)
     message = stopped_by(ran, Limit.SECONDS)
-    assert message.startswith("Stopped after 3 s, the time limit; what was found until then is kept. To let it")
+    assert message.startswith("Stopped after 3 s (time limit). Findings up to then are kept. To run longer")
     assert ran.findings("graph-break")
 
 
@@ -69,7 +69,7 @@ def test_output(forked: bool, run_bounded: RunBounded) -> None:
     begun = Instant()
     ran = run_bounded("while True:\n    print('x' * 99)\n", forked, output=2_000_000)
     message = stopped_by(ran, Limit.OUTPUT)
-    assert message.startswith("Stopped after it had printed 2 MB, the output limit; that output and what was found")
+    assert message.startswith("Stopped after it printed 2 MB (output limit). That output and the findings")
     assert 2_000_000 < len(ran.stdout) < 2_200_000, "all until then is kept, and little more"
     assert set(ran.stdout[:2_000_000].split("\n")[:-1]) == {"x" * 99}
     assert passed_at_this_load(begun) < 15
@@ -90,7 +90,7 @@ def test_memory(forked: bool, run_bounded: RunBounded) -> None:
     """
     ran = run_bounded(source, forked, memory=300_000_000)
     message = stopped_by(ran, Limit.MEMORY)
-    assert "of memory together (proportional set size), more than the limit of 300 MB; what was found" in message
+    assert "of memory together (proportional set size), more than the limit of 300 MB. Findings" in message
 
 
 def test_pages_that_are_shared_with_the_worker_do_not_count(run_bounded: RunBounded) -> None:
@@ -139,7 +139,7 @@ def train():  # the only caller is C code
 def test_a_loop_in_which_nothing_is_compiled_any_more(run_bounded: RunBounded) -> None:
     ran = run_bounded(LOOP, steady_calls=16)
     message = stopped_by(ran, Limit.STEADY_STATE)
-    assert message.startswith("Stopped in a steady state: nothing was compiled or found during the last ")
+    assert message.startswith("Stopped: no new compile or finding in the last ")
     assert "setting irscope.run.steadyCalls" in message
     assert QUIET_SECONDS < ran.report.outcome.seconds < 20
     assert [finding.code for finding in ran.findings("graph-break")] == ["GB0170"]
@@ -242,4 +242,4 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert done.stdout.startswith("out\n" + "x" * 999)
     assert done.stderr == "err\n"
-    assert "\nbudget: Stopped after it had printed 500 kB, the output limit;" in done.stdout
+    assert "\nbudget: Stopped after it printed 500 kB (output limit)." in done.stdout

@@ -23,7 +23,7 @@ def test_a_budget(run_script: RunScript) -> None:
     assert ran.report.outcome.kind is OutcomeKind.BUDGET
     assert ran.report.outcome.limit is Limit.SECONDS
     assert ran.report.outcome.message.startswith(
-        "Stopped after 3 s, the time limit; what was found until then is kept. To let it run longer, raise --budget "
+        "Stopped after 3 s (time limit). Findings up to then are kept. To run longer, raise --budget "
     )
     assert ran.report.outcome.exit_code is None
     assert ran.stdout == "at work\n"
@@ -47,7 +47,7 @@ def test_cancel_ends_the_whole_group_and_keeps_what_was_found(tmp_path: Path) ->
         )
         report = store.report(run)
     assert outcome.kind is OutcomeKind.CANCELLED
-    assert outcome.message == "The run was cancelled; what it found until then is kept."
+    assert outcome.message == "The run was cancelled. Findings up to then are kept."
     assert report.outcome == outcome
     assert [finding.code for finding in report.findings] == ["GB0059"]
     child = re.search(r"child (\d+)", "".join(printed))

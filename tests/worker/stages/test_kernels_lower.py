@@ -128,7 +128,7 @@ def test_what_is_missing_is_said(ran: Ran, kernel: str, monkeypatch: pytest.Monk
     with pytest.raises(LoweringError, match=r"failed with exit code 1:\n(?s:.*)kernel.cpp:\d+:\d+: error"):
         assembly_of(text.replace("float* out_ptr0", "flaot* out_ptr0"), sys.executable)
     monkeypatch.setattr(cpp, "in_interpreter", lambda *_: {"command": ["no-g++"], "source": "", "target": ""})
-    with pytest.raises(LoweringError, match=r"There is no C\+\+ compiler no-g\+\+ here"):
+    with pytest.raises(LoweringError, match=r"C\+\+ compiler not found: no-g\+\+,"):
         assembly_of(text, sys.executable)
 
 

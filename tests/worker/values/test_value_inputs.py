@@ -79,7 +79,7 @@ def test_inputs_that_do_not_fit_are_told_and_the_script_runs_on(tmp_path: Path) 
     script, given = write(tmp_path, SCRIPT), write(tmp_path, "inputs = {'third': 1}", "wrong.py")
     done = run_cli("diverge", script, "--inputs", given)
     assert done.returncode == 3  # and not 0: nothing was compared
-    assert "there is no input 'third'; the graph's inputs are" in done.stderr
+    assert "unknown input 'third'; the graph's inputs are" in done.stderr
     assert "second (l_second_, primals_" in done.stderr
     assert done.stdout.startswith("-") or done.stdout[0].isdigit()
 
@@ -99,7 +99,7 @@ OWN = [torch.zeros(2, 3), torch.ones(3), 5]
         ("import sys\nsys.exit(3)", "it raised SystemExit (line 2): 3"),
         ("def inputs(:", "it raised SyntaxError (line 1): invalid syntax"),
         ("inputs = lambda x: x", "it raised TypeError: <lambda>() missing 1 required positional argument: 'x'"),
-        ("inputs = {'y': 1}", "there is no input 'y'; the graph's inputs are x (l_x_, arg1_1), weight (l_weight_, arg0_1), n"),
+        ("inputs = {'y': 1}", "unknown input 'y'; the graph's inputs are x (l_x_, arg1_1), weight (l_weight_, arg0_1), n"),
         ("import torch\ninputs = torch.ones(2, 3)", "it gives 1 inputs, and the compiled function gets 2: x, n; n would be missing"),
         ("inputs = 1, 2, 3", "it gives 3 inputs, and the compiled function gets 2: x, n"),
         ("inputs = {'x': 1}", "x must be a tensor, not int"),
@@ -142,7 +142,7 @@ def test_inputs_that_pytorch_does_not_describe_are_not_mixed_up(missing: str) ->
         made.output(())
         return KeptGraph(torch.fx.GraphModule(torch.nn.Module(), made))
 
-    with pytest.raises(WrongInputs, match=f"which input is which is unknown: nodes have no '{missing}'"):
+    with pytest.raises(WrongInputs, match=f"the inputs cannot be matched: nodes have no '{missing}'"):
         inputs_of(graph("desc"), graph("grapharg"), ("x",))
 
 
@@ -157,7 +157,7 @@ def test_arguments_that_the_stack_does_not_tell_are_a_gap(tmp_path: Path) -> Non
     assert (
         look.what == TRACED_FUNCTION.what and "renamed of torch/_dynamo/output_graph.py is not on the stack" in look.why
     )
-    assert given.what == GIVEN and "which argument is which input of the graph cannot be seen" in given.why
+    assert given.what == GIVEN and "the arguments cannot be matched with the graph's inputs" in given.why
 
 
 def test_an_expanded_input_takes_what_repeats_in_the_same_way(tmp_path: Path) -> None:

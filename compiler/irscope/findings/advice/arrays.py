@@ -95,7 +95,7 @@ def resized(spot: Spot) -> Advice:
         count = " * ".join(f"({spot.text(s)})" if isinstance(s, ast.BinOp) else spot.text(s) for s in sizes)
         code = f"{receiver.id} = {receiver.id}.flatten()[: {count}].view({shape})"
         option = Option(
-            "Take a part of it under the same name",
+            "Rebind the name to a part of it",
             code,
             "For a smaller shape; the tensor of the caller keeps its shape.",
             (spot.replace_statements([spot.statement], code),),
@@ -105,7 +105,7 @@ def resized(spot: Spot) -> Advice:
         source, offset, size, stride = (spot.text(arg) for arg in call.args)
         code = f"{receiver.id} = {source}.as_strided({size}, {stride}, {offset})"
         option = Option(
-            "Take that part of it under the same name",
+            "Rebind the name to that part",
             code,
             "For a tensor as the source, not a storage.",
             (spot.replace_statements([spot.statement], code),) if spot.statement is not None else (),

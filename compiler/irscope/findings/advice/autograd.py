@@ -148,7 +148,7 @@ def kept_gradient(spot: Spot) -> Advice:
 def data_replaced(spot: Spot) -> Advice:
     """``y.data = x``."""
     statement = spot.statement
-    what = f"{spot.short(statement)} replaces the data of a tensor behind autograd's back"
+    what = f"{spot.short(statement)} replaces the data of a tensor without autograd noticing"
     why = "Dynamo follows this only for tensors that come from outside of the compiled code."
     option = None
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:

@@ -179,7 +179,7 @@ def _is_call(node: ast.AST | None, *names: str) -> bool:
 
 def failed_assertion(spot: Spot, statement: ast.Assert) -> Advice:
     """An assertion that is false for what is known while tracing: no tensor's value is asked for."""
-    what = f"`assert` fails while it is traced: {spot.short(statement.test)} is false for this call"
+    what = f"`assert` fails during tracing: {spot.short(statement.test)} is false for this call"
     why = "That is known without any tensor's value, and plain Python runs the function to raise the error."
     names = set(loaded_names(statement.test))
     local = names <= {arg.arg for arg in spot.functions[0].args.args} if spot.functions else False

@@ -196,7 +196,7 @@ def _length_of_text(spot: Spot) -> Advice | None:
     names = [name for name in loaded_names(call) if name in spot.local_names()]
     code = f"@torch.compiler.disable\ndef text_length({', '.join(names)}):\n    return {spot.text(call)}"
     apart = Option("Put it into a function that is not compiled", code, "The graph is then cut at this call only.")
-    known = Option("Write down what is known while tracing", f'f"{{{names[0] if names else "x"}.shape}}"')
+    known = Option("Print what is known while tracing", f'f"{{{names[0] if names else "x"}.shape}}"')
     return Advice(what, why, (apart, known))
 
 
@@ -227,7 +227,7 @@ def import_failed(spot: Spot) -> Advice:
 def in_loop(spot: Spot) -> Advice:
     """A loop with a break in it, without the break itself."""
     what = f"{spot.short(spot.expression or spot.statement)} breaks the graph inside of a loop"
-    why = "A graph that is cut inside of a loop cannot go on in it, so the whole function is given up."
+    why = "A graph that is cut inside of a loop cannot go on in it, so the whole function runs as plain Python."
     code = "for ... in ...:\n    step(...)   # compiled on its own: step = torch.compile(step)"
     return Advice(what, why, (Option("Compile what the loop does, not the loop", code),))
 

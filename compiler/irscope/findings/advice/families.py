@@ -41,10 +41,10 @@ def name_at(spot: Spot) -> str:
 def _timed_outside(spot: Spot) -> tuple[Option, ...]:
     clock = spot.text(spot.call) if spot.call is not None else "time.perf_counter()"
     outside = around(
-        spot, "Take the time around the call of the compiled code", f"start = {clock}",
+        spot, "Measure the time around the call of the compiled code", f"start = {clock}",
         "On a GPU synchronize before each reading.", f"elapsed = {clock} - start",
     )  # fmt: skip
-    return some(guard(spot, "Compiled runs then do not take it."), outside)
+    return some(guard(spot, "Compiled runs then do not measure it."), outside)
 
 
 def _waits(spot: Spot) -> tuple[Option, ...]:

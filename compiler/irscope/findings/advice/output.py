@@ -99,7 +99,7 @@ def not_reorderable(spot: Spot) -> Advice:
     if spot.call is not None and spot.call.args and not spot.call.keywords:
         texts = [_formatted(spot, arg) for arg in spot.call.args]
         code = f"{spot.text(spot.call.func)}({', '.join(texts)})"
-        option = Option("Make strings of the others", code, "", (spot.replace(spot.call, code),))
+        option = Option("Convert the others to strings", code, "", (spot.replace(spot.call, code),))
     return Advice(what, why, some(option, _leave_out(spot)))
 
 
@@ -116,7 +116,7 @@ def text_of_tensor(spot: Spot) -> Advice:
     what = f"{spot.short(call or spot.expression)} needs the values of a tensor while tracing"
     why = "The text of a tensor shows its values, which it does not have while a graph is traced."
     if call is None and isinstance(spot.expression, (ast.JoinedStr, ast.FormattedValue)):
-        return Advice(what, why, (Option("Write down what is known while tracing", 'f"{x.shape}"'),))
+        return Advice(what, why, (Option("Print what is known while tracing", 'f"{x.shape}"'),))
     if call is None or len(call.args) != 1 or spot.qualified(call.func) not in ("str", "repr", "format"):
         return Advice(what, why, some(_leave_out(spot)))
     shape = Option(

@@ -92,7 +92,7 @@ def generator_argument(spot: Spot) -> Advice:
     call = spot.call
     keyword = next((k for k in call.keywords if k.arg == "generator"), None) if call is not None else None
     if call is None or keyword is None:
-        what = f"{spot.short(spot.expression)} gets an argument that cannot be put into a graph"
+        what = f"{spot.short(spot.expression)} gets an argument that cannot be in a graph"
         return Advice(what, spot.cause.explanation)
     what = f"{spot.short(call)} draws from its own generator"
     kept = [spot.text(arg) for arg in call.args]

@@ -184,8 +184,8 @@ def not_rebuilt(spot: Spot) -> Advice:
     """An object that lives across a break, and that Dynamo cannot make again after it."""
     what = f"an object that is alive at {spot.short(spot.expression or spot.statement)} cannot be carried over a graph break"
     why = (
-        f"{_shortened(spot.cause.explanation)} It is the consequence of a graph break during its lifetime: "
-        "fix that break, which is reported at the same line or nearby, and this one disappears too."
+        f"{_shortened(spot.cause.explanation)} A graph break during its lifetime causes this one. "
+        "Fix that break, which is reported at the same line or nearby, and this one disappears too."
     )
     return Advice(what, why, (Option("Fix that other break first"),))
 

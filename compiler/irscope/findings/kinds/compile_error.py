@@ -75,7 +75,7 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
     """The finding at the user's expression that failed."""
     text = str(error)
     messages = parse_break_messages(text)
-    # An error of the back end has no stack of its own; what is traced at that moment is the end of the function.
+    # An error of the backend has no stack of its own; what is traced at that moment is the end of the function.
     told = [] if getattr(error, "real_stack", None) else _places_in_message(text)
     traced = told or traced_places(error)
     places = [*live_places(), *traced]

@@ -57,7 +57,7 @@ def refusals_of(log: FusionLog) -> list[Refusal]:
 
 
 # Inductor's words that need some more.
-_WORDS = {"memory deps did not match": "it reads the values in another order than they are written"}
+_WORDS = {"memory deps did not match": "it reads the values in a different order than they are written"}
 
 
 def _in_words(reason: str) -> str:

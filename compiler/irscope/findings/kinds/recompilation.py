@@ -225,11 +225,11 @@ def _hints(guard: FailedGuard) -> tuple[str, ...]:
     if guard.code == "recompile-size" and re.search(r"(^| )[01] →|→ [01] ", guard.what):
         return (
             f"Sizes 0 and 1 always get separate compiles: pad `{source}`, or warm both up before you measure.",
-            f"`torch._dynamo.decorators.mark_unbacked({source}, {guard.dimension})` makes one compile serve 0 and 1 too (raises where the code needs to know).",
+            f"`torch._dynamo.decorators.mark_unbacked({source}, {guard.dimension})` makes one compile serve 0 and 1 too. It raises where the code depends on the value.",
         )
     if guard.code == "recompile-size":
         return (
-            f"`torch._dynamo.mark_dynamic({source}, {guard.dimension})` on the tensor before the first call, so that one compile serves every size (raises where the code fixes that size).",
+            f"`torch._dynamo.mark_dynamic({source}, {guard.dimension})` on the tensor before the first call makes one compile serve every size. It raises where the code fixes that size.",
             "`torch.compile(..., dynamic=True)`, which makes every size dynamic from the start.",
         )
     if guard.code == "recompile-value":
@@ -253,7 +253,7 @@ def _hints(guard: FailedGuard) -> tuple[str, ...]:
         return (f"Convert `{source}` to one dtype, device and rank before the call.",)
     if guard.code == "recompile-condition":
         return (
-            "What was compiled holds only where this is true. PyTorch took it from a branch in the code or chose it itself; keep the values on one side of it, or warm up both.",
+            "The compiled code is valid only if this is true. PyTorch took the condition from a branch in the code or chose it itself. Keep the values on one side of it, or warm up both.",
         )
     if guard.code == "recompile-object":
         return (f"Create `{source}` once and pass the same object, or pass what differs as an argument.",)

@@ -35,7 +35,7 @@ def detect(moment: Moment) -> Iterator[Finding]:
         message=f"{subject} was fixed to {value} here: the compiled code is for this value only.",
         explanation=f"A condition or an operation on this line is true only for {value}, so PyTorch guards on it. Any other value compiles the function again. PyTorch's reason: {facts.get('reason') or 'none given'}.",
         hints=(
-            f"Keep the value out of Python conditions, so that `{sources[0] if sources else 'it'}` can stay dynamic; `torch._check(...)` states a range without fixing the value.",
+            f"Keep the value out of Python conditions, so that `{sources[0] if sources else 'it'}` can stay dynamic. `torch._check(...)` states a range without fixing the value.",
             "If one value is all you ever use, pass it as a constant and drop `dynamic=True` or `mark_dynamic`.",
         ),
         severity=KIND.severity,

@@ -1,4 +1,4 @@
-"""Unknown back end: ``torch.compile`` was asked for a compiler that nobody has registered."""
+"""Unknown backend: ``torch.compile`` was asked for a compiler that nobody has registered."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def detect(_moment: Moment, name: str) -> Iterator[Finding]:
 
 
 def make(name: str) -> Finding | None:
-    """The finding at the call that names the back end."""
+    """The finding at the call that names the backend."""
     places = live_places()
     at = innermost_user(places)
     if at is None:
@@ -35,8 +35,8 @@ def make(name: str) -> Finding | None:
         kind=KIND.id,
         code="InvalidBackend",
         severity=KIND.severity,
-        message=f"There is no back end named `{name}`." + (f" Did you mean `{near[0]}`?" if near else ""),
-        explanation="Back ends are registered by PyTorch and by installed packages (entry points `torch_dynamo_backends`).",
+        message=f"Unknown backend: `{name}`." + (f" Did you mean `{near[0]}`?" if near else ""),
+        explanation="Backends are registered by PyTorch and by installed packages (entry points `torch_dynamo_backends`).",
         hints=(
             f"Available: {', '.join(f'`{other}`' for other in [*near, *others])}.",
             "Install the package that provides it into this environment, or pass the compiler's function itself.",

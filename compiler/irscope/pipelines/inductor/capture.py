@@ -25,7 +25,7 @@ from irscope.vocabulary.stages import StageKind
 
 
 class InductorCapture(DynamoCapture):
-    """In the fast lane only what Dynamo shows: its graphs go to the eager back end."""
+    """In the fast lane only what Dynamo shows: its graphs go to the eager backend."""
 
     EVENTS = trace.EVENTS
     PHASES = trace.PHASES
@@ -39,7 +39,7 @@ class InductorCapture(DynamoCapture):
         self._earlier_keys: EarlierKeys | None = None
 
     def hooks(self) -> list[Hook]:
-        """What is patched in PyTorch: in the fast lane only the eager back end, Dynamo and fusion."""
+        """What is patched in PyTorch: in the fast lane only the eager backend, Dynamo and fusion."""
         guarded = self.book.guarded
         hooks = [*hooks_for(self.book.request.lane), *super().hooks()]
         if self._deep_lane is None:
@@ -86,7 +86,7 @@ class InductorCapture(DynamoCapture):
             self._cache_missed(compile, record)
         elif record.event == trace.CACHE_HIT:
             what = f"the stages of {compile} after the post-grad graph"
-            self.book.gap(CaptureGap(what, "the script's settings let the FX graph cache answer"))
+            self.book.gap(CaptureGap(what, "the FX graph cache answered, as the script's settings allow"))
 
     def _cache_missed(self, name: str, record: Record) -> None:
         """Keeps the key of a graph in the FX graph cache; what made it another one is a finding."""

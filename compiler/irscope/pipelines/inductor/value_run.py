@@ -1,7 +1,7 @@
 """A value run: at the chosen call of each compiled graph its inputs are copied, and the graph is run on them.
 
 The work is done right after the call of the compiled code, so that a script that is stopped or dies later has left its
-values, and no copy is held longer than that.  While it goes on nothing of it is captured (`RunBook.quietly`).
+values, and no copy is held longer than that.  A value run itself is not captured (`RunBook.quietly`).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class ValueRun:
             graphs.stages[stage] = KeptGraph(module)
             if stage == "dynamo-graph" and self._given is not None:
                 if (arguments := arguments_traced()) is None:
-                    graphs.untold = "which argument is which input of the graph cannot be seen"
+                    graphs.untold = "the arguments cannot be matched with the graph's inputs"
                 graphs.arguments = arguments or ()
 
     def version(self, stage: str, run: PassRun | None, module: Any) -> None:

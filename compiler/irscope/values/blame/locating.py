@@ -95,9 +95,7 @@ def locate(moment: CallMoment, kept: KeptGraph, found: CompiledValues, wrong: Co
             return Location(suspect, LOWERING, True, alone[0], alone[1].local, tried, alone[1].tensors)
         if every is not None and every[1] is not None:
             smaller = _ancestors(node, nodes)
-            fewer = look(
-                smaller, _tensors(smaller), f"{suspect} with what it is made of ({count(len(smaller), 'node')})"
-            )
+            fewer = look(smaller, _tensors(smaller), f"{suspect} with its inputs ({count(len(smaller), 'node')})")
             region, at = fewer if fewer is not None and fewer[1] is not None else every
             at = at or wrong
             return Location(suspect, LOWERING, False, region, at.local, tried, at.tensors)

@@ -53,7 +53,7 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 
 class BadExpression(ValueError):
-    """The expression is not understood, or has no value; the message says which part."""
+    """The expression is invalid or has no value; the message says which part."""
 
 
 def names_in(text: str) -> set[str]:
@@ -87,7 +87,7 @@ def evaluate(text: str, lookup: Callable[[str], Any]) -> Any:
     except SyntaxError as error:
         raise BadExpression(f"Invalid expression {text.strip()!r}: {error.msg}") from None
     except (RecursionError, MemoryError):
-        raise BadExpression("the expression is too deep, or its value too large") from None
+        raise BadExpression("the expression is nested too deeply, or its value is too large") from None
     except Exception as error:  # noqa: BLE001  whatever an operation says of its arguments
         raise BadExpression((str(error).splitlines() or [type(error).__name__])[0][:300]) from None
 
@@ -100,7 +100,7 @@ def _value(node: ast.expr, lookup: Callable[[str], Any]) -> Any:
         try:
             return lookup(node.id)
         except LookupError as error:
-            raise BadExpression(str(error.args[0]) if error.args else f"there is no {node.id}") from None
+            raise BadExpression(str(error.args[0]) if error.args else f"unknown name: {node.id}") from None
     elif isinstance(node, ast.Attribute):
         return _attribute(node, lookup)
     elif isinstance(node, ast.Call):

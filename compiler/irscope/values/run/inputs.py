@@ -111,9 +111,7 @@ def inputs_of(
     inputs = [node for node in kept.graph.nodes if node.op == "placeholder"]
     for key, nodes in (("grapharg", placed), ("desc", [] if backward else inputs)):
         if nodes and not any(key in node.meta for node in nodes):
-            raise WrongInputs(
-                f"which input is which is unknown: nodes have no {key!r} (checked on torch 2.11 and 2.13)"
-            )
+            raise WrongInputs(f"the inputs cannot be matched: nodes have no {key!r} (checked on torch 2.11 and 2.13)")
     found = []
     for node in inputs:
         desc = node.meta.get("desc")
@@ -148,7 +146,7 @@ def _by_name(given: Mapping[Any, Any], inputs: Sequence[Input], backward: bool) 
         if number is not None:
             chosen[number] = value
         elif not backward:
-            raise WrongInputs(f"there is no input {name!r}; the graph's inputs are {_told(inputs)}")
+            raise WrongInputs(f"unknown input {name!r}; the graph's inputs are {_told(inputs)}")
     return chosen
 
 

@@ -42,7 +42,7 @@ def _answered(line: str) -> dict[str, Any]:
 
         def lookup(name: str) -> Any:
             if name not in tensors:
-                raise LookupError(f"there is no value of {name!r} here")
+                raise LookupError(f"no value of {name!r} here")
             return _tensor(tensors[name].get("path", path), tensors[name])
 
         value = evaluate(request["text"], lookup)

@@ -91,7 +91,7 @@ export function buildPage(): Page {
   const next = button("next", "↓", "Next match (Enter)");
   const only = make(
     "button",
-    { type: "button", id: "only", "aria-pressed": "false", title: "Show nothing but the matches" },
+    { type: "button", id: "only", "aria-pressed": "false", title: "Show only the matches" },
     "Only Matches",
   );
   const [groupingLabel, grouping] = choice("grouping", "Group by", [

@@ -113,7 +113,7 @@ function codeOf({ code, link, title }: FindingGroup): HTMLElement {
     "a",
     {
       class: "code",
-      title: "PyTorch's own page on it",
+      title: "PyTorch's page about it",
       attributes: { "aria-label": `${code}: PyTorch's page on this ${title.toLowerCase()}` },
     },
     code,

@@ -93,7 +93,7 @@ class FindingsView implements View {
         this.hiddenBox.checked = true;
         this.draw();
       });
-      const detail = "The filter leaves nothing of what this run found.";
+      const detail = "The filter hides every finding of this run.";
       this.body.replaceChildren(notice("No finding matches.", detail, clear));
       return;
     }

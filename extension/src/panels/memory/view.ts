@@ -179,7 +179,7 @@ function row(plan: MemoryPlan, buffer: MemoryBuffer, live: number): HTMLElement 
         title: `${buffer.dtype}, calls ${buffer.first + 1} to ${buffer.last + 1}`,
       }),
       buffer.how === "reuse" &&
-        h("span", { class: "dim", title: `Takes over the memory of ${buffer.of}` }, ` ↺ ${buffer.of}`),
+        h("span", { class: "dim", title: `Reuses the memory of ${buffer.of}` }, ` ↺ ${buffer.of}`),
     ),
     h("td", { class: "number" }, units.size(buffer.bytes)),
     h("td", { class: "number dim" }, units.percent(buffer.bytes, live)),

@@ -72,7 +72,7 @@ export function remarks(box: Box): string[] {
     ...(box.parent === undefined || box.beside
       ? []
       : [`${units.percent(box.seconds, box.parent.seconds)} of ${box.parent.name}`]),
-    ...(box.children.length > 0 && box.own > 0 ? [`${units.duration(box.own)} of its own`] : []),
+    ...(box.children.length > 0 && box.own > 0 ? [`${units.duration(box.own)} self`] : []),
     ...(box.beside ? ["in another thread"] : []),
   ];
 }

@@ -119,7 +119,7 @@ def evaluate(text: str, lookup: Lookup) -> Any:
     try:
         return _value(tree.body, lookup)
     except RecursionError:
-        raise BadExpression("the expression is too deep") from None
+        raise BadExpression("the expression is nested too deeply") from None
 
 
 def check(text: str) -> None:
@@ -136,7 +136,7 @@ def _parse(text: str) -> ast.Expression:
         said = error.msg if isinstance(error, SyntaxError) else str(error)
         raise BadExpression(f"{text.strip()!r} is not an expression: {said}") from None
     except (RecursionError, MemoryError):
-        raise BadExpression("the expression is too deep") from None
+        raise BadExpression("the expression is nested too deeply") from None
     return tree
 
 
@@ -150,7 +150,7 @@ def _value(node: ast.expr, lookup: Lookup) -> Any:
 
 def _not_understood(node: ast.expr) -> BadExpression:
     return BadExpression(
-        f"{_words(node)} is not understood: there are comparisons, and, or, not, arithmetic on numbers, in, len() and indices"
+        f"{_words(node)} is not supported; use comparisons, and, or, not, arithmetic on numbers, in, len() and indices"
     )
 
 
@@ -165,7 +165,7 @@ def _name(node: ast.Name, lookup: Lookup) -> Any:
         return lookup(node.id)
     except LookupError as error:
         kind = NoValueHere if isinstance(error, NotHere) else BadExpression
-        raise kind(str(error.args[0]) if error.args else f"there is no {node.id!r} here") from None
+        raise kind(str(error.args[0]) if error.args else f"unknown name: {node.id!r}") from None
 
 
 def _bool_op(node: ast.BoolOp, lookup: Lookup) -> Any:

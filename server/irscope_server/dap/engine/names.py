@@ -113,7 +113,7 @@ class Lookup:
         if name == "torch":
             raise LookupError("torch stands for its dtypes here: torch.bfloat16")
         what = "a node of this stage" if self._trace is None else "a local of this function"
-        raise LookupError(f"there is no {name!r} here: neither {what} nor one of {', '.join(NAMES)}")
+        raise LookupError(f"unknown name {name!r}: neither {what} nor one of {', '.join(NAMES)}")
 
     def names(self) -> list[str]:
         """All names that mean something here, for completion."""
@@ -125,7 +125,7 @@ class Lookup:
 
     def _walked(self) -> TraceSection:
         if self._trace is None:
-            raise NotHere("there is no symbolic trace here")
+            raise NotHere("no symbolic trace here")
         return self._trace
 
     def _step(self) -> Facts:
@@ -140,7 +140,7 @@ class Lookup:
 
     def _node(self) -> Facts:
         if self._here() not in self._section.nodes:
-            raise NotHere(f"there is no node here: this is the {self._section.title.lower()}")
+            raise NotHere(f"no node here: this is the {self._section.title.lower()}")
         return node_facts(self._section, self._here())
 
     def _inputs(self) -> Any:
@@ -202,12 +202,12 @@ class Lookup:
         elif found is None:
             found = kernels[0] if kernels else None
         if found is None:
-            raise NotHere("there is no kernel here")
+            raise NotHere("no kernel here")
         return kernel_facts(found)
 
     def _finding(self) -> Facts:
         if self._finding_here is None:
-            raise NotHere("there is no finding here")
+            raise NotHere("no finding here")
         return finding_facts(self._finding_here)
 
     @property

@@ -162,7 +162,7 @@ class Walker:
         if above is None and place.section > 0:
             above = PlaceInRun(compile, 0, self._source_spot(place) or 0)
         if above is None:
-            return Step(place, "This is your own source line: there is no earlier stage.")
+            return Step(place, "This is your own source line: no stage comes before it.")
         self._places[compile] = above
         return Step(above)
 

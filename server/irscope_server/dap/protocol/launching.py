@@ -54,10 +54,10 @@ def launch_of(arguments: Arguments) -> Wanted:
     if not program or "\0" in program + cwd:
         raise WrongMessage("'program' must be the path of a Python script.")
     if cwd and not os.path.isdir(cwd):
-        raise RequestFailed(f"There is no folder {cwd} to run in.", show=True)
+        raise RequestFailed(f"Working folder not found: {cwd}.", show=True)
     path = os.path.join(cwd or os.getcwd(), os.path.expanduser(program))
     if not os.path.isfile(path):
-        raise RequestFailed(f"There is no file {path}.", show=True)
+        raise RequestFailed(f"File not found: {path}.", show=True)
     budget = _budget(arguments)
     words = arguments.texts("args")
     if any("\0" in word for word in words):
@@ -109,7 +109,7 @@ def attach_of(arguments: Arguments) -> Wanted:
     """Raises RequestFailed with a sentence for what cannot be attached to."""
     store = _store(arguments)
     if not os.path.isfile(store):
-        raise RequestFailed(f"There is no run store {store}. Run something first: irscope run SCRIPT.py", show=True)
+        raise RequestFailed(f"Run store not found: {store}. Run something first: irscope run SCRIPT.py", show=True)
     arguments.variables("env")
     return Wanted(
         store, _stop_on(arguments), run=arguments.text("run", ""), attached=True, values=values_of(arguments),

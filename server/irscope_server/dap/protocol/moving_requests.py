@@ -119,7 +119,7 @@ class MovingRequests:
         target = self._target(number) if number else None
         compile = self._session.compile_of(arguments)
         if target is not None and target not in self._session.here().walker.targets(compile):
-            raise WrongMessage(f"The target {number} is none of the place where the thread stands now.")
+            raise WrongMessage(f"Target {number} does not belong to the current location of this thread.")
         self._step(arguments, lambda compile: self._session.here().walker.into(compile, target, by))
 
     def _granularity(self, arguments: Arguments) -> Granularity:
@@ -162,7 +162,7 @@ class MovingRequests:
 
     def _target(self, number: int) -> PlaceInRun:
         if number not in self._targets:
-            raise WrongMessage(f"There is no target {number}.")
+            raise WrongMessage(f"Unknown target: {number}.")
         return self._targets[number]
 
     # --- jumps --------------------------------------------------------------------------------------------------------

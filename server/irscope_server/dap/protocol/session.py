@@ -161,7 +161,7 @@ class Session:
         if command in self._refusals:
             raise Refused(self._refusals[command])
         if command not in self._table:
-            raise Refused(f"irscope does not know the request {command[:60]!r}.")
+            raise Refused(f"Unknown request: {command[:60]!r}.")
         if self.state not in self._allowed[command]:
             when = f"This cannot be done {self.state.value}: {command!r}."
             if self.state is State.STOPPED:
@@ -229,14 +229,14 @@ class Session:
     def here(self) -> Debuggee:
         """The run at hand.  Raises NotNow where there is none yet."""
         if self.debuggee is None:
-            raise NotNow("There is no run to look at yet.")
+            raise NotNow("No run is available yet.")
         return self.debuggee
 
     def compile_of(self, arguments: Arguments) -> int:
         """The number of the compile that ``threadId`` names.  Raises WrongMessage where there is none."""
         thread = arguments.integer("threadId")
         if not 1 <= thread <= len(self.here().recording.tracks):
-            raise WrongMessage(f"There is no thread {thread}.")
+            raise WrongMessage(f"Unknown thread: {thread}.")
         return thread - 1
 
     def new_frame(self, compile: int, level: Level) -> int:
@@ -249,7 +249,7 @@ class Session:
         """Raises WrongMessage for a frame that is not one, or none any more."""
         if number not in self.frames:
             raise WrongMessage(
-                f"There is no frame {number}: frames hold only until the next step. Ask for the stack trace again."
+                f"Unknown frame: {number}. Frames are valid only until the next step. Ask for the stack trace again."
             )
         return self.frames[number]
 

@@ -131,7 +131,7 @@ class Sources:
 
     def _key(self, reference: int) -> str:
         if not 1 <= reference <= len(self._names):
-            raise WrongMessage(f"There is no sourceReference {reference} in this session.")
+            raise WrongMessage(f"Unknown sourceReference: {reference}.")
         return self._names[reference - 1]
 
 

@@ -29,7 +29,7 @@ def values_of(arguments: Arguments) -> ValuesRequest | None:
     if inputs:
         inputs = os.path.abspath(os.path.join(arguments.text("cwd", "") or os.getcwd(), os.path.expanduser(inputs)))
         if not os.path.isfile(inputs):
-            raise RequestFailed(f"There is no file of inputs {inputs}.", show=True)
+            raise RequestFailed(f"File of inputs not found: {inputs}.", show=True)
     if wanted is None or isinstance(wanted, bool):
         if not wanted and not divergence and not inputs:
             return None
@@ -92,7 +92,7 @@ class ValueRequests:
         data = here.values.reproducer(self._place(arguments))
         if data is None:
             raise RequestFailed(
-                "There is no reproducer: nothing differs here, or no part differs on its own.", show=True
+                "No reproducer is available: nothing differs here, or no part differs on its own.", show=True
             )
         report = here.recording.report
         try:

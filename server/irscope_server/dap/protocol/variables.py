@@ -50,7 +50,7 @@ class Handles:
         """Raises WrongMessage for a reference that is not one, or none any more."""
         if reference not in self._values:
             raise WrongMessage(
-                f"There is no variablesReference {reference}: references hold only until the next step. Ask for the scopes again."
+                f"Unknown variablesReference: {reference}. References are valid only until the next step. Ask for the scopes again."
             )
         return self._values[reference]
 
