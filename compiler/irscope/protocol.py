@@ -61,7 +61,7 @@ class OutcomeKind(str, enum.Enum):
     BUDGET = "budget"
     """irscope stopped it because a limit was reached."""
     CANCELLED = "cancelled"
-    """Somebody stopped it."""
+    """The user or the client stopped it."""
     CRASHED = "crashed"
     """The process died: a signal, ``os._exit``, out of memory."""
     ENVIRONMENT_ERROR = "environment-error"
@@ -174,8 +174,8 @@ class StageRef:
     seconds: float = 0.0
     """What the pass took."""
     nodes: int | None = None
-    """Operations of a graph, its inputs and output among them; nodes of Inductor's schedule; nothing of other stages,
-    nor in the fast lane."""
+    """Operations of a graph, its inputs and output among them; nodes of Inductor's schedule; None for other stages
+    and in the fast lane."""
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ class Outcome:
 
     kind: OutcomeKind
     exit_code: int | None
-    """What the script's process ended with; nothing where it never started or a signal ended it."""
+    """What the script's process ended with; None if it never started or a signal ended it."""
     message: str
     seconds: float
     limit: Limit | None = None
@@ -265,7 +265,7 @@ class RunSummary:
     """Seconds since the epoch."""
     torch: str | None
     outcome: Outcome | None
-    """Nothing while it is running (or if everything was killed at once)."""
+    """None while it is running (or if all its processes were killed at once)."""
     compiles: int
     findings: int
     kernels: int
@@ -352,14 +352,14 @@ class Started:
 
 @dataclass(frozen=True)
 class Refused:
-    """The environment cannot run it; nothing of the script has run."""
+    """The environment cannot run it; the script has not started."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Unfit:
-    """A fork of the worker cannot run this script as a fresh process would; nothing of the run counts."""
+    """A fork of the worker cannot run this script as a fresh process would; its run is discarded."""
 
     reason: str
 
@@ -396,7 +396,7 @@ class Progress:
     phase
         The same in few words: ``compiling kernel 12 of 40``.
     done, total
-        Kernels of the graph at hand; a total of 0: there is nothing to count.
+        Kernels of the current graph; a total of 0: there are none to count.
     """
 
     text: str
@@ -415,7 +415,7 @@ class LimitReached:
 
 @dataclass(frozen=True)
 class ScriptEnded:
-    """The script's main module ended.  ``error`` is empty where it ended well."""
+    """The script's main module ended.  ``error`` is empty if it ended well."""
 
     exit_code: int
     error: str

@@ -34,7 +34,7 @@ class GraphNode:
     target
         What is called, as printed: ``torch.ops.aten.mm.default``, ``relu``, ``operator.add``.
     detail
-        Dtype, shape, strides and device as printed: ``f32[8, 32][32, 1]cpu``; empty where it is not a tensor.
+        Dtype, shape, strides and device as printed: ``f32[8, 32][32, 1]cpu``; empty if it is not a tensor.
     inputs
         Names of the nodes it uses, in order, each once.
     line
@@ -121,7 +121,7 @@ def _is_input(lines: list[str], number: int) -> bool:
 
 
 def _read_some(lines: list[str], wanted: Mapping[str, int], known: Iterable[str]) -> tuple[GraphNode, ...] | None:
-    """Nothing where one of them is not in its line alone."""
+    """None if one of them is not in its line alone."""
     reader = _Reader(lines, 0)
     arguments: dict[str, str] = {}
     reader.know(known, _renamed_in(lines))
@@ -176,7 +176,7 @@ _USED = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?!\w|\s*=(?!=))")
 def _read_by_lines(text: str) -> tuple[GraphNode, ...] | None:
     """What `parse_graph` reads, for a text whose statements each are in a line, several times as fast.
 
-    Returns nothing for any other text.  A line that is not a plain call is parsed on its own.
+    Returns None for any other text.  A line that is not a plain call is parsed on its own.
     """
     lines = text.split("\n")
     begin = next((number for number, line in enumerate(lines) if line.startswith("    def forward(")), None)
@@ -360,7 +360,7 @@ class _Reader:
 
 
 def _origin_in(line: str) -> tuple[Origin | None, str] | None:
-    """Of a comment that tells it, or that there is none; nothing where the line is none of these."""
+    """The origin in a comment, or that it has none; None if the line is not such a comment."""
     if match := _ORIGIN.match(line):
         return Origin(match["file"], int(match["line"])), match["code"]
     return (None, "") if tells_no_origin(line) else None
@@ -368,7 +368,7 @@ def _origin_in(line: str) -> tuple[Origin | None, str] | None:
 
 def tells_no_origin(line: str) -> bool:
     """Whether a line is the comment above nodes that have no line of their own, as a pass makes them.  Before torch 2.13
-    it is empty where a node has a stack trace without a frame."""
+    it is empty if a node has a stack trace without a frame."""
     comment = line.strip()
     return comment == "#" or (comment.startswith("#") and comment.endswith("No stacktrace found for following nodes"))
 

@@ -79,7 +79,7 @@ class Provenance:
         return chain.codes_by_folder(self._stages.values())
 
     def elements(self, stage: str) -> tuple[Element, ...]:
-        """What a stage is made of, in the order of its text.  Raises LookupError where there is no such stage."""
+        """What a stage is made of, in the order of its text.  Raises LookupError if there is no such stage."""
         return tuple(item.element for item in self._items_of(stage).items)
 
     def at(self, stage: str, line: int) -> Element | None:
@@ -88,7 +88,7 @@ class Provenance:
         return None if item is None else item.element
 
     def items(self, stage: str) -> Items:
-        """A stage's elements with what ties them to others.  Raises LookupError where there is no such stage."""
+        """A stage's elements with what ties them to others.  Raises LookupError if there is no such stage."""
         return self._items_of(stage)
 
     def item(self, element: Element) -> Item:
@@ -154,7 +154,7 @@ class Provenance:
         return {stage: tuple(sorted(found[stage], key=lambda one: (one.line, one.name))) for stage in order}
 
     def fate(self, element: Element) -> str:
-        """Why it has no `children`, in words; empty where it has some, or no reason is known."""
+        """Why it has no `children`, in words; empty if it has some, or no reason is known."""
         return "" if element.stage == SOURCE or self.children(element) else self.fate_of_last(element)
 
     def fate_of_last(self, element: Element) -> str:
@@ -177,7 +177,7 @@ class Provenance:
 
     def _end_of_use(self, element: Element) -> tuple[Element, str]:
         """Where following users that have no children either leads to a reason, which may be at once, and that reason;
-        empty where there is none."""
+        empty if there is none."""
         way = {element: None}
         while (one := next(reversed(way))) not in self._ends:
             reason, users = self._own_fate(one), self._users(one)
@@ -383,7 +383,7 @@ class Provenance:
     # --- the user's lines ---------------------------------------------------------------------------------------------
 
     def _lines(self, element: Element) -> list[Origin]:
-        """The user's lines of a node or an instruction, the innermost first; lines of packages where none is his."""
+        """The user's lines of a node or an instruction, innermost first (of packages if none is the user's)."""
         item, compile = self._item(element), self._compile_of[element.stage]
         frames = [Origin(frame.file or compile.file, frame.line) for frame in item.frames]
         for belongs in (is_user_file, is_package_file):
@@ -417,7 +417,7 @@ class Provenance:
 
     def _runners(self, compile: str) -> tuple[str, frozenset[str]]:
         """Nodes of Dynamo's graph that run graphs of their own, and the graph that AOTAutograd traced, in which what
-        came from these is beside the rest and knows its own lines; empty where there are none."""
+        came from these is beside the rest and knows its own lines; empty if there are none."""
         graphs = [stage for stage in self._pipelines[compile] if stage_kind(stage.name).is_graph]
         first = stage_kind(graphs[0].name).names if graphs else ""
         traced = next(
@@ -429,12 +429,12 @@ class Provenance:
 
     @functools.cached_property
     def _own_kernels(self) -> frozenset[str]:
-        """The stages of kernels that somebody wrote: no other kernel's stage has data."""
+        """The stages of hand-written kernels: no other kernel's stage has data."""
         names = sorted(names_with(Role.KERNEL))
         return frozenset().union(*(self._store.stages_with_data(self._report.run, name) for name in names))
 
     def own_kernels(self, compile: str) -> tuple[str, ...]:
-        """The stages of those kernels of a compile that somebody wrote."""
+        """The stages of the hand-written kernels of a compile."""
         return tuple(stage.id for stage in self._compiles[compile].stages if stage.id in self._own_kernels)
 
     def in_own_kernels(self, compile: str, file: str, line: int) -> tuple[Element, ...]:

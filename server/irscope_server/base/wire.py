@@ -52,7 +52,7 @@ class RunParams:
 
 @dataclass(frozen=True)
 class UriParams:
-    """A document, for requests that need nothing else."""
+    """A document, for requests without other parameters."""
 
     uri: str
 
@@ -112,7 +112,7 @@ class CounterpartsParams:
 
 @dataclass(frozen=True)
 class TrustedParams:
-    """Whether the workspace is trusted; nothing runs while it is not."""
+    """Whether the workspace is trusted; no script runs while it is not."""
 
     trusted: bool = True
 
@@ -251,7 +251,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class RunTree:
-    """A run with everything below it; `torch` is the version, None where the run did not get that far."""
+    """A run with everything below it; `torch` is the version, None if the run did not get that far."""
 
     item: RunItem
     torch: str | None
@@ -268,7 +268,7 @@ class RunsResult:
 
 @dataclass(frozen=True)
 class RunResult:
-    """How a run ended; `run` is None where none could start."""
+    """How a run ended; `run` is None if none could start."""
 
     run: str | None
     outcome: str
