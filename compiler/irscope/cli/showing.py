@@ -200,7 +200,8 @@ def _line(store: Store, report: Report, options: argparse.Namespace) -> int:
         return 0
     paint = Paint(sys.stdout)
     print(paint(f"{short_path(path)}:{line}  ", "bold") + printable(line_text(path, line).strip()))
-    to_stdout(_trail_lines(trail, paint, most) or ["Nothing in this run came from this line."])
+    codes = {each.id for compile in report.compiles for each in compile.stages if role_of(each.name) is Role.CODE}
+    to_stdout(_trail_lines(trail, codes, paint, most) or ["Nothing in this run came from this line."])
     with contextlib.suppress(sqlite3.Error):  # a run of the editor's, or of an older version: the next time is faster
         keep_trails(store, report.run)
     return 0
@@ -216,10 +217,10 @@ def _known_file(report: Report, name: str) -> str:
     return ending[0] if len(ending) == 1 else path
 
 
-def _trail_lines(trail: LineTrail, paint: Paint, most: int | None) -> list[str]:
+def _trail_lines(trail: LineTrail, codes: set[str], paint: Paint, most: int | None) -> list[str]:
     lines = []
     for step in trail.steps:
-        if "/output-code" in step.stage:
+        if step.stage in codes:
             continue  # its kernels are listed by themselves
         lines.append(f"  {paint(step.stage, 'cyan')}")
         fates = {place.name: place.fate for place in step.places if place.fate}

@@ -14,22 +14,24 @@ def _is_graph_module(value: object) -> bool:
     return fx is not None and isinstance(value, fx.GraphModule)
 
 
-def _graph(stage: str, function: str, file: str, local: str) -> FrameLook:
-    return FrameLook(f"facts about the nodes of a {stage}", function, file, local, _is_graph_module, "2.13")
+def _graph(graph: str, function: str, file: str, local: str) -> FrameLook:
+    return FrameLook(f"facts about the nodes of the {graph}", function, file, local, _is_graph_module, "2.13")
 
 
 _AOT = "torch/_functorch/_aot_autograd/"
 _INDUCTOR = "torch/_inductor/"
 GRAPHS = {
-    "dynamo_output_graph": _graph("dynamo-graph", "compile_and_call_fx_graph", "torch/_dynamo/output_graph.py", "gm"),
-    "after_pre_grad_graph": _graph("pre-grad-graph", "run_pre_grad_passes", _INDUCTOR, "model_"),
-    "aot_joint_graph": _graph("joint-graph", "", _AOT, "fx_g"),
-    "aot_forward_graph": _graph("forward-graph", "", _AOT, "fw_module"),
-    "aot_backward_graph": _graph("backward-graph", "", _AOT, "bw_module"),
-    "aot_inference_graph": _graph("inference-graph", "", _AOT, "fw_module"),
-    "inductor_post_grad_graph": _graph("post-grad-graph", "codegen_and_compile", _INDUCTOR, "gm"),
-    "after_post_grad_graph": _graph("post-grad-graph", "codegen_and_compile", _INDUCTOR, "gm"),
-    "compiled_autograd_graph": _graph("compiled-autograd-graph", "", "torch/_dynamo/compiled_autograd.py", "graph"),
+    "dynamo_output_graph": _graph(
+        "graph that Dynamo traced", "compile_and_call_fx_graph", "torch/_dynamo/output_graph.py", "gm"
+    ),
+    "after_pre_grad_graph": _graph("graph before its first passes", "run_pre_grad_passes", _INDUCTOR, "model_"),
+    "aot_joint_graph": _graph("joint graph", "", _AOT, "fx_g"),
+    "aot_forward_graph": _graph("forward graph", "", _AOT, "fw_module"),
+    "aot_backward_graph": _graph("backward graph", "", _AOT, "bw_module"),
+    "aot_inference_graph": _graph("inference graph", "", _AOT, "fw_module"),
+    "inductor_post_grad_graph": _graph("graph that Inductor lowers", "codegen_and_compile", _INDUCTOR, "gm"),
+    "after_post_grad_graph": _graph("graph that Inductor lowers", "codegen_and_compile", _INDUCTOR, "gm"),
+    "compiled_autograd_graph": _graph("graph of compiled autograd", "", "torch/_dynamo/compiled_autograd.py", "graph"),
 }
 """By the event of the record."""
 

@@ -13,11 +13,7 @@ from typing import Any, Protocol
 from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
 
 _VERSIONS = "2.9 to 2.15"
-_PHASE_OF = {
-    "_recursive_pre_grad_passes": "pre-grad-graph",
-    "_recursive_joint_graph_passes": "joint-graph",
-    "_recursive_post_grad_passes": "post-grad-graph",
-}
+_PHASES = ("_recursive_pre_grad_passes", "_recursive_joint_graph_passes", "_recursive_post_grad_passes")
 # Passes that have no observer, by the module that calls them.  One that is missing in a version of torch is found all
 # the same, by what it changed, but not by its name.
 _PLAIN = {
@@ -34,8 +30,8 @@ class PassEvents(Protocol):
     def is_open(self) -> bool:
         """Whether a phase is going on in this thread."""
 
-    def phase_begins(self, stage: str, module: Any) -> None:
-        """The passes of a stage begin on a graph module."""
+    def phase_begins(self, function: str, module: Any) -> None:
+        """The passes that a function of Inductor's runs begin on a graph module."""
 
     def phase_ends(self, result: Any) -> None:
         """They have ended; ``result``: what they returned, None if they failed or returned nothing."""
@@ -84,17 +80,17 @@ def pass_hooks(events: PassEvents) -> list[Hook]:
 
 
 def _wrap_phases(compile_fx: types.ModuleType, events: PassEvents) -> Undo:
-    return undo_all([_wrap_phase(compile_fx, name, stage, events) for name, stage in _PHASE_OF.items()])
+    return undo_all([_wrap_phase(compile_fx, name, events) for name in _PHASES])
 
 
-def _wrap_phase(compile_fx: types.ModuleType, name: str, stage: str, events: PassEvents) -> Undo:
+def _wrap_phase(compile_fx: types.ModuleType, name: str, events: PassEvents) -> Undo:
     original = getattr(compile_fx, name)
 
     @functools.wraps(original)
     def passes(gm: Any, *args: Any, **kwargs: Any) -> Any:
         if events.is_open:  # a graph module below the one that is at hand
             return original(gm, *args, **kwargs)
-        events.phase_begins(stage, gm)
+        events.phase_begins(name, gm)
         result = None
         try:
             result = original(gm, *args, **kwargs)

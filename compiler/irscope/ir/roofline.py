@@ -148,9 +148,11 @@ def _of_output_code(stage: StageRef, data: Any, dtypes: Mapping[str, str], peaks
 
 
 def _dtypes(store: StageData, report: Report, output_code: StageRef, stages: Iterable[StageRef]) -> dict[str, str]:
-    wanted = output_code.id.replace("/output-code", "/post-grad-graph")
+    """Of the nodes of the graph that was lowered to output code, by their names."""
+    home, _, last = output_code.id.rpartition("/")
+    suffix = last.removeprefix(output_code.name)
     for stage in stages:
-        if stage.id == wanted:
+        if stage_kind(stage.name).is_lowered and stage.id == f"{home}/{stage.name}{suffix}":
             return dtypes_of(store.stage_data(report.run, stage.id))
     return {}
 

@@ -29,6 +29,7 @@ from irscope.pipelines.inductor.stages import (
 )
 from irscope.pipelines.registry import position, role_of, stage_kind
 from irscope.protocol import Report, StageRef
+from irscope.provenance import chain
 from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
 
@@ -70,7 +71,7 @@ def make(store: Store, report: Report, stage: str, python: str) -> None:
         raise LoweringError(f"No kernel of run {report.run} can have a stage {stage}.")
     compile, kernel, what = found
     run = report.run
-    backward = "/kernel-backward" in kernel.id
+    backward = chain.is_backward(kernel)
     if what == ASSEMBLY.name:
         text, lines = cpp.assembly_of(store.stage_text(run, kernel.id), python)
         _put(store, run, compile, f"{kernel.id}/{what}", what, text, backward, _data(kernel, lines))

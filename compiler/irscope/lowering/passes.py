@@ -9,7 +9,7 @@ import os
 from irscope.ir.line_tables import mlir_lines
 from irscope.ir.mlir import PassStep, normal, steps_of
 from irscope.lowering.tools import LoweringError, folder, in_interpreter, kernel_text
-from irscope.pipelines.inductor.stages import LLIR
+from irscope.pipelines.inductor.stages import BINARY, LLIR, TTIR_UNOPTIMIZED
 from irscope.store.store import Store
 
 
@@ -21,10 +21,10 @@ def passes_of(store: Store, run: str, kernel: str, python: str) -> tuple[str, li
 
     Raises LoweringError if the interpreter's triton cannot do that.
     """
-    module = store.stage_text(run, f"{kernel}/ttir-unoptimized")
-    kept = store.stage_data(run, f"{kernel}/binary")
+    module = store.stage_text(run, f"{kernel}/{TTIR_UNOPTIMIZED.name}")
+    kept = store.stage_data(run, f"{kernel}/{BINARY.name}")
     place = kernel_text(kept)
-    metadata = store.stage_text(run, f"{kernel}/binary")
+    metadata = store.stage_text(run, f"{kernel}/{BINARY.name}")
     with folder() as work:
         for name, text in (("kernel.ttir", module), ("metadata.json", metadata)):
             with open(os.path.join(work, name), "w", encoding="utf-8", errors="surrogateescape") as file:

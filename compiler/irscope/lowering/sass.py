@@ -10,6 +10,7 @@ import shutil
 
 from irscope.ir.line_tables import KernelText, Lines, library_calls
 from irscope.lowering.tools import LoweringError, folder, in_interpreter, kernel_text, output_of
+from irscope.pipelines.inductor.stages import AMDGCN, BINARY, PTX
 from irscope.store.store import Store
 
 _PLACE = re.compile(r'^\s*//## File "([^"]*)", line (\d+)(?: inlined at "([^"]*)", line (\d+))?')
@@ -23,9 +24,9 @@ def sass_of(store: Store, run: str, kernel: str, python: str) -> tuple[str, Line
 
     Raises LoweringError if there is none, or no disassembler.
     """
-    kept = store.stage_data(run, f"{kernel}/binary")
+    kept = store.stage_data(run, f"{kernel}/{BINARY.name}")
     if not isinstance(kept, dict) or kept.get("format") != "cubin":
-        raise LoweringError(f"{kernel} has no machine code for an NVIDIA GPU; see its stage amdgcn.")
+        raise LoweringError(f"{kernel} has no machine code for an NVIDIA GPU; see its stage {AMDGCN.name}.")
     try:
         binary = base64.b64decode(str(kept.get("base64", "")), validate=True)
     except binascii.Error as error:
@@ -37,7 +38,7 @@ def sass_of(store: Store, run: str, kernel: str, python: str) -> tuple[str, Line
         listing = output_of([disassembler, "-c", "-gi", "kernel.cubin"], cwd=work)
     text = kernel_text(kept)
     try:
-        calls = library_calls(store.stage_text(run, f"{kernel}/ptx"), text)
+        calls = library_calls(store.stage_text(run, f"{kernel}/{PTX.name}"), text)
     except LookupError:
         calls = {}
     return clean_sass(listing, text, calls)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Compile, StageRef
-from irscope.vocabulary.stages import Part, Role
+from irscope.vocabulary.stages import KERNELS, Part, Role
 
 _ENDS = (Role.SOURCE, Role.KERNEL, Role.LOWERED)
 
@@ -14,7 +14,7 @@ _ENDS = (Role.SOURCE, Role.KERNEL, Role.LOWERED)
 def rank(stage: StageRef) -> int | None:
     """How far down a stage is; None for one that is aside: guards, timings, the memory plan."""
     kind = stage_kind(stage.name)
-    if kind.role is Role.LOWERED and "/kernel" not in stage.id:
+    if kind.role is Role.LOWERED and f"/{KERNELS}" not in stage.id:
         return None
     return kind.rank
 
@@ -51,7 +51,7 @@ def is_below_kernel(stage: StageRef) -> bool:
 def kernel_of(stage: StageRef) -> str:
     """Id of the kernel's stage that a stage belongs to: ``0/0/kernel/k`` of ``0/0/kernel/k/ttgir/12-pass``."""
     parts = stage.id.split("/")
-    at = next((i for i, part in enumerate(parts) if part.startswith("kernel")), len(parts))
+    at = next((i for i, part in enumerate(parts) if part.startswith(KERNELS)), len(parts))
     return "/".join(parts[: at + 2])
 
 
@@ -90,7 +90,7 @@ def siblings(stages: Iterable[StageRef], stage: StageRef, role: Role) -> list[St
 def codes_by_folder(stages: Iterable[StageRef]) -> dict[str, StageRef]:
     """The programs that call kernels, each by what the IDs of its kernels' stages begin with (`folder_of`)."""
     return {
-        f"{one.id.rpartition('/')[0]}/kernel{suffix_of(one)}": one
+        f"{one.id.rpartition('/')[0]}/{KERNELS}{suffix_of(one)}": one
         for one in stages
         if stage_kind(one.name).role is Role.CODE
     }

@@ -8,7 +8,7 @@ from irscope.provenance import Element, Provenance, chain
 from irscope.provenance.elements import Item, Items
 from irscope.provenance.statements import arguments_in, arguments_of, forms_of, nodes_of_statements
 from irscope.store.store import Store
-from irscope.vocabulary.stages import Role
+from irscope.vocabulary.stages import KERNELS, Role
 
 
 class KernelNodes:
@@ -109,7 +109,7 @@ class KernelNodes:
     def named(self, output: str, name: str) -> str | None:
         """The stage of a kernel that output code defines."""
         stage = self._stages[output]
-        kernel = f"{output.rpartition('/')[0]}/kernel{chain.suffix_of(stage)}/{name}"
+        kernel = f"{output.rpartition('/')[0]}/{KERNELS}{chain.suffix_of(stage)}/{name}"
         return kernel if kernel in self._stages else None
 
     def last_graph(self, kernel: str) -> str | None:

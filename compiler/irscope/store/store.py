@@ -42,7 +42,7 @@ from irscope.store.file import USED_TEXTS, StoreError, default_path, open_store,
 from irscope.store.repeats import without_repeats
 from irscope.store.texts import NO_TEXT, MissingCodecError, Texts
 from irscope.store.value_file import DamagedValues, folder_of
-from irscope.vocabulary.stages import Role
+from irscope.vocabulary.stages import KERNELS, Role
 
 __all__ = ["Store", "StoreError", "default_path"]
 
@@ -169,7 +169,7 @@ class Store:
                 "INSERT OR REPLACE INTO stages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (run, stage.id, compile, position, *about),
             )
-            if "/kernel" not in stage.id:  # what is made of a kernel on request is not part of them
+            if f"/{KERNELS}" not in stage.id:  # what is made of a kernel on request is not part of them
                 self._db.execute("DELETE FROM trails WHERE run = ? AND compile = ?", (run, compile))
 
     def put_stage_data(self, run: str, stage: str, data: object) -> None:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+KERNELS = "kernel"
+"""In the IDs of stages the folder of what a program's kernels are: ``0/0/kernel/NAME``, ``0/0/kernel-backward/NAME``.
+It is the same in every pipeline, whatever it calls its kind of stage for a kernel."""
+
 
 class Role(Enum):
     """What a stage is to code that does not know its pipeline."""

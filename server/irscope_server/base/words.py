@@ -8,13 +8,14 @@ from typing import TypeGuard
 
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import StageRef
+from irscope.vocabulary.stages import KERNELS
 from irscope.vocabulary.units import duration
 from irscope.vocabulary.visible import visible
 
 _MARKUP = re.compile(r"[\\`*\[\]<>&|~$]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=\bwww)\.|^[#+\-=]")
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 _RESUMED = re.compile(r"^torch_dynamo_resume_in_(.+)_at_(\d+)$")
-_BELOW_KERNEL = re.compile(r"^.+?/kernel[^/]*/(?P<kernel>[^/]+)/[^/]+(?:/(?P<rest>.+))?$")
+_BELOW_KERNEL = re.compile(rf"^.+?/{KERNELS}[^/]*/(?P<kernel>[^/]+)/[^/]+(?:/(?P<rest>.+))?$")
 _ORDINALS = ("first", "second", "third")
 _NUMBERED = re.compile(r"^(\d+)([.)])")
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from irscope.ir.graphs import parse_graph
 from irscope.ir.nodes import NodeFacts, Source, facts_of
-from irscope.pipelines.registry import stage_kind
+from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Compile, Report, StageRef
 from irscope.provenance import SOURCE, Element, Provenance, chain
 from irscope.store.store import Store
@@ -280,14 +280,15 @@ def kernel_calls(store: Store, report: Report, stage: StageRef) -> tuple[list[tu
     The nodes are those of the stage's text, in its order.
     """
     thread = Provenance(store, report, versions=bool(stage.passed))
-    below = _memoized(thread.children)
+    codes = {each.id for one in report.compiles for each in one.stages if role_of(each.name) is Role.CODE}
+    below = _memoized(thread.children, codes)
     home = stage.id
     if stage_kind(stage.name).role in (Role.SCHEDULE, Role.FUSION):
         # The nodes that are drawn are those before fusion, whichever of the stages is shown.
         compile, _ = stage_named(report, stage.id)
         names = schedule_names(_schedule(store, report.run, compile, stage, str))
-        unfused = stage.id.replace(f"/{stage.name}", "/ir-pre-fusion")
-        home = unfused if any(one.id == unfused for one in compile.stages) else home
+        schedules = chain.siblings(compile.stages, stage, Role.SCHEDULE)
+        home = next((one.id for one in schedules if not stage_kind(one.name).is_fused), home)
     else:
         names = [node.name for node in parse_graph(store.stage_text(report.run, stage.id)).nodes]
     found: dict[str, dict[Element, None]] = {}
@@ -302,8 +303,10 @@ def kernel_calls(store: Store, report: Report, stage: StageRef) -> tuple[list[tu
     )
 
 
-def _memoized(children: Callable[[Element], tuple[Element, ...]]) -> Callable[[Element], dict[Element, None]]:
-    """The calls in output code below an element: each is followed down once, however many ways lead to it."""
+def _memoized(
+    children: Callable[[Element], tuple[Element, ...]], codes: set[str]
+) -> Callable[[Element], dict[Element, None]]:
+    """The calls in output code (``codes``: the IDs of its stages) below an element: each is followed down once, however many ways lead to it."""
     known: dict[Element, dict[Element, None]] = {}
 
     def below(element: Element) -> dict[Element, None]:
@@ -313,7 +316,7 @@ def _memoized(children: Callable[[Element], tuple[Element, ...]]) -> Callable[[E
             if one in known:
                 todo.pop()
                 continue
-            if "/output-code" in one.stage or one.stage == SOURCE:
+            if one.stage in codes or one.stage == SOURCE:
                 known[one] = {one: None} if one.name.rpartition(":")[2].isdigit() else {}
                 continue
             under = children(one)

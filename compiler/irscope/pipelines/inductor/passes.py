@@ -17,7 +17,14 @@ from typing import Any
 from irscope.internals.hooks import Hook
 from irscope.internals.pass_hooks import pass_hooks
 from irscope.internals.sympy_text import remembered_text
+from irscope.pipelines.inductor.stages import JOINT_GRAPH, POST_GRAD_GRAPH, PRE_GRAD_GRAPH
 
+_STAGE_OF = {
+    "_recursive_pre_grad_passes": PRE_GRAD_GRAPH.name,
+    "_recursive_joint_graph_passes": JOINT_GRAPH.name,
+    "_recursive_post_grad_passes": POST_GRAD_GRAPH.name,
+}
+"""The stage whose versions the passes make, by the function of Inductor's that runs them."""
 UNNAMED = "between_passes"
 _Shape = tuple[tuple[str, ...], tuple[int, ...]]
 
@@ -112,9 +119,9 @@ class PassWatcher:
         """Whether a phase is under way in this thread."""
         return self._phase is not None
 
-    def phase_begins(self, stage: str, module: Any) -> None:
+    def phase_begins(self, function: str, module: Any) -> None:
         """Begin a phase on a graph module."""
-        self._start(stage, module)
+        self._start(_STAGE_OF[function], module)
 
     def phase_ends(self, result: Any) -> None:
         """End the phase and hand it over; `result` replaces its module where it is not None."""
@@ -128,7 +135,7 @@ class PassWatcher:
 
     def scalars_begin(self, module: Any) -> None:
         """Begin the phase of AOTAutograd's pass over a graph with Python numbers as inputs."""
-        self._local.phase = Phase("joint-graph", module)
+        self._local.phase = Phase(JOINT_GRAPH.name, module)
         self._begin(module)
 
     def scalars_end(self, module: Any, name: str | None) -> None:
