@@ -96,7 +96,7 @@ def run(python: str, folder: Path, how: How) -> Tests:
 
 
 def file_of(name: str) -> Path:
-    """A module of tests by its name.  Raises ValueError where there is none, or more than one."""
+    """A module of tests by its name.  Raises ValueError if there is none, or more than one."""
     (found,) = (ROOT / "tests" / "worker").rglob(f"{name}.py")
     return found
 
@@ -110,7 +110,7 @@ def run_module(python: str, name: str, folder: Path, how: How, only: Iterable[st
     """Returns its report: `NAME.xml`; where it took too long `NAME.part.xml`, which may be missing.  Of those tests that
     are to be run alone, named as `read` names them, it is `NAME.again.xml`.
 
-    Raises SystemExit where pytest itself failed.
+    Raises SystemExit if pytest itself failed.
     """
     tests = [f"{file_of(name)}::{test.partition('::')[2]}" for test in only]
     stem = f"{name}.again" if tests else name

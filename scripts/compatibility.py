@@ -16,7 +16,7 @@ the tests has a process and a time limit (`--seconds`) of its own, two run at a 
 stay in out/capture; with `--resume` those that are there are taken instead of a new run (`--seconds 0`: no new run), and
 with `--again` the tests that failed in one are run once more.  So the tests of a version can be run on another machine,
 and the table made here: where out/capture has a folder of that name, `2.11.0+cu130 --only tests --resume --seconds 0`
-needs no environment.  Where pip reaches nothing, `--installed` takes what the tests need as it is there.
+needs no environment.  Without access to a package index, `--installed` takes what the tests need as it is there.
 
 `--pip` is handed to ``pip install`` of torch, as in ``--pip='--index-url …'``: by default pip takes torch's build with
 CUDA, of several gigabytes.  `--pytest` is handed to pytest.
@@ -87,7 +87,7 @@ step(torch.randn(4, 4), torch.randn(4, 4, requires_grad=True))
 
 @dataclass(frozen=True)
 class Seen:
-    """What the scripts and the cases showed of a version.  ``outcome`` is empty where both scripts ran to their end."""
+    """What the scripts and the cases showed of a version.  ``outcome`` is empty if both scripts ran to their end."""
 
     stages: frozenset[str]
     gaps: frozenset[str]
@@ -97,7 +97,7 @@ class Seen:
 
 
 def environment(spec: str, folder: Path, pip: list[str]) -> str:
-    """The interpreter of a version, in a new virtual environment where none is named."""
+    """The interpreter of a version, in a new virtual environment if none is named."""
     version, _, python = spec.partition("=")
     if python:
         return python

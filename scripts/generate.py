@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 def between(name: str, text: str, new: str) -> str:
     """The text of a page with what is between its markers ``<!-- generated: NAME -->`` and ``<!-- end -->`` replaced.
 
-    Raises ValueError where the page does not have the markers exactly once.
+    Raises ValueError if the page does not have the markers exactly once.
     """
     marked = re.compile(rf"(<!-- generated: {re.escape(name)} -->)(\s*).*?(\s*)(<!-- end -->)", re.DOTALL)
     replaced, count = marked.subn(lambda match: f"{match[1]}{match[2]}{new}{match[3]}{match[4]}", text)

@@ -22,7 +22,7 @@ export interface RunItem {
   kernels: number;
 }
 
-/** A run with everything below it; `torch` is the version, null where the run did not get that far. */
+/** A run with everything below it; `torch` is the version, null if the run did not get that far. */
 export interface RunTree {
   item: RunItem;
   torch: string | null;
@@ -150,7 +150,7 @@ export interface NodeColumns {
   flops: (number | null)[];
   /** The lower bound on `timeOf`, in microseconds, by the roofline model. */
   micros: (number | null)[];
-  /** -2: a pass or autograd made it, and nothing says for which module. */
+  /** -2: a pass or autograd made it, for an unknown module. */
   module: number[];
   /** 1: belongs to the backward of a joint graph. */
   backward: number[];
@@ -294,7 +294,7 @@ export interface Entries {
   candidates: EntryCandidate[];
 }
 
-/** How a run ended; `run` is null where none could start. */
+/** How a run ended; `run` is null if none could start. */
 export interface RunResult {
   run: string | null;
   outcome: string;

@@ -20,7 +20,7 @@ _CODE = re.compile(r"<code object (\w+) at 0x[0-9a-f]+, file [^>]*>")
 
 @dataclass(frozen=True)
 class BreakMessage:
-    """One graph break as PyTorch words it.  ``code`` is its GB id, or empty where PyTorch gives none."""
+    """One graph break as PyTorch words it.  ``code`` is its GB id, or empty if PyTorch gives none."""
 
     type: str
     explanation: str
@@ -83,7 +83,7 @@ def _dedent(body: str) -> str:
 
 
 def code_of_type(type: str) -> str:
-    """The GB id of a type, from the registry that ships inside the installed torch; empty where it has none."""
+    """The GB id of a type, from the registry that ships inside the installed torch; empty if it has none."""
     return _registry().get(type, "")
 
 

@@ -371,6 +371,6 @@ def guard_text(guard: Any) -> str:
 
 
 def _break_text(message: str) -> str:
-    """``GB0059 Unsupported context manager``: a graph break in one line; empty where the text is none."""
+    """``GB0059 Unsupported context manager``: a graph break in one line; empty if the text is none."""
     parsed = parse_break_messages(message)
     return f"{parsed[0].code} {parsed[0].type}".strip() if parsed else ""

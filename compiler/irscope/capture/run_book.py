@@ -37,7 +37,7 @@ class RunBook:
     request
         What was asked for.
     send
-        Sends a message to whoever started the run.
+        Sends a message to the driver that started the run.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ class RunBook:
         Parameters
         ----------
         text
-            None: it is made from the data when somebody reads it.
+            None: it is made from the data when it is read.
         shift
             Where it is in the order of the stages, relative to others of its kind.
         language

@@ -147,7 +147,7 @@ def _live_range(frame: types.FrameType) -> Range:
 def _range(
     file: str, line: int | None, end_line: int | None, column: int | None, end_column: int | None
 ) -> Range | None:
-    """A range from instruction positions (columns in UTF-8 bytes); nothing where one of them is missing."""
+    """A range from instruction positions (columns in UTF-8 bytes); None if one of them is missing."""
     if line is None or end_line is None or column is None or end_column is None:
         return None
     where = Range(
@@ -185,7 +185,7 @@ def _translators(error: BaseException | None) -> Iterator[_Traced]:
 
 
 def _raised_in(error: BaseException | None) -> list[_Traced]:
-    """What was being traced where an exception was raised, outermost first; empty where it did not come from there."""
+    """What was being traced where an exception was raised, outermost first; empty if it did not come from there."""
     passed = translators_passed(error) if error is not None else []
     return list(_traced_by([*reversed(live_translators()), *passed])) if any(_traced_by(passed)) else []
 

@@ -21,7 +21,7 @@ class Recorder:
     Parameters
     ----------
     begins
-        Called when an attempt begins; tells what it is of: a compile and the number of the attempt, or nothing where
+        Called when an attempt begins; returns its compile and the number of the attempt, or None if
         the walk is of no interest.
     ends
         Called with a recording that is complete, or that is about to be handed to the backend.

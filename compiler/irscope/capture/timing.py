@@ -67,7 +67,7 @@ class SymbolStages:
         self._attempts: dict[str, tuple[int, Symbols]] = {}
 
     def note(self, record: Record) -> None:
-        """Takes in a record; ``record.compile`` is the name in the run, or nothing."""
+        """Takes in a record; ``record.compile`` is the name in the run, or None."""
         if record.event == "str":
             self._files[record.facts.get("index")] = str(record.facts.get("text", ""))
         elif record.compile is None:

@@ -44,13 +44,13 @@ class Record:
     event
         ``dynamo_start``, ``aot_forward_graph``, … or, for an artifact, its own name (``recompile_reasons``).
     facts
-        The event's metadata; empty where it has none.
+        The event's metadata; empty if it has none.
     compile
-        The compile it belongs to as PyTorch prints it (``0/0``), nothing where it belongs to none.
+        The compile it belongs to as PyTorch prints it (``0/0``), None if it belongs to none.
     attempt
         How often this compile had been restarted.
     payload
-        Its text; empty where it has none.
+        Its text; empty if it has none.
     """
 
     event: str
@@ -61,7 +61,7 @@ class Record:
 
 
 def parse_record(metadata: dict[str, Any], payload: object) -> Record | None:
-    """A record from its metadata and payload; nothing for metadata that names no event."""
+    """A record from its metadata and payload; None for metadata that names no event."""
     event = next((key for key in metadata if key not in _CONTEXT_KEYS), None)
     if event is None:
         return None
@@ -135,4 +135,4 @@ class TraceHandler(LogHandler):
             receive(parsed)
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """Says nothing on the script's stderr: whoever receives the records deals with their own errors."""
+        """Prints nothing on the script's stderr: the receivers of the records handle their own errors."""

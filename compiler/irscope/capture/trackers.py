@@ -82,7 +82,7 @@ def _came_from(source: Any) -> str:
 def stamp(tracker: Any) -> int | None:
     """Changes when the description of this very object may have: lazy trackers are realized, containers grow.
 
-    Nothing for a tracker that is described once and for all.
+    None for a tracker that is described once and for all.
     """
     attributes = tracker.__dict__
     if "items" in attributes:

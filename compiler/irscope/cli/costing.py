@@ -15,7 +15,7 @@ from irscope.vocabulary.visible import printable
 
 
 def show_costs(store: Store, report: Report, options: argparse.Namespace) -> int:
-    """Prints the costs of a stage's nodes, or of all kernels.  Raises LookupError where nothing is known of them."""
+    """Prints the costs of a stage's nodes, or of all kernels.  Raises LookupError if they are not known."""
     peaks = TARGETS[options.target] if options.target else None
     if options.stage is not None:
         costs = node_costs(store, report, find_stage(report, options.stage, options.compile), peaks)

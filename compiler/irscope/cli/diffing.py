@@ -22,7 +22,7 @@ _SHOWN = 40
 
 
 def diff(options: argparse.Namespace) -> int:
-    """Prints what changed.  Raises LookupError where a run or a stage is not there, or there is nothing to compare."""
+    """Prints what changed.  Raises LookupError if a run or a stage is missing, or there is nothing to compare."""
     with Store(options.store) as store:
         runs = [store.find_run(name) for name in options.runs]
         if options.stage:
@@ -80,7 +80,7 @@ def _stages(store: Store, runs: list[str], options: argparse.Namespace) -> int:
 
 
 def find_stage(report: Report, wanted: str, compile: str | None = None) -> StageRef:
-    """A stage by its id, else the only one of that name.  Raises LookupError where there is none, or more than one."""
+    """A stage by its id, else the only one of that name.  Raises LookupError if there is none, or more than one."""
     stages = [stage for c in report.compiles if compile in (None, c.id) for stage in c.stages]
     found = [stage for stage in stages if stage.id == wanted] or [
         stage for stage in stages if stage.name == wanted and not stage.passed

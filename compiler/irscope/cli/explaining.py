@@ -14,7 +14,7 @@ from irscope.vocabulary.visible import printable
 
 
 def explain(options: argparse.Namespace) -> int:
-    """Prints the answer.  Raises LookupError where a name is not in the run."""
+    """Prints the answer.  Raises LookupError if a name is not in the run."""
     with Store(options.store) as store:
         report = store.report(store.find_run(options.run))
         first, second = options.fusion

@@ -12,7 +12,7 @@ from irscope.vocabulary.visible import printable
 
 
 class ProgressLine:
-    """One line on stderr, rewritten in place and wiped before anything else is printed; nothing where stderr is no
+    """One line on stderr, rewritten in place and wiped before anything else is printed; nothing if stderr is not a
     terminal."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class ProgressLine:
             sys.stderr.flush()
 
     def wipe(self) -> None:
-        """Erase the line; does nothing where none is shown."""
+        """Erase the line; does nothing if none is shown."""
         if self._on:
             sys.stderr.write("\r\033[2K")
             sys.stderr.flush()

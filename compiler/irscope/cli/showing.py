@@ -33,7 +33,7 @@ _MOST_GUARDS = 100
 
 
 def show(options: argparse.Namespace) -> int:
-    """Prints what was asked for.  Raises LookupError where there is no such thing."""
+    """Prints what was asked for.  Raises LookupError if it is missing."""
     with Store(options.store) as store:
         run = store.find_run(options.run)
         use_cells(store, run)

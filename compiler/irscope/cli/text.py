@@ -90,7 +90,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def print_json(value: object) -> None:
-    """Plain values as JSON: indented, unless it is so long that nobody reads it and laying it out takes a second."""
+    """Plain values as JSON: indented, unless it is so long that indenting it takes a second."""
     text = json.dumps(value)
     print(text if len(text) > _LONG_JSON else json.dumps(value, indent=1))
 

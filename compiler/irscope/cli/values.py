@@ -76,14 +76,14 @@ def diverge(options: argparse.Namespace) -> int:
 
 
 def _refused(report: Report) -> str:
-    """Why there can be no numbers: no torch, or inputs that do not fit; empty where there can be some."""
+    """Why there can be no numbers: no torch, or inputs that do not fit; empty if there can be some."""
     if report.outcome.kind is OutcomeKind.ENVIRONMENT_ERROR:
         return report.outcome.message
     return next((gap.why for gap in report.capture_gaps if gap.what == GIVEN), "")
 
 
 def _inputs(options: argparse.Namespace) -> str:
-    """The file of inputs as an absolute path.  Raises LookupError where there is none."""
+    """The file of inputs as an absolute path.  Raises LookupError if there is none."""
     if options.inputs and not os.path.isfile(options.inputs):
         raise LookupError(f"File not found: {options.inputs}.")
     return os.path.abspath(options.inputs) if options.inputs else ""

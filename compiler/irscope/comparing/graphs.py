@@ -51,7 +51,7 @@ class GraphDiff:
 
 
 def diff_graphs(before: str, after: str) -> GraphDiff:
-    """Compares two printed graphs.  Raises ValueError where a text is none."""
+    """Compares two printed graphs.  Raises ValueError if a text is none."""
     return _Matcher(_Side(before), _Side(after)).diff()
 
 

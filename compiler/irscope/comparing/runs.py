@@ -28,7 +28,7 @@ class Change:
 
 @dataclass(frozen=True)
 class CompileChange:
-    """A compile that both runs have, with what differs; a field is nothing where it is the same."""
+    """A compile that both runs have, with what differs; a field is None if it is the same."""
 
     before: str
     after: str
@@ -63,7 +63,7 @@ class RunDiff:
 
     @property
     def same(self) -> bool:
-        """Nothing but times differs."""
+        """Only times differ."""
         return not (
             self.findings_new or self.findings_gone or self.compiles_new or self.compiles_gone
             or self.compiles_changed or self.kernels_new or self.kernels_gone
@@ -71,7 +71,7 @@ class RunDiff:
 
 
 def diff_runs(store: Store, before: str, after: str) -> RunDiff:
-    """Compares two stored runs.  Raises LookupError where one of them is not there."""
+    """Compares two stored runs.  Raises LookupError if one of them is not there."""
     old, new = store.report(before), store.report(after)
     moved = Moved(store.sources(before), store.sources(after))
     new_findings, gone_findings, kept = _findings(old, new, moved)
@@ -104,7 +104,7 @@ class Moved:
         self._lines: dict[str, dict[int, int]] = {}
 
     def line(self, file: str, line: int) -> int | None:
-        """The line of the newer text; nothing where it was deleted or rewritten.
+        """The line of the newer text; None if it was deleted or rewritten.
 
         Of a file whose texts are not known, or are the same, the line itself.
         """

@@ -16,7 +16,7 @@ _DEBUGGERS = ("pydevd", "debugpy")
 def without_debugger(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables without those of pydevd and debugpy.
 
-    ``breakpoint()`` does nothing where it would have called them, as it does where no debugger is attached; another
+    ``breakpoint()`` does nothing if it would have called them, as it does where no debugger is attached; another
     debugger that the user has named stays.
     """
     kept = {name: value for name, value in environment.items() if not name.startswith(_NAMES)}

@@ -1,6 +1,6 @@
 """Starts runs and watches over them, from outside their process.
 
-The command line and the language server both run scripts through `execute`.  It knows nothing of torch: the script
+The command line and the language server both run scripts through `execute`.  It does not know torch: the script
 runs in an interpreter of the user's choice, in its own process group, which can crash, hang or be killed.
 """
 
@@ -54,7 +54,7 @@ class RunSpec:
     args
         Its arguments.
     python
-        The interpreter that runs it; it needs torch and nothing of irscope.
+        The interpreter that runs it; it needs torch, but not irscope.
     cwd
         The script's working folder; None: the caller's, as with ``python script.py``.
     env
@@ -129,7 +129,7 @@ def execute(
     worker
         A fork server of the same interpreter and environment; where it cannot serve, a fresh process does.
 
-    Nothing that the script does raises here; StoreError is raised where the store cannot even begin a run.  Where it
+    No error of the script is raised here; StoreError is raised where the store cannot even begin a run.  Where it
     can only not be told the outcome, the outcome that is returned says so.
     """
     path = spec.stored_script

@@ -40,7 +40,7 @@ class Launch:
     piped
         Whether what it prints comes back in `Launched.outputs`; else it goes to this process's own stdout and stderr.
     stdout
-        A descriptor for its stdout instead, where nothing is piped.
+        A descriptor for its stdout instead, if no pipe is used.
     """
 
     python: str
@@ -78,7 +78,7 @@ class Launch:
         return Launched(FreshProcess(process), message_out, outputs)
 
     def in_worker(self, worker: Worker) -> Launched | None:
-        """A fork; nothing where the worker is not ready."""
+        """A fork; None if the worker is not ready."""
         message_out, message_in = os.pipe()
         streams, outputs = self._streams()
         process = worker.fork(self.request, self.env, self.cwd, (message_in, *streams))

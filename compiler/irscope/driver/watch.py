@@ -63,7 +63,7 @@ class Watch:
         self._decoders = {name: codecs.getincrementaldecoder("utf-8")("replace") for name in ("stdout", "stderr")}
 
     def over(self, run: Launched, cancel: threading.Event | None, started: float) -> Outcome | None:
-        """The outcome, when the process has ended; nothing where a fork turned out to be unfit."""
+        """The outcome, when the process has ended; None if a fork turned out to be unfit."""
         process = run.process
         selector = selectors.DefaultSelector()
         selector.register(run.messages, selectors.EVENT_READ, None)
@@ -107,7 +107,7 @@ class Watch:
         return self._outcome(code, stopped, round(time.monotonic() - started, 3))
 
     def _read(self, selector: selectors.BaseSelector, timeout: float) -> bool:
-        """Takes in what has arrived; false where nothing has."""
+        """Takes in what has arrived; False if nothing has arrived."""
         if not selector.get_map():
             if timeout:
                 time.sleep(timeout)

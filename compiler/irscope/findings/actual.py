@@ -18,7 +18,7 @@ _LONGEST = 40
 def value_now(source: str) -> str | None:
     """The value of a guard's source (``factor``, ``self.scale``, ``sizes[0]``) as text.
 
-    Only numbers, strings, booleans and None are told, and nothing of the user's is called to find them: attributes
+    Only numbers, strings, booleans and None are shown, and no code of the user is called to find them: attributes
     are read from instance dictionaries, items from plain lists, tuples and dicts.
     """
     root = re.match(r"[^\W\d]\w*", source)

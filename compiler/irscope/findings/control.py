@@ -211,7 +211,7 @@ def write_baseline(path: str, findings: Sequence[Finding]) -> None:
 
 
 def read_baseline(path: str) -> dict[str, int]:
-    """The findings of a baseline file.  Raises LookupError with a message for the user where it is none."""
+    """The findings of a baseline file.  Raises LookupError with a message for the user if it is none."""
     try:
         with open(path, encoding="utf-8") as file:
             data = json.load(file)

@@ -25,7 +25,7 @@ def modules() -> tuple[types.ModuleType, ...]:
 def all_kinds() -> Mapping[str, FindingKind]:
     """The kinds by id, in the order of lists.
 
-    Raises ValueError where two declarations have the same id.
+    Raises ValueError if two declarations have the same id.
     """
     found: dict[str, FindingKind] = {}
     for kind in _declared():

@@ -12,7 +12,7 @@ _REGISTRY = "torch._dynamo.backends.registry"
 
 
 def registered_backends() -> list[str]:
-    """The names of all backends, `inductor` first; empty where Dynamo is not imported."""
+    """The names of all backends, `inductor` first; empty if Dynamo is not imported."""
     registry: Any = sys.modules.get(_REGISTRY)
     names = registry.list_backends() if registry is not None else []
     return sorted(names, key=lambda name: (name != "inductor", name))

@@ -7,7 +7,7 @@ use.
 
 The deep lane raises the level of provenance tracking, which is a part of the keys in torch 2.13 and 2.15 (not in 2.9): so its entries
 are its own, and the user's are left alone.  What the user's own run would find is looked up by the key at the user's
-level, without loading anything into the compile; where the cache has nothing but what this run put there, by no key.
+level, without loading anything into the compile; if the cache has only what this run put there, by no key.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _status(cache: Any, hint_of: Callable[[Any], Any], key: str, inputs: Any) ->
 
 
 def _replace_static(cls: type, name: str, function: Callable[..., Any]) -> Undo:
-    """Replaces a static method.  Raises TypeError where it is none."""
+    """Replaces a static method.  Raises TypeError if it is none."""
     before = inspect.getattr_static(cls, name)
     if not isinstance(before, staticmethod):
         raise TypeError(f"{cls.__name__}.{name} is not a static method")

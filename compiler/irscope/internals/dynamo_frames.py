@@ -58,14 +58,14 @@ def code_being_compiled() -> types.CodeType | None:
 
 def variables_of_the_call() -> list[Mapping[str, Any]]:
     """The local and the global variables of the call that is about to be compiled again, at the record
-    ``recompile_reasons``; empty where they cannot be found."""
+    ``recompile_reasons``; empty if they cannot be found."""
     frame = FRAME_TO_COMPILE.find()
     found = [] if frame is None else [frame.f_locals, getattr(frame, "f_globals", None)]
     return [names for names in found if isinstance(names, Mapping)]
 
 
 def arguments_traced() -> tuple[str, ...] | None:
-    """The names of the arguments of the function whose graph Dynamo is about to compile; None where the stack does not
+    """The names of the arguments of the function whose graph Dynamo is about to compile; None if the stack does not
     show them."""
     code: types.CodeType | None = TRACED_FUNCTION.find()
     if code is None:
@@ -143,7 +143,7 @@ def is_fullgraph() -> bool:
 def generator_asked() -> bool | None:
     """Whether ``fullgraph`` is asked of a generator function that Dynamo is about to refuse.
 
-    None where ``torch.compile`` was asked for a function above it.
+    None if ``torch.compile`` was asked for a function above it.
     """
     inside = False
     for frame in callers():
@@ -165,7 +165,7 @@ TRANSLATOR = FrameLook(
         hasattr(getattr(value, "current_instruction", None), "positions") and _is_code(getattr(value, "f_code", None))
     ),
     versions="2.13",
-    required=False,  # nothing is traced, or the exception came from elsewhere
+    required=False,  # no trace is running, or the exception came from elsewhere
 )
 
 

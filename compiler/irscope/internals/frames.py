@@ -87,7 +87,7 @@ class FrameLook:
     versions
         The torch versions on which this was checked.
     required
-        Whether the function must be on the stack whenever somebody looks: that it is not is a misfit, too.
+        Whether the function must be on the stack at each call. If it is not, that is a misfit too.
     """
 
     what: str
@@ -99,7 +99,7 @@ class FrameLook:
     required: bool = True
 
     def find(self) -> Any:
-        """The value in the innermost frame of this function; None where it does not fit, which leaves a gap."""
+        """The value in the innermost frame of this function; None if it does not fit, which leaves a gap."""
         for frame in callers():
             if self.is_at(frame):
                 return self.read(frame)
@@ -115,7 +115,7 @@ class FrameLook:
         return is_in(code, self.file) and self._fits(self._value(frame))
 
     def read(self, frame: types.FrameType) -> Any:
-        """The value in a frame of this function; None where it does not fit, which leaves a gap."""
+        """The value in a frame of this function; None if it does not fit, which leaves a gap."""
         value = self._value(frame)
         if self._fits(value):
             return value

@@ -25,7 +25,7 @@ class FusionEvents(Protocol):
         """Two nodes became one."""
 
     def ends(self, nodes: Any) -> None:
-        """The schedule's nodes after fusion; None where it failed."""
+        """The schedule's nodes after fusion; None if it failed."""
 
 
 def fusion_hooks(events: FusionEvents) -> list[Hook]:

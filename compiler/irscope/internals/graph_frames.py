@@ -41,9 +41,9 @@ _FX_CACHE = "torch/_inductor/codecache.py"
 
 
 def graph_of(event: str) -> Any:
-    """The graph module that a record of an event shows; None where it cannot be found, which leaves a gap.
+    """The graph module that a record of an event shows; None if it cannot be found, which leaves a gap.
 
-    Raises LookupError where a cache of PyTorch's answered, which keeps only the text.
+    Raises LookupError if a cache of PyTorch's answered, which keeps only the text.
     """
     look = GRAPHS[event]
     for frame in callers():

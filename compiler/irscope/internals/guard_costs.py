@@ -53,7 +53,7 @@ Measured = list[tuple[str, int, "float | None"]]
 
 
 def measure() -> Measured | None:
-    """The guards of the compile that is ending right now; None where they cannot be found, which leaves a gap."""
+    """The guards of the compile that is ending right now; None if they cannot be found, which leaves a gap."""
     found = _manager_and_scope()
     if found is None:
         return None
@@ -139,7 +139,7 @@ def _is_pure(kind: str, value: Any, top: bool) -> bool:
 
 
 def _time(guard: Any, value: Any) -> float | None:
-    """Nanoseconds of one call, the least of some rounds; nothing where it does not hold."""
+    """Nanoseconds of one call, the least of some rounds; None if it does not hold."""
     best = float("inf")
     for _ in range(_ROUNDS):
         start = time.perf_counter_ns()

@@ -80,7 +80,7 @@ class Hooks:
 
 
 def replace_attribute(holder: object, name: str, value: object) -> Undo:
-    """Sets an attribute that must exist; returns what sets it back.  Raises AttributeError where it does not exist."""
+    """Sets an attribute that must exist; returns what sets it back.  Raises AttributeError if it does not exist."""
     before = getattr(holder, name)
     setattr(holder, name, value)
     return lambda: setattr(holder, name, before)

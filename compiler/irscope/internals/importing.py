@@ -40,7 +40,7 @@ class ImportWatcher(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """The spec from another finder, with the callbacks added to the loader; None where nobody waits for it."""
+        """The spec from another finder, with the callbacks added to the loader; None if no callback waits for it."""
         callbacks = self._waiting.pop(fullname, None)
         if callbacks is None:
             return None

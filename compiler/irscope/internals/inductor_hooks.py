@@ -42,7 +42,7 @@ class CompileEvents(Protocol):
         """A graph's compilation begins, maybe inside another one's; what is returned goes to `ends`."""
 
     def ends(self, token: Any, result: Any) -> None:
-        """It has ended; ``result``: the compiled graph, None where it failed."""
+        """It has ended; ``result``: the compiled graph, None if it failed."""
 
     def lowered(self, lowering: Any) -> None:
         """The code of a graph was generated."""

@@ -23,7 +23,7 @@ TRACED_CODES = FrameLook(
 
 
 def traced_codes() -> list[types.CodeType]:
-    """Dynamo's list, on the stack of a hook that sees the modified bytecode; empty where it cannot be found."""
+    """Dynamo's list, on the stack of a hook that sees the modified bytecode; empty if it cannot be found."""
     return TRACED_CODES.find() or []
 
 

@@ -1,4 +1,4 @@
-"""One private name of PyTorch's that is read or called where nothing is changed.
+"""One private name of PyTorch that is read or called, not changed.
 
 Public names of torch are read by anybody, through ``sys.modules``: irscope never imports torch before the script does.
 A name with a part that begins with an underscore may be elsewhere in the next version.  So each is declared once, here
@@ -39,14 +39,14 @@ class PrivateName:
     versions: str
 
     def find(self) -> Any:
-        """The value; None where the module is not imported or is not as expected, which leaves a gap."""
+        """The value; None if the module is not imported or is not as expected, which leaves a gap."""
         try:
             return self.get()
         except AttributeError:
             return None
 
     def get(self) -> Any:
-        """The value.  Raises AttributeError where it does not exist, which leaves a gap, too."""
+        """The value.  Raises AttributeError if it does not exist, which leaves a gap, too."""
         value: Any = sys.modules.get(self.module, _MISSING)
         for part in self.name.split(".") if self.name else ():
             value = getattr(value, part, _MISSING)

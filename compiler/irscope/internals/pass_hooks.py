@@ -34,13 +34,13 @@ class PassEvents(Protocol):
         """The passes that a function of Inductor's runs begin on a graph module."""
 
     def phase_ends(self, result: Any) -> None:
-        """They have ended; ``result``: what they returned, None where they failed or returned nothing."""
+        """They have ended; ``result``: what they returned, None if they failed or returned nothing."""
 
     def scalars_begin(self, module: Any) -> None:
         """AOTAutograd's pass over a graph that Python numbers are inputs of begins; it runs with any backend."""
 
     def scalars_end(self, module: Any, name: str | None) -> None:
-        """That pass has ended; ``name`` is None where it failed, after which Dynamo traces again."""
+        """That pass has ended; ``name`` is None if it failed, after which Dynamo traces again."""
 
     def pass_begins(self, module: Any) -> None:
         """A pass begins on a graph module, while a phase is open."""

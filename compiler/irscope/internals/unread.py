@@ -1,8 +1,8 @@
-"""Records of PyTorch's trace that nobody reads are not made.
+"""Records of PyTorch's trace that irscope does not read are not made.
 
 A handler on the trace makes PyTorch write all of its records, and some take long: a graph that is in another record
 as well, every input described one by one.  Where only irscope listens, those that it does not read are left out, as
-they are where nobody listens.
+they are if no one listens.
 """
 
 from __future__ import annotations
@@ -84,5 +84,5 @@ def _event(asking: types.FrameType) -> object:
         return event
     try:
         return facts().get("name")
-    except Exception:  # noqa: BLE001  whoever made the record gets to know it as ever, when PyTorch asks
+    except Exception:  # noqa: BLE001  the maker of the record gets the error as usual, when PyTorch asks
         return event

@@ -69,7 +69,7 @@ def refused_generators(receive: Callable[[types.CodeType, bool], None]) -> Hook:
 
 
 def unknown_backends(receive: Callable[[str], None]) -> Hook:
-    """Calls back with the name of a backend that nobody has registered, on the stack of its error."""
+    """Calls back with the name of a backend that is not registered, on the stack of its error."""
 
     def apply(exc: Any) -> Undo:
         original = exc.InvalidBackend.__init__

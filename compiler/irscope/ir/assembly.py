@@ -39,7 +39,7 @@ def clean_assembly(assembly: str, kernel: KernelText, source: str) -> tuple[str,
     source
         The C++ text; its ``extern "C"`` functions are the kernel.
 
-    Raises ValueError where the assembly has none of them.
+    Raises ValueError if the assembly has none of them.
     """
     rows = assembly.split("\n")
     names = {name for match in _ENTRY.finditer(source) for name in (match[1], "_" + match[1])}

@@ -30,7 +30,7 @@ class GraphNode:
     target
         What is called, as printed: ``torch.ops.aten.mm.default``, ``relu``, ``operator.add``.
     detail
-        Dtype, shape, strides and device as printed: ``f32[8, 32][32, 1]cpu``; empty where it is not a tensor.
+        Dtype, shape, strides and device as printed: ``f32[8, 32][32, 1]cpu``; empty if it is not a tensor.
     inputs
         Names of the nodes it uses, in order, each once.
     line
@@ -225,7 +225,7 @@ class StatementReader:
 
 
 def _origin_in(line: str) -> tuple[Origin | None, str] | None:
-    """Of a comment that tells it, or that there is none; nothing where the line is none of these."""
+    """The origin in a comment, or that it has none; None if the line is not such a comment."""
     if match := _ORIGIN.match(line):
         return Origin(match["file"], int(match["line"])), match["code"]
     return (None, "") if tells_no_origin(line) else None
@@ -233,7 +233,7 @@ def _origin_in(line: str) -> tuple[Origin | None, str] | None:
 
 def tells_no_origin(line: str) -> bool:
     """Whether a line is the comment above nodes that have no line of their own, as a pass makes them.  Before torch 2.13
-    it is empty where a node has a stack trace without a frame."""
+    it is empty if a node has a stack trace without a frame."""
     comment = line.strip()
     return comment == "#" or (comment.startswith("#") and comment.endswith("No stacktrace found for following nodes"))
 

@@ -85,7 +85,7 @@ def _is_input(lines: list[str], number: int) -> bool:
 
 
 def _read_some(lines: list[str], wanted: Mapping[str, int], known: Iterable[str]) -> tuple[GraphNode, ...] | None:
-    """Nothing where one of them is not in its line alone."""
+    """None if one of them is not in its line alone."""
     reader = StatementReader(lines, 0)
     arguments: dict[str, str] = {}
     reader.know(known, _renamed_in(lines))
@@ -127,7 +127,7 @@ def _renamed_in(lines: list[str]) -> list[tuple[str, str]]:
 def _read_by_lines(text: str) -> tuple[GraphNode, ...] | None:
     """What `parse_graph` reads, for a text whose statements each are in a line, several times as fast.
 
-    Returns nothing for any other text.  A line that is not a plain call is parsed on its own.
+    Returns None for any other text.  A line that is not a plain call is parsed on its own.
     """
     lines = text.split("\n")
     begin = next((number for number, line in enumerate(lines) if line.startswith("    def forward(")), None)

@@ -35,7 +35,7 @@ class FailedGuard:
     what
         What changed, as a phrase: ``size 8 → 5 in dimension 0``.
     frames
-        Files and lines of the user stack that made the guard, outermost first; empty where PyTorch does not tell.
+        Files and lines of the user stack that made the guard, outermost first; empty if PyTorch does not tell.
     """
 
     text: str

@@ -30,7 +30,7 @@ class Guard:
     source
         What it watches, as the user would write it: ``x``, ``self.drop.training``; empty for the global state.
     origin
-        The line that made it; nothing where PyTorch does not tell.
+        The line that made it; None if PyTorch does not report it.
     code
         That line's text as printed.
     failed
@@ -68,7 +68,7 @@ class GuardList:
 
 
 def latency_microseconds(text: str) -> float | None:
-    """What PyTorch measured for one check of all guards of a compile; nothing where the text does not tell."""
+    """What PyTorch measured for one check of all guards of a compile; None if the text does not have it."""
     at = text.rfind("Guard latency = ")  # in the last line of megabytes
     match = _LATENCY.match(text, at) if at >= 0 else None
     return float(match["microseconds"]) if match else None

@@ -53,7 +53,7 @@ def kernels_in(output_code: str) -> list[KernelSource]:
 
 
 def _definitions(code: str) -> list[tuple[str, KernelSource | None]] | None:
-    """Output code cut into the definitions of kernels and what is between, in their order; nothing where that
+    """Output code cut into the definitions of kernels and what is between, in their order; None if that
     cannot be told line by line.  The syntax tree of a thousand calls would take a second, and holds no more."""
     parts: list[tuple[str, KernelSource | None]] = []
     at = 0

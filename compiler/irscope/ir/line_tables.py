@@ -45,7 +45,7 @@ class KernelText:
     lines: int
 
     def line_of(self, file: str, line: int) -> int | None:
-        """The line of the text; nothing for a place outside of it.  A bare file name stands for any folder."""
+        """The line of the text; None for a place outside of it.  A bare file name stands for any folder."""
         if file != self.file and not (os.path.basename(file) == file == os.path.basename(self.file)):
             return None
         number = line - self.first_line + 1

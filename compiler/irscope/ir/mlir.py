@@ -34,7 +34,7 @@ class PassStep:
     changed
         Whether the module is another one after it, names and locations aside.
     text
-        The module after it; empty where the dump does not show it.
+        The module after it; empty if the dump does not show it.
     """
 
     number: int
@@ -96,7 +96,7 @@ def steps_of(dump: str, pipeline: str, end: str, first: int) -> list[PassStep]:
     Parameters
     ----------
     end
-        The module when the pipeline had ended; empty where it is not known.
+        The module when the pipeline had ended; empty if it is not known.
     first
         The number of its first pass.
     """

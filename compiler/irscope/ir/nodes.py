@@ -59,11 +59,11 @@ class Value:
     Parameters
     ----------
     kind
-        ``tensor``, ``symbol``, ``list``, ``other``; empty where nothing is known.
+        ``tensor``, ``symbol``, ``list``, ``other``; empty if unknown.
     sizes, strides
         Numbers, or text where they are symbolic.
     bytes
-        Of the elements, with hints in place of symbols; nothing where a hint is missing.
+        Of the elements, with hints in place of symbols; None if a hint is missing.
     """
 
     kind: str = ""
@@ -89,7 +89,7 @@ class Frame:
 
 
 class Source(NamedTuple):
-    """A node that another came from.  ``graph`` is the number of its graph, -1 where there is none."""
+    """A node that another came from.  ``graph`` is the number of its graph, -1 if there is none."""
 
     name: str
     passed: str
@@ -108,9 +108,9 @@ class NodeFacts(NamedTuple):  # a tuple, because a large graph makes tens of tho
     inputs, users
         Names of nodes, in graph order of use.
     flops
-        Floating-point operations by PyTorch's formulas; nothing where there is none.
+        Floating-point operations by PyTorch's formulas; None if there is none.
     read, written
-        Bytes of its inputs and of its result, each input once; 0 for a view, which touches no memory; nothing where a
+        Bytes of its inputs and of its result, each input once; 0 for a view, which touches no memory; None if a
         size has no hint.
     stack
         Outermost frame first.
@@ -145,7 +145,7 @@ class NodeFacts(NamedTuple):  # a tuple, because a large graph makes tens of tho
 def facts_of(data: Any, text: str = "") -> tuple[NodeFacts, ...]:
     """The nodes of a graph stage from its data, with their lines where its text is given.
 
-    Returns nothing for the data of another kind of stage, or none.
+    Returns an empty tuple for the data of another kind of stage, or for no data.
     """
     if not isinstance(data, dict) or "nodes" not in data:
         return ()
@@ -153,7 +153,7 @@ def facts_of(data: Any, text: str = "") -> tuple[NodeFacts, ...]:
 
 
 def dtypes_of(data: Any) -> dict[str, str]:
-    """Node of a graph stage → dtype of what it gives, of several results that of the first; empty where it is not a
+    """Node of a graph stage → dtype of what it gives, of several results that of the first; empty if it is not a
     tensor. What `facts_of` tells, without all else."""
     if not isinstance(data, dict) or "nodes" not in data:
         return {}
@@ -175,7 +175,7 @@ def dtypes_of(data: Any) -> dict[str, str]:
 
 
 def count_of(stage: str, data: Any) -> int | None:
-    """How many nodes a stage of this name has by its data: a graph, or Inductor's schedule; nothing for any other."""
+    """How many nodes a stage of this name has by its data: a graph, or Inductor's schedule; None for any other."""
     nodes = data.get("nodes") if isinstance(data, dict) else None
     kind = stage_kind(stage)
     if kind.is_graph:

@@ -1,4 +1,4 @@
-"""Triton kernels that somebody wrote and that compiled code launches: which lines of their file they are made of.
+"""Hand-written Triton kernels that compiled code launches: which lines of their file they come from.
 
 Inductor copies such a kernel into its output code, with the functions that it calls, below its own head.  The file
 and the line of the first decorator are in a comment; what else it tells is in the texts themselves.
@@ -23,7 +23,7 @@ _FUNCTION = re.compile(r"^[ \t]*def (?P<name>\w+)\(", re.MULTILINE)
 
 
 def written_in(output_code: str) -> dict[str, Origin]:
-    """The kernels of an output code that somebody wrote → the first line of each in its file."""
+    """The hand-written kernels of an output code → the first line of each in its file."""
     if "# Original path: " not in output_code:
         return {}
     return {match["name"]: Origin(match["file"], int(match["line"])) for match in _WRITTEN.finditer(output_code)}
@@ -39,14 +39,14 @@ def data_of(text: str, home: Origin, source: str) -> dict[str, Any] | None:
     home, source
         Where the kernel was written, and the text of that file.  Functions of other files have no lines there.
 
-    Returns nothing where the kernel is not found in its file.
+    Returns None if the kernel is not found in its file.
     """
     places = list(_places(text.split("\n"), text, home, source))
     return {"file": home.file, "places": places} if places else None
 
 
 def places_of(data: Any) -> dict[int, Origin]:
-    """Line of the text → line of the user; nothing for the data of another stage."""
+    """Line of the text → line of the user; empty for the data of another stage."""
     if not isinstance(data, dict) or "places" not in data:
         return {}
     return {int(row): Origin(str(data["file"]), int(line)) for row, line in data["places"]}

@@ -71,7 +71,7 @@ class Phase:
 
     @property
     def label(self) -> str:
-        """What the name means; empty where it says so itself, or nobody has written it down."""
+        """What the name means; empty if the name is clear, or its meaning is unknown."""
         if self.name.startswith("compile_attempt_"):
             return f"Dynamo, {_attempt(self.name.rpartition('_')[2])}"
         return LABELS.get(self.name, "")
@@ -97,7 +97,7 @@ class Event:
 def event_of(payload: str, thread: object = None) -> Event | None:
     """The payload of a ``chromium_event`` that was written in a thread, which the payload itself does not tell.
 
-    Nothing for another kind of event (``i``: something happened).
+    None for another kind of event (``i``: something happened).
     """
     try:
         event = json.loads(payload)

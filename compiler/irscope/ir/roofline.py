@@ -36,7 +36,7 @@ class Peaks:
     flops: Mapping[str, float]
 
     def least_seconds(self, moved: float | None, flops: float | None, dtype: str) -> tuple[float | None, float | None]:
-        """By memory and by arithmetic; nothing where the number is not known."""
+        """By memory and by arithmetic; None if the number is not known."""
         rate = self.flops.get(dtype, self.flops["float32"])
         return (
             None if moved is None else moved / self.bandwidth,
@@ -71,13 +71,13 @@ class Work:
     calls
         How often the output code calls the kernel; the other numbers are of all calls together.
     read, written
-        Bytes; nothing where a size is not known.
+        Bytes; None if a size is not known.
     flops
-        By PyTorch's formulas; nothing where it has none for any operation in it.
+        By PyTorch's formulas; None if it has none for any operation in it.
     dtype
         Of most of what it writes.
     memory_seconds, compute_seconds
-        The least that the target takes for either; nothing without a target or a number.
+        The least that the target takes for either; None without a target or a number.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Work:
 
     @property
     def moved(self) -> int | None:
-        """Bytes read and written; None where one of them is not known."""
+        """Bytes read and written; None if one of them is not known."""
         return None if self.read is None or self.written is None else self.read + self.written
 
     @property
@@ -118,7 +118,7 @@ class StageData(Protocol):
     """Gives the data of stages; the run store does."""
 
     def stage_data(self, run: str, stage: str) -> Any:
-        """What was kept of a stage besides its text, as JSON values; None where nothing was."""
+        """What was kept of a stage besides its text, as JSON values; None if nothing was."""
 
 
 def kernel_costs(store: StageData, report: Report, peaks: Peaks | None = None) -> list[Work]:
@@ -158,7 +158,7 @@ def _dtypes(store: StageData, report: Report, output_code: StageRef, stages: Ite
 
 
 def node_costs(store: StageData, report: Report, stage: StageRef, peaks: Peaks | None = None) -> list[Work]:
-    """Of each node of a graph stage that does something.  Raises LookupError where the stage tells nothing of them."""
+    """Of each node of a graph stage that does something.  Raises LookupError if the stage has no costs."""
     nodes = facts_of(store.stage_data(report.run, stage.id)) if stage_kind(stage.name).is_graph else ()
     if not nodes:
         raise LookupError(f"No node costs in {stage.id}: only graphs of the deep lane have them.")

@@ -59,7 +59,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class ShapeGuard:
-    """A condition on symbols that compiled code checks; `place` is None where PyTorch gives none."""
+    """A condition on symbols that compiled code checks; `place` is None if PyTorch gives none."""
 
     expression: str
     symbols: tuple[str, ...]

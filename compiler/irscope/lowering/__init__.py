@@ -1,4 +1,4 @@
-"""Lower stages of a kernel that are made when somebody asks for them, not in the run.
+"""Lower stages of a kernel that are made on request, not in the run.
 
 ``<kernel>/assembly``
     What the C++ compiler makes of a C++ kernel, with Inductor's own flags.

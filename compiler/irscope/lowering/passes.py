@@ -19,7 +19,7 @@ def passes_of(store: Store, run: str, kernel: str, python: str) -> tuple[str, li
     Returns an overview of all passes, and those that changed the module, in order.  The overview says whether the
     result is the run's own.
 
-    Raises LoweringError where the interpreter's triton cannot do that.
+    Raises LoweringError if the interpreter's triton cannot do that.
     """
     module = store.stage_text(run, f"{kernel}/{TTIR_UNOPTIMIZED.name}")
     kept = store.stage_data(run, f"{kernel}/{BINARY.name}")
@@ -52,7 +52,7 @@ def _read(folder: str, name: str) -> str:
 
 
 def _same(store: Store, run: str, stage: str, made: str) -> bool | None:
-    """Whether a stage came out as in the run; nothing where the run does not have it."""
+    """Whether a stage came out as in the run; None if the run does not have it."""
     try:
         return normal(store.stage_text(run, stage)) == normal(made)
     except LookupError:

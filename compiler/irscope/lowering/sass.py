@@ -22,7 +22,7 @@ _INSTRUCTION = re.compile(r"^\s*(?P<address>/\*[0-9a-f]{4,}\*/)\s*(?P<predicate>
 def sass_of(store: Store, run: str, kernel: str, python: str) -> tuple[str, Lines]:
     """Disassembles the binary of a kernel, which the run kept as ``<kernel>/binary``.
 
-    Raises LoweringError where there is none, or no disassembler.
+    Raises LoweringError if there is none, or no disassembler.
     """
     kept = store.stage_data(run, f"{kernel}/{BINARY.name}")
     if not isinstance(kept, dict) or kept.get("format") != "cubin":

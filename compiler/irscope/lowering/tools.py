@@ -32,7 +32,7 @@ def in_interpreter(python: str, script: str, *arguments: str) -> Any:
 
 
 def output_of(command: Sequence[str], cwd: str | None = None, text: str | None = None) -> str:
-    """Stdout of a command.  Raises LoweringError where it is not there, fails or takes too long."""
+    """Stdout of a command.  Raises LoweringError if it is not there, fails or takes too long."""
     try:
         done = subprocess.run(
             command,
@@ -57,7 +57,7 @@ def output_of(command: Sequence[str], cwd: str | None = None, text: str | None =
 
 
 def kernel_text(kept: Any) -> KernelText:
-    """Where a Triton kernel's text lies, as the run kept it with the binary.  Raises LoweringError where it did not."""
+    """Where a Triton kernel's text lies, as the run kept it with the binary.  Raises LoweringError if it did not."""
     try:
         return KernelText(str(kept["file"]), int(kept["first_line"]), int(kept["lines"]))
     except (KeyError, TypeError, ValueError) as error:

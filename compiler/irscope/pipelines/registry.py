@@ -37,7 +37,7 @@ def pipelines() -> dict[str, Pipeline]:
 
 
 def pipeline_named(name: str) -> Pipeline:
-    """The pipeline of that name.  Raises LookupError with a message for the user where there is none."""
+    """The pipeline of that name.  Raises LookupError with a message for the user if there is none."""
     known = pipelines()
     if name not in known:
         raise LookupError(f"Unknown pipeline: {name!r}. Known: {', '.join(known)}.")
@@ -91,7 +91,7 @@ def _modules() -> Iterator[types.ModuleType]:
 
 
 def _load(path: str) -> types.ModuleType:
-    """A module from a file outside this package.  Raises ImportError where there is none."""
+    """A module from a file outside this package.  Raises ImportError if there is none."""
     stem = os.path.splitext(os.path.basename(path))[0]
     name = f"irscope_pipeline_{stem}"
     if name not in sys.modules:

@@ -20,14 +20,14 @@ class Started:
 
 @dataclass(frozen=True)
 class Refused:
-    """The environment cannot run it; nothing of the script has run."""
+    """The environment cannot run it; the script has not started."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Unfit:
-    """A fork of the worker cannot run this script as a fresh process would; nothing of the run counts."""
+    """A fork of the worker cannot run this script as a fresh process would; its run is discarded."""
 
     reason: str
 
@@ -64,7 +64,7 @@ class Progress:
     phase
         The same in few words: ``compiling kernel 12 of 40``.
     done, total
-        Kernels of the graph at hand; a total of 0: there is nothing to count.
+        Kernels of the current graph; a total of 0: there are none to count.
     """
 
     text: str
@@ -83,7 +83,7 @@ class LimitReached:
 
 @dataclass(frozen=True)
 class ScriptEnded:
-    """The script's main module ended.  ``error`` is empty where it ended well."""
+    """The script's main module ended.  ``error`` is empty if it ended well."""
 
     exit_code: int
     error: str

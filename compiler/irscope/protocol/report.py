@@ -29,7 +29,7 @@ class OutcomeKind(str, enum.Enum):
     BUDGET = "budget"
     """irscope stopped it because a limit was reached."""
     CANCELLED = "cancelled"
-    """Somebody stopped it."""
+    """The user or the client stopped it."""
     CRASHED = "crashed"
     """The process died: a signal, ``os._exit``, out of memory."""
     ENVIRONMENT_ERROR = "environment-error"
@@ -142,8 +142,8 @@ class StageRef:
     seconds: float = 0.0
     """What the pass took."""
     nodes: int | None = None
-    """Operations of a graph, its inputs and output among them; nodes of Inductor's schedule; nothing of other stages,
-    nor in the fast lane."""
+    """Operations of a graph, its inputs and output among them; nodes of Inductor's schedule; None for other stages
+    and in the fast lane."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class Outcome:
 
     kind: OutcomeKind
     exit_code: int | None
-    """What the script's process ended with; nothing where it never started or a signal ended it."""
+    """What the script's process ended with; None if it never started or a signal ended it."""
     message: str
     seconds: float
     limit: Limit | None = None
@@ -233,7 +233,7 @@ class RunSummary:
     """Seconds since the epoch."""
     torch: str | None
     outcome: Outcome | None
-    """Nothing while it is running (or if everything was killed at once)."""
+    """None while it is running (or if all its processes were killed at once)."""
     compiles: int
     findings: int
     kernels: int

@@ -60,7 +60,7 @@ class Provenance:
         return self._stages.codes
 
     def elements(self, stage: str) -> tuple[Element, ...]:
-        """What a stage is made of, in the order of its text.  Raises LookupError where there is no such stage."""
+        """What a stage is made of, in the order of its text.  Raises LookupError if there is no such stage."""
         return tuple(item.element for item in self._stages.items(stage).items)
 
     def at(self, stage: str, line: int) -> Element | None:
@@ -69,7 +69,7 @@ class Provenance:
         return None if item is None else item.element
 
     def items(self, stage: str) -> Items:
-        """A stage's elements with what ties them to others.  Raises LookupError where there is no such stage."""
+        """A stage's elements with what ties them to others.  Raises LookupError if there is no such stage."""
         return self._stages.items(stage)
 
     def item(self, element: Element) -> Item:
@@ -118,7 +118,7 @@ class Provenance:
         return {stage: tuple(sorted(found[stage], key=lambda one: (one.line, one.name))) for stage in order}
 
     def fate(self, element: Element) -> str:
-        """Why it has no `children`, in words; empty where it has some, or no reason is known."""
+        """Why it has no `children`, in words; empty if it has some, or no reason is known."""
         return "" if element.stage == SOURCE or self.children(element) else self.fate_of_last(element)
 
     def fate_of_last(self, element: Element) -> str:
@@ -141,7 +141,7 @@ class Provenance:
 
     def _end_of_use(self, element: Element) -> tuple[Element, str]:
         """Where following users that have no children either leads to a reason, which may be at once, and that reason;
-        empty where there is none."""
+        empty if there is none."""
         way = {element: None}
         while (one := next(reversed(way))) not in self._ends:
             reason, users = self._own_fate(one), self._users(one)

@@ -149,7 +149,7 @@ def _lines(stage: str, text: str, data: Any) -> Items:
 
 
 def _places(data: Any, count: int) -> dict[int, Origin]:
-    """The lines of a file that a kernel's text is made of: of one that somebody wrote."""
+    """The lines of the file that a hand-written kernel's text comes from."""
     if isinstance(data, dict) and "cache_hit" in data:  # and launched by himself
         return {i: Origin(str(data["file"]), int(data["first_line"]) + i - 1) for i in range(1, count + 1)}
     return places_of(data)

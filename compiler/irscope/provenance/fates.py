@@ -42,7 +42,7 @@ _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 
 
 def fate_of(item: Item, items: Items, stage: StageRef, versions: Sequence[tuple[StageRef, Mapping[str, Any]]]) -> str:
-    """The reason; empty where there is none that is known.
+    """The reason; empty if there is none that is known.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def _value(items: Items, name: str) -> Value | None:
 
 
 def version_name(version: StageRef, data: Mapping[str, Any]) -> str:
-    """The name of the pass that made a version of a graph; empty where it is not known."""
+    """The name of the pass that made a version of a graph; empty if it is not known."""
     return str(data.get("pass") or getattr(version, "passed", ""))
 
 

@@ -91,7 +91,7 @@ def explain_fusion(
     first, second
         A kernel, a node of the schedule (``op3``) or a node of the post-grad graph (``mul_1``).
 
-    Raises LookupError where no schedule has both; the message says what there is.
+    Raises LookupError if no schedule has both; the message says what there is.
     """
     thread = Provenance(store, report)
     answers = []

@@ -102,7 +102,7 @@ class KernelNodes:
         return self._text_of_graph[1]
 
     def output_code_of(self, kernel: str) -> str | None:
-        """The id of the output code that calls a kernel; None where it was not kept."""
+        """The id of the output code that calls a kernel; None if it was not kept."""
         code = self._thread.codes.get(chain.folder_of(kernel))
         return None if code is None else code.id
 

@@ -21,7 +21,7 @@ class StageElement:
     Parameters
     ----------
     fate
-        Why it became nothing further down, in words; empty where it became something, or no reason is known.
+        Why it became nothing further down, in words; empty if it became something, or no reason is known.
     """
 
     name: str
@@ -53,7 +53,7 @@ def trail_of(store: Store, report: Report, file: str, line: int, most: int | Non
     Parameters
     ----------
     most
-        So many ``nodes`` of each stage at most; all where nothing is said.  ``places`` has all in any case.
+        So many ``nodes`` of each stage at most; all if None.  ``places`` has all in any case.
     """
     names = {stage.id: stage.name for compile in report.compiles for stage in compile.stages}
     steps = []

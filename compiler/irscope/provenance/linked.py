@@ -70,7 +70,7 @@ class LinkedLines:
         return found - {origin.line for origin in self.palette if origin.file == file}
 
     def _launched_from(self, stage: str) -> tuple[Origin, ...]:
-        """The lines that launch a kernel that somebody wrote, whose own lines have other keys; ``stage`` is the kernel
+        """The lines that launch a hand-written kernel, whose own lines have other keys; ``stage`` is the kernel
         or one below it."""
         kernel = chain.kernel_of(self._stage(stage))
         if kernel not in self.thread.lines.own_kernels(self._compile_of[stage]):
@@ -235,7 +235,7 @@ class LinkedLines:
         return tuple(int(name) for name in item.ancestors) if chain.is_below_kernel(ref) else (line,)
 
     def keys_of_item(self, item: Item) -> tuple[Origin, ...]:
-        """The lines of the user's code that an item belongs to; empty where it belongs to none."""
+        """The lines of the user's code that an item belongs to; empty if it belongs to none."""
         return self._keys_of(item.element)
 
     def kernels_of(self, stage: str, line: int) -> list[tuple[str, str]]:
@@ -334,7 +334,7 @@ class LinkedLines:
         return self._up[element]
 
     def _refined(self, element: Element) -> tuple[Element, ...]:
-        """What something came from directly: of a kernel's line the nodes that it computes, nothing if none is known."""
+        """What something came from directly: of a kernel's line the nodes that it computes, empty if none is known."""
         ref = self._stages[element.stage]
         if role_of(ref.name) is Role.KERNEL:
             return self.kernels.of_lines(ref.id).get(element.line, ())

@@ -15,7 +15,7 @@ from irscope.ir.nodes import facts_of
 from irscope.provenance.elements import Items
 
 _LARGEST = 64
-"""Nodes in one replaced pattern.  A pass that built a whole new graph tells nothing of which node became which."""
+"""Nodes in one replaced pattern.  A pass that built a whole new graph does not tell which node became which."""
 
 
 def add_replaced(links: dict[str, tuple[str, ...]], parents: Items, data: Mapping[str, Any]) -> None:
@@ -45,7 +45,7 @@ def add_replaced(links: dict[str, tuple[str, ...]], parents: Items, data: Mappin
 def _successors(
     links: Mapping[str, tuple[str, ...]], parents: Items, removed: set[str], data: Mapping[str, Any]
 ) -> dict[str, tuple[str, ...]]:
-    """The nodes of which nothing is known with those whose users they have, and what was removed above these."""
+    """The unknown nodes with those whose users they have, and what was removed above these."""
     unknown = {name for name in data["added"] if not links.get(name)} if removed else set()
     found: dict[str, dict[str, None]] = {}
     for user in facts_of(data.get("new")) if unknown else ():

@@ -1,4 +1,4 @@
-"""What came from a line, kept for large runs so that nobody has to read all their stages to follow one line.
+"""What came from a line, kept for large runs so that following one line does not read all their stages.
 
 Kept of a compile is one JSON object, in which everything has a number: its place in the order of the pipeline.
 
@@ -41,7 +41,7 @@ class Reached(NamedTuple):
     Parameters
     ----------
     elements
-        Each with why it became nothing further down: empty where it became something.
+        Each with why it became nothing further down: empty if it became something.
     names
         Of all elements of the stage.
     """
@@ -65,7 +65,7 @@ def keep_trails(store: Store, run: str) -> None:
 
 def reached(store: Store, report: Report, file: str, line: int) -> dict[str, Reached]:
     """All that came from a line, by stage along the pipeline of each compile: in graphs, Inductor's IR, output code; of
-    a kernel that somebody wrote, in its text and all that is below it."""
+    a hand-written kernel, in its text and all that is below it."""
     kept = store.trails(report.run) if is_large(report) else {}
     thread = Provenance(store, report, ends=False)
     found: dict[str, Reached] = {}
@@ -150,7 +150,7 @@ def _trails_of(thread: Provenance, compile: Compile) -> dict[str, Any]:
 
 
 def _read(trails: Any, file: str, line: int) -> dict[str, Reached] | None:
-    """Nothing where there is none, or it is of another version, or from elsewhere and not what it should be."""
+    """None if there is none, or it is of another version, or from elsewhere and not what it should be."""
     try:
         return dict(_below(trails, [file, line])) if trails["version"] == _VERSION else None
     except (LookupError, TypeError, ValueError):

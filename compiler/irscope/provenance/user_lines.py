@@ -22,7 +22,7 @@ class UserLines:
         self._by_line: dict[str, dict[Origin, list[Element]]] = {}
 
     def of(self, element: Element) -> list[Origin]:
-        """The user's lines of a node or an instruction, the innermost first; lines of packages where none is his."""
+        """The user's lines of a node or an instruction, innermost first (of packages if none is the user's)."""
         item, compile = self._stages.item(element), self._stages.compile_of[element.stage]
         frames = [Origin(frame.file or compile.file, frame.line) for frame in item.frames]
         for belongs in (is_user_file, is_package_file):
@@ -46,7 +46,7 @@ class UserLines:
 
     def runners(self, compile: str) -> tuple[str, frozenset[str]]:
         """Nodes of Dynamo's graph that run graphs of their own, and the graph that AOTAutograd traced, in which what
-        came from these is beside the rest and knows its own lines; empty where there are none."""
+        came from these is beside the rest and knows its own lines; empty if there are none."""
         graphs = [stage for stage in self._stages.pipelines[compile] if stage_kind(stage.name).is_graph]
         first = stage_kind(graphs[0].name).names if graphs else ""
         traced = next(
@@ -58,14 +58,14 @@ class UserLines:
 
     @functools.cached_property
     def _own_kernels(self) -> frozenset[str]:
-        """The stages of kernels that somebody wrote: no other kernel's stage has data."""
+        """The stages of hand-written kernels: no other kernel's stage has data."""
         names = sorted(names_with(Role.KERNEL))
         return frozenset().union(
             *(self._stages.store.stages_with_data(self._stages.report.run, name) for name in names)
         )
 
     def own_kernels(self, compile: str) -> tuple[str, ...]:
-        """The stages of those kernels of a compile that somebody wrote."""
+        """The stages of the hand-written kernels of a compile."""
         return tuple(stage.id for stage in self._stages.compiles[compile].stages if stage.id in self._own_kernels)
 
     def in_own_kernels(self, compile: str, file: str, line: int) -> tuple[Element, ...]:

@@ -76,12 +76,12 @@ def _print_traceback(kind: type[BaseException], error: BaseException, where: typ
 
 
 def _get_ipython() -> Nothing:
-    """There is no kernel, so whatever a cell asks it to do is left undone."""
+    """Ignores what a cell asks of the kernel, since there is none."""
     return Nothing()
 
 
 def _display(*objects: object, **keywords: Any) -> Nothing | None:
-    """Prints, as IPython's does where there is no kernel; an object that cannot be printed ends no cell."""
+    """Prints, as IPython's does without a kernel; an object that cannot be printed does not end the cell."""
     for one in objects:
         try:
             text = repr(one)

@@ -24,7 +24,7 @@ def set_first_path(request: RunRequest) -> None:
 
 
 def why_not(request: RunRequest) -> str:
-    """What is missing in this interpreter, in words for the user; empty where nothing is."""
+    """What is missing in this interpreter, in words for the user; empty if nothing is."""
     if request.entry is not EntryKind.PYTEST or importlib.util.find_spec("pytest") is not None:
         return ""
     return (

@@ -10,7 +10,7 @@ from irscope.runner.descriptors import moved_up
 
 
 class MessagePipe:
-    """Sends messages; stops silently once nobody listens, since the script must go on as it would without us."""
+    """Sends messages; stops silently once the driver is gone, since the script must go on as without irscope."""
 
     def __init__(self, fd: int) -> None:
         self._fd = moved_up(fd)
@@ -21,7 +21,7 @@ class MessagePipe:
             data = (dumps(encode_message(message)) + "\n").encode("utf-8", "backslashreplace")
             while data and self._fd >= 0:
                 data = data[os.write(self._fd, data) :]
-        except Exception:  # noqa: BLE001  nobody listens, or the script has broken what this needs
+        except Exception:  # noqa: BLE001  the driver is gone, or the script has broken what this needs
             self._fd = -1
 
     def close(self) -> None:

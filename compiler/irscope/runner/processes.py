@@ -16,7 +16,7 @@ def can_measure() -> bool:
 
 
 def tree(pid: int) -> list[int]:
-    """A process and all its descendants, parents before children; nothing where it is gone."""
+    """A process and all its descendants, parents before children; empty if it is gone."""
     found = [pid] if os.path.exists(f"/proc/{pid}") else []
     for parent in found:  # grows while it is gone through
         found += children_of(parent)
@@ -24,7 +24,7 @@ def tree(pid: int) -> list[int]:
 
 
 def children_of(pid: int) -> list[int]:
-    """Its children, in the order of its threads; nothing where it is gone or the system does not tell."""
+    """Its children, in the order of its threads; empty if it is gone or the system does not report them."""
     children: list[int] = []
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
@@ -58,7 +58,7 @@ def proportional_bytes(pids: list[int]) -> int:
 
 
 def machine_bytes() -> int | None:
-    """The memory that this machine, or the container that we are in, has; nothing where nobody tells."""
+    """The memory that this machine, or the container that we are in, has; None if the system does not report it."""
     known = []
     if hasattr(os, "sysconf"):
         with contextlib.suppress(OSError, ValueError):

@@ -27,8 +27,8 @@ from irscope.usercode.user_files import is_user_file
 class Session:
     """Captures from `start` to `finish`.
 
-    Whatever goes wrong inside becomes a capture gap; nothing reaches the script.  A forked child captures nothing.
-    Raises LookupError where the request names an unknown pipeline.
+    An internal error becomes a capture gap and never reaches the script.  A forked child captures nothing.
+    Raises LookupError if the request names an unknown pipeline.
     """
 
     def __init__(self, request: RunRequest, messages: MessagePipe, torch: str) -> None:
@@ -60,7 +60,7 @@ class Session:
             self._messages.send(ScriptEnded(exit_code, error))
 
     def left_out(self, package: str) -> None:
-        """A package that a notebook's cell imports is missing, and something that does nothing is in its place."""
+        """A package that a notebook's cell imports is missing, and a stand-in that does nothing is in its place."""
         why = f"{package} is not installed in {sys.executable}. Install it there if what is compiled depends on it."
         self._book.gap(CaptureGap(f"what the cells do with {package}: it is left out", why))
 

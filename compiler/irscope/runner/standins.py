@@ -1,4 +1,4 @@
-"""What a notebook has of its front end where there is none: objects that take everything and do nothing.
+"""Stand-ins for a notebook's front end: objects that accept everything and do nothing.
 
 A notebook's kernel often runs in another environment than irscope's interpreter, so what only draws on the screen may
 not be installed there.  A cell that imports it goes on with a stand-in; that it was left out is told.
@@ -22,7 +22,7 @@ FRONT_END = frozenset({"IPython", "ipykernel", "ipywidgets", "ipympl"})
 
 
 class Nothing:
-    """Whatever it is asked to do it leaves undone: called, entered, iterated over, asked for attributes, derived from."""
+    """It does nothing on every request: called, entered, iterated over, asked for attributes, derived from."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         pass

@@ -1,8 +1,8 @@
-"""The steady state of a run: compiled code is called on and on, and nothing new comes of it.
+"""The steady state of a run: compiled code is called repeatedly, and nothing new appears.
 
 A training loop would go on for hours after it has shown all that there is to see.  Every call that reaches compiled
-code first looks for a compile whose guards hold; Dynamo has a hook that is called then, in C++ and whoever the caller
-is, library code too.  Counting there costs next to nothing (``benchmarks/counting.py`` measures it), puts no frame under
+code first looks for a compile whose guards hold; Dynamo has a hook that is called then, in C++ and for every caller
+(library code too).  Counting there costs almost nothing (``benchmarks/counting.py`` measures it), puts no frame under
 the compiled code, and works for every backend.
 """
 

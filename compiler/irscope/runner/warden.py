@@ -2,8 +2,8 @@
 
 Linux gives the orphans below a *child subreaper* to it, so no process of the run gets away, not even a daemon that
 left the process group and whose parent is gone.  The warden ends them all when the script's process has ended, when
-the driver asks (SIGTERM), and when the driver itself is gone, however that was killed: then nobody holds the other end
-of the message pipe any more.  It ends as the script's process ended.
+the driver asks (SIGTERM), and when the driver itself is gone, however it was killed: then no process
+holds the other end of the message pipe any more.  It ends as the script's process ended.
 
 A run in a fork of the worker has the worker in this place.
 """
@@ -113,7 +113,7 @@ def _leave_alone(*fds: int) -> None:
 
 
 def _keep(pid: int, messages: int, wake: int, asked: list[int]) -> int:
-    """Waits for the script's process; returns its wait status.  Ends it where nobody is interested any more."""
+    """Waits for the script's process; returns its wait status.  Ends it if the driver is gone."""
     poll = select.poll()
     poll.register(wake, select.POLLIN)
     poll.register(messages, 0)  # an error is always told: the driver's end is closed

@@ -1,7 +1,7 @@
 """The run store: one SQLite file that holds runs, compiles, stages, findings and kernels.
 
 The process of a run writes, everybody reads.  The file is in WAL mode, so readers never wait for the writer, and
-each fact is committed when it is known: whoever is killed at whatever moment leaves a file that opens again and
+each fact is committed when it is known: a process that is killed at any moment leaves a file that opens again and
 holds all that was committed.  ``synchronous = NORMAL`` gives up durability only against loss of power.
 
 Texts (a stage's text, its data) are kept by `texts.Texts`, once per content.
@@ -147,7 +147,7 @@ class Store:
         Parameters
         ----------
         text
-            Nothing where `made_texts` makes it from the data.
+            None if `made_texts` makes it from the data.
         position
             Orders the stages of a compile along the pipeline.
         data
@@ -162,11 +162,11 @@ class Store:
                 "INSERT OR REPLACE INTO stages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (run, stage.id, compile, position, *about),
             )
-            if f"/{KERNELS}" not in stage.id:  # what is made of a kernel when somebody asks is not part of them
+            if f"/{KERNELS}" not in stage.id:  # what is made of a kernel on request is not part of them
                 self._db.execute("DELETE FROM trails WHERE run = ? AND compile = ?", (run, compile))
 
     def put_stage_data(self, run: str, stage: str, data: object) -> None:
-        """Replaces what is kept of a stage beside its text; does nothing where there is no such stage."""
+        """Replaces what is kept of a stage beside its text; does nothing if there is no such stage."""
         with self.transaction():
             digest = self._texts.put(json.dumps(data, separators=(",", ":")))[0]
             self._db.execute("UPDATE stages SET data = ? WHERE run = ? AND id = ?", (digest, run, stage))
@@ -253,9 +253,9 @@ class Store:
         return [(str(run), str(script)) for run, script in rows]
 
     def find_run(self, name: str | None = None) -> str:
-        """The id of the run that is named by its id or a part that only it begins with; the newest where none is named.
+        """The id of the run that is named by its id or a part that only it begins with; the newest if none is named.
 
-        Raises LookupError with a message for the user where there is none, or more than one.
+        Raises LookupError with a message for the user if there is none, or more than one.
         """
         if name is None:
             row = self._db.execute("SELECT id FROM runs ORDER BY started DESC, rowid DESC LIMIT 1").fetchone()
@@ -278,7 +278,7 @@ class Store:
         return str(row[0])
 
     def lane_of(self, run: str) -> Lane:
-        """The lane of a run.  Raises LookupError where there is no such run."""
+        """The lane of a run.  Raises LookupError if there is no such run."""
         row = self._db.execute("SELECT lane FROM runs WHERE id = ?", (run,)).fetchone()
         if row is None:
             raise LookupError(f"No run is named {run}.")
@@ -287,12 +287,12 @@ class Store:
     def report(self, run: str) -> Report:
         """All that is known of a run, also while it goes on (then its outcome is *running so far* as cancelled).
 
-        Raises LookupError where there is no such run.
+        Raises LookupError if there is no such run.
         """
         return report_of(self._db, run)
 
     def stage_text(self, run: str, stage: str) -> str:
-        """The text of a stage.  Raises LookupError where there is none."""
+        """The text of a stage.  Raises LookupError if there is none."""
         name, digest, _ = self._stage(run, stage)
         text = self._made_text(run, stage, name) if digest == NO_TEXT else self._text(digest)
         if text is None:
@@ -300,9 +300,9 @@ class Store:
         return text
 
     def stage_data(self, run: str, stage: str) -> Any:
-        """What was kept of a stage beside its text, as plain JSON values; nothing where there is none.
+        """What was kept of a stage beside its text, as plain JSON values; None if there is none.
 
-        Raises LookupError where there is no such stage.
+        Raises LookupError if there is no such stage.
         """
         text = self._text(self._stage(run, stage)[2])
         return None if text is None else json.loads(text)
@@ -337,7 +337,7 @@ class Store:
     def how_run(self, run: str) -> tuple[dict[str, Any], str]:
         """How a run was started (``args``, what `create_run` was given, ``files``) and the digest of its script's text.
 
-        A run of an older irscope has its arguments alone.  Raises LookupError where there is no such run.
+        A run of an older irscope has its arguments alone.  Raises LookupError if there is no such run.
         """
         row = self._db.execute("SELECT args, source FROM runs WHERE id = ?", (run,)).fetchone()
         if row is None:
@@ -371,7 +371,7 @@ class Store:
 
 
 def made_texts() -> Mapping[str, Callable[[Any], str]]:
-    """By name the stages whose text tells no more than their data, and is made from it when somebody reads it."""
+    """By name the stages whose text tells no more than their data, and is made from it when it is read."""
     from irscope.symbolic.text import text_of
     from irscope.symbolic.trace import Walk
 

@@ -68,7 +68,7 @@ class Texts:
         return digest, len(data)
 
     def get(self, digest: bytes) -> str | None:
-        """A text; nothing where there is none of this digest.
+        """A text; None if there is none of this digest.
 
         Raises MissingCodecError, and zlib.error, lzma.LZMAError or UnicodeError where the file is damaged.
         """

@@ -1,7 +1,7 @@
 """The file that holds the elements of tensors, and reading it without torch.
 
 Elements lie contiguous in row-major order and little-endian, each tensor at a multiple of 64 bytes; the data of the stage
-``values`` says which tensor lies where.  Nothing in the file is executed or unpickled.
+``values`` says where each tensor is.  Nothing in the file is executed or unpickled.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class StoredTensor:
 
     @classmethod
     def of(cls, value: Any) -> StoredTensor | None:
-        """From a value of a stage's data; nothing where its elements were not kept."""
+        """From a value of a stage's data; None if its elements were not kept."""
         try:
             if value["kind"] != "tensor" or value["offset"] is None:
                 return None
@@ -71,7 +71,7 @@ class StoredTensor:
 
 
 class ValueReader:
-    """Reads elements of one file.  A context manager.  Raises OSError where there is none."""
+    """Reads elements of one file.  A context manager.  Raises OSError if there is none."""
 
     def __init__(self, path: str) -> None:
         self._file = open(path, "rb")  # noqa: SIM115  it is closed by `close`
@@ -90,7 +90,7 @@ class ValueReader:
     def elements(self, tensor: StoredTensor, start: int, count: int) -> list[Any]:
         """``count`` elements in row-major order from index ``start``, as Python numbers; fewer at the end.
 
-        Raises DamagedValues where the file is shorter than what is said of it.
+        Raises DamagedValues if the file is shorter than what is said of it.
         """
         size, form = _FORMATS[tensor.dtype]
         start = max(start, 0)
@@ -152,11 +152,11 @@ class ValueWriter:
 
     @property
     def name(self) -> str:
-        """The file's name; empty where nothing was written."""
+        """The file's name; empty if nothing was written."""
         return os.path.basename(self._path) if self._file is not None else ""
 
     def write(self, data: Any, size: int) -> int | None:
-        """Where the bytes (anything with the buffer protocol) went; nothing where the budget does not reach."""
+        """Where the bytes (anything with the buffer protocol) went; None if the budget does not reach."""
         digest = hashlib.blake2b(data, digest_size=16).digest()
         if (known := self._known.get(digest)) is not None:
             return known

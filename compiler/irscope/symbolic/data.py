@@ -11,7 +11,7 @@ _MOST = 2**53
 
 
 def check_numbers(data: dict[str, Any]) -> None:
-    """Looks at what is read only when somebody is at its step: a trace may come from elsewhere.
+    """Checks what is read only at its step: a trace may come from elsewhere.
 
     Raises LookupError or TypeError for what is not a number, or points at nothing.
     """
@@ -95,5 +95,5 @@ class Events:
         return tuple(self._texts[: self._upto[rows - 1]]) if rows else ()
 
     def owner(self, text: str) -> int | None:
-        """The first step that brought about a text; None where none did."""
+        """The first step that brought about a text; None if none did."""
         return self._owner.get(text)

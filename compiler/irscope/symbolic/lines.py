@@ -10,7 +10,7 @@ from irscope.symbolic.trace import Walk
 class Lines:
     """A *visit* of a line is the steps of one frame from where it comes to the line to where it leaves it, or jumps back.
 
-    Everything is told by numbers of steps; nothing means that the trace does not go there.
+    All answers are numbers of steps; None means that the trace does not go there.
     """
 
     def __init__(self, walk: Walk) -> None:
@@ -37,7 +37,7 @@ class Lines:
             self._first[step], self._line[step] = first, line
 
     def line(self, index: int) -> int:
-        """The line that a step is in: its own, else that of the steps before it; -1 where none has one."""
+        """The line that a step is in: its own, else that of the steps before it; -1 if none has one."""
         return self._line[index]
 
     def first(self, index: int) -> int:

@@ -186,7 +186,7 @@ class Walk:
     # --- what a step is -----------------------------------------------------------------------------------------------
 
     def step(self, index: int) -> Step:
-        """Raises IndexError where there is no such step."""
+        """Raises IndexError if there is no such step."""
         self._check(index)
         code, offset, operation, argument, *_ = self._instructions[self._instruction[index]]
         file, function, _ = self._codes[code]
@@ -216,7 +216,7 @@ class Walk:
     # --- the state ----------------------------------------------------------------------------------------------------
 
     def state(self, index: int) -> State:
-        """What was known before step ``index`` ran.  Raises IndexError where there is no such step."""
+        """What was known before step ``index`` ran.  Raises IndexError if there is no such step."""
         self._check(index)
         frames = []
         at = index
@@ -226,7 +226,7 @@ class Walk:
         return State(tuple(frames), self.nodes(index), self.guards(index))
 
     def frame(self, index: int) -> Frame:
-        """The frame that step ``index`` belongs to, before it ran.  Raises IndexError where there is no such step."""
+        """The frame that step ``index`` belongs to, before it ran.  Raises IndexError if there is no such step."""
         self._check(index)
         file, function = self.place_of(index)
         stack, locals = self._states.before(self._frame[index], index)
@@ -309,7 +309,7 @@ class Walk:
         return self._nodes.of(index), self._guards.of(index), self._outcomes.get(index)
 
     def top_after(self, index: int) -> str:
-        """The top of the frame's stack when its next step begins; empty where there is none."""
+        """The top of the frame's stack when its next step begins; empty if there is none."""
         if self._tops is None:
             self._tops = self._states.tops()
         text = self._tops[index]
@@ -318,7 +318,7 @@ class Walk:
     # --- ways to go ---------------------------------------------------------------------------------------------------
 
     def over(self, index: int) -> int | None:
-        """The next step that is not inside this one; nothing at the end."""
+        """The next step that is not inside this one; None at the end."""
         depth = self._depth[index]
         return next((at for at in range(index + 1, len(self)) if self._depth[at] <= depth), None)
 

@@ -22,9 +22,9 @@ class SymbolicVariable:
     what
         The value, the type, the shape, in short; as the trace has it.
     node
-        The graph's node that stands for it; empty where there is none.
+        The graph's node that stands for it; empty if there is none.
     source
-        Where Dynamo finds it when the compiled code runs (``L['x']``: a local of the function); empty where it was made
+        Where Dynamo finds it when the compiled code runs (``L['x']``: a local of the function); empty if it was made
         while tracing.
     dtype, shape, device
         Of a tensor: ``f32``, sizes as text, ``cuda:0``; empty else.

@@ -38,7 +38,7 @@ def cell_name(notebook: str, number: int) -> str:
 
 
 def notebook_of(name: str) -> str | None:
-    """The notebook that a cell's name belongs to; nothing for the name of a file."""
+    """The notebook that a cell's name belongs to; None for the name of a file."""
     match = _NAME.match(name)
     return match["notebook"] if match else None
 

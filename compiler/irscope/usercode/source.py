@@ -24,7 +24,7 @@ def use_overlays(overlays: dict[str, str]) -> None:
 
 
 def overlay_of(path: str) -> str | None:
-    """The text that stands in for a file's content; None where the file on disk counts."""
+    """The text that stands in for a file's content; None if the file on disk counts."""
     return _overlays.get(os.path.realpath(path)) if _overlays else None
 
 
@@ -35,7 +35,7 @@ def digest_of(text: str) -> str:
 
 @functools.lru_cache(maxsize=256)
 def read_source(path: str) -> str:
-    """The text of a Python file, decoded as Python does it; empty where it cannot be read."""
+    """The text of a Python file, decoded as Python does it; empty if it cannot be read."""
     if (text := overlay_of(path)) is not None:
         return text
     try:
@@ -55,7 +55,7 @@ def decode_source(data: bytes) -> str:
 
 
 def line_text(path: str, line: int) -> str:
-    """One line (1-based) without its end; empty where there is none."""
+    """One line (1-based) without its end; empty if there is none."""
     lines = read_source(path).split("\n")
     return lines[line - 1] if 1 <= line <= len(lines) else ""
 
@@ -70,7 +70,7 @@ def column_of_byte(path: str, line: int, byte: int) -> int:
 
 @functools.lru_cache(maxsize=64)
 def parse(path: str) -> ast.Module | None:
-    """The syntax tree of a file, or nothing where it has none."""
+    """The syntax tree of a file, or None if it has none."""
     try:
         return ast.parse(read_source(path))
     except (SyntaxError, ValueError, RecursionError):

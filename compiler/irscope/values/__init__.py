@@ -12,7 +12,7 @@ key            value
 =============  =========================================================================================================
 ``stage``      id of the graph stage
 ``call``       which call of the compiled graph, from 1
-``file``       name of the file in the run's folder of values that holds the tensors; empty where none was kept
+``file``       name of the file in the run's folder of values that holds the tensors; empty if none was kept
 ``nodes``      a list of ``{"name", "value"}`` in the order of the graph
 ``notes``      sentences: what could not be run, and why
 =============  =========================================================================================================
@@ -20,7 +20,7 @@ key            value
 A value is an object with ``kind``:
 
 - ``tensor``: ``dtype``, ``shape``, ``strides``, ``device``, ``count`` (of elements), ``min``, ``max``, ``mean``, ``std``
-  (of the finite elements; null where there are none, or where the dtype has none), ``nan``, ``posinf``, ``neginf``,
+  (of the finite elements; null if there are none, or if the dtype has none), ``nan``, ``posinf``, ``neginf``,
   ``zeros`` (counts), ``picture`` (rows of means of at most 64 × 64 blocks of the last two dimensions; null for fewer than
   two) and ``offset``, ``bytes`` (where its elements lie in the file, contiguous, little-endian; null where they were not
   kept)

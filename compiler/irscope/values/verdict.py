@@ -19,7 +19,7 @@ key             value
                 found; ``tensors`` (may be missing): ``{"file", "compiled", "eager", "float64"}``, values with a file
 ``notes``       sentences: what could not be compared, and why
 ``reproducer``  ``{"script", "inputs"}``: the text of a script, and the name of the file beside it (in the run's folder of
-                values) that it loads, or empty; null where there is none
+                values) that it loads, or empty; null if there is none
 ==============  ========================================================================================================
 """
 
@@ -131,7 +131,7 @@ def _blames(
 
 
 def _region_before(blame: Blame, named: Mapping[str, Any]) -> Region | None:
-    """The graph before a wrong pass, with all of its outputs; nothing where an input of it is not known."""
+    """The graph before a wrong pass, with all of its outputs; None if an input of it is not known."""
     nodes = [node for node in blame.before.graph.nodes if node.op not in ("placeholder", "output")]
     inputs = {node: named.get(node.name) for node in blame.before.graph.nodes if node.op == "placeholder"}
     output = next(node for node in blame.before.graph.nodes if node.op == "output")

@@ -87,7 +87,7 @@ class LimitRow:
     launch_help: str = ""
 
     def setting_for(self, lane: Lane) -> Setting | None:
-        """Its setting for runs of a lane; None where such runs do not have the limit."""
+        """Its setting for runs of a lane; None if such runs do not have the limit."""
         return next((one for one in self.settings if not one.lanes or lane.value in one.lanes), None)
 
     @property

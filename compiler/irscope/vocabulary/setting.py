@@ -16,7 +16,7 @@ class Kind(enum.Enum):
     """The values that a setting takes."""
 
     TEXT = "a string"
-    NUMBER = "a number, 0 or more; None where nothing is set and the default is None"
+    NUMBER = "a number, 0 or more; None if nothing is set and the default is None"
     FLAG = "true or false"
     CHOICE = "one of the setting's choices"
     LANE = "a lane, or off"
@@ -52,7 +52,7 @@ class Setting:
     kind
         The values that it takes.
     default
-        The value where nothing is set, as JSON has it.
+        The value if nothing is set, as JSON.
     short
         What it means, in a line of docs/PROTOCOL.md.
     text
@@ -105,5 +105,5 @@ def declared(row: object, default: Any) -> Any:
 
 
 def row_of(one: dataclasses.Field[Any]) -> Any:
-    """The row that the field declares; None where it declares none."""
+    """The row that the field declares; None if it declares none."""
     return one.metadata.get("row")

@@ -82,7 +82,7 @@ class StageKind:
     title, short
         For people; `short` is for narrow places and is the title where it is empty.
     language
-        The language ID of its text; empty where each stage has its own (kernels).
+        The language ID of its text; empty if each stage has its own (kernels).
     rank
         Where it is on the way down from source to machine code; stages of one rank are side by side.
         None: it is not on the way, but *aside*.
@@ -131,7 +131,7 @@ class StageKind:
 
     @property
     def short_title(self) -> str:
-        """The title for narrow places; the full one where there is no shorter one."""
+        """The title for narrow places; the full one if there is no shorter one."""
         return self.short or self.title
 
     @property

@@ -69,7 +69,7 @@ class Built:
 
 
 def build(steps: Sequence[Step], script: str, cwd: str, env: dict[str, str], has_file: bool = True) -> Built:
-    """Does the steps in this process.  Raises UnsafeError where a run could tell the difference.
+    """Does the steps in this process.  Raises UnsafeError if a run could tell the difference.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def _own_modules(names: set[str]) -> Iterator[str]:
 
 
 class _Watched(list[str]):
-    """Arguments that know whether somebody has looked at them."""
+    """Arguments that know whether they were read."""
 
     read = False
 
@@ -245,7 +245,7 @@ def _heard_seeds(events: list[str]) -> Iterator[None]:
 
 
 def _numpy_state() -> object:
-    """Nothing where it is not imported: the import seeds it."""
+    """None if it is not imported: the import seeds it."""
     numpy = sys.modules.get("numpy.random")
     if numpy is None:
         return None

@@ -33,7 +33,7 @@ def run_in_child(
     names: Collection[str],
     environment: Mapping[str, str | None],
 ) -> None:
-    """Runs the script of a request; then returns, or ends the process at once where nobody can tell the difference.
+    """Runs the script of a request; then returns, or ends the process at once if that makes no difference.
 
     Parameters
     ----------

@@ -136,7 +136,7 @@ class Worker:
     def fork(
         self, request: RunRequest, env: Mapping[str, str], cwd: str, fds: tuple[int, int, int]
     ) -> ForkedProcess | None:
-        """A run in a fork of the worker; nothing where it cannot have one now.
+        """A run in a fork of the worker; None if it cannot have one now.
 
         Parameters
         ----------

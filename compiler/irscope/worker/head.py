@@ -165,7 +165,7 @@ class _Walk:
         return home is not None
 
     def _home(self, module: str) -> ModuleKind | str | None:
-        """Where a module's package lies; the file or folder of one of the user's; nothing where there is none."""
+        """Where a module's package lies; the file or folder of one of the user's; None if there is none."""
         spec = find(module.partition(".")[0], self._folder)
         if spec is None:
             return None
@@ -255,7 +255,7 @@ class _Walk:
         return False
 
     def _are_plain(self, expressions: list[ast.expr], names: _Names) -> bool:
-        """Whether they call nothing but what is known to do no harm; looks up what they take from a package."""
+        """Whether they call only what is known to be harmless; looks up what they take from a package."""
         for expression in expressions:
             for node in ast.walk(expression):
                 if isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):

@@ -73,7 +73,7 @@ class Layers:
     Parameters
     ----------
     tell
-        Called with what happens to a layer, for whoever started the worker.
+        Called with what happens to a layer, for the process that started the worker.
     """
 
     def __init__(self, tell: Callable[[dict[str, Any]], None]) -> None:
@@ -209,7 +209,7 @@ def build_layer(wanted: Wanted, connection: socket.socket) -> Built | None:
 
 
 def _head(request: RunRequest) -> tuple[Step, ...]:
-    """None where the script cannot be read, or where its variables are for torch: it needs a fresh process anyway."""
+    """None if the script cannot be read, or if its variables are for torch: it needs a fresh process anyway."""
 
     def read(path: str) -> str | bytes:
         if path == request.script and request.cells:
@@ -242,7 +242,7 @@ def _cells(request: RunRequest) -> str:
 
 
 def _stale(built: Built, folder: str) -> str:
-    """Why a layer is not what a fresh import would give any more; empty where it is."""
+    """Why a layer is not what a fresh import would give any more; empty if it is."""
     own = (
         path for path in sys.path[1:] if kind_of_file(os.path.join(path, "x")) is ModuleKind.OWN and os.path.isdir(path)
     )

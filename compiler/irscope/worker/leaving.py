@@ -32,7 +32,7 @@ def leave(code: object, known: Collection[str]) -> None:
     Parameters
     ----------
     code
-        What the script gave to ``sys.exit``; nothing if it ran to its end.  No traceback may be alive any more.
+        What the script gave to ``sys.exit``; None if it ran to its end.  No traceback may be alive any more.
     known
         The modules that the worker had imported; the others are the run's own.
     """

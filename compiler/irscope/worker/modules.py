@@ -48,7 +48,7 @@ def find(name: str, first: str) -> importlib.machinery.ModuleSpec | None:
         for finder in sys.meta_path:
             if hasattr(finder, "find_spec") and (spec := finder.find_spec(name, None)) is not None:
                 return spec
-    except Exception:  # noqa: BLE001  a finder that somebody has installed
+    except Exception:  # noqa: BLE001  a finder that the user has installed
         return None
     finally:
         sys.path[0] = before
@@ -77,7 +77,7 @@ class AskedNames:
 
 
 def hiding(folders: Collection[str], names: Collection[str]) -> str:
-    """A file of the user's that would be imported in place of one of these modules; empty where there is none."""
+    """A file of the user's that would be imported in place of one of these modules; empty if there is none."""
     for folder in folders:
         try:
             entries = os.listdir(folder)

@@ -16,10 +16,10 @@ class RunProcess(Protocol):
 
     pid: int
     status_fd: int | None
-    """Readable once `poll` may have something new to say, until `close`; nothing where the system has no such thing."""
+    """Readable once `poll` may have something new to say, until `close`; None if the system has no such thing."""
 
     def poll(self) -> int | None:
-        """The exit code once it has ended (minus the signal that killed it), nothing before."""
+        """The exit code once it has ended (minus the signal that killed it); None before that."""
 
     def kill(self) -> None:
         """Ends it and everything in its process group, at once."""

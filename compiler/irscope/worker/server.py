@@ -2,7 +2,7 @@
 
 It gets requests over one socket, each with the descriptors of its run (messages, status, stdout, stderr).  It answers
 with a line when it is ready, and with a line when something happens to a layer; all else goes through the run's own
-descriptors.  It ends, with all its runs, when the socket closes: whoever started it is gone.
+descriptors.  It ends, with all its runs, when the socket closes: the process that started it is gone.
 
 A layer is the same loop in a fork, with the worker at the other end of its socket.
 """
@@ -83,7 +83,7 @@ def _broken(error: Exception) -> str:
 
 
 def _say(connection: socket.socket, message: dict[str, Any]) -> None:
-    """Nobody may be listening, and nobody may have listened for long: neither must hold up a run."""
+    """The client may be gone or may not have read for long: neither must delay a run."""
     with contextlib.suppress(OSError):
         connection.send((json.dumps(message) + "\n").encode(), socket.MSG_DONTWAIT)
 
@@ -96,7 +96,7 @@ class ForkServer:
     names
         Top-level modules that were looked for while everything was imported.
     layers
-        Nothing in a layer.
+        None in a layer.
     built
         What a layer has imported.
     """
@@ -136,7 +136,7 @@ class ForkServer:
         return False
 
     def _hear(self) -> list[int]:
-        """Waits until something is readable, or nothing has been for long; takes in all but a new request.
+        """Waits until something is readable, or nothing was for long; takes in all but a new request.
 
         Returns the descriptors that were readable.
         """

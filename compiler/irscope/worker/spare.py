@@ -2,7 +2,7 @@
 
 To fork a process of this size takes some ten milliseconds, and the first compile in a fork twice that for copying
 pages: Python writes to an object's page when it only counts a reference to it.  Neither depends on the script.  So
-between two runs a spare fork waits, and what it will write to was copied while nobody waited for it.
+between two runs a spare fork waits, and what it will write to was copied while no run waited for it.
 
 Which pages these are a fork finds out that compiles something small (`warmup.py`) and then reads what the kernel says
 of its own pages (``/proc/self/pagemap``: bit 63 is *present*, bit 56 *mapped exclusively*).  Addresses are the same in
@@ -32,7 +32,7 @@ _PRESENT, _EXCLUSIVE = 1 << 63, 1 << 56
 _GAP = 2
 """Runs of pages that are at most this many pages apart are taken for one: asking costs more than copying these."""
 _READ, _WRITE = 22, 23
-"""``MADV_POPULATE_READ`` and ``MADV_POPULATE_WRITE``, of Linux 5.14; older ones refuse them, and nothing is lost."""
+"""``MADV_POPULATE_READ`` and ``MADV_POPULATE_WRITE``, of Linux 5.14; older ones reject them, which does no harm."""
 _RANGE = struct.Struct("=BQQ")
 Range = tuple[int, int, int]
 """Advice, address and length in bytes."""
@@ -46,7 +46,7 @@ class Spare:
         self._connection: socket.socket | None = None
 
     def make(self, let_go: Callable[[], None], pages: Iterable[Range]) -> tuple[dict[str, Any], list[int]] | None:
-        """Forks.  Nothing in the parent; in the fork, once it gets one, its request with the descriptors.
+        """Forks.  Returns None in the parent; in the fork, once it gets one, its request with the descriptors.
 
         Parameters
         ----------
@@ -77,7 +77,7 @@ class Spare:
         return received
 
     def take(self, message: dict[str, Any], fds: Sequence[int]) -> int | None:
-        """Gives it a run; its process id, or nothing where there is none (any more)."""
+        """Gives it a run; its process id, or None if there is none (any more)."""
         pid, connection = self.pid, self._connection
         self.forget()
         if pid is None or connection is None:
@@ -124,7 +124,7 @@ class Trial:
             os._exit(0)
 
     def hear(self) -> list[Range] | None:
-        """Reads what there is; all pages once it has told them, nothing before."""
+        """Reads what there is; all pages once it has sent them, None before that."""
         data = os.read(self.fd, 1 << 16)
         if data:
             self._told += data

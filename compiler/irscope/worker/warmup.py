@@ -24,7 +24,7 @@ _WRITES = ("TORCH_TRACE", "TORCH_LOGS", "TORCH_LOGS_OUT", "TORCH_COMPILE_DEBUG",
 
 
 def warm_up() -> None:
-    """Imports what a first compile needs; whatever goes wrong costs time later on, and nothing else."""
+    """Imports what a first compile needs; an error only costs time later."""
     for name in _rehearsed():
         if name.partition(".")[0] in _PACKAGES or name.partition(".")[0] in sys.stdlib_module_names:
             with contextlib.suppress(Exception):

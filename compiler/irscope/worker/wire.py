@@ -13,14 +13,14 @@ _MOST_FDS = 4
 
 
 def send(connection: socket.socket, message: dict[str, Any], fds: Sequence[int] = ()) -> None:
-    """Raises OSError where nobody takes it."""
+    """Raises OSError if the other side is gone."""
     data = json.dumps(message).encode("utf-8", "surrogateescape")
     socket.send_fds(connection, [len(data).to_bytes(_HEADER, "big")], list(fds))
     connection.sendall(data)
 
 
 def receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
-    """The next request; nothing when the other side is gone."""
+    """The next request; None if the other side is gone."""
     try:
         header, fds, _, _ = socket.recv_fds(connection, _HEADER, _MOST_FDS)
         header += _exactly(connection, _HEADER - len(header)) if header else b""

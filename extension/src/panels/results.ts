@@ -2,7 +2,7 @@
 
 import type { Place, Role, RunItem } from "../protocol";
 
-/** What a place belongs to; each is null where nothing is known. */
+/** What a place belongs to; each is null if nothing is known. */
 export interface SubjectOf {
   /** The newest run that has to do with the document; for a stage the run that it is of. */
   run: RunItem | null;
@@ -53,7 +53,7 @@ export interface PipelineStage {
   count: number | null;
   /** What is counted: `nodes`, `calls`, `kernels`, `instructions`. */
   unit: string;
-  /** What its making took; nothing where that was not measured. */
+  /** What its making took; null if that was not measured. */
   seconds: number | null;
   entries: StageEntry[];
   beside: StageEntry[];
@@ -119,10 +119,10 @@ export interface QuietPass {
 
 /** The place that a step leads to; `reason` says in words why there is none. */
 export interface Step {
-  /** Nothing at an end of the pipeline. */
+  /** null at an end of the pipeline. */
   uri: string | null;
   line: number;
-  /** Nothing where the place is in the user's text. */
+  /** null if the place is in the user's text. */
   stage: string | null;
   /** Whether something there belongs to the line; else it is the stage's beginning. */
   exact: boolean;
@@ -161,7 +161,7 @@ export interface FindingGroup {
 export interface FindingPlace {
   uri: string;
   line: number;
-  /** The line as it ran; empty where it is not known. */
+  /** The line as it ran; empty if it is not known. */
   code: string;
   message: string;
   count: number;
@@ -192,7 +192,7 @@ export interface CompileTimes {
   function: string;
   place: Place;
   seconds: number;
-  /** `[name (an index), parent (-1: none), start, seconds, own, track]`; nothing where they were left out. */
+  /** `[name (an index), parent (-1: none), start, seconds, own, track]`; null if they were left out. */
   phases: PhaseRow[] | null;
 }
 
@@ -230,7 +230,7 @@ export interface MemoryBuffer {
   name: string;
   bytes: number;
   dtype: string;
-  /** `returned` to the caller, `kept` for the backward, `temporary`; `borrowed`: a view, or the memory of an input, so that it counts nothing. */
+  /** `returned` to the caller, `kept` for the backward, `temporary`; `borrowed`: a view, or the memory of an input, so that it counts as 0. */
   category: Category;
   /** `allocated`, `extern`, `reuse` or `view`. */
   how: string;
@@ -238,16 +238,16 @@ export interface MemoryBuffer {
   of: string;
   first: number;
   last: number;
-  /** The call that writes it; empty where it is not known. */
+  /** The call that writes it; empty if it is not known. */
   kernel: string;
-  /** Path of the `nn.Module` that it is made in; empty where it is not known. */
+  /** Path of the `nn.Module` that it is made in; empty if it is not known. */
   module: string;
   /** In the document of the plan. */
   line: number;
   places: Place[];
 }
 
-/** How a run differs from an earlier one; `since` is null where there is no earlier run, and `reason` says so. */
+/** How a run differs from an earlier one; `since` is null if there is no earlier run, and `reason` says so. */
 export interface Changes {
   run: RunItem | null;
   since: RunItem | null;
@@ -265,7 +265,7 @@ export interface Changes {
   kernelsGone: ChangedKernel[];
   kernelsChanged: ChangedKernel[];
   kernelsKept: number;
-  /** Before and now; nothing where one of the runs compiled nothing. */
+  /** Before and now; null if one of the runs compiled nothing. */
   compileSeconds: [number, number] | null;
   seconds: [number, number] | null;
   reason: string;

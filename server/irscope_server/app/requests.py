@@ -55,7 +55,7 @@ async def runs(server: ReadContext, params: RunsParams) -> RunsResult:
 
 
 async def report(server: ReadContext, params: ReportParams) -> RunTree:
-    """Raises LookupError where there is no such run."""
+    """Raises LookupError if there is no such run."""
 
     def read(store: Store) -> RunTree:
         report = store.report(params.run)
@@ -66,7 +66,7 @@ async def report(server: ReadContext, params: ReportParams) -> RunTree:
 
 
 async def run(server: IrscopeServer, params: RunParams) -> RunResult:
-    """Run a document's script and wait for its end; ``run`` is None where none could start, and ``message`` says why."""
+    """Run a document's script and wait for its end; ``run`` is None if none could start, and ``message`` says why."""
     path = server.path_of(params.uri)
     if path is None:
         return RunResult(None, "environment-error", _NOT_A_FILE)
@@ -80,7 +80,7 @@ async def run(server: IrscopeServer, params: RunParams) -> RunResult:
 
 
 def cancel(server: IrscopeServer, params: UriParams) -> CancelResult:
-    """Stop the run of a document; ``cancelled`` is false where none was running."""
+    """Stop the run of a document; ``cancelled`` is false if none was running."""
     path = server.path_of(params.uri)
     return CancelResult(path is not None and server.runs.cancel(server.key_of(path)))
 

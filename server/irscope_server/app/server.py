@@ -114,7 +114,7 @@ class IrscopeServer(LanguageServer):
     # --- documents ----------------------------------------------------------------------------------------------------
 
     def path_of(self, uri: str) -> str | None:
-        """The path of a ``file:`` URI, the name of a notebook's cell; nothing for other schemes."""
+        """The path of a ``file:`` URI, the name of a notebook's cell; None for other schemes."""
         return self.notebooks.name_of(uri) or (to_fs_path(uri) if uri_scheme(uri) == "file" else None)
 
     def uri_of(self, path: str) -> str:
@@ -140,7 +140,7 @@ class IrscopeServer(LanguageServer):
         return [(path, uri) for uri, path in self._open.values()]
 
     def version_of(self, path: str) -> int | None:
-        """The client's version number of an open document; None where the file is not open or has no version."""
+        """The client's version number of an open document; None if the file is not open or has no version."""
         known = self._open.get(file_key(path))
         return self.workspace.get_text_document(known[0]).version if known else None
 
@@ -162,7 +162,7 @@ class IrscopeServer(LanguageServer):
         return plan.entry.key if plan else key
 
     def _python_of(self, script: str) -> str | None:
-        """The interpreter with which a script would run now; None where no plan of it is known."""
+        """The interpreter with which a script would run now; None if no plan of it is known."""
         plan = self.planner.plans.get(file_key(script))
         return plan.python if plan else None
 
@@ -224,7 +224,7 @@ class IrscopeServer(LanguageServer):
         return options is not None and bool(options.refresh_support)
 
     def refresh(self, method: str) -> None:
-        """Send a ``workspace/…/refresh``, so that the client asks again; does nothing where it cannot."""
+        """Send a ``workspace/…/refresh``, so that the client asks again; does nothing if it cannot."""
         if self.can_refresh(method):
             self.in_background(self.protocol.send_request_async(method))
 
@@ -239,7 +239,7 @@ class IrscopeServer(LanguageServer):
     def report_server_error(self, error: Exception, source: Any) -> None:
         """To the log only.  pygls' own way is a message box per error, and an error in sending is another error."""
         if isinstance(error, RequestFailed):
-            return  # whoever asked has been told
+            return  # the client that asked has the error already
         log.error("%s: %s", getattr(source, "__name__", source), error)
 
     def in_background(self, request: Awaitable[Any]) -> None:

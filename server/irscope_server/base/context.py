@@ -2,7 +2,7 @@
 
 The language server is an `EditorContext`.  `irscope view` has no editor and is a `ReadContext`.
 A room that needs more, such as results of runs, extends one of these protocols or takes it as a parameter.
-This module imports none of those who use it, so nobody has to import the server.
+This module imports none of its users, so no module has to import the server.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Documents(ReadContext, Protocol):
         """Texts of open Python files that differ from what is on disk, by path, for a run of a file."""
 
     def version_of(self, path: str) -> int | None:
-        """The client's version number of an open document; None where the file is not open or has no version."""
+        """The client's version number of an open document; None if the file is not open or has no version."""
 
     def key_of(self, path: str) -> str:
         """The key of the entry that runs a file."""
@@ -93,7 +93,7 @@ class Client(Protocol):
         """Whether the client can be asked to ask again for diagnostics, lenses or inlay hints."""
 
     def refresh(self, method: str) -> None:
-        """Ask the client to request something again; does nothing where it cannot."""
+        """Ask the client to request something again; does nothing if it cannot."""
 
     def tell(self, method: str, params: object) -> None:
         """Sends one of irscope's own notifications."""

@@ -74,7 +74,7 @@ def uses_compile(text: str) -> bool:
     """Whether a script is worth a run: it mentions both ``torch`` and ``compile``.
 
     A cheap look at the letters and on purpose too generous: ``import torch as t; t.compile``, ``model.compile()``
-    and ``getattr(torch, "compile")`` all count.  A needless run shows nothing; a run left out hides a finding.
+    and ``getattr(torch, "compile")`` all count.  A needless run does no harm; a run left out hides a finding.
     """
     return "torch" in text and "compile" in text
 
@@ -86,7 +86,7 @@ def uses_torch(text: str) -> bool:
 
 @functools.lru_cache(maxsize=32)
 def outline_of(text: str) -> Outline | None:
-    """The functions of a text, or nothing where it has a syntax error."""
+    """The functions of a text, or None if it has a syntax error."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes in the user's text are not for our stderr

@@ -18,7 +18,7 @@ _readers = 0
 @contextlib.contextmanager
 def collecting_nothing() -> Iterator[None]:
     """For work that makes a million objects, all of them in use until its end: Python would look through them for what
-    nobody uses again and again, which takes as long as reading them.  Meant for a second at most."""
+    are not used again, which takes as long as reading them.  Meant for a second at most."""
     global _readers
     with _reading:
         _readers += 1
@@ -36,7 +36,7 @@ def collecting_nothing() -> Iterator[None]:
 def memory_bytes() -> int | None:
     """Bytes of memory that this process may think of as the machine's; a container's limit counts.
 
-    Nothing where it cannot be told.
+    None if it cannot be told.
     """
     known: list[int] = []
     with contextlib.suppress(AttributeError, OSError, ValueError):  # Windows has no sysconf

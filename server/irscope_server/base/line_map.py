@@ -41,14 +41,14 @@ class LineMap:
         self._blocks.append((old_end, len(old), new_end, len(new), True))
 
     def exact(self, line: int) -> int | None:
-        """The line's new number, or nothing where it was changed or deleted."""
+        """The line's new number, or None if it was changed or deleted."""
         for old_start, old_end, new_start, _, equal in self._blocks:
             if old_start <= line < old_end:
                 return new_start + line - old_start if equal else None
         return None
 
     def span(self, line: int, start: int, end: int) -> tuple[int, int] | None:
-        """Where a piece of a line is now: its new line and its first column; nothing where its text was edited.
+        """Where a piece of a line is now: its new line and its first column; None if its text was edited.
 
         Parameters
         ----------

@@ -39,7 +39,7 @@ class RunParams:
 
 @dataclass(frozen=True)
 class UriParams:
-    """A document, for requests that need nothing else."""
+    """A document, for requests without other parameters."""
 
     uri: str
 
@@ -99,7 +99,7 @@ class CounterpartsParams:
 
 @dataclass(frozen=True)
 class TrustedParams:
-    """Whether the workspace is trusted; nothing runs while it is not."""
+    """Whether the workspace is trusted; no script runs while it is not."""
 
     trusted: bool = True
 

@@ -111,7 +111,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class RunTree:
-    """A run with everything below it; `torch` is the version, None where the run did not get that far."""
+    """A run with everything below it; `torch` is the version, None if the run did not get that far."""
 
     item: RunItem
     torch: str | None
@@ -128,7 +128,7 @@ class RunsResult:
 
 @dataclass(frozen=True)
 class RunResult:
-    """How a run ended; `run` is None where none could start."""
+    """How a run ended; `run` is None if none could start."""
 
     run: str | None
     outcome: str

@@ -22,7 +22,7 @@ from irscope.vocabulary.settings import OFF, SETTINGS, SettingValues
 from irscope_server.base.limits import memory_bytes
 
 _SHARE_OF_MEMORY = 0.75
-"""Of the machine's memory that a run may hold where nothing is set."""
+"""Of the machine's memory that a run may use by default."""
 _GROUPS = {key.partition(".")[0] for key in SETTINGS if "." in key}
 """What clients may send as an object of settings: ``{"run": {"onSave": …}}``."""
 

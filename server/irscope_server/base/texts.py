@@ -56,12 +56,12 @@ class Texts:
     Parameters
     ----------
     buffer_of
-        Gives the text of an open document by its `file_key`, or nothing where the file is not open.
+        Gives the text of an open document by its `file_key`, or None if the file is not open.
     """
 
     def __init__(self, buffer_of: Callable[[str], str | None]) -> None:
         self.revision = 0
-        """Grows when a document opens, changes, is saved or closes: whoever keeps what it made of texts looks at it."""
+        """Grows when a document opens, changes, is saved or closes: caches of texts compare it."""
         self._buffer_of = buffer_of
         self._disk: dict[str, tuple[tuple[int, int], list[str]]] = {}
         self._edited: dict[int, tuple[int, Mapping[str, Sequence[str]], bool]] = {}
@@ -127,7 +127,7 @@ class Texts:
 
 
 def text_on_disk(path: str) -> str:
-    """The text of a Python file, decoded as Python does it; empty where it cannot be read."""
+    """The text of a Python file, decoded as Python does it; empty if it cannot be read."""
     try:
         with open(path, "rb") as file:
             return decode_source(file.read())

@@ -33,7 +33,7 @@ class BrokenFrame(Exception):
 
 
 def read_body(stream: BinaryIO) -> bytes | None:
-    """The body of the next message, or nothing at the end of the stream."""
+    """The body of the next message, or None at the end of the stream."""
     length: int | None = None
     while True:
         header = stream.readline(65536)

@@ -63,7 +63,7 @@ def known_duration(seconds: float) -> str:
 
 
 def markdown(text: str) -> str:
-    """Text of unknown origin as Markdown: what is between backticks as code, and nothing else in it as markup.
+    """Text of unknown origin as Markdown: what is between backticks as code, and no other markup.
 
     No line of it ends the paragraph.
     """

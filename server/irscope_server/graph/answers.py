@@ -24,7 +24,7 @@ class _EveryNode(TypedDict):
     micros: list[float | None]
     """The lower bound on `timeOf`, in microseconds, by the roofline model."""
     module: list[int]
-    """-2: a pass or autograd made it, and nothing says for which module."""
+    """-2: a pass or autograd made it, for an unknown module."""
     backward: list[int]
     """1: belongs to the backward of a joint graph."""
     line: list[int]

@@ -30,7 +30,7 @@ TARGET = TARGETS["h100"]
 
 
 UNTOLD = -2
-"""In place of a module: a pass or autograd made the node, and nothing says for what."""
+"""In place of a module: a pass or autograd made the node, for an unknown module."""
 
 
 class Table:
@@ -63,7 +63,7 @@ class Compared:
 def compared(before: str, after: str) -> Compared:
     """The nodes of two versions of a graph in one: those that are gone are after what they followed.
 
-    Raises ValueError where a text is not a graph.
+    Raises ValueError if a text is not a graph.
     """
     diff = diff_graphs(before, after)
     old, new = parse_graph(before), parse_graph(after)
@@ -198,14 +198,14 @@ def _moved(known: NodeFacts | None) -> int | None:
 
 
 def _micros(known: NodeFacts | None) -> float | None:
-    """The least that the target takes, in microseconds; nothing where too little is known."""
+    """The least that the target takes, in microseconds; None if too little is known."""
     if known is None or not known.op.startswith("call_"):
         return None
     return least_micros(_moved(known), known.flops, dtype_of(known))
 
 
 def least_micros(moved: int | None, flops: int | None, dtype: str) -> float | None:
-    """Microseconds by the roofline model; nothing where neither bytes nor operations are known."""
+    """Microseconds by the roofline model; None if neither bytes nor operations are known."""
     least = [one for one in TARGET.least_seconds(moved, flops, dtype) if one is not None]
     return float(f"{max(least) * 1e6:.4g}") if least else None
 

@@ -29,7 +29,7 @@ def known_columns(
     modules_above
         Modules of the nodes in the graphs before it; asked only where a node of this one has none of its own.
 
-    Returns nothing where the data is not that of the text's nodes.
+    Returns None if the data is not that of the text's nodes.
     """
     if not isinstance(data, dict) or not isinstance(data.get("nodes"), dict):
         return None

@@ -48,7 +48,7 @@ class PrintedNodes:
 def printed_nodes(text: str, data: Any) -> PrintedNodes | None:
     """Where the nodes of a graph's data are in its text.
 
-    Returns nothing where text and data are not of the same nodes in the same order: then the text is to be parsed.
+    Returns None if text and data are not of the same nodes in the same order: then the text is to be parsed.
     """
     rows = text.split("\n")
     begin = next((number for number, row in enumerate(rows) if row.startswith(_HEAD)), None)

@@ -41,7 +41,7 @@ class GraphCache:
         self._answers: OrderedDict[object, Encoded] = OrderedDict()
 
     def get(self, key: object) -> Encoded | None:
-        """The answer to a question; None where it is not kept."""
+        """The answer to a question; None if it is not kept."""
         if key in self._answers:
             self._answers.move_to_end(key)
         return self._answers.get(key)
@@ -170,7 +170,7 @@ def stage_words(stage: StageRef) -> str:
 def versions_of(compile: Compile) -> list[GraphVersion]:
     """The graphs of a compile along the pipeline, and after each pass that changed one, each with the one before it.
 
-    ``before`` is empty where nothing comes before that could be compared: of the first graph of all.
+    ``before`` is empty if nothing comes before that could be compared: of the first graph of all.
     """
     found: list[GraphVersion] = []
     for backward in (False, True):

@@ -56,7 +56,7 @@ class Schedule:
     fusion
         Data of the stage ``fusion``.
     origins
-        Columns of the post-grad graph, as `graph_known.known_columns` gives them; empty where they are not known.
+        Columns of the post-grad graph, as `graph_known.known_columns` gives them; empty if they are not known.
     """
 
     text: str
@@ -75,7 +75,7 @@ def schedule_names(schedule: Schedule) -> list[str]:
 
 
 def schedule_columns(schedule: Schedule) -> GraphColumns:
-    """Raises ValueError where nothing is known of the schedule's nodes."""
+    """Raises ValueError if nothing is known of the schedule's nodes."""
     rows = _rows(schedule)
     if not rows:
         raise ValueError("only the text of this schedule's nodes was kept")

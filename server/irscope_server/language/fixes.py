@@ -49,7 +49,7 @@ def _fixes(context: SourceContext, uri: str, placed: PlacedFinding, lines: Seque
 
 
 def _edit(context: SourceContext, placed: PlacedFinding, edit: Edit, lines: Sequence[str]) -> types.TextEdit | None:
-    """The edit in the text as it is now; nothing where a line that it touches has changed."""
+    """The edit in the text as it is now; None if a line that it touches has changed."""
     line_map = context.views.line_map(placed.source, lines)
     start, end = line_map.exact(edit.range.start.line - 1), line_map.exact(edit.range.end.line - 1)
     if start is None or end is None or end - start != edit.range.end.line - edit.range.start.line:

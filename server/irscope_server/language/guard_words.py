@@ -22,7 +22,7 @@ _KEPT_FOR_LAST = "DIMENSION_DYNAMIC_MARKING_GUARD"
 
 
 def argument_text(name: str, lists: Sequence[GuardList], uri_of: Callable[[str], str]) -> str:
-    """The guards on an argument of a compiled function; empty where there are none.
+    """The guards on an argument of a compiled function; empty if there are none.
 
     Parameters
     ----------

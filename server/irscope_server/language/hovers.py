@@ -102,7 +102,7 @@ async def _guards(context: SourceContext, function: PlacedFunction, parameter: s
 
 
 async def _line_text(context: SourceContext, path: str, line: int, column: int) -> str:
-    """What is said of a compiled line; nothing yet where its graphs are still being read."""
+    """What is said of a compiled line; empty while its graphs are still being read."""
     reading = asyncio.ensure_future(line_text(context, path, line, column))
     context.in_background(reading)
     done, _ = await asyncio.wait([reading], timeout=_PATIENCE)
@@ -117,7 +117,7 @@ def _covers(placed: PlacedFinding, line: int, column: int, lines: Sequence[str])
 
 
 def finding_text(finding: Finding, uri_of: Callable[[str], str]) -> str:
-    """A finding as Markdown; nothing of the script's own text counts as markup."""
+    """A finding as Markdown; the script's own text is never markup."""
     code = words.markdown(finding.code)
     if words.is_web_link(finding.link):
         code = f"[{code}]({finding.link.replace(' ', '%20').replace(')', '%29').replace('<', '%3C')})"
@@ -162,7 +162,7 @@ def _notes(placed: PlacedFinding) -> Iterator[str]:
 
 
 def cost_text(finding: Finding) -> str:
-    """``2 extra graphs and 324 ms of compile time``; empty where it costs nothing that is known."""
+    """``2 extra graphs and 324 ms of compile time``; empty if it costs nothing that is known."""
     graphs = units.count(finding.cost.graphs, "extra graph") if finding.cost.graphs else ""
     time = words.known_duration(finding.cost.seconds)
     return " and ".join(part for part in (graphs, f"{time} of compile time" if time else "") if part)

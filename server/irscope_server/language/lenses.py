@@ -63,7 +63,7 @@ def lenses_of(context: SourceContext, path: str, uri: str) -> list[types.CodeLen
 
 
 def _needs_entry(context: SourceContext, path: str) -> bool:
-    """Whether nothing is known to run a library module."""
+    """Whether no known entry runs a library module."""
     key = file_key(path)
     return key in context.planner.plans and context.planner.plans[key] is None
 

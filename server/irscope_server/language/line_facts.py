@@ -43,7 +43,7 @@ class Op:
     Parameters
     ----------
     detail
-        What it gives, as printed: ``f32[s77, 64][64, 1]cpu``, ``Sym(s77)``; empty where it is neither.
+        What it gives, as printed: ``f32[s77, 64][64, 1]cpu``, ``Sym(s77)``; empty if it is neither.
     line
         1-based line of the user's file.
     inputs
@@ -268,7 +268,7 @@ def type_text(detail: str) -> str:
 
 
 def layout_text(detail: str) -> str:
-    """``strides [64, 1], cpu`` of ``f32[s77, 64][64, 1]cpu``; empty where it is not a tensor."""
+    """``strides [64, 1], cpu`` of ``f32[s77, 64][64, 1]cpu``; empty if it is not a tensor."""
     match = _SIZES.match(detail)
     if match is None:
         return ""

@@ -45,7 +45,7 @@ async def line_text(context: SourceContext, path: str, line: int, column: int) -
 def statement_text(
     statement: Statement, ops: list[Op], kernels: tuple[Kernel, ...], flops: int, facts: LineFacts
 ) -> str:
-    """The operations of the newest compile that has some, what they give, the kernels that they are in; nothing where
+    """The operations of the newest compile that has some, what they give, the kernels that they are in; empty if
     they only look at sizes."""
     label = value_label(statement.values, ops)
     if label is None and not kernels and not flops:

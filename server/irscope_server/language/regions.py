@@ -66,7 +66,7 @@ def _functions(view: LineView) -> Iterator[Region]:
 
 
 def _moved(view: LineView, function: Function, kind: RegionKind, text: str) -> Iterator[Region]:
-    """The function where it is now; nothing where its ``def`` was edited."""
+    """The function where it is now; none if its ``def`` was edited."""
     if view.line_map.exact(function.line - 1) is not None:
         line, end = view.line_map.near(function.first_line - 1), view.line_map.near(function.end_line - 1)
         yield Region(kind, line, max(line, end), text, ())

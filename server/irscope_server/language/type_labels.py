@@ -77,7 +77,7 @@ def ops_in_order(ops: Sequence[Op]) -> list[Op]:
 
 
 def symbol_rows(symbols: Sequence[SymbolFacts]) -> list[str]:
-    """A block that tells what symbolic sizes stand for; nothing where there are none."""
+    """A block that tells what symbolic sizes stand for; empty if there are none."""
     rows = []
     for symbol in dict.fromkeys(symbols):
         of = f" of {words.code_span(symbol.source)}" if symbol.source else ", known only at run time"

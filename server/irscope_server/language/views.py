@@ -24,11 +24,11 @@ class PlacedFinding:
     end_line: int
     end_column: int
     source: Sequence[str] | None = None
-    """The file's lines as they were when it was found; nothing where they are not known."""
+    """The file's lines as they were when it was found; None if they are not known."""
     stale: bool = False
     """A file of the run was edited since, so it may not be true any more."""
     outcome: Outcome | None = None
-    """How the run ended that found it; nothing while it goes on."""
+    """How the run ended that found it; None while it goes on."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class PlacedFunction:
     first_line: int
     """Of its first decorator."""
     line: int
-    """Of its ``def``; the same where there is no function (module level, code made by `exec`)."""
+    """Of its ``def``; the same if there is no function (module level, code made by `exec`)."""
     name: str
     ended: Ended
     compiles: tuple[Compile, ...]
@@ -48,7 +48,7 @@ class PlacedFunction:
     stale: bool = False
     """A file of the run was edited since."""
     before: tuple[Compile, ...] | None = None
-    """Its compiles in the run before; nothing where that is not known or where nothing of it was compiled then."""
+    """Its compiles in the run before; None if that is not known or it was not compiled then."""
     ended_before: Ended | None = None
     elsewhere: bool = False
     """Its compiles are of other files: the code that this script handed to ``torch.compile``."""
@@ -187,7 +187,7 @@ _Version = tuple[int, int]
 def _moved(
     place: Range, old: Sequence[str] | None, new: Sequence[str], line_map: LineMap
 ) -> tuple[int, int, int, int] | None:
-    """A range (1-based lines) in the text as it is now (0-based); nothing where its text was edited or deleted."""
+    """A range (1-based lines) in the text as it is now (0-based); None if its text was edited or deleted."""
     line, column, end_line, end_column = place.start.line - 1, place.start.column, place.end.line - 1, place.end.column
     first, last = line_map.exact(line), line_map.exact(end_line)
     if first is not None and last is not None:

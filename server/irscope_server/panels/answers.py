@@ -41,7 +41,7 @@ class CompileChoice:
 
 
 async def answer(context: ReadContext, key: Hashable, run: str, read: Callable[[Store, Report], Any]) -> Encoded:
-    """What ``read`` makes of a run.  Raises LookupError where there is no such run, and what ``read`` raises.
+    """What ``read`` makes of a run.  Raises LookupError if there is no such run, and what ``read`` raises.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ async def answer(context: ReadContext, key: Hashable, run: str, read: Callable[[
 
 
 def compile_named(report: Report, id: str | None) -> Compile | None:
-    """A compile by its id; where none is named the one with the most operations.  Raises LookupError."""
+    """A compile by its id; if none is named, the one with the most operations.  Raises LookupError."""
     if id is None:
         return max(report.compiles, key=lambda one: (bool(one.stages), one.graph_ops), default=None)
     for compile in report.compiles:
@@ -97,5 +97,5 @@ def why_empty(report: Report, what: str) -> str:
 
 
 def place_uri(uri_of: UriOf, file: str) -> str:
-    """The URI of a file; empty where the file is not known."""
+    """The URI of a file; empty if the file is not known."""
     return uri_of(file) if file else ""

@@ -82,7 +82,7 @@ class ChangedKernel:
 
 @dataclass(frozen=True)
 class ChangesResult:
-    """How a run differs from an earlier one; `since` is None where there is no earlier run, and `reason` says so."""
+    """How a run differs from an earlier one; `since` is None if there is no earlier run, and `reason` says so."""
 
     run: RunItem | None
     since: RunItem | None
@@ -101,13 +101,13 @@ class ChangesResult:
     kernels_changed: tuple[ChangedKernel, ...]
     kernels_kept: int
     compile_seconds: tuple[float, float] | None
-    """Before and now; nothing where one of the runs compiled nothing."""
+    """Before and now; None if one of the runs compiled nothing."""
     seconds: tuple[float, float] | None
     reason: str
 
 
 async def changes(context: ReadContext, params: ChangesParams) -> Encoded:
-    """Raises LookupError where one of the runs is not there."""
+    """Raises LookupError if one of the runs is not there."""
     report = await context.archive.report(params.run)
     lane = await context.archive.ask(lambda store: store.lane_of(params.run))
     runs = await context.archive.ask(lambda store: store.runs(1000, report.script))

@@ -46,7 +46,7 @@ class FindingPlace:
     uri: str
     line: int
     code: str
-    """The line as it ran; empty where it is not known."""
+    """The line as it ran; empty if it is not known."""
     message: str
     count: int
     compiles: tuple[str, ...]
@@ -99,7 +99,7 @@ async def findings(context: ReadContext, params: FindingsParams, wishes: Wishes,
     severities
         Gives those that the user wants for a script, by code or kind.
 
-    Raises LookupError where there is no such run.
+    Raises LookupError if there is no such run.
     """
     texts = await context.archive.ask_aside(
         lambda store: {file: split_lines(text) for file, text in store.sources(params.run).items()}

@@ -46,7 +46,7 @@ class MemoryBuffer:
     dtype: str
     category: Category
     """``returned`` to the caller, ``kept`` for the backward, ``temporary``; ``borrowed``: a view, or the memory of an
-    input, so that it counts nothing."""
+    input, so that it counts as 0."""
     how: str
     """``allocated``, ``extern``, ``reuse`` or ``view``."""
     of: str
@@ -54,9 +54,9 @@ class MemoryBuffer:
     first: int
     last: int
     kernel: str
-    """The call that writes it; empty where it is not known."""
+    """The call that writes it; empty if it is not known."""
     module: str
-    """Path of the ``nn.Module`` that it is made in; empty where it is not known."""
+    """Path of the ``nn.Module`` that it is made in; empty if it is not known."""
     line: int
     """In the document of the plan."""
     places: tuple[Place, ...]
@@ -94,7 +94,7 @@ class MemoryResult:
 
 
 async def memory(context: ReadContext, params: MemoryParams) -> Encoded:
-    """Raises LookupError where there is no such run or compile."""
+    """Raises LookupError if there is no such run or compile."""
 
     def read(store: Store, report: Report) -> MemoryResult:
         choices = compile_choices(report, context.uri_of, Role.MEMORY)

@@ -12,7 +12,7 @@ _BACKWARD = ("entire_backward_compile", "bw_compiler")
 
 
 class StageTimes:
-    """Seconds by stage; nothing is known where the compile has no phases."""
+    """Seconds by stage; none are known if the compile has no phases."""
 
     def __init__(self, store: Store, run: str, compile: Compile) -> None:
         self._seconds: dict[tuple[str, bool], float] = {}
@@ -38,6 +38,6 @@ class StageTimes:
             inside.append(around | made)
 
     def of(self, name: str, track: str) -> float | None:
-        """Seconds that the making of a stage took; None where they are not known."""
+        """Seconds that the making of a stage took; None if they are not known."""
         seconds = self._seconds.get((name, track == "backward"))
         return None if seconds is None else round(seconds, 6)

@@ -79,7 +79,7 @@ class PipelineStage:
     unit: str
     """What is counted: ``nodes``, ``calls``, ``kernels``, ``instructions``."""
     seconds: float | None
-    """What its making took; nothing where that was not measured."""
+    """What its making took; None if that was not measured."""
     entries: tuple[Entry, ...]
     beside: tuple[Entry, ...]
     ops: tuple[OpCount, ...]

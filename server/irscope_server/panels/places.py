@@ -36,17 +36,17 @@ class StepResult:
     """The place that a step leads to; `reason` says in words why there is none."""
 
     uri: str | None
-    """Nothing at an end of the pipeline."""
+    """None at an end of the pipeline."""
     line: int
     stage: str | None
-    """Nothing where the place is in the user's text."""
+    """None if the place is in the user's text."""
     exact: bool
     """Whether something there belongs to the line; else it is the stage's beginning."""
     reason: str
 
 
 async def step(context: ReadContext, params: StepParams) -> Encoded:
-    """Raises LookupError where there is no such run or stage, ValueError for a stage that is not part of the way."""
+    """Raises LookupError if there is no such run or stage, ValueError for a stage that is not part of the way."""
 
     path = context.path_of(params.uri) if params.uri else None
     lines = context.texts.lines(path) if path is not None else ()

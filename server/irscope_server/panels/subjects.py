@@ -31,7 +31,7 @@ class SubjectOfParams:
 
 @dataclass(frozen=True)
 class SubjectOfResult:
-    """What a place belongs to; each is None where nothing is known."""
+    """What a place belongs to; each is None if nothing is known."""
 
     run: RunItem | None
     """The newest run that has to do with the document; for a stage the run that it is of."""
@@ -43,7 +43,7 @@ class SubjectOfResult:
 
 
 async def subject_of(context: ReadContext, params: SubjectOfParams) -> SubjectOfResult:
-    """Answers with nothing where no run has to do with the document.  Raises LookupError for an unknown stage."""
+    """Answers with None in each field if no run belongs to the document.  Raises LookupError for an unknown stage."""
     path = context.path_of(params.uri)
     if path is not None:
         lines = context.texts.lines(path)

@@ -40,7 +40,7 @@ class CompileTimes:
     place: Place
     seconds: float
     phases: tuple[Row, ...] | None
-    """``[name (an index), parent (-1: none), start, seconds, own, track]``; nothing where they were left out."""
+    """``[name (an index), parent (-1: none), start, seconds, own, track]``; None if they were left out."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class PhasesResult:
 
 
 async def phases_of(context: ReadContext, params: PhasesParams) -> Encoded:
-    """Raises LookupError where there is no such run or compile."""
+    """Raises LookupError if there is no such run or compile."""
 
     def read(store: Store, report: Report) -> PhasesResult:
         compiles = report.compiles

@@ -234,7 +234,7 @@ class Activity:
     ) -> Run | None:
         """Runs what runs a document, or the entry that is named, with the texts as they are in the editor.
 
-        Nothing where it is not known what runs the document.  Raises BadEntry.
+        None if it is not known what runs the document.  Raises BadEntry.
         """
         path = notebook_of(path) or path
         plan = await self.plan(uri, path)

@@ -1,4 +1,4 @@
-"""A deep run that nobody asked for, when the user has paused: the setting ``run.deepWhenIdle``."""
+"""An automatic deep run when the user has paused: the setting ``run.deepWhenIdle``."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class DeepWhenIdle:
             known[1].cancel()
 
     def _idle(self, run: Run) -> None:
-        """Nothing was typed for long.  An edit that was not saved is not run: its save will be."""
+        """The user has paused typing.  An edit that was not saved is not run: its save will be."""
         self._stop(run.key)
         editor = self._editor
         newest = self._results.newest(run.key)

@@ -31,7 +31,7 @@ class Launch:
 
     name: str
     entry: Entry | None
-    """Nothing where it names neither a program nor a module."""
+    """None if it names neither a program nor a module."""
     any_file: bool
     """Its program is whatever file is open."""
     args: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ def python_launches(
 
 
 def launch_named(launches: Sequence[Launch], name: str) -> Launch | None:
-    """The first configuration with this name; None where there is none."""
+    """The first configuration with this name; None if there is none."""
     return next((launch for launch in launches if launch.name == name), None)
 
 

@@ -53,7 +53,7 @@ class Notebooks:
         return python_of_cell(self._sources.get(uri, ""))
 
     def opened(self, params: types.DidOpenNotebookDocumentParams) -> str | None:
-        """The path of a notebook that has been opened; nothing where it is not a file."""
+        """The path of a notebook that has been opened; None if it is not a file."""
         uri = params.notebook_document.uri
         path = to_fs_path(uri) if uri_scheme(uri) == "file" else None
         if path is None:

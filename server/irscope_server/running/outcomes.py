@@ -27,7 +27,7 @@ _HINTS = {
 
 
 def findings_of(outcome: Outcome, script: str, lines: Sequence[str]) -> list[Finding]:
-    """What the user should see in the editor about the ending; nothing where it ended well, by a limit or by request.
+    """What the user should see in the editor about the ending; empty if it ended well, by a limit or by request.
 
     Parameters
     ----------

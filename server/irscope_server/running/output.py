@@ -13,7 +13,7 @@ _PAUSE = 0.05
 _MOST = 128 * 1024
 """Characters that wait for the client at a time; a script that prints faster than that is kept waiting."""
 _PATIENCE = 5.0
-"""Seconds after which a client that takes nothing does not keep the run waiting any more."""
+"""Seconds after which a client that reads nothing no longer makes the run wait."""
 
 
 class OutputRelay:

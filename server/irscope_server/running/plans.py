@@ -43,11 +43,11 @@ class Planner:
     def __init__(self, context: Documents, results: Results) -> None:
         self._context, self._results = context, results
         self.plans: dict[str, Plan | None] = {}
-        """How each open file is run, by `file_key`; None for a library module that nothing is known to run."""
+        """How each open file is run, by `file_key`; None for a library module without a known entry."""
         self._complained: set[str] = set()
 
     async def plan(self, path: str, text: str, settings: Settings) -> Plan | None:
-        """The plan of a document; nothing for a library module of which nobody knows what runs it."""
+        """The plan of a document; None for a library module without a known entry."""
         folder = self._context.folder_of(path)
         launches = self.launches(path, folder, settings)
         named = launch_named(launches, settings.launch_configuration) if settings.launch_configuration else None
@@ -120,7 +120,7 @@ class Planner:
         return None
 
     def _stored(self, script: str, folder: str) -> Entry | None:
-        """The entry that the store calls so; nothing where its file is gone."""
+        """The entry that the store calls so; None if its file is gone."""
         try:
             entry = script_entry(script, folder) if os.path.isabs(script) else parse_entry(script, folder)
         except BadEntry:

@@ -43,7 +43,7 @@ class Ended:
 
     @property
     def run(self) -> str:
-        """The id of the run; empty where it is not in the store."""
+        """The id of the run; empty if it is not in the store."""
         return self.report.run
 
 
@@ -80,11 +80,11 @@ class Found:
     finding: Finding
     run: str
     lines: Sequence[str] | None
-    """The file's lines when it ran; nothing where they are not known (then they are taken to be as now)."""
+    """The file's lines when it ran; None if they are not known (then they are taken to be as now)."""
     texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Lines of all files that the run names, by `file_key`."""
     outcome: Outcome | None = None
-    """How the run ended; nothing while it goes on."""
+    """How the run ended; None while it goes on."""
 
 
 Control = Callable[[Report, Lane, Mapping[str, Sequence[str]]], Report]
@@ -158,7 +158,7 @@ class Results:
     def end(self, live: Live | None, ended: Ended | None) -> None:
         """A run ended; what it found takes the place of what was known.
 
-        One that was cancelled has told only a part and replaces nothing, unless there was nothing.
+        A cancelled run is incomplete: it replaces earlier results only if there are none.
         """
         cancelled = ended is not None and ended.report.outcome.kind is OutcomeKind.CANCELLED
         if live is not None and (script := self._of(live.key)).live is live:

@@ -26,7 +26,7 @@ Hidden = Container[tuple[object, ...]]
 log = logging.getLogger(__name__)
 
 _COMPARABLE = frozenset({OutcomeKind.COMPLETED, OutcomeKind.BUDGET})
-"""A run that failed on its way says nothing about what it did not come to."""
+"""A run that failed does not tell about what it did not reach."""
 
 _MOST_PARTS = 4
 _RUNS = 50
@@ -36,7 +36,7 @@ _LEAST_SHARE = 0.1
 """Less than a tenth of the compile time is what two runs of one script differ by anyway."""
 _LEAST_SECONDS_ALONE = 1.0
 _LEAST_SHARE_ALONE = 0.5
-"""Where nothing else has changed: more than other work on the machine takes away."""
+"""If nothing else has changed: more than other work on the machine takes away."""
 
 
 def run_before(runs: Sequence[RunSummary], run: str, lane: Lane) -> RunSummary | None:
@@ -55,7 +55,7 @@ def ran_whole(run: RunSummary) -> bool:
 
 
 def in_short(diff: RunDiff, hidden_before: Hidden = (), hidden: Hidden = ()) -> str:
-    """The difference in a few words; empty where there is none that matters.
+    """The difference in a few words; empty if none is relevant.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class SinceLastRun:
         self._known: dict[str, Changed] = {}
 
     def of(self, key: str) -> Changed | None:
-        """Of an entry by its key; nothing where its last run was the first, failed, or changed nothing."""
+        """Of an entry by its key; None if its last run was the first, failed, or changed nothing."""
         return self._known.get(key)
 
     async def look(self, key: str, raw: Ended) -> None:

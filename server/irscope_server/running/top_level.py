@@ -43,7 +43,7 @@ _WORK = frozenset(
         "train_loop",
     ]
 )
-"""Methods and functions that do work, whoever they belong to."""
+"""Methods and functions that do work, of any class or module."""
 
 _PREPARES = re.compile(
     r"_*(?:add|allow|append|assume|basic|capture|declare|define|disable|enable|ensure|extend|filter|freeze|impl|init"

@@ -135,7 +135,7 @@ class Workers:
         waiting: Callable[[], None] = lambda: None,
         cwd: str | None = None,
     ) -> Iterator[Worker | None]:
-        """A worker for the time of a run; nothing where there cannot be one or the run was cancelled.
+        """A worker for the time of a run; None if there cannot be one or the run was cancelled.
 
         One that is starting is waited for: a fresh process would have to import torch, too, and begin later.
 
@@ -220,7 +220,7 @@ class Workers:
             _stop(entry)
 
     def state(self) -> WorkersState | None:
-        """Nothing where there is no worker."""
+        """None if there is no worker."""
         with self._lock:
             entries = sorted(self._entries.values(), key=lambda entry: -entry.used)
         for state in (WorkerState.STARTING, WorkerState.CRASHED, WorkerState.READY):
@@ -232,7 +232,7 @@ class Workers:
     # --- one worker ---------------------------------------------------------------------------------------------------
 
     def _entry(self, key: Key, again: tuple[WorkerState, ...]) -> _Entry | None:
-        """The entry of a key, a new one where there is none that can still be used."""
+        """The entry of a key, a new one if none can still be used."""
         stale: _Entry | None = None
         with self._lock:
             if self._closed:
@@ -268,7 +268,7 @@ class Workers:
             worker.stop()
             return
         while worker.wait_until_ready(_WAIT) is WorkerState.STARTING:
-            time.sleep(0.001)  # for whoever else wants to look
+            time.sleep(0.001)  # so that other threads can look
         if worker.state in (WorkerState.READY, WorkerState.REFUSED):
             entry.packages = {folder: _modified(folder) for folder in package_folders(worker.python, env)}
         if worker.state is WorkerState.READY:

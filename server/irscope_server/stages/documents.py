@@ -13,7 +13,7 @@ from irscope_server.base.stage_uris import NoDocument, language_id, parts_of
 _GONE = "It may have been deleted to make room for newer runs. Run the script again."
 
 Make = Callable[[Report, str], Awaitable[str]]
-"""Makes a stage that a run has not made; returns why it cannot, as a text for the user, or nothing."""
+"""Makes a stage that a run has not made; returns why it cannot, as a text for the user, or an empty string."""
 
 
 async def document(archive: Archive, uri: str, make: Make) -> DocumentResult:

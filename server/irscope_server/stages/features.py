@@ -64,7 +64,7 @@ async def definition(context: StageContext, params: types.DefinitionParams) -> l
 
 
 async def references(context: StageContext, params: types.ReferenceParams) -> list[types.Location] | None:
-    """All places of the name at a position, in its stage; None where the document is not available."""
+    """All places of the name at a position, in its stage; None if the document is not available."""
     uri, position = params.text_document.uri, params.position
     with_definition = params.context.include_declaration
 
@@ -84,7 +84,7 @@ async def references(context: StageContext, params: types.ReferenceParams) -> li
 async def highlights(
     context: StageContext, params: types.DocumentHighlightParams
 ) -> list[types.DocumentHighlight] | None:
-    """All places of the name at a position, each as written or read; None where the document is not available."""
+    """All places of the name at a position, each as written or read; None if the document is not available."""
     position = params.position
 
     def find(run: RunReader, text: StageText) -> list[types.DocumentHighlight]:
@@ -100,7 +100,7 @@ async def highlights(
 
 
 async def hover(context: StageContext, params: types.HoverParams) -> types.Hover | None:
-    """What is known of the name and the line at a position; None where nothing is."""
+    """What is known of the name and the line at a position; None if nothing is."""
     position = params.position
 
     def find(run: RunReader, text: StageText) -> types.Hover | None:
@@ -116,12 +116,12 @@ async def hover(context: StageContext, params: types.HoverParams) -> types.Hover
 
 
 async def symbols(context: StageContext, params: types.DocumentSymbolParams) -> Encoded | None:
-    """The outline of a stage, encoded; None where the document is not available."""
+    """The outline of a stage, encoded; None if the document is not available."""
     return await _encoded(context, params.text_document.uri, "outline", outline_json)
 
 
 async def folds(context: StageContext, params: types.FoldingRangeParams) -> Encoded | None:
-    """The ranges of a stage that can be folded, encoded; None where the document is not available."""
+    """The ranges of a stage that can be folded, encoded; None if the document is not available."""
     return await _encoded(context, params.text_document.uri, "folds", lambda run, text, encoding: folds_json(text))
 
 
@@ -139,7 +139,7 @@ async def _encoded(
 
 
 async def _ask(context: StageContext, uri: str, question: Callable[[RunReader, StageText], T]) -> T | None:
-    """Asks about the text of a stage; nothing for a document of another kind, or one that is gone."""
+    """Asks about the text of a stage; None for a document of another kind, or one that is gone."""
     if not uri.startswith(f"{SCHEME}:"):
         return None
     try:

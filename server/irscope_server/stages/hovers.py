@@ -23,7 +23,7 @@ _MOST_NODES = 12
 
 
 def hover_text(run: RunReader, stage: StageRef, line: int, name: str, uri_of: UriOf) -> str:
-    """Markdown on a name in a line (1-based) of a stage, or on the line; empty where nothing is known of it."""
+    """Markdown on a name in a line (1-based) of a stage, or on the line; empty if nothing is known about it."""
     if stage_kind(stage.name).is_graph:
         parts = list(_node(run, stage, line, name, uri_of))
     elif role_of(stage.name) is Role.CODE:

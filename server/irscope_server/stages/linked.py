@@ -44,7 +44,7 @@ class RunReader:
         return known
 
     def code_at(self, origin: Origin) -> str:
-        """A line of the user's files as the run had it; empty where it is not known."""
+        """A line of the user's files as the run had it; empty if it is not known."""
         found = self.lines_as_run(origin.file)
         return found[1][origin.line - 1].strip() if found and 0 < origin.line <= len(found[1]) else ""
 
@@ -61,7 +61,7 @@ class RunReader:
 
 
 class StageReader:
-    """Reads stages in its own thread, so that a big run keeps nobody else from the store.
+    """Reads stages in its own thread, so that a big run does not block other readers of the store.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ class OnDemand:
         self._turn = asyncio.Lock()
 
     async def make(self, report: Report, stage: str) -> str:
-        """Puts a stage that could be made into the store; returns why that is not possible, or nothing."""
+        """Puts a stage that could be made into the store; returns why that is not possible, or an empty string."""
         editor = self._editor
         if not editor.trusted:
             return cannot(stage, "The workspace is not trusted, so no compiler is started.")

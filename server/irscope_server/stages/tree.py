@@ -94,7 +94,7 @@ def stage_item(run: str, stage: StageRef, made: bool = True) -> StageItem:
 
 def stages_of(report: Report) -> tuple[StageOfCompile, ...]:
     """Every stage of a run in pipeline order, compile by compile, with the compile that it belongs to; after each
-    kernel what is made of it when somebody opens it."""
+    kernel the stages that are made on request."""
     from irscope.lowering import could_be_made  # takes time to import, and few need it
 
     offered = could_be_made(report)

@@ -1,7 +1,7 @@
 """Where a server of `irscope view` listens: how it is opened in a browser, and found by the next command.
 
-The address holds the token, so it is written only where nobody else can read it: command lines can be read by
-everybody on a machine, so the browser is sent to a file of this user, and that leads to the address.
+The address holds the token, so it is written only where other users cannot read it: command lines can be read by
+all users of a machine, so the browser is sent to a file of this user, and that leads to the address.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Address:
         )
 
     def ask(self, subject: dict[str, str]) -> int:
-        """Shows something in the pages that are open; returns how many.  Raises OSError where nobody listens."""
+        """Shows something in the pages that are open; returns how many.  Raises OSError if no server is running."""
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.port}/open",
             json.dumps(subject).encode(),

@@ -11,7 +11,7 @@ _FILES = ("view.js", "view.css", "theme.css", *(f"{name}.{end}" for name in PANE
 
 
 def folder() -> str | None:
-    """Where they lie; nothing where they were not built."""
+    """Where they lie; None if they were not built."""
     here = os.path.dirname(os.path.abspath(__file__))
     for candidate in (
         os.path.join(here, "static"),  # installed by pip
@@ -30,7 +30,7 @@ def panels() -> tuple[str, ...]:
 
 
 def read(name: str) -> tuple[bytes, str] | None:
-    """Content and type of a file; nothing for any other name than those above."""
+    """Content and type of a file; None for any other name than those above."""
     found = folder()
     if found is None or name not in _FILES:
         return None

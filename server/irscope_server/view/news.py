@@ -35,7 +35,7 @@ class Listener:
 
 
 class News:
-    """Looks into the store while somebody listens, and tells all listeners what changed."""
+    """Watches the store while a page listens, and tells all listeners what changed."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader

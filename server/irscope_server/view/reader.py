@@ -98,7 +98,7 @@ class LatestParams:
 
 @dataclass(frozen=True)
 class Latest:
-    """The id of the newest run that has something in the file; None where there is none."""
+    """The id of the newest run that has something in the file; None if there is none."""
 
     run: str | None
 
@@ -209,7 +209,7 @@ class Reader:
         return await document(self.archive, params.uri, self._made)
 
     async def _made(self, report: Report, stage: str) -> str:
-        """Has a stage made that takes a compiler, one after the other; returns why that cannot be, or nothing."""
+        """Makes a stage that needs a compiler, one at a time; returns why that is not possible, or an empty string."""
         if not self._python:
             return _not_made(report, stage)
         async with self._turn:
@@ -267,7 +267,7 @@ class Reader:
 
 
 def _not_made(report: Report, stage: str) -> str:
-    """In place of a stage that takes a compiler where none is to be started."""
+    """The text for a stage that needs a compiler, if none may be started."""
     return (
         f"{stage} is made by the compilers of the interpreter that ran the script, on request.\n"
         f"This page only reads (--read-only). To see it here, make it once:\n\n  irscope show {report.run} --stage {stage}\n"

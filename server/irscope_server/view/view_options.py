@@ -40,9 +40,9 @@ class Wishes:
 
 
 def wishes_of(severities: Sequence[tuple[str, str]], baseline: str | None, folder: str) -> Wishes:
-    """What options say; where they say nothing, the settings of a workspace folder.
+    """The options; for those that are not set, the settings of a workspace folder.
 
-    Raises LookupError where a baseline was named that is not one; one that is only in the settings is reported on
+    Raises LookupError if a baseline was named that is not one; one that is only in the settings is reported on
     stderr.
     """
     settings, complaints = read_settings(_settings_in(os.path.join(folder, SETTINGS)))

@@ -1,7 +1,7 @@
-"""HTTP for the page of `irscope view`: loopback only, data only for whoever showed the token.
+"""HTTP for the page of `irscope view`: loopback only, data only for clients that sent the token.
 
 The page itself, its scripts and styles hold no data, so everybody on this machine may have them; what is in the store
-goes to whoever sends the cookie, and that is given for the token.  The token comes to the page behind the ``#`` of its
+goes to clients that send the cookie, which is given for the token.  The token comes to the page behind the ``#`` of its
 address, so it is in no log and no Referer.  A Host that is not a loopback name is another site's name that points here
 (DNS rebinding); an Origin that is not this one is another site's page.
 """
@@ -42,7 +42,7 @@ class ViewServer(ThreadingHTTPServer):
     Parameters
     ----------
     port
-        0: any that is free.  Raises OSError where it is not.
+        0: any that is free.  Raises OSError if it is not.
     """
 
     daemon_threads = True
@@ -203,7 +203,7 @@ class _Handler(BaseHTTPRequestHandler):
     # --- the page -----------------------------------------------------------------------------------------------------
 
     def _page(self, panel: str | None, theme: str) -> None:
-        """The page, or the frame of a panel: nothing but its script and its styles."""
+        """The page, or the frame of a panel: only its script and its styles."""
         if assets.folder() is None:
             self._say(503, _NO_ASSETS)
             return
@@ -245,7 +245,7 @@ class _Handler(BaseHTTPRequestHandler):
     # --- HTTP ---------------------------------------------------------------------------------------------------------
 
     def _body(self) -> Any:
-        """The JSON that was sent; answers, and gives nothing, where there is none."""
+        """The JSON that was sent; if there is none, answers with an error and returns None."""
         length = self.headers.get("Content-Length") or ""
         self.close_connection = self.close_connection or not length.isdecimal()
         if not length.isdecimal() or int(length) > _MOST_BODY_BYTES:

@@ -130,7 +130,7 @@ RULES: dict[str, Callable[[Spot], Advice]] = {
 def words_for(context: BreakContext) -> Words:
     """The words of one graph break.
 
-    A rule that fails (a shape of code that nobody thought of) costs its advice, never the finding.
+    A rule that fails (an unexpected shape of code) costs its advice, never the finding.
     """
     spot = Spot(context)
     rule = RULES.get(spot.cause.code)

@@ -330,7 +330,7 @@ def _decided_outside(spot: Spot, decision: Decision) -> Option | None:
 
 
 def _decided_outside_of(spot: Spot, test: ast.expr | None) -> Option | None:
-    """The decision as an argument, where it hangs on nothing but arguments."""
+    """The decision as an argument, if it depends only on arguments."""
     if test is None or not spot.functions:
         return None
     arguments = {arg.arg for arg in ast.walk(spot.functions[-1].args) if isinstance(arg, ast.arg)} - {"self"}

@@ -16,7 +16,7 @@ def setting(spot: Spot, name: str, caveat: str, do: str = "Let Dynamo put it int
 
 
 def guard(spot: Spot, caveat: str) -> Option | None:
-    """Leaves a statement out while compiling; nothing where its value is used."""
+    """Leaves a statement out while compiling; None if its value is used."""
     statement = spot.statement
     if not isinstance(statement, ast.Expr) or spot.expression is None:
         return None
@@ -30,7 +30,7 @@ def guard(spot: Spot, caveat: str) -> Option | None:
 
 
 def hoist(spot: Spot, node: ast.expr | None, caveat: str, name: str = "") -> Option | None:
-    """Computes an expression once, above the function; nothing where it needs something local."""
+    """Computes an expression once, above the function; None if it needs something local."""
     if node is None or not spot.hoistable(node):
         return None
     name = spot.fresh(name or _constant_name(spot, node))
@@ -75,7 +75,7 @@ def called(spot: Spot) -> str:
 
 
 def pass_in(spot: Spot, node: ast.expr | None, caveat: str) -> Option | None:
-    """Computes a value in the caller and hands it over as an argument; nothing where it is made of local names."""
+    """Computes a value in the caller and hands it over as an argument; None if it is made of local names."""
     if node is None or not spot.functions or spot.inner_names(node):
         return None
     name = "value"

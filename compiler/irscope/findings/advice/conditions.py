@@ -46,7 +46,7 @@ def decision_at(spot: Spot) -> Decision | None:
 
 
 def condition(spot: Spot, node: ast.expr) -> str | None:
-    """A condition as an expression that gives one boolean tensor; nothing where it cannot be written so."""
+    """A condition as an expression that gives one boolean tensor; None if it cannot be written so."""
     torch, _ = spot.need("torch")
     if _is_numpy(spot, node):
         return None

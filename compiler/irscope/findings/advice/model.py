@@ -49,7 +49,7 @@ class Option:
     caveat
         What it changes, or when it does not apply; whole sentences.
     edits
-        What the code replaces, where applying it is safe to do for the user; empty where the code is an example for
+        What the code replaces, where applying it is safe to do for the user; empty if the code is an example for
         another place (the caller, another file) or holds something only the user knows.
     """
 

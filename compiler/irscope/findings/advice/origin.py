@@ -19,7 +19,7 @@ _LONGEST_CHAIN = 3
 
 
 def origin_of(spot: Spot, value: ast.expr) -> str:
-    """A sentence on where a value comes from; empty where nothing more is known than what the line shows."""
+    """A sentence on where a value comes from; empty if nothing more is known than what the line shows."""
     steps = list(_assignments(spot, value))
     said = {line for _, line in steps}
     here = spot.context.range.start.line

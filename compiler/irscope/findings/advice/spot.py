@@ -29,7 +29,7 @@ class Spot:
 
     @functools.cached_property
     def tree(self) -> ast.Module | None:
-        """The syntax tree of the file; None where it cannot be parsed."""
+        """The syntax tree of the file; None if it cannot be parsed."""
         return parse(self.file)
 
     # --- the tree around the node -------------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ class Spot:
 
     @property
     def alone(self) -> bool:
-        """Whether the expression is its own statement, so that nobody uses its value."""
+        """Whether the expression is its own statement, so that its value is not used."""
         return isinstance(self.statement, ast.Expr) and self.statement.value is self.expression
 
     def siblings_after(self, statement: ast.stmt) -> list[ast.stmt]:
@@ -183,7 +183,7 @@ class Spot:
         return ""
 
     def name_of_module(self, module: str) -> str | None:
-        """What an imported module is called in this file; nothing where it is not imported at its top."""
+        """What an imported module is called in this file; None if it is not imported at its top."""
         tree = parse(self.file)
         for node in tree.body if tree is not None else ():
             if isinstance(node, ast.Import):

@@ -85,7 +85,7 @@ def _one_line(value: str) -> str:
 
 
 def arguments_of(graph: Graph | None, key: CacheKey) -> tuple[str, ...]:
-    """The user's names of a graph's inputs, from the dynamo graph; empty where the two do not have the same inputs."""
+    """The user's names of a graph's inputs, from the dynamo graph; empty if the two do not have the same inputs."""
     names = [node.target for node in graph.nodes if node.op == "placeholder"] if graph is not None else []
     count = sum(name.startswith("example_inputs[") for name in key.parts)
     if len(names) != count or key.parts.get("fx_kwargs[is_backward]", ("", ""))[1] == "True":
@@ -97,7 +97,7 @@ def detect(
     moment: Moment, key: CacheKey, earlier: CacheKey | None, arguments: tuple[str, ...] = ()
 ) -> Iterator[Finding]:
     """What to say of a miss (`EVENT`).  The event tells what the user's own run would get (`internals/caches.py`):
-    ``hit``, ``full_miss``, ``guard_miss`` with the guards of an entry, or nothing.
+    ``hit``, ``full_miss``, ``guard_miss`` with the guards of an entry, or None.
 
     Parameters
     ----------
@@ -131,10 +131,10 @@ def detect(
 
 
 def changes(before: CacheKey, after: CacheKey, arguments: tuple[str, ...] = ()) -> list[str]:
-    """What differs between two keys of one function, in words; empty where its source differs too.
+    """What differs between two keys of one function, in words; empty if its source differs too.
 
     A graph that differs although the function is the same has another reason (a constant in it, a helper in another
-    file), unless the file was edited: then that is the reason, and nobody needs to be told.
+    file), unless the file was edited: then the edit is the reason, which the user knows.
     """
     if before.function != after.function:
         return []

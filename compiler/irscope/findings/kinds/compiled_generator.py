@@ -30,7 +30,7 @@ def detect(_moment: Moment, code: types.CodeType, fullgraph: bool) -> Iterator[F
 
 
 def make(code: types.CodeType, fullgraph: bool) -> Finding | None:
-    """The finding at the function's name; nothing for a function of a library."""
+    """The finding at the function's name; None for a function of a library."""
     if not is_user_file(code.co_filename):
         return None
     node = function_at(code.co_filename, code.co_name, code.co_firstlineno)

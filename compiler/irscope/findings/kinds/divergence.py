@@ -23,7 +23,7 @@ KIND = FindingKind(
 
 
 def finding_of(compile: str, found: dict[str, Any]) -> Finding | None:
-    """The finding of a divergence as it is in the data of its stage; nothing where no line is known."""
+    """The finding of a divergence as it is in the data of its stage; None if no line is known."""
     if not found["file"]:
         return None
     line, text = int(found["line"]), line_text(found["file"], int(found["line"]))

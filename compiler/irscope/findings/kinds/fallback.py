@@ -20,7 +20,7 @@ KIND = FindingKind(
     severity=Severity.HINT,
     order=70,
 )
-# Library calls that are the best there is: nobody expects generated code for them.
+# Library calls that are already the best choice, so no generated code is expected.
 _EXPECTED = (
     "mm", "addmm", "bmm", "baddbmm", "convolution", "attention", "_linear", "lstm", "gru", "fft", "_embedding_bag", "rand", "linalg",
 )  # fmt: skip

@@ -27,7 +27,7 @@ KIND = FindingKind(
     order=80,
 )
 _MOST = 40
-# Reasons that follow from another pair that was not fused, or that speak of pairs which share nothing.
+# Reasons that follow from another pair that was not fused, or that are about pairs which share nothing.
 _CONSEQUENCES = ("intermediate nodes between", "no shared data", "will create cycle", "nodes share no")
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 

@@ -1,4 +1,4 @@
-"""Inductor's own performance hints, which it writes to a log that nobody sees unless they ask for it."""
+"""Inductor's own performance hints, which it writes to a log that is off by default."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def _left_by_break(guard: FailedGuard, compile: Compile, findings: Iterable[Find
 
 
 def watched_place(guard: FailedGuard, compile: Compile) -> tuple[str, Range] | None:
-    """Where in the user's code the thing that a guard watches is written; nothing for a function of a library."""
+    """Where in the user's code the thing that a guard watches is written; None for a function of a library."""
     user_frames = [(file, line) for file, line in guard.frames if is_user_file(file)]
     if is_user_file(compile.file):
         node = function_of(compile)

@@ -1,6 +1,6 @@
-"""Skipped frame: a function under torch.compile of which nothing was compiled, so all of it runs as plain Python.
+"""Skipped frame: a function under torch.compile that was not compiled at all, so all of it runs as plain Python.
 
-Where a graph break is the cause, the break is the finding, and this kind says nothing.
+Where a graph break is the cause, the break is the finding, and this kind reports nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def detect(moment: Moment) -> Iterator[Finding]:
 
 
 def _is_worth_saying(compile: Compile) -> bool:
-    """Not for what follows a break, nor for functions of libraries: nobody can act on that."""
+    """Not for what follows a break, nor for functions of libraries: the user cannot act on that."""
     return is_user_file(compile.file) and not compile.function.startswith(RESUME_PREFIX)
 
 

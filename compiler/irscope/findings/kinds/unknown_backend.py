@@ -1,4 +1,4 @@
-"""Unknown backend: ``torch.compile`` was asked for a compiler that nobody has registered."""
+"""Unknown backend: ``torch.compile`` got a name that is not registered."""
 
 from __future__ import annotations
 

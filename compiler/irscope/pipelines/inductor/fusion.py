@@ -6,7 +6,7 @@ The data of the stage ``fusion`` is ``{"fused": […], "refused": […], "refusa
 ``fused``      in the order in which it happened: ``first`` and ``second`` (each ``{"nodes": names before fusion,
                "origins": names of post-grad nodes}``), ``kind`` (``vertical``: the second reads what the first writes;
                ``horizontal``: they share what they read; ``template``), ``score`` (text, highest fused first; empty
-               where none was asked for), ``into`` (name of the fused node)
+               if none was asked for), ``into`` (name of the fused node)
 ``refused``    pairs that ended in two kernels although one reads what the other writes or both touch one buffer:
                ``first``, ``second`` (likewise), ``kind``, ``reason`` (Inductor's last word on them, not the one that
                they were too far apart by then), ``buffers`` (what they share)

@@ -29,7 +29,7 @@ class Kernels:
         self._read_graphs.pop(compile, None)
 
     def dynamo_graph(self, compile: str) -> Graph | None:
-        """Dynamo's graph; None where it cannot be read."""
+        """Dynamo's graph; None if it cannot be read."""
         if compile not in self._read_graphs:
             try:
                 self._read_graphs[compile] = parse_graph(self._graphs.pop(compile, ""))

@@ -44,7 +44,7 @@ class PassRun:
     moved
         Whether others changed places.
     text
-        The graph after it, printed as PyTorch does; nothing where it changed nothing.
+        The graph after it, printed as PyTorch does; None if it changed nothing.
     nodes
         How many nodes that graph has, the outermost alone.
     data
@@ -94,7 +94,7 @@ class PassWatcher:
     guarded
         Keeps what goes wrong here away from PyTorch.
     version
-        Gets the graph module before the passes of a stage (stage, nothing, module), and after each that changed it.
+        Gets the graph module before the passes of a stage (stage, None, module), and after each that changed it.
     """
 
     def __init__(

@@ -9,13 +9,13 @@ its order:
 ``parts``        names of the nodes of the schedule before fusion that it is made of; itself where it is one of them
 ``origins``      names of the nodes of the post-grad graph that it computes
 ``reads``        ``[buffer, bytes]`` each, the whole buffer at most; ``writes``: likewise
-``device``       empty where it has none
+``device``       empty if it has none
 ``kernel``       the kernel that it ended in, with the handle of the call (``cpp_fused_relu_0:2``); empty: none (a
                  node that computes nothing, or names a part of what a library's call returned).  Only after fusion
 ===============  =======================================================================================================
 
 The data of ``output-code`` is ``{"calls": […]}`` in the order of the calls: ``kernel``, ``handle`` (the number in the
-comment ``[Provenance debug handles]`` above the call; null where there is none), ``nodes`` (names of nodes before
+comment ``[Provenance debug handles]`` above the call; null if there is none), ``nodes`` (names of nodes before
 fusion), ``origins`` (of the post-grad graph), ``reads``, ``writes`` (bytes, each buffer once, what stays inside the
 kernel not counted; null where it is unknown) and ``flops`` (null where no origin has a formula); and ``{"mappings"}``:
 PyTorch's ``inductor_provenance_tracking_node_mappings`` (``preToPost``, ``postToPre``, ``cppCodeToPost``,

@@ -55,7 +55,7 @@ class LaunchedKernel:
     text
         The function with its decorators, as it is in its file from ``line`` on.
     seconds
-        What it took; with ``cache_hit`` next to nothing.
+        What it took; almost 0 with ``cache_hit``.
     """
 
     kernel: TritonKernel

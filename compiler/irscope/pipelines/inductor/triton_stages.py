@@ -59,7 +59,7 @@ def lowered_stages(kernel: TritonKernel, stage: str, text: str, first_line: int 
     first_line
         The line of the source file at which the text begins; None: the file holds the text, after empty lines.
 
-    Raises LookupError where Triton kept no stage of it.
+    Raises LookupError if Triton kept no stage of it.
     """
     if first_line is None:
         first_line = _line_of_text(kernel.source_file, text)

@@ -123,7 +123,7 @@ class ValueRun:
         return outputs
 
     def _put_in(self, compiled: CompiledGraph) -> Callable[[Sequence[Any]], list[Any]] | None:
-        """Puts the inputs that the user gives into those of a call; nothing where none are given."""
+        """Puts the inputs that the user gives into those of a call; None if none are given."""
         given = self._given
         if given is None:
             return None
@@ -134,7 +134,7 @@ class ValueRun:
         return lambda values: given.put_into(named, values, compiled.backward)
 
     def _carefully(self, work: Callable[[], None]) -> None:
-        """Does something of ours in the middle of the script: what goes wrong is a gap, and nothing is left changed."""
+        """Does something of ours in the middle of the script: an error is a gap, and all state is restored."""
         self._local.afterwards = []
         try:
             with self._book.quietly(), _as_it_was():
@@ -194,7 +194,7 @@ class ValueRun:
         return {"file": writer.name, **values}
 
     def _keep_inputs(self, inputs: list[Any] | None) -> str:
-        """Writes the tensors that a reproducer loads; returns the file's name, or nothing."""
+        """Writes the tensors that a reproducer loads; returns the file's name, or an empty string."""
         if inputs is None:
             return ""
         name = f"{self._files:04}.pt"

@@ -25,7 +25,7 @@ class CallWatcher:
     Parameters
     ----------
     begins
-        Tells which compile a graph belongs to; nothing where it is of no interest.
+        Returns the compile that a graph belongs to; None if it is of no interest.
     called
         Gets the compiled graph, the list of its inputs and a function that runs it; returns what that returned.
     guarded

@@ -195,7 +195,7 @@ def _is_lowered(kept: KeptGraph) -> bool:
 def _results(kept: KeptGraph, values: Sequence[Any]) -> dict[int, Any]:
     """The results of the script's function among the outputs of a graph, by their numbers.
 
-    Raises LookupError where AOTAutograd does not describe them (``meta["desc"]``, checked on torch 2.11 and 2.13).
+    Raises LookupError if AOTAutograd does not describe them (``meta["desc"]``, checked on torch 2.11 and 2.13).
     """
     output = next(node for node in kept.graph.nodes if node.op == "output")
     described = output.meta.get("desc")

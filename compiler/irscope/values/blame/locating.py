@@ -38,7 +38,7 @@ class Location:
     alone
         It differs also when it is compiled alone.
     region
-        The smallest part of the graph that was seen to differ when it is compiled by itself; nothing where none was.
+        The smallest part of the graph that was seen to differ when it is compiled by itself; None if none was.
     measure
         There.
     tried

@@ -41,7 +41,7 @@ class Reproducer:
 def reproducer_of(
     region: Region, measure: Measure | None, message: str, settings: str, config: Mapping[str, Any]
 ) -> Reproducer | None:
-    """A reproducer of a part that differs with the inputs of the run; nothing where it cannot be written as text."""
+    """A reproducer of a part that differs with the inputs of the run; None if it cannot be written as text."""
     torch: Any = sys.modules["torch"]
     if any(node.op == "get_attr" for node in region.module.graph.nodes):
         return None
@@ -74,7 +74,7 @@ def reproducer_of_step(region: Region, message: str, settings: str) -> Reproduce
 
 
 def _script(region: Region, message: str, settings: str, what: str, allowed: str, own: str) -> str | None:
-    """The text of a reproducer; nothing where the part cannot be written as text.
+    """The text of a reproducer; None if the part cannot be written as text.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ if __name__ == "__main__":
 
 
 def _code(module: Any, names: list[str]) -> str | None:
-    """The body of a function that computes the graph; nothing where it is not Python that stands for itself."""
+    """The body of a function that computes the graph; None if it is not Python that stands for itself."""
     text = module.graph.python_code("self").src
     match = re.search(r"def forward\(self[^\n]*\):\n(?P<body>.*)\Z", text, re.DOTALL)
     if match is None:

@@ -120,7 +120,7 @@ class StepCheck:
     # --- the check ----------------------------------------------------------------------------------------------------
 
     def blame(self) -> Blame | None:
-        """Where the step changed what is computed; nothing where it did not.  Raises CannotCompare."""
+        """Where the step changed what is computed; None if it did not.  Raises CannotCompare."""
         found = self._compare(Draws())
         if found is not None and self._one.drawn:
             # Whether `bernoulli_` belongs to a dropout is not told; only what differs both ways differs.
@@ -367,7 +367,7 @@ class StepCheck:
 
 
 def step_between(versions: Sequence[Version], inputs: Callable[[], Mapping[str, Any]]) -> StepCheck | None:
-    """The check of the step among the versions of a compile's graphs; nothing where one of the two was not seen.
+    """The check of the step among the versions of a compile's graphs; None if one of the two was not seen.
 
     Raises CannotCompare.
     """
@@ -377,7 +377,7 @@ def step_between(versions: Sequence[Version], inputs: Callable[[], Mapping[str, 
 
 
 def region_of_step(blame: Blame, given: Mapping[str, Any]) -> Region | None:
-    """The node to blame by itself, on what it gets in eager mode; nothing where there is none to run by itself."""
+    """The node to blame by itself, on what it gets in eager mode; None if there is none to run by itself."""
     torch: Any = sys.modules["torch"]
     node = next((each for each in blame.before.graph.nodes if each.name == blame.node), None)
     if node is None or node.op not in ("call_function", "call_method") or str(node.target).endswith("_"):

@@ -92,10 +92,10 @@ class Compared:
     Parameters
     ----------
     local
-        On the inputs that the compiled kernel read; nothing where it could not be measured.
+        On the inputs that the compiled kernel read; None if it could not be measured.
     to_eager, to_float64, eager_to_float64
         Largest differences along the whole graph from its inputs: compiled and eager, compiled and float64, eager and
-        float64; nothing where it could not be run.
+        float64; None if it could not be run.
     tensors
         What compiled code, eager mode and float64 have, where they differ.
     """

@@ -57,7 +57,7 @@ class Measure:
 
 
 def measure(compiled: Any, eager: Any, wide: Any, noisy: Any, exact: bool = False) -> Measure | None:
-    """Compares the tensors of one node; nothing where they cannot be compared (other shapes: another layout of a buffer).
+    """Compares the tensors of one node; None if they cannot be compared (other shapes: another layout of a buffer).
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def measure(compiled: Any, eager: Any, wide: Any, noisy: Any, exact: bool = Fals
 
 
 def farthest(one: Any, other: Any) -> float | None:
-    """The largest difference of two tensors where both are finite; nothing where they are not alike."""
+    """The largest difference of two tensors where both are finite; None if they are not alike."""
     torch: Any = sys.modules["torch"]
     if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor) or one.numel() != other.numel():
         return None

@@ -15,7 +15,7 @@ _BACKWARD = frozenset(f"{name}_backward" for name in _FORWARD)
 
 
 def named_arguments(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The arguments of a fused kernel by name; nothing for another operation, or one that drops out at random."""
+    """The arguments of a fused kernel by name; None for another operation, or one that drops out at random."""
     schema = getattr(target, "_schema", None)
     if schema is None or _name(target) not in _FORWARD | _BACKWARD:
         return None

@@ -116,7 +116,7 @@ class ValueProcess:
 
 
 def _question(text: str, values: StoredValues, here: str, more: Mapping[str, Any]) -> dict[str, Any]:
-    """Raises ValueProcessError where the elements of the stage were not kept."""
+    """Raises ValueProcessError if the elements of the stage were not kept."""
     tensors: dict[str, Any] = {}
     for name in names_in(text):
         if name in more:

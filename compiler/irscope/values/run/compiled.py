@@ -32,7 +32,7 @@ class Buffer:
     Parameters
     ----------
     node
-        The graph node whose value it holds; empty where Inductor names none.
+        The graph node whose value it holds; empty if Inductor names none.
     """
 
     name: str
@@ -47,7 +47,7 @@ class CompiledGraph:
     Parameters
     ----------
     graph
-        The post-grad graph that was lowered (a `KeptGraph`); nothing where it was not seen.
+        The post-grad graph that was lowered (a `KeptGraph`); None if it was not seen.
     module
         The Python module of its output code.
     config
@@ -77,7 +77,7 @@ Seen = Callable[[str, Any, str], None]
 def followed(module: types.ModuleType, seen: Seen) -> Callable[[list[Any]], Any]:
     """The function ``call`` of output code, that reports each buffer when it has been written.
 
-    Raises CannotFollow where the module holds no Python text, or no function ``call``.
+    Raises CannotFollow if the module holds no Python text, or no function ``call``.
     """
     path = getattr(module, "__file__", None) or ""
     try:

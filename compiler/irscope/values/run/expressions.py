@@ -57,7 +57,7 @@ class BadExpression(ValueError):
 
 
 def names_in(text: str) -> set[str]:
-    """The names that an expression uses, without ``torch``; nothing if it is not an expression.  Needs no torch."""
+    """The names that an expression uses, without ``torch``; empty if it is not an expression.  Needs no torch."""
     try:
         tree = ast.parse(text.strip(), mode="eval") if len(text) <= LONGEST else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):

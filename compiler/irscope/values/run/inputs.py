@@ -35,7 +35,7 @@ class Input:
     names
         By which it can be given, that of the user's argument first, the compiled graph's own last.
     order
-        Where it is among the arguments of the compiled function; nothing for a parameter or a buffer of a module, and
+        Where it is among the arguments of the compiled function; None for a parameter or a buffer of a module, and
         for what only a backward gets.
     """
 
@@ -105,7 +105,7 @@ def inputs_of(
         The graph is a backward, whose inputs are mostly values of the forward.
 
     Where an input comes from is told by the metadata of nodes: Dynamo's ``grapharg`` and AOTAutograd's ``desc``, checked on
-    torch 2.11 and 2.13.  Raises WrongInputs where there is no such metadata, since they would be mixed up then.
+    torch 2.11 and 2.13.  Raises WrongInputs if there is no such metadata, since they would be mixed up then.
     """
     placed = [node for node in dynamo.graph.nodes if node.op == "placeholder"] if dynamo is not None else []
     inputs = [node for node in kept.graph.nodes if node.op == "placeholder"]
@@ -167,7 +167,7 @@ def _told(inputs: Sequence[Input]) -> str:
 
 
 def _fitting(name: str, given: Any, own: Any, same_device: bool) -> Any:
-    """A given input in the layout of the call's own.  Raises WrongInputs where the two are not alike."""
+    """A given input in the layout of the call's own.  Raises WrongInputs if the two are not alike."""
     torch: Any = sys.modules["torch"]
     if not isinstance(own, torch.Tensor):
         if type(given) is not type(own) or given != own:

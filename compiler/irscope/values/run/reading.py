@@ -42,7 +42,7 @@ class StoredValues:
         return [str(node["name"]) for node in self.data["nodes"]]
 
     def value(self, node: str) -> dict[str, Any] | None:
-        """The value of a node, as it is in the data; nothing where there is none."""
+        """The value of a node, as it is in the data; None if there is none."""
         found = next((each["value"] for each in self.data["nodes"] if each["name"] == node), None)
         return found if isinstance(found, dict) and "kind" in found else None
 

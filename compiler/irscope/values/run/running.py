@@ -47,7 +47,7 @@ class CallMoment:
 
 
 def _user_line() -> tuple[str, int]:
-    """The innermost line of the user's that the call of the compiled code came from; an empty file where there is none."""
+    """The innermost line of the user's that the call of the compiled code came from; an empty file if there is none."""
     for frame in callers():
         if is_user_file(frame.f_code.co_filename):
             return frame.f_code.co_filename, frame.f_lineno
@@ -83,7 +83,7 @@ def clones(values: Sequence[Any]) -> list[Any]:
 
 
 def _memory_of(tensor: Any) -> int | None:
-    """Where a plain strided tensor's memory begins; nothing for any other kind."""
+    """Where a plain strided tensor's memory begins; None for any other kind."""
     torch: Any = sys.modules["torch"]
     if (
         type(tensor) not in (torch.Tensor, torch.nn.Parameter)

@@ -43,7 +43,7 @@ def summary(value: dict[str, Any]) -> str:
 
 
 def number(value: Any) -> str:
-    """A number in few digits; nothing for none."""
+    """A number in few digits; empty for None."""
     if value is None:
         return ""
     if isinstance(value, bool | int | str):

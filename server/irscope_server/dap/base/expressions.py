@@ -25,7 +25,7 @@ class NoValueHere(BadExpression):
 
 
 class NotHere(LookupError):
-    """What a `Lookup` raises for a name that means nothing at its place, though it does at others."""
+    """What a `Lookup` raises for a name that has no meaning at its place, but has one elsewhere."""
 
 
 class Facts:
@@ -38,7 +38,7 @@ class Facts:
     summary
         One line that stands for it.
     facts
-        Values, or functions that give one when somebody asks.
+        Values, or functions that return one on request.
     """
 
     def __init__(self, kind: str, summary: str, facts: Mapping[str, Any]) -> None:
@@ -64,7 +64,7 @@ class Facts:
 
 
 class Lazy(Sequence[Any]):
-    """A list whose items are made when somebody looks at them; ``text`` stands for it where it would be long to tell."""
+    """A list whose items are made on request; ``text`` stands for it where it would be long to tell."""
 
     def __init__(
         self, length: int, item: Callable[[int], Any], label: Callable[[int], str] | None = None, text: str = ""

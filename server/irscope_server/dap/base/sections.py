@@ -38,7 +38,7 @@ class Spot:
     file
         Path, for a line of the user's code and an instruction of the symbolic trace; empty in every other stage.
     element
-        What provenance knows it as; nothing for a stage that is not part of the way to machine code.
+        What provenance knows it as; None for a stage that is not on the way to machine code.
     """
 
     line: int
@@ -49,7 +49,7 @@ class Spot:
 
 
 class Section:
-    """One stage of one compile.  Nothing of it is read before somebody asks."""
+    """One stage of one compile.  It is read on request only."""
 
     is_source = False
 
@@ -64,7 +64,7 @@ class Section:
 
     @cached_property
     def text(self) -> str:
-        """The text of the stage, read from the store.  Raises LookupError where there is none."""
+        """The text of the stage, read from the store.  Raises LookupError if there is none."""
         return self._store.stage_text(self._report.run, self.stage.id)
 
     @cached_property
@@ -88,7 +88,7 @@ class Section:
 
     @cached_property
     def facts(self) -> Mapping[str, NodeFacts]:
-        """What the capture kept of the nodes beside the text, by name; empty where it kept nothing."""
+        """What the capture kept of the nodes beside the text, by name; empty if it kept nothing."""
         data = self._data if stage_kind(self.stage.name).is_graph else None
         if isinstance(data, dict) and "nodes" not in data:
             data = data.get("new")  # a version that a pass made keeps what is new in it
@@ -241,7 +241,7 @@ class SourceSection(Section):
 
     @cached_property
     def _traced(self) -> list[tuple[Origin, int]]:
-        """Each line in traced order, with the first spot of the graph that came from it; -1: nothing did."""
+        """Each line in traced order, with the first spot of the graph that came from it; -1: none did."""
         found: list[tuple[Origin, int]] = []
         for index, spot in enumerate(self.graph.spots if self.graph is not None else ()):
             node = self.graph.nodes.get(spot.name) if self.graph is not None else None
@@ -279,7 +279,7 @@ class SourceSection(Section):
         return tuple(f for f in self.findings if f.file == origin.file and f.range.start.line == origin.line)
 
     def leads_to(self, spot: int) -> int | None:
-        """The spot of the first graph that a line was traced into; nothing for a line that gave nothing."""
+        """The spot of the first graph that a line was traced into; None for a line that has none."""
         index = self._traced[spot - 1][1] if spot > 0 else -1
         return index if index >= 0 else None
 
@@ -311,7 +311,7 @@ class SourceSection(Section):
         return self._functions.get(origin) or function_title(self.compile.function)
 
     def spots_in(self, file: str, line: int) -> Sequence[int]:
-        """The spots at a line of a file; empty where nothing was traced there."""
+        """The spots at a line of a file; empty if nothing was traced there."""
         return self.by_origin.get(Origin(real(file), line), ())
 
 

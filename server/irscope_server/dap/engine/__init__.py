@@ -1,1 +1,1 @@
-"""The debugger's engine: a stored run, its stages and places. It knows nothing of the protocol."""
+"""The debugger's engine: a stored run, its stages and places. It does not know the protocol."""

@@ -63,7 +63,7 @@ class Breakpoint:
     hits: int = 0
     within: Callable[[Section], Sequence[int]] | None = None
     wrong: str = ""
-    """Why it can never stop; empty where it can."""
+    """Why it can never stop; empty if it can."""
 
     def __post_init__(self) -> None:
         self._wanted: Callable[[int], bool] = lambda hits: True
@@ -150,7 +150,7 @@ class Stops:
         self._marks.clear()
 
     def search(self, start: PlaceInRun, *, forward: bool, single: bool, interrupted: Callable[[], bool]) -> Stop | None:
-        """The next stop after a place, or before it; nothing where the run ends or begins without one.
+        """The next stop after a place, or before it; None if the run ends or begins without one.
 
         Parameters
         ----------
@@ -294,7 +294,7 @@ class Stops:
 
 
 def first_change(before: Section | None, section: Section) -> int | None:
-    """The first spot of a graph that is not the same in the graph before it; nothing where both are the same.
+    """The first spot of a graph that is not the same in the graph before it; None if both are the same.
 
     A version that a pass made knows itself what changed.
     """

@@ -69,7 +69,7 @@ Listing = MachineCode | Bytecode
 
 
 class Disassembly:
-    """All code of a run that has instructions.  Bytecode is listed when somebody first stops in it."""
+    """All code of a run that has instructions.  Bytecode is listed at the first stop in it."""
 
     def __init__(self, recording: Recording) -> None:
         self._sections = [

@@ -125,7 +125,7 @@ class Links:
             )
 
     def fate(self, place: PlaceInRun) -> str:
-        """Why a spot has no `children`, in words; empty where that is not known."""
+        """Why a spot has no `children`, in words; empty if that is not known."""
         element = self._at(place)[1].spots[place.spot].element
         try:
             return "" if element is None else self._recording.provenance.fate(element)

@@ -54,10 +54,10 @@ class Numbers(Protocol):
     """The numbers of a value run (`irscope_server.dap.engine.values`)."""
 
     def facts(self, place: PlaceInRun) -> Facts | None:
-        """The value that was kept at a place; None where there is none."""
+        """The value that was kept at a place; None if there is none."""
 
     def comparison(self, place: PlaceInRun) -> Facts | None:
-        """How far compiled code is off at a place; None where nothing was compared."""
+        """How far compiled code is off at a place; None if nothing was compared."""
 
 
 class Names:
@@ -73,14 +73,14 @@ class Names:
 
 
 class Lookup:
-    """From a name to its value at one place.  Raises LookupError with a sentence for a name that means nothing there.
+    """From a name to its value at one place.  Raises LookupError with a sentence for a name that has no meaning there.
 
     Parameters
     ----------
     finding
         The one that the thread has stopped at; None: it has not stopped at any.
     locals_first
-        In a symbolic trace, whether a local of the function hides a name of ours: somebody points at it in the source.
+        In a symbolic trace, whether a local of the function hides a name of ours: the user points at it in the source.
     values
         The numbers of the run; None: none are known.
     """
@@ -101,7 +101,7 @@ class Lookup:
         self._trace = section if isinstance(section, TraceSection) and section.walk is not None else None
 
     def __call__(self, name: str) -> Any:
-        """The value of a name at this place.  Raises LookupError where it has no meaning here."""
+        """The value of a name at this place.  Raises LookupError if it has no meaning here."""
         if self._trace is not None and (self._locals_first or name not in NAMES):
             known = locals_of(self._trace, self.place.spot)
             if name in known:

@@ -91,12 +91,12 @@ class Track:
         return found
 
     def number_of(self, stage: str) -> int | None:
-        """Where a stage is in `sections`; nothing where it does not belong to them."""
+        """Where a stage is in `sections`; None if it does not belong to them."""
         return self._numbers.get(stage)
 
 
 class Recording:
-    """A run of a store.  Raises LookupError where there is no such run."""
+    """A run of a store.  Raises LookupError if there is no such run."""
 
     def __init__(self, store: Store, run: str) -> None:
         self.store = store
@@ -135,16 +135,16 @@ class Recording:
         return self.store.sources(self.report.run)
 
     def text_of(self, path: str) -> str:
-        """A file's text, as it was in the run where the run kept it; empty where it cannot be read."""
+        """A file's text, as it was in the run where the run kept it; empty if it cannot be read."""
         then = next((text for file, text in self.sources.items() if real(file) == real(path)), None)
         return then if then is not None else _read(path) or ""
 
     def text_as_it_is(self, path: str) -> str | None:
-        """A file's text as it is by now; nothing where it cannot be read."""
+        """A file's text as it is by now; None if it cannot be read."""
         return _read(path)
 
     def text_as_run(self, path: str) -> str | None:
-        """A file's text as it was in the run, where it is another one by now; nothing where the file can be shown."""
+        """A file's text as it was in the run, where it is another one by now; None if the file can be shown."""
         then = next((text for file, text in self.sources.items() if real(file) == real(path)), None)
         now = _read(path)
         if now is None:

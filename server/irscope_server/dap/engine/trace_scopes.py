@@ -69,5 +69,5 @@ def _nodes(section: TraceSection, graph: Section | None, names: Sequence[str]) -
 
 
 def _lists(read: Any, what: str) -> Facts:
-    """A list that is long to put together: it is when somebody opens it."""
+    """A list that takes long to make: it is made when the user opens it."""
     return Facts(what, what, {what: read})

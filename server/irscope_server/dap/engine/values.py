@@ -51,7 +51,7 @@ class Divergent:
 
 
 class RunValues:
-    """The numbers of one run.  Nothing is read before somebody asks."""
+    """The numbers of one run.  They are read on request."""
 
     def __init__(self, recording: Recording, links: Links) -> None:
         self._recording, self._links = recording, links
@@ -111,7 +111,7 @@ class RunValues:
     # --- as facts -----------------------------------------------------------------------------------------------------
 
     def facts(self, place: PlaceInRun) -> Facts | None:
-        """The value at a place, for people; nothing where none was kept."""
+        """The value at a place, for people; None if none was kept."""
         found = self.at(place)
         if found is None:
             return None
@@ -121,7 +121,7 @@ class RunValues:
             return None
 
     def comparison(self, place: PlaceInRun) -> Facts | None:
-        """How compiled code compares with its graph at a node; nothing where that was not looked at."""
+        """How compiled code compares with its graph at a node; None if that was not looked at."""
         data = self._compared.get(self._recording.section(place).stage.id)
         name = self._recording.spot(place).name
         if data is None or not name:
@@ -180,7 +180,7 @@ class RunValues:
         return None
 
     def divergence_at(self, place: PlaceInRun) -> Divergent | None:
-        """What differs at exactly this spot; None where nothing does, or nothing was compared."""
+        """What differs at exactly this spot; None if nothing differs or nothing was compared."""
         each = self.divergent.get((place.compile, place.section)) if self._compared else None
         return each if each is not None and each.place.spot == place.spot else None
 
@@ -203,7 +203,7 @@ class RunValues:
         return bool(names) and names <= known | ({"value"} if found is not None else set())
 
     def evaluate(self, text: str, place: PlaceInRun) -> Facts:
-        """Raises ValueProcessError with a sentence where there is no value."""
+        """Raises ValueProcessError with a sentence if there is no value."""
         found, values = self.at(place), self._known_at(place)
         if values is None:
             raise ValueProcessError("No values were kept here.")
@@ -215,7 +215,7 @@ class RunValues:
         return Facts("value", printed, facts) if facts else Facts("value", printed, {"value": printed})
 
     def picture(self, text: str, place: PlaceInRun, view: Mapping[str, Any]) -> dict[str, Any]:
-        """The value of an expression as a picture.  Raises ValueProcessError with a sentence where there is none."""
+        """The value of an expression as a picture.  Raises ValueProcessError with a sentence if there is none."""
         found, values = self.at(place), self._known_at(place)
         if values is None:
             raise ValueProcessError("No values were kept here.")
@@ -254,7 +254,7 @@ class RunValues:
 
 
 def value_facts(found: NodeValue) -> Facts:
-    """A value with its statistics, its picture and its elements, which are read when somebody looks at them."""
+    """A value with its statistics, its picture and its elements, which are read when the user opens them."""
     value = found.value
 
     def read(start: int, count: int) -> list[Any]:

@@ -144,7 +144,7 @@ class Walker:
         )
 
     def _leads_on(self, place: PlaceInRun) -> bool:
-        """Whether the next stage lies below a spot for which provenance knows nothing."""
+        """Whether the next stage lies below a spot that has no provenance."""
         sections = self._recording.tracks[place.compile].sections
         if place.section + 1 >= len(sections):
             return False
@@ -192,7 +192,7 @@ class Walker:
     # --- order --------------------------------------------------------------------------------------------------------
 
     def after(self, place: PlaceInRun) -> PlaceInRun | None:
-        """The next place of a compile; nothing after its last one."""
+        """The next place of a compile; None after its last one."""
         sections = self._recording.tracks[place.compile].sections
         if place.spot + 1 < len(sections[place.section].spots):
             return PlaceInRun(place.compile, place.section, place.spot + 1)
@@ -211,7 +211,7 @@ class Walker:
         return PlaceInRun(place.compile, place.section - 1, len(spots) - 1)
 
     def before(self, place: PlaceInRun) -> PlaceInRun | None:
-        """The place before it in a compile; nothing before its first one."""
+        """The place before it in a compile; None before its first one."""
         if place.spot > 0:
             return PlaceInRun(place.compile, place.section, place.spot - 1)
         return self._ahead(place)

@@ -268,7 +268,7 @@ class BreakpointRequests:
         return made, {"verified": True, "line": at - 1 + first, "source": document, **more}
 
     def _expression(self, here: Debuggee, file: str, line: int, column: int) -> Expression | None:
-        """The expression at a column in the client's count; nothing where the line has but one."""
+        """The expression at a column in the client's count; None if the line has but one."""
         index = here.sources.index(file, line, column)
         several = len(here.columns.expressions(file, line, line)) > 1
         return here.columns.expression(file, line, index) if several else None

@@ -44,7 +44,7 @@ For example: node.dtype == torch.bfloat16   users > 4   'relu' in node.target   
 
 
 class InspectingRequests:
-    """Answers what a client asks about a run and a place in it; changes nothing."""
+    """Answers what a client asks about a run and a place in it, without changing it."""
 
     allowed: ClassVar[Mapping[str, frozenset[State]]] = {
         "threads": _WITH_RUN,
@@ -261,7 +261,7 @@ class InspectingRequests:
         return [*lines, f"  symbolic stack: {' | '.join(stack[-_MOST_ITEMS:]) or 'empty'}"]
 
     def disassemble_request(self, arguments: Arguments) -> Body:
-        """Instructions from an address; exactly as many as were asked for, invalid ones where there is no code."""
+        """Instructions from an address; exactly as many as were asked for, invalid ones if there is no code."""
         here = self._session.here()
         if not here.disassembly.has_code:
             raise NotNow("This run has no machine code: no stage of it is assembly, PTX or SASS.")

@@ -155,7 +155,7 @@ class LifecycleRequests:
     # --- a stored run -------------------------------------------------------------------------------------------------
 
     def _load(self, wanted: Wanted) -> None:
-        """Raises RequestFailed where there is no such run, or nothing in it."""
+        """Raises RequestFailed if the run is missing or empty."""
         session = self._session
         session.close()
         try:

@@ -37,7 +37,7 @@ def spec_of(recording: Recording, wanted: ValuesRequest, arguments: Arguments) -
     how, digest = recording.store.how_run(run)
     target, cwd, entry = how.get("target"), how.get("cwd"), how.get("entry")
     if entry == EntryKind.SCRIPT.value:
-        target = recording.report.script  # as it was typed it may begin in a folder of which nobody knows
+        target = recording.report.script  # as it was typed it may begin in an unknown folder
     args, variables = how.get("args"), how.get("variables")
     known = entry in [kind.value for kind in EntryKind]
     if not (known and isinstance(target, str) and isinstance(cwd, str)) or not (

@@ -29,7 +29,7 @@ class Heard:
     compile: Callable[[str, str], None]
     """Id and function of a compile that has begun."""
     ended: Callable[[str, Outcome], None]
-    """The run's id (empty where there is none) and how it ended; called once, at last."""
+    """The run's id (empty if there is none) and how it ended; called once, at last."""
 
 
 class ScriptRun:

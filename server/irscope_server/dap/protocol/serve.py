@@ -76,7 +76,7 @@ def _read(stdin: BinaryIO, session: Session, waiting: queue.Queue[Any]) -> None:
 
 
 def _look_ahead(message: Any, session: Session) -> None:
-    """What cannot wait its turn: a search that somebody wants to end, a request that is taken back."""
+    """Handles what cannot wait: stopping a search, cancelling a request."""
     if not isinstance(message, dict) or not isinstance(message.get("command"), str):
         return
     if message["command"] in _INTERRUPTING:

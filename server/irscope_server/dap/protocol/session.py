@@ -227,13 +227,13 @@ class Session:
     # --- what several groups need -------------------------------------------------------------------------------------
 
     def here(self) -> Debuggee:
-        """The run at hand.  Raises NotNow where there is none yet."""
+        """The run at hand.  Raises NotNow if there is none yet."""
         if self.debuggee is None:
             raise NotNow("No run is available yet.")
         return self.debuggee
 
     def compile_of(self, arguments: Arguments) -> int:
-        """The number of the compile that ``threadId`` names.  Raises WrongMessage where there is none."""
+        """The number of the compile that ``threadId`` names.  Raises WrongMessage if there is none."""
         thread = arguments.integer("threadId")
         if not 1 <= thread <= len(self.here().recording.tracks):
             raise WrongMessage(f"Unknown thread: {thread}.")

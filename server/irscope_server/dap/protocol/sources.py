@@ -110,7 +110,7 @@ class Sources:
     def find(self, source: Arguments) -> Section | str:
         """The stage that a client's source names, or the path of a file.
 
-        Raises WrongMessage where it names neither.
+        Raises WrongMessage if it names neither.
         """
         data = source.raw("adapterData")
         if isinstance(data, dict):  # ours, given back: it means the same in a later session, where the number does not

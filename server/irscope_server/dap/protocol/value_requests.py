@@ -22,7 +22,7 @@ _STOPPED = frozenset({State.STOPPED})
 def values_of(arguments: Arguments) -> ValuesRequest | None:
     """What ``values``, ``divergence`` and ``inputs`` ask for; None: no value session.
 
-    Raises WrongMessage for what is none of them, RequestFailed where there is no file of inputs.
+    Raises WrongMessage for any other value, RequestFailed if the file of inputs does not exist.
     """
     wanted, divergence = arguments.raw("values"), arguments.flag("divergence")
     inputs = arguments.text("inputs", "")
@@ -58,7 +58,7 @@ class ValueRequests:
         self._session = session
 
     def irscopeValues_request(self, arguments: Arguments) -> Body:
-        """The value that was kept at a frame, with its node and stage; raises NotNow where there is none."""
+        """The value that was kept at a frame, with its node and stage; raises NotNow if there is none."""
         place = self._place(arguments)
         found = self._session.here().values.at(place)
         if found is None:
@@ -66,7 +66,7 @@ class ValueRequests:
         return {"node": found.node, "stage": found.values.stage, "value": found.value}
 
     def irscopePicture_request(self, arguments: Arguments) -> Body:
-        """The picture of an expression's value as numbers; raises NotNow or RequestFailed where there is none."""
+        """The picture of an expression's value as numbers; raises NotNow or RequestFailed if there is none."""
         place, values = self._place(arguments), self._session.here().values
         found = values.at(place)
         text = arguments.text("expression", "") or "value"

@@ -39,7 +39,7 @@ class Handles:
         Parameters
         ----------
         path
-            The expression that gives the value; empty where those of its parts are their names, nothing where neither
+            The expression that gives the value; empty if those of its parts are their names, None if neither
             it nor its parts have any.
         """
         reference, self._next = self._next, self._next + 1

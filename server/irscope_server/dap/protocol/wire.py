@@ -75,34 +75,34 @@ class Arguments:
         return self._values.get(name) is not None
 
     def text(self, name: str, default: str = _MISSING) -> str:
-        """The text of an argument.  Raises WrongMessage where it is missing without a default, or is not text."""
+        """The text of an argument.  Raises WrongMessage if it is missing without a default, or is not text."""
         return cast(str, self._get(name, str, default))
 
     def integer(self, name: str, default: int = _MISSING, *, least: int = -(2**53), most: int = 2**53) -> int:
-        """The integer of an argument.  Raises WrongMessage where it is missing, has another type or is out of range."""
+        """The integer of an argument.  Raises WrongMessage if it is missing, has another type or is out of range."""
         value = cast(int, self._get(name, int, default))
         if value is not default and not least <= value <= most:
             raise WrongMessage(f"{name!r} must be from {least} to {most}, not {value}.")
         return value
 
     def number(self, name: str, default: float = _MISSING) -> float:
-        """The number of an argument, as a float.  Raises WrongMessage where it is missing or has another type."""
+        """The number of an argument, as a float.  Raises WrongMessage if it is missing or has another type."""
         return float(self._get(name, (int, float), default))
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """The truth value of an argument.  Raises WrongMessage where it has another type."""
+        """The truth value of an argument.  Raises WrongMessage if it has another type."""
         return cast(bool, self._get(name, bool, default))
 
     def object(self, name: str) -> Arguments:
-        """An object, empty where it is missing."""
+        """An object, empty if it is missing."""
         return Arguments(self._values.get(name), name)
 
     def objects(self, name: str) -> list[Arguments]:
-        """A list of objects, empty where it is missing."""
+        """A list of objects, empty if it is missing."""
         return [Arguments(each, f"{name}[]") for each in self._get(name, list, [])]
 
     def texts(self, name: str) -> list[str]:
-        """A list of strings, empty where it is missing."""
+        """A list of strings, empty if it is missing."""
         values = self._get(name, list, [])
         for each in values:
             if not isinstance(each, str):
@@ -120,7 +120,7 @@ class Arguments:
         return {key: value for key, value in values.items() if value is not None}
 
     def raw(self, name: str) -> Any:
-        """The argument as it was sent, unchecked; None where it is missing."""
+        """The argument as it was sent, unchecked; None if it is missing."""
         return self._values.get(name)
 
     def _get(self, name: str, kind: type | tuple[type, ...], default: Any) -> Any:
@@ -149,7 +149,7 @@ def _type(value: Any) -> str:
 
 
 _SHOWN = frozenset({"name", "value", "result", "type", "message", "description", "text", "instruction", "title"})
-"""Keys of what a client shows to a person and hands to nobody."""
+"""Keys of what a client only shows to the user."""
 
 
 def _shown(part: Any, key: str = "") -> Any:

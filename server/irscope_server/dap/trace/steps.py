@@ -40,7 +40,7 @@ def makers(section: TraceSection, step: int, *, by_line: bool) -> list[int]:
 def out(section: TraceSection, step: int) -> tuple[int, str] | None:
     """After the call of the function at hand, or at the call where nothing came after it, with a word on that.
 
-    Nothing in the compiled function.
+    None in the compiled function.
     """
     walk = section.walk
     assert walk is not None

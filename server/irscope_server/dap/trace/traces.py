@@ -63,7 +63,7 @@ class TraceSection(Section):
 
     @cached_property
     def walk(self) -> Walk | None:
-        """Nothing where the store's data cannot be read; the text is walked line by line then."""
+        """None if the store's data cannot be read; the text is walked line by line then."""
         try:
             walk = Walk(self._data)
         except DAMAGED:
