@@ -1,6 +1,6 @@
 """The statements of a printed graph, each of which is a node.
 
-Most statements of most graphs are plain calls in a line of their own, which are read without parsing them.
+Most statements of most graphs are plain calls, each on a separate line; these are read without parsing.
 """
 
 from __future__ import annotations
