@@ -1,5 +1,5 @@
 /**
- * What the colour of a node says. Every colour stands beside a text that says the same, and the palettes are such that
+ * What the colour of a node says. Every colour is beside a text that says the same, and the palettes are such that
  * people with any kind of colour vision can tell them apart (M. Okabe, K. Ito: Color Universal Design, 2008; the scale
  * is Cividis: J. Nuñez et al., PLOS ONE 13/7, 2018), lighter or darker by the kind of theme.
  */

@@ -1,4 +1,4 @@
-/** The views of a run as tabs, in the panel area. Its subject follows the editor until somebody chooses a run. */
+/** The views of a run as tabs, in the panel area. Its subject follows the editor until the user chooses a run. */
 
 import "../panel.css";
 import * as bridge from "../bridge";
