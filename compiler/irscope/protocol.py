@@ -4,7 +4,7 @@ This is the one module that the capture side and the server share for messages. 
 
 * the *report* of a run (`Report` and what it is made of), which is also the JSON of ``irscope run --json``;
 * the *request* that starts a run (`RunRequest`);
-* the *messages* that a run sends while it goes on (`Message`), one JSON object a line.
+* the *messages* that a run in progress sends (`Message`), one JSON object a line.
 
 Anything big (the text of a stage) stays in the run store and is named by id.
 

@@ -25,7 +25,7 @@ export class Dock implements vscode.WebviewViewProvider, vscode.Disposable {
   /** The page is there and has said so. A page that is hidden is thrown away, and what is posted to none is lost. */
   private listens = false;
   private pending: Extract<ToPanel, { type: "tab" }> | undefined;
-  /** Each page that comes is told of it. */
+  /** Each new page gets it. */
   private content: Content | undefined;
   private resting: NodeJS.Timeout | undefined;
   private asked = 0;

@@ -1,4 +1,4 @@
-/** Which files this extension has something to say about; elsewhere nothing of it is shown. */
+/** Which files this extension has something to say about; elsewhere it shows nothing. */
 
 import * as vscode from "vscode";
 import { SCHEME } from "./documents";

@@ -12,7 +12,7 @@ export type ColourMode = "operation" | "dtype" | "device" | "bytes" | "time" | "
 export interface Swatch {
   colour: string;
   text: string;
-  /** Stands beside the colour, where a letter can. */
+  /** Shown beside the colour, where a letter fits. */
   sign?: string;
 }
 
@@ -25,7 +25,7 @@ export interface Colouring {
   text(node: number): string;
   /** The swatches are the steps of a scale. */
   isScale: boolean;
-  /** Stands above the legend where the colours need a word. */
+  /** Shown above the legend if the colours need a word. */
   heading?: string;
 }
 

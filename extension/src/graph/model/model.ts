@@ -126,7 +126,7 @@ export class Model {
     return this.calls?.calls;
   }
 
-  /** The kernels come later than the graph, and are told of the nodes that are in the stage: not of those that are gone. */
+  /** The kernels come later than the graph, and describe the nodes that are in the stage: not of those that are gone. */
   setKernels(kernels: GraphKernels): void {
     const nodes: number[][] = [];
     let next = 0;

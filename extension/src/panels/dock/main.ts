@@ -32,7 +32,7 @@ const surroundings: Surroundings = {
   },
 };
 const views = Object.fromEntries(TABS.map((tab) => [tab, creators[tab](surroundings)])) as Record<Tab, View>;
-/** Tabs that have not been told of the subject: they are when they are shown. */
+/** Tabs that do not have the current subject: they get it when they are shown. */
 let stale = new Set<Tab>(TABS);
 let unread = new Set<Tab>();
 
