@@ -20,7 +20,7 @@ from typing import Any
 from irscope.protocol import Compile, CompileOutcome, Lane, Outcome, OutcomeKind, StageRef
 from irscope.store.store import Store
 from irscope_server.base.archive import Archive
-from irscope_server.base.wire import GraphParams, StageParams
+from irscope_server.base.params import GraphParams, StageParams
 from irscope_server.graph.requests import GraphCache, graph, graph_kernels
 
 # Of one layer: name, operation, inputs (`x` is what comes in, `w…` a weight), module.

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 import pytest
-from irscope.ir import graphs
+from irscope.ir import graph_statements, graphs
 from irscope.ir.graphs import GraphNode, parse_graph, read_nodes
 from irscope.protocol import Origin
 
@@ -170,7 +170,7 @@ class GraphModule(torch.nn.Module):
     assert relu.origin == Origin("/s.py", 5)
     assert (exp.origin, exp.code) == (Origin("/s: in t.py", 7), "z = y.exp()  # File: /t.py:8 in h, code: no")
     assert neg.origin is None
-    (head_of,) = re.findall(f"^{graphs.ORIGIN_HEAD}(?=g)", text, re.MULTILINE)
+    (head_of,) = re.findall(f"^{graph_statements.ORIGIN_HEAD}(?=g)", text, re.MULTILINE)
     assert head_of == ("/s: in t.py", "7")
 
 

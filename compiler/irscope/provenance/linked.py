@@ -55,7 +55,7 @@ class LinkedLines:
         """Every key of the run with its number, file by file from top to bottom: neighbours have different numbers."""
         found: set[Origin] = set()
         for compile in self._report.compiles:
-            for stage in (*self._first_graphs(compile.id), *self.thread.own_kernels(compile.id)):
+            for stage in (*self._first_graphs(compile.id), *self.thread.lines.own_kernels(compile.id)):
                 for item in self.thread.items(stage).items:
                     found.update(self._innermost(item))
         return {origin: number for number, origin in enumerate(sorted(found))}
@@ -73,7 +73,7 @@ class LinkedLines:
         """The lines that launch a hand-written kernel, whose own lines have other keys; ``stage`` is the kernel
         or one below it."""
         kernel = chain.kernel_of(self._stage(stage))
-        if kernel not in self.thread.own_kernels(self._compile_of[stage]):
+        if kernel not in self.thread.lines.own_kernels(self._compile_of[stage]):
             return ()
         first = self.thread.elements(kernel)[0]
         return self._keys_of_all(one for one in self._parents(first) if one.stage != SOURCE)

@@ -72,7 +72,7 @@ def reached(store: Store, report: Report, file: str, line: int) -> dict[str, Rea
     below: dict[str, tuple[Element, ...]] | None = None
     ends: Provenance | None = None
     for compile in report.compiles:
-        own = thread.in_own_kernels(compile.id, file, line)
+        own = thread.lines.in_own_kernels(compile.id, file, line)
         if own:
             ends = ends or Provenance(store, report)
             found.update(_lowered(ends, compile.id, own))

@@ -14,17 +14,15 @@ import ctypes
 import json
 import os
 import secrets
-import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from irscope.ir.nodes import count_of
 from irscope.pipelines.registry import names_with
 from irscope.protocol import (
     DEFAULT_PIPELINE,
-    SCHEMA,
     CaptureGap,
     Compile,
     Finding,
@@ -34,21 +32,15 @@ from irscope.protocol import (
     Report,
     RunSummary,
     StageRef,
-    from_json,
     to_json,
 )
-from irscope.store.costs import with_costs
-from irscope.store.file import USED_TEXTS, StoreError, default_path, open_store, transaction
-from irscope.store.repeats import without_repeats
+from irscope.store.file import StoreError, default_path, open_store, transaction
+from irscope.store.reports import outcome_in, report_of
 from irscope.store.texts import NO_TEXT, MissingCodecError, Texts
-from irscope.store.value_file import DamagedValues, folder_of
+from irscope.store.upkeep import KEEP_BYTES, KEEP_RUNS, Upkeep
 from irscope.vocabulary.stages import KERNELS, Role
 
 __all__ = ["Store", "StoreError", "default_path"]
-
-KEEP_BYTES = 1_000_000_000
-"""Of texts in a store as they are stored; the oldest runs go."""
-KEEP_RUNS = 1000
 
 
 class Store:
@@ -70,6 +62,7 @@ class Store:
         self.path = os.path.abspath(path)
         self._db = open_store(self.path)
         self._texts = Texts(self._db)
+        self._upkeep = Upkeep(self.path, self._db, self._texts)
 
     def close(self) -> None:
         """Close the connection."""
@@ -127,7 +120,7 @@ class Store:
     def forget_findings(self, run: str) -> None:
         """Deletes what a run has found so far; it restarts."""
         with self.transaction():
-            self._delete_facts(run)
+            self._upkeep.delete_facts(run)
 
     def set_torch(self, run: str, version: str) -> None:
         """Record the version of torch that a run uses."""
@@ -225,50 +218,12 @@ class Store:
     def tidy(self, run: str, keep_bytes: int = KEEP_BYTES, keep_runs: int = KEEP_RUNS) -> int:
         """What is to be done when a run has ended, and can wait: packs its texts, and prunes; returns how many runs
         went.  Takes about a second for 25 MB of texts."""
-        self._pack(run)
-        with self.transaction():
-            self._texts.sweep(USED_TEXTS)  # what a stage had before it was written again
-        gone = self.prune(keep_bytes, keep_runs)
-        self._db.executescript("PRAGMA incremental_vacuum")  # `execute` would free a single page
-        return gone
+        return self._upkeep.tidy(run, made_texts(), keep_bytes, keep_runs)
 
     def prune(self, keep_bytes: int, keep_runs: int = KEEP_RUNS) -> int:
         """Deletes the oldest runs until there are no more than ``keep_runs``, whose texts fit into ``keep_bytes``; two
         are kept in any case.  Returns how many runs went."""
-        gone = 0
-        while self._count() > max(keep_runs, 2) or self._texts.size() > keep_bytes:
-            oldest = self._db.execute(
-                "SELECT id FROM runs WHERE outcome IS NOT NULL ORDER BY started LIMIT 1 OFFSET 0"
-            ).fetchone()
-            if oldest is None or self._count() <= 2:
-                break
-            with self.transaction():
-                self._delete_facts(oldest[0])
-                self._db.execute("DELETE FROM runs WHERE id = ?", oldest)
-                self._texts.sweep(USED_TEXTS)
-            gone += 1
-        return gone
-
-    def _count(self) -> int:
-        return int(self._db.execute("SELECT count(*) FROM runs").fetchone()[0])
-
-    def _pack(self, run: str) -> None:
-        stages = self._db.execute(
-            "SELECT id, name, digest, data FROM stages WHERE run = ? ORDER BY compile, position, rowid", (run,)
-        ).fetchall()
-        sources = self._db.execute("SELECT digest FROM sources WHERE run = ? ORDER BY file", (run,)).fetchall()
-        # Alike next to alike: the graphs of a compile, then their data; long data of few stages last.
-        self._texts.pack([digest for _, _, digest, _ in stages] + [digest for (digest,) in sources])
-        trails = self._db.execute("SELECT digest FROM trails WHERE run = ?", (run,)).fetchall()
-        self._texts.pack(digest for (digest,) in trails)
-        made = made_texts()
-        self._texts.pack(data for _, _, _, data in sorted(stages, key=lambda row: str(row[1]) in made) if data)
-
-    def _delete_facts(self, run: str) -> None:
-        with contextlib.suppress(DamagedValues):
-            shutil.rmtree(folder_of(self.path, run), ignore_errors=True)
-        for table in ("compiles", "stages", "sources", "kernels", "findings", "gaps", "trails"):
-            self._db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
+        return self._upkeep.prune(keep_bytes, keep_runs)
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -282,7 +237,7 @@ class Store:
             (script, script, limit),
         )
         return [
-            RunSummary(run, path, Lane(lane), started, torch, _load(Outcome, outcome), *rest)
+            RunSummary(run, path, Lane(lane), started, torch, outcome_in(outcome), *rest)
             for run, path, lane, started, torch, outcome, *rest in rows
         ]
 
@@ -334,45 +289,7 @@ class Store:
 
         Raises LookupError if there is no such run.
         """
-        with transaction(self._db, "BEGIN"):  # one snapshot, however much is written meanwhile
-            row = self._db.execute(
-                "SELECT script, torch, outcome, started, pipeline FROM runs WHERE id = ?", (run,)
-            ).fetchone()
-            if row is None:
-                raise LookupError(f"No run is named {run}.")
-            stages: dict[str, list[StageRef]] = {}
-            for compile_id, *facts in self._db.execute(
-                "SELECT compile, id, name, language, bytes, passed, seconds, nodes FROM stages WHERE run = ?"
-                " ORDER BY position, rowid",
-                (run,),
-            ):
-                stages.setdefault(compile_id, []).append(StageRef(*facts))
-            compiles = tuple(
-                from_json(Compile, {**json.loads(facts), "stages": to_json(stages.get(compile_id, []))})
-                for compile_id, facts in self._db.execute(
-                    "SELECT id, facts FROM compiles WHERE run = ? ORDER BY position", (run,)
-                )
-            )
-            findings = list(self._facts(Finding, "findings", run))
-            return Report(
-                schema=SCHEMA,
-                run=run,
-                script=row[0],
-                torch=row[1],
-                outcome=_load(Outcome, row[2]) or _unfinished(time.time() - row[3]),
-                compiles=compiles,
-                findings=with_costs(without_repeats(findings), compiles),
-                kernels=tuple(self._facts(Kernel, "kernels", run)),
-                capture_gaps=tuple(
-                    CaptureGap(*gap)
-                    for gap in self._db.execute("SELECT what, why FROM gaps WHERE run = ? ORDER BY rowid", (run,))
-                ),
-                pipeline=row[4],
-            )
-
-    def _facts(self, cls: type, table: str, run: str) -> Iterator:  # type: ignore[type-arg]
-        for (facts,) in self._db.execute(f"SELECT facts FROM {table} WHERE run = ? ORDER BY position", (run,)):
-            yield from_json(cls, json.loads(facts))
+        return report_of(self._db, run)
 
     def stage_text(self, run: str, stage: str) -> str:
         """The text of a stage.  Raises LookupError if there is none."""
@@ -461,20 +378,5 @@ def made_texts() -> Mapping[str, Callable[[Any], str]]:
     return {name: lambda data: text_of(Walk(data)) for name in names_with(Role.TRACE)}
 
 
-def _unfinished(seconds: float) -> Outcome:
-    from irscope.protocol import OutcomeKind
-
-    return Outcome(
-        OutcomeKind.CANCELLED,
-        None,
-        "The run has not ended, or it was killed before its end was recorded.",
-        seconds,
-    )
-
-
 def _dump(value: object) -> str:
     return json.dumps(to_json(value))
-
-
-def _load(cls: type[Outcome], text: str | None) -> Outcome | None:
-    return None if text is None else from_json(cls, json.loads(text))

@@ -26,12 +26,11 @@ The data of a stage ``symbolic-trace`` is one attempt of one compile, as `captur
 ``outcomes``     ``[step, kind, text]`` for the steps that ended out of the ordinary: see `Outcome`.
 ``seconds``      how long the attempt took, what it compiled included.
 
-Nothing of the standard library's is needed to read it but this module; no torch.
+The standard library is all that is needed to read it; no torch.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -39,9 +38,9 @@ from typing import Any
 
 from irscope.protocol import Position, Range
 from irscope.symbolic.data import Events, check_numbers, without
+from irscope.symbolic.states import FrameStates
 
 VERSION = 1
-_EVERY = 64  # steps of a frame between two states that are kept
 
 
 @dataclass(frozen=True)
@@ -144,17 +143,17 @@ class Walk:
         self._frame: list[int] = steps["frame"]
         self._instruction: list[int] = steps["instruction"]
         self._caller: list[int] = steps["caller"]
-        self._kept: list[int] = steps["kept"]
-        self._pushed: list[int] = steps["pushed"]
-        self._push_at = [0, *accumulate(steps["pushes"])]
+        kept: list[int] = steps["kept"]
+        pushed: list[int] = steps["pushed"]
+        push_at = [0, *accumulate(steps["pushes"])]
         count = len(self._frame)
-        if any(len(column) != count for column in (self._instruction, self._caller, self._kept, steps["pushes"])):
+        if any(len(column) != count for column in (self._instruction, self._caller, kept, steps["pushes"])):
             raise LookupError("columns of different lengths")
-        if self._push_at[-1] != len(self._pushed):
+        if push_at[-1] != len(pushed):
             raise LookupError("the number of pushed texts is wrong")
         self._listings: list[Sequence[int]] = data.get("listings") or []
         check_numbers(data)
-        self._locals: dict[int, Sequence[int]] = {row[0]: row[1:] for row in data["locals"]}
+        locals: dict[int, Sequence[int]] = {row[0]: row[1:] for row in data["locals"]}
         self._nodes = Events(
             [[row[0], row[1], [self._name(row[2], name) for name in row[3:]]] for row in data["nodes"]]
         )
@@ -174,7 +173,7 @@ class Walk:
                 raise LookupError(f"step {index} is called by {caller}")
             self._depth.append(0 if caller < 0 else self._depth[caller] + 1)
             self._of_frame.setdefault(self._frame[index], []).append(index)
-        self._kept_states: dict[int, list[tuple[tuple[int, ...], dict[int, int]]]] = {}
+        self._states = FrameStates(kept, pushed, push_at, locals, self._of_frame)
         self._at_line: dict[tuple[str, int], list[int]] = {}
         self._tops: list[int] | None = None
 
@@ -230,7 +229,7 @@ class Walk:
         """The frame that step ``index`` belongs to, before it ran.  Raises IndexError if there is no such step."""
         self._check(index)
         file, function = self.place_of(index)
-        stack, locals = self._state_of_frame(index)
+        stack, locals = self._states.before(self._frame[index], index)
         return Frame(
             index,
             file,
@@ -247,38 +246,6 @@ class Walk:
     def guards(self, index: int) -> tuple[str, ...]:
         """The guards before step ``index``, those on shapes as ``SHAPE_ENV s77 <= 4096``."""
         return without(self._guards.until(index), self._guards_gone.until(index))
-
-    def _state_of_frame(self, index: int) -> tuple[tuple[int, ...], dict[int, int]]:
-        """The stack and the locals of one frame before one of its steps, from the nearest state that is kept."""
-        steps = self._of_frame[self._frame[index]]
-        number = bisect_left(steps, index)
-        kept = self._kept_states.setdefault(self._frame[index], [])
-        while len(kept) <= number // _EVERY:
-            if not kept:
-                kept.append(self._after(steps[0], (), {}))
-                continue
-            stack, locals = kept[-1]
-            first = (len(kept) - 1) * _EVERY
-            for step in steps[first + 1 : first + _EVERY + 1]:
-                stack, locals = self._after(step, stack, locals)
-            kept.append((stack, locals))
-        stack, locals = kept[number // _EVERY]
-        for step in steps[number // _EVERY * _EVERY + 1 : number + 1]:
-            stack, locals = self._after(step, stack, locals)
-        return stack, locals
-
-    def _after(
-        self, step: int, stack: tuple[int, ...], locals: dict[int, int]
-    ) -> tuple[tuple[int, ...], dict[int, int]]:
-        """The state before ``step`` from the state before the frame's step before."""
-        if (changed := self._locals.get(step)) is not None:
-            locals = dict(locals)
-            for name, text in zip(changed[::2], changed[1::2], strict=True):
-                if text < 0:
-                    locals.pop(name, None)
-                else:
-                    locals[name] = text
-        return (*stack[: self._kept[step]], *self._pushed[self._push_at[step] : self._push_at[step + 1]]), locals
 
     # --- single columns, for who goes through all of them ---------------------------------------------------------------
 
@@ -344,21 +311,9 @@ class Walk:
     def top_after(self, index: int) -> str:
         """The top of the frame's stack when its next step begins; empty if there is none."""
         if self._tops is None:
-            self._tops = self._all_tops()
+            self._tops = self._states.tops()
         text = self._tops[index]
         return "" if text < 0 else self._strings[text]
-
-    def _all_tops(self) -> list[int]:
-        tops = [-1] * len(self)
-        for steps in self._of_frame.values():
-            stack: list[int] = []
-            before = -1
-            for step in steps:
-                stack[self._kept[step] :] = self._pushed[self._push_at[step] : self._push_at[step + 1]]
-                if before >= 0 and stack:
-                    tops[before] = stack[-1]
-                before = step
-        return tops
 
     # --- ways to go ---------------------------------------------------------------------------------------------------
 

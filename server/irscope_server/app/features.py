@@ -15,6 +15,7 @@ from irscope_server.base import wire
 from irscope_server.base.archive import Archive
 from irscope_server.base.context import ReadContext
 from irscope_server.base.messages import Encoded, RequestFailed, registers_stage_features
+from irscope_server.base.params import PARAMS, RunParams, TrustedParams, UriParams
 from irscope_server.base.settings import SECTION
 from irscope_server.graph import requests as graph_requests
 from irscope_server.language.fixes import actions_at
@@ -158,7 +159,7 @@ def _shutdown(ls: IrscopeServer, params: None) -> None:
         run.cancel()
 
 
-def _trusted(ls: IrscopeServer, params: wire.TrustedParams) -> None:
+def _trusted(ls: IrscopeServer, params: TrustedParams) -> None:
     ls.trusted = params.trusted
     ls.activity.trust_changed()
 
@@ -183,7 +184,7 @@ async def read(context: ReadContext, method: str, params: Any) -> Any:
 
     Raises KeyError for what is not a request, BadParams and RequestFailed.
     """
-    return await _FEATURES[method](context, wire.from_wire(wire.PARAMS[method], params))
+    return await _FEATURES[method](context, wire.from_wire(PARAMS[method], params))
 
 
 def _stage_feature(work: Callable[[IrscopeServer, Any], Awaitable[Any]]) -> Callable[[IrscopeServer, Any], Any]:
@@ -200,15 +201,15 @@ def _findings(ls: IrscopeServer, params: FindingsParams) -> Awaitable[Encoded]:
 
 
 def _text_document_content(ls: IrscopeServer, params: types.TextDocumentContentParams) -> Awaitable[Any]:
-    return requests.text_of_document(ls, wire.UriParams(params.uri))
+    return requests.text_of_document(ls, UriParams(params.uri))
 
 
 async def _run_command(ls: IrscopeServer, params: dict[str, Any]) -> Any:
-    return await _request(lambda ls, params: requests.run(ls, wire.from_wire(wire.RunParams, params)))(ls, params)
+    return await _request(lambda ls, params: requests.run(ls, wire.from_wire(RunParams, params)))(ls, params)
 
 
 async def _cancel_command(ls: IrscopeServer, params: dict[str, Any]) -> Any:
-    return await _request(lambda ls, params: requests.cancel(ls, wire.from_wire(wire.UriParams, params)))(ls, params)
+    return await _request(lambda ls, params: requests.cancel(ls, wire.from_wire(UriParams, params)))(ls, params)
 
 
 _FEATURES: dict[str, Any] = {
@@ -251,7 +252,7 @@ _FEATURES: dict[str, Any] = {
     "irscope/findings": _request(_findings),  # it needs the user's settings, too
 }
 
-wire.PARAMS.update({method: panel.params for method, panel in REQUESTS.items()})
+PARAMS.update({method: panel.params for method, panel in REQUESTS.items()})
 
 _OPTIONS: dict[str, Any] = {
     types.TEXT_DOCUMENT_CODE_ACTION: types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix]),

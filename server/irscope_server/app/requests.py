@@ -17,26 +17,21 @@ from irscope.usercode.source import digest_of
 
 from irscope_server.app.server import IrscopeServer
 from irscope_server.base.context import ReadContext
-from irscope_server.base.stage_uris import SCHEME, parts_of
-from irscope_server.base.texts import file_key, split_lines
-from irscope_server.base.wire import (
+from irscope_server.base.params import KernelsAtParams, ReportParams, RunParams, RunsParams, StagesOfParams, UriParams
+from irscope_server.base.results import (
     CancelResult,
     DocumentResult,
     EntriesResult,
     EntryCandidate,
     KernelItem,
-    KernelsAtParams,
     KernelsResult,
-    ReportParams,
-    RunParams,
     RunResult,
-    RunsParams,
     RunsResult,
     RunTree,
-    StagesOfParams,
     StagesResult,
-    UriParams,
 )
+from irscope_server.base.stage_uris import SCHEME, parts_of
+from irscope_server.base.texts import file_key, split_lines
 from irscope_server.running.candidates import candidates_for
 from irscope_server.running.plans import Plan
 from irscope_server.running.results import Ended, files_of

@@ -12,9 +12,10 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInternalError
 from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, LanguageServerProtocol, lsp_method
 
+from irscope_server.base.params import PARAMS
 from irscope_server.base.stage_uris import SCHEME
 from irscope_server.base.transport import BrokenFrame
-from irscope_server.base.wire import PARAMS, BadParams, from_wire
+from irscope_server.base.wire import BadParams, from_wire
 
 log = logging.getLogger(__name__)
 

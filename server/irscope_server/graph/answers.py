@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypedDict
 
-from irscope_server.base.wire import Place
+from irscope_server.base.results import Place
 
 
 class _EveryNode(TypedDict):

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.ir.graphs import ORIGIN_HEAD, tells_no_origin
+from irscope.ir.graph_statements import ORIGIN_HEAD, tells_no_origin
 
 _HEAD = "    def forward("
 _ARGUMENT = re.compile(r'(?P<name>\w+)(?:: "(?P<detail>[^"]*)")?\s*[,)]')

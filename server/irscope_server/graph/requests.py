@@ -20,8 +20,10 @@ from irscope_server.base import words
 from irscope_server.base.context import ReadContext
 from irscope_server.base.limits import collecting_nothing
 from irscope_server.base.messages import Encoded
+from irscope_server.base.params import GraphParams, StageParams
+from irscope_server.base.results import Place
 from irscope_server.base.stage_uris import uri_of_stage
-from irscope_server.base.wire import GraphParams, Place, StageParams, to_wire
+from irscope_server.base.wire import to_wire
 from irscope_server.graph.answers import GraphColumns, GraphHead, GraphKernels, GraphVersion, KernelCall
 from irscope_server.graph.columns import columns, compared, edges_of
 from irscope_server.graph.known import Modules, known_columns

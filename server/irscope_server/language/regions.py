@@ -9,8 +9,9 @@ from irscope.protocol import CompileOutcome, Kernel
 from irscope.vocabulary import units
 
 from irscope_server.base.functions import Function, function_of
+from irscope_server.base.params import UriParams
+from irscope_server.base.results import Region, RegionKind, RegionsResult
 from irscope_server.base.texts import file_key
-from irscope_server.base.wire import Region, RegionKind, RegionsResult, UriParams
 from irscope_server.language.context import SourceContext
 from irscope_server.language.line_views import LineView, kernels_by_line, line_view
 

@@ -18,7 +18,8 @@ from irscope_server.base import words
 from irscope_server.base.archive import Archive
 from irscope_server.base.context import ReadContext
 from irscope_server.base.messages import Encoded
-from irscope_server.base.wire import Place, to_wire
+from irscope_server.base.results import Place
+from irscope_server.base.wire import to_wire
 from irscope_server.stages.tree import UriOf
 
 _MOST_BYTES = 16_000_000

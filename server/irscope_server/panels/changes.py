@@ -13,8 +13,9 @@ from irscope.vocabulary import units
 from irscope_server.base import words
 from irscope_server.base.context import ReadContext
 from irscope_server.base.messages import Encoded
+from irscope_server.base.params import PanelRequest
+from irscope_server.base.results import Place, RunItem
 from irscope_server.base.stage_uris import uri_of_stage
-from irscope_server.base.wire import PanelRequest, Place, RunItem
 from irscope_server.panels.answers import answer, place_uri
 from irscope_server.panels.findings import place_of
 from irscope_server.running.since_last_run import ran_whole, run_before

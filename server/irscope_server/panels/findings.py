@@ -13,8 +13,9 @@ from irscope.store.store import Store
 from irscope_server.base import words
 from irscope_server.base.context import ReadContext
 from irscope_server.base.messages import Encoded
+from irscope_server.base.params import PanelRequest
+from irscope_server.base.results import Place
 from irscope_server.base.texts import split_lines
-from irscope_server.base.wire import PanelRequest, Place
 from irscope_server.panels.answers import answer, place_uri
 from irscope_server.stages.tree import UriOf
 

@@ -17,8 +17,9 @@ from irscope.vocabulary.stages import Role
 from irscope_server.base import words
 from irscope_server.base.context import ReadContext
 from irscope_server.base.messages import Encoded
+from irscope_server.base.params import PanelRequest
+from irscope_server.base.results import Place
 from irscope_server.base.stage_uris import uri_of_stage
-from irscope_server.base.wire import PanelRequest, Place
 from irscope_server.panels.answers import CompileChoice, answer, compile_choices, compile_named, why_empty
 from irscope_server.stages.tree import UriOf
 

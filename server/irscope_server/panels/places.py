@@ -12,8 +12,8 @@ from irscope.store.store import Store
 from irscope_server.base.archive import Archive
 from irscope_server.base.context import ReadContext
 from irscope_server.base.messages import Encoded
+from irscope_server.base.params import PanelRequest
 from irscope_server.base.stage_uris import uri_of_stage
-from irscope_server.base.wire import PanelRequest
 from irscope_server.panels.answers import answer
 from irscope_server.panels.subjects import line_as_ran
 from irscope_server.stages.tree import UriOf, stage_named

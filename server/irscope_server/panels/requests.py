@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 
 from irscope_server import panels
-from irscope_server.base.wire import PanelRequest
+from irscope_server.base.params import PanelRequest
 
 
 def _declared() -> dict[str, PanelRequest]:

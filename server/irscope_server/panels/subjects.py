@@ -12,9 +12,10 @@ from irscope.store.store import Store
 
 from irscope_server.base.context import ReadContext
 from irscope_server.base.line_map import LineMap
+from irscope_server.base.params import PanelRequest
+from irscope_server.base.results import RunItem
 from irscope_server.base.stage_uris import NoDocument, parts_of
 from irscope_server.base.texts import split_lines
-from irscope_server.base.wire import PanelRequest, RunItem
 from irscope_server.stages.tree import run_item
 
 _MOST_RUNS = 20

@@ -12,7 +12,8 @@ from irscope.vocabulary.stages import Role
 
 from irscope_server.base.context import ReadContext
 from irscope_server.base.messages import Encoded
-from irscope_server.base.wire import PanelRequest, Place
+from irscope_server.base.params import PanelRequest
+from irscope_server.base.results import Place
 from irscope_server.panels.answers import answer, compile_named, place_uri, why_empty
 from irscope_server.stages.tree import UriOf
 

@@ -18,9 +18,9 @@ from irscope_server.base.archive import StoredRun
 from irscope_server.base.context import EditorContext
 from irscope_server.base.functions import uses_compile, uses_torch
 from irscope_server.base.progress import RunProgress
+from irscope_server.base.results import Output, RunsChanged, Stream
 from irscope_server.base.settings import Settings
 from irscope_server.base.texts import file_key, split_lines
-from irscope_server.base.wire import Output, RunsChanged, Stream
 from irscope_server.running.file_states import FileStates
 from irscope_server.running.idle import DeepWhenIdle
 from irscope_server.running.notebooks import Notebooks

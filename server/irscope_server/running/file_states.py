@@ -9,8 +9,8 @@ from irscope.usercode.notebooks import notebook_of
 
 from irscope_server.base.context import EditorContext
 from irscope_server.base.functions import uses_torch
+from irscope_server.base.results import FileState
 from irscope_server.base.texts import file_key
-from irscope_server.base.wire import FileState
 from irscope_server.running.plans import Planner
 from irscope_server.running.results import Results
 from irscope_server.running.since_last_run import SinceLastRun

@@ -17,8 +17,8 @@ from irscope.store.store import StoreError
 from irscope.vocabulary import units
 
 from irscope_server.base.context import ReadContext
+from irscope_server.base.results import Changed
 from irscope_server.base.texts import split_lines
-from irscope_server.base.wire import Changed
 from irscope_server.running.results import Ended, Results
 
 Hidden = Container[tuple[object, ...]]

@@ -8,7 +8,7 @@ from typing import cast
 from irscope.protocol import OutcomeKind
 
 from irscope_server.base.context import EditorContext
-from irscope_server.base.wire import WorkerPhase, WorkerState
+from irscope_server.base.results import WorkerPhase, WorkerState
 from irscope_server.running.results import Ended
 from irscope_server.running.runs import Run, Runs
 from irscope_server.running.workers import Workers

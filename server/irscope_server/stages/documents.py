@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from irscope.protocol import Report, StageRef
 
 from irscope_server.base.archive import Archive
+from irscope_server.base.results import DocumentResult
 from irscope_server.base.stage_uris import NoDocument, language_id, parts_of
-from irscope_server.base.wire import DocumentResult
 
 _GONE = "It may have been deleted to make room for newer runs. Run the script again."
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
-from irscope.ir.graphs import ORIGIN_HEAD
+from irscope.ir.graph_statements import ORIGIN_HEAD
 from irscope.ir.line_tables import source_lines
 from irscope.pipelines.registry import role_of
 from irscope.provenance import chain

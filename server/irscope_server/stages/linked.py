@@ -16,17 +16,11 @@ from irscope.store.store import Store
 from irscope_server.base.context import ReadContext
 from irscope_server.base.line_map import LineMap
 from irscope_server.base.messages import Encoded
+from irscope_server.base.params import CounterpartsParams, LinkedLinesParams
+from irscope_server.base.results import CounterpartsResult, LineKey, LinesOf, LinkedLinesResult
 from irscope_server.base.stage_uris import SCHEME, NoDocument, parts_of, uri_of_stage
 from irscope_server.base.texts import file_key, split_lines
-from irscope_server.base.wire import (
-    CounterpartsParams,
-    CounterpartsResult,
-    LineKey,
-    LinesOf,
-    LinkedLinesParams,
-    LinkedLinesResult,
-    to_wire,
-)
+from irscope_server.base.wire import to_wire
 
 T = TypeVar("T")
 

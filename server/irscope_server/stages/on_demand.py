@@ -15,7 +15,7 @@ from irscope.store.store import Store, StoreError
 from irscope_server.base import words
 from irscope_server.base.context import EditorContext
 from irscope_server.base.progress import Progress
-from irscope_server.base.wire import RunsChanged
+from irscope_server.base.results import RunsChanged
 
 
 class OnDemand:

@@ -10,8 +10,8 @@ from irscope.protocol import Compile, Kernel, Report, RunSummary, StageRef
 from irscope.vocabulary.stages import Role
 
 from irscope_server.base import words
+from irscope_server.base.results import CompileItem, Gap, KernelItem, Place, RunItem, RunTree, StageItem, StageOfCompile
 from irscope_server.base.stage_uris import uri_of_stage
-from irscope_server.base.wire import CompileItem, Gap, KernelItem, Place, RunItem, RunTree, StageItem, StageOfCompile
 
 UriOf = Callable[[str], str]
 TextOf = Callable[[str], str]

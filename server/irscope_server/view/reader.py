@@ -19,6 +19,8 @@ from irscope_server.app import features
 from irscope_server.base import wire
 from irscope_server.base.archive import Archive
 from irscope_server.base.messages import Encoded, RequestFailed
+from irscope_server.base.params import PARAMS, UriParams
+from irscope_server.base.results import DocumentResult, StageOfCompile
 from irscope_server.base.texts import Texts, file_key, text_on_disk
 from irscope_server.graph.requests import GraphCache
 from irscope_server.panels.findings import FindingsParams, findings
@@ -83,7 +85,7 @@ class BelowParams:
 class Below:
     """The stages below a kernel."""
 
-    stages: tuple[wire.StageOfCompile, ...]
+    stages: tuple[StageOfCompile, ...]
     """Of a kernel: what the run kept of it, what was made of it, and what can be."""
 
 
@@ -165,10 +167,10 @@ class Reader:
         if method == "view/below":
             return self._answer(self._below, BelowParams, params)
         if method == "irscope/document":
-            return self._answer(self._document, wire.UriParams, params)
+            return self._answer(self._document, UriParams, params)
         if method == "irscope/findings":
             return self._answer(self._findings, FindingsParams, params)
-        if method not in READING or method not in wire.PARAMS:
+        if method not in READING or method not in PARAMS:
             raise Refused(f"{method} is not a request that this page can send.")
         return self._wait_for(lambda: self._read(method, params))
 
@@ -203,7 +205,7 @@ class Reader:
         sources = await self.archive.ask(lambda store: store.sources(run)) if isinstance(run, str) else {}
         return await features.read(AsRan(self, sources), method, params)
 
-    async def _document(self, params: wire.UriParams) -> wire.DocumentResult:
+    async def _document(self, params: UriParams) -> DocumentResult:
         return await document(self.archive, params.uri, self._made)
 
     async def _made(self, report: Report, stage: str) -> str:

@@ -35,7 +35,7 @@ describe("the packed extension", () => {
       "extension/dist/graph.js",
       "extension/launch_server.py",
       "extension/media/icon.png",
-      "extension/bundled/compiler/irscope/protocol.py",
+      "extension/bundled/compiler/irscope/protocol/report.py",
       "extension/bundled/server/irscope_server/__main__.py",
       "extension/bundled/libs/pygls/__init__.py",
       "extension/bundled/libs/typing_extensions.py",

@@ -14,7 +14,7 @@ from irscope.ir.nodes import NodeFacts, Source, Value
 from irscope.protocol import Compile, CompileOutcome, Kernel, Lane, Outcome, OutcomeKind, StageRef
 from irscope.store.store import Store
 from irscope_server.base.archive import Archive
-from irscope_server.base.wire import GraphParams, StageParams
+from irscope_server.base.params import GraphParams, StageParams
 from irscope_server.graph.answers import GraphKernels
 from irscope_server.graph.columns import ADDED, CHANGED, REMOVED, SAME, columns, compared, edges_of
 from irscope_server.graph.requests import GraphCache, graph, graph_kernels, versions_of

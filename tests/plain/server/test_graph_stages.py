@@ -15,7 +15,7 @@ from irscope.protocol import Compile, CompileOutcome, Lane, Outcome, OutcomeKind
 from irscope.provenance import Provenance
 from irscope.store.store import Store
 from irscope_server.base.archive import Archive
-from irscope_server.base.wire import GraphParams, StageParams
+from irscope_server.base.params import GraphParams, StageParams
 from irscope_server.graph.answers import GraphColumns, GraphKernels
 from irscope_server.graph.columns import columns, edges_of
 from irscope_server.graph.known import known_columns

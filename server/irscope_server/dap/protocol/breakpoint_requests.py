@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from irscope.findings.registry import all_kinds
-from irscope.ir.graphs import ORIGIN_HEAD
+from irscope.ir.graph_statements import ORIGIN_HEAD
 from irscope.pipelines.registry import stage_kind
 from irscope.vocabulary.findings import FindingKind
 

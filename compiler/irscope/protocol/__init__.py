@@ -1,0 +1,55 @@
+"""What the rooms say to each other: plain data, standard library only.
+
+This is what the capture side and the server share for messages.  Each group has its module:
+
+* `report`: the *report* of a run (`Report` and what it is made of), which is also the JSON of ``irscope run --json``;
+* `request`: the *request* that starts a run (`RunRequest`);
+* `messages`: what a run sends while it goes on (`Message`), one JSON object a line;
+* `plain`: how all of it becomes JSON, and back.
+
+Anything big (the text of a stage) stays in the run store and is named by id.
+"""
+
+from __future__ import annotations
+
+from irscope.protocol.messages import CompileSeen as CompileSeen
+from irscope.protocol.messages import FindingSeen as FindingSeen
+from irscope.protocol.messages import GapSeen as GapSeen
+from irscope.protocol.messages import LimitReached as LimitReached
+from irscope.protocol.messages import Message as Message
+from irscope.protocol.messages import Progress as Progress
+from irscope.protocol.messages import Refused as Refused
+from irscope.protocol.messages import ScriptEnded as ScriptEnded
+from irscope.protocol.messages import Started as Started
+from irscope.protocol.messages import Unfit as Unfit
+from irscope.protocol.messages import decode_message as decode_message
+from irscope.protocol.messages import encode_message as encode_message
+from irscope.protocol.plain import from_json as from_json
+from irscope.protocol.plain import to_json as to_json
+from irscope.protocol.report import DEFAULT_PIPELINE as DEFAULT_PIPELINE
+from irscope.protocol.report import SCHEMA as SCHEMA
+from irscope.protocol.report import CaptureGap as CaptureGap
+from irscope.protocol.report import Compile as Compile
+from irscope.protocol.report import CompileOutcome as CompileOutcome
+from irscope.protocol.report import Cost as Cost
+from irscope.protocol.report import Edit as Edit
+from irscope.protocol.report import Finding as Finding
+from irscope.protocol.report import Fix as Fix
+from irscope.protocol.report import Kernel as Kernel
+from irscope.protocol.report import Origin as Origin
+from irscope.protocol.report import Outcome as Outcome
+from irscope.protocol.report import OutcomeKind as OutcomeKind
+from irscope.protocol.report import Position as Position
+from irscope.protocol.report import Range as Range
+from irscope.protocol.report import Related as Related
+from irscope.protocol.report import Report as Report
+from irscope.protocol.report import RunSummary as RunSummary
+from irscope.protocol.report import StageRef as StageRef
+from irscope.protocol.request import GIVEN as GIVEN
+from irscope.protocol.request import EntryKind as EntryKind
+from irscope.protocol.request import RunRequest as RunRequest
+from irscope.protocol.request import ValuesRequest as ValuesRequest
+from irscope.vocabulary.lanes import Lane as Lane
+from irscope.vocabulary.limits import Budget as Budget
+from irscope.vocabulary.limits import Limit as Limit
+from irscope.vocabulary.severities import Severity as Severity

@@ -1,0 +1,72 @@
+"""Plain data to JSON and back."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import types
+import typing
+from typing import Any, TypeVar, Union
+
+T = TypeVar("T")
+
+
+def to_json(value: Any) -> Any:
+    """Dataclasses to dicts, tuples to lists, enums to their values."""
+    if value is None or type(value) in (str, int, float, bool):  # most are; a large answer has a million
+        return value
+    if isinstance(value, enum.Enum):
+        return value.value
+    if names := _names(value.__class__):
+        return {name: to_json(getattr(value, name)) for name in names}
+    if isinstance(value, (list, tuple)):
+        return [to_json(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): to_json(item) for key, item in value.items()}
+    return value
+
+
+@functools.cache
+def _names(cls: type) -> tuple[str, ...]:
+    """Of the fields, where it is a dataclass."""
+    return tuple(field.name for field in dataclasses.fields(cls)) if dataclasses.is_dataclass(cls) else ()
+
+
+def from_json(cls: type[T], data: Any) -> T:
+    """The inverse of `to_json` for the dataclasses of this package.
+
+    Unknown keys are passed over, so that an older reader understands a newer writer.
+    Raises KeyError for a missing field without default, ValueError for a value outside its enum.
+    """
+    return typing.cast(T, _decode(cls, data))
+
+
+@functools.cache
+def _hints(cls: Any) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+def _decode(hint: Any, data: Any) -> Any:
+    origin = typing.get_origin(hint)
+    if origin in (Union, types.UnionType):
+        if data is None:
+            return None
+        return _decode(next(arg for arg in typing.get_args(hint) if arg is not type(None)), data)
+    if origin is tuple:
+        item = typing.get_args(hint)[0]
+        return tuple(_decode(item, entry) for entry in data)
+    if origin is dict:
+        return dict(data)
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        hints = _hints(hint)
+        known = {}
+        for f in dataclasses.fields(hint):
+            if f.name in data:
+                known[f.name] = _decode(hints[f.name], data[f.name])
+            elif f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING:
+                raise KeyError(f"{hint.__name__}.{f.name}")
+        return typing.cast(Any, hint)(**known)
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        return hint(data)
+    return data

@@ -1,0 +1,240 @@
+"""The report of a run, and what it is made of; it is also the JSON of ``irscope run --json``.
+
+Lines are 1-based, columns are 0-based indices into the line as a Python string, ends are exclusive.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from irscope.vocabulary.lanes import Lane
+from irscope.vocabulary.limits import Limit
+from irscope.vocabulary.severities import Severity
+
+SCHEMA = 1
+"""Version of the JSON of `Report`; raised when a field changes its meaning or goes away."""
+
+DEFAULT_PIPELINE = "inductor"
+"""The pipeline of a run that names none."""
+
+
+class OutcomeKind(str, enum.Enum):
+    """How a run ended."""
+
+    COMPLETED = "completed"
+    """The script ran to its end."""
+    SCRIPT_ERROR = "script-error"
+    """The script failed by itself: an exception, a syntax error, a non-zero ``sys.exit``."""
+    BUDGET = "budget"
+    """irscope stopped it because a limit was reached."""
+    CANCELLED = "cancelled"
+    """The user or the client stopped it."""
+    CRASHED = "crashed"
+    """The process died: a signal, ``os._exit``, out of memory."""
+    ENVIRONMENT_ERROR = "environment-error"
+    """It could not start: no such file, no torch, torch too old."""
+
+
+class CompileOutcome(str, enum.Enum):
+    """What one compile came to."""
+
+    COMPILED = "compiled"
+    GRAPH_BREAK = "graph-break"
+    """A graph was cut; what came before the break was compiled."""
+    SKIPPED = "skipped"
+    """The frame runs as plain Python."""
+    ERROR = "error"
+    RUNNING = "running"
+    """Not ended yet, or the process died in it."""
+
+
+@dataclass(frozen=True, order=True)
+class Position:
+    """A place between two characters of a file."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, order=True)
+class Range:
+    """A range of a file; `end` is exclusive."""
+
+    start: Position
+    end: Position
+
+
+@dataclass(frozen=True)
+class Related:
+    """Another place that has to do with a finding: a caller, a library line, the call that recompiled."""
+
+    file: str
+    range: Range
+    message: str
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Replaces a range of a finding's file by a text; an empty range inserts."""
+
+    range: Range
+    text: str
+
+
+@dataclass(frozen=True)
+class Fix:
+    """A change of the source that removes a finding.  Edits at one position apply in the order given."""
+
+    title: str
+    caveat: str
+    """What it changes, or when it does not apply; may be empty."""
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a finding brought about: seconds of compile time, and graphs that would not be there without it."""
+
+    seconds: float
+    graphs: int
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that the user should know at a source range; one per range and cause."""
+
+    kind: str
+    """The id of a `FindingKind`: ``graph-break``, ``recompilation``, ``compile-error``, …"""
+    code: str
+    """What people filter by: PyTorch's ``GB0059`` where there is one, else irscope's own."""
+    severity: Severity
+    message: str
+    """One sentence or two, in the user's words."""
+    explanation: str
+    hints: tuple[str, ...]
+    link: str | None
+    file: str
+    range: Range
+    count: int
+    compiles: tuple[str, ...]
+    related: tuple[Related, ...] = ()
+    cost: Cost = Cost(0.0, 0)
+    fixes: tuple[Fix, ...] = ()
+
+    @property
+    def cause(self) -> tuple[str, str, str, Range]:
+        """Two reports with the same cause are one finding."""
+        return (self.kind, self.code, self.file, self.range)
+
+
+@dataclass(frozen=True)
+class StageRef:
+    """A stage without its text.  ``id`` is unique in the run: ``0/0/forward-graph``, ``0/0/kernel/cpp_fused_relu_0``."""
+
+    id: str
+    name: str
+    language: str
+    """The editor's language id of the text: ``python``, ``cpp``, ``python-bytecode``, …"""
+    bytes: int
+    passed: str = ""
+    """The pass that made this version of the stage (``0/0/post-grad-graph/03-remove_noop_ops``); empty: no version."""
+    seconds: float = 0.0
+    """What the pass took."""
+    nodes: int | None = None
+    """Operations of a graph, its inputs and output among them; nodes of Inductor's schedule; None for other stages
+    and in the fast lane."""
+
+
+@dataclass(frozen=True)
+class Compile:
+    """One compilation, named as PyTorch names it (``frame/recompile``)."""
+
+    id: str
+    function: str
+    file: str
+    line: int
+    outcome: CompileOutcome
+    restarts: int
+    graph_ops: int
+    seconds: float
+    stages: tuple[StageRef, ...] = ()
+    reasons: tuple[str, ...] = ()
+    """Why it was compiled although there were compiles of this function already: PyTorch's own words, the guard of
+    the newest of them first."""
+
+
+@dataclass(frozen=True, order=True)
+class Origin:
+    """A line of the user's files that something came from."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A generated function (or a library kernel that the generated code calls)."""
+
+    name: str
+    language: str
+    """``cpp``, ``triton``, … or ``extern`` for a call into a library, which has no text of its own."""
+    compile: str
+    stage: str
+    """The stage that holds its source; for an extern kernel the output code that calls it."""
+    origins: tuple[Origin, ...]
+
+
+@dataclass(frozen=True)
+class CaptureGap:
+    """Something that could not be captured, and why."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended, and after how many seconds."""
+
+    kind: OutcomeKind
+    exit_code: int | None
+    """What the script's process ended with; None if it never started or a signal ended it."""
+    message: str
+    seconds: float
+    limit: Limit | None = None
+    """Which limit it was, of a run that irscope stopped for one."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that one run found, without the texts of its stages."""
+
+    schema: int
+    run: str
+    script: str
+    torch: str | None
+    outcome: Outcome
+    compiles: tuple[Compile, ...]
+    findings: tuple[Finding, ...]
+    kernels: tuple[Kernel, ...]
+    capture_gaps: tuple[CaptureGap, ...]
+    pipeline: str = DEFAULT_PIPELINE
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """A line of ``irscope list``."""
+
+    run: str
+    script: str
+    lane: Lane
+    started: float
+    """Seconds since the epoch."""
+    torch: str | None
+    outcome: Outcome | None
+    """None while it is running (or if all its processes were killed at once)."""
+    compiles: int
+    findings: int
+    kernels: int
+    pipeline: str = DEFAULT_PIPELINE

@@ -1,0 +1,93 @@
+"""What starts a run."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from irscope.protocol.report import DEFAULT_PIPELINE
+from irscope.vocabulary.lanes import Lane
+from irscope.vocabulary.limits import Budget
+
+
+class EntryKind(str, enum.Enum):
+    """What is at the beginning of a run."""
+
+    SCRIPT = "script"
+    """A file, as ``python script.py``."""
+    MODULE = "module"
+    """A module or package by its dotted name, as ``python -m package``."""
+    PYTEST = "pytest"
+    """A pytest node id, as ``python -m pytest tests/test_model.py::test_forward``."""
+    NOTEBOOK = "notebook"
+    """The code cells of a Jupyter notebook, one after the other."""
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is named by a path; its folder is then the first of ``sys.path``."""
+        return self in (EntryKind.SCRIPT, EntryKind.NOTEBOOK)
+
+
+GIVEN = "values on the inputs that were given"
+"""The `CaptureGap.what` where `ValuesRequest.inputs` do not fit a graph."""
+
+
+@dataclass(frozen=True)
+class ValuesRequest:
+    """What a value run keeps of the numbers that flow through compiled graphs; see `irscope.values`.
+
+    Parameters
+    ----------
+    compile
+        Only in this compile; empty: in each.
+    stage
+        The graph stage whose values are kept, by name (``forward-graph``); empty: what Inductor got, forward and backward;
+        ``all``: every stage whose graph takes the inputs of the compiled one.
+    call
+        Which call of each compiled graph, from 1.
+    statistics, divergence
+        Keep the values of each node; compare compiled code with its graph.
+    keep_bytes
+        Bytes of elements of tensors that are kept, at most.
+    inputs
+        Path of a file that gives inputs in place of those of the call where the graph is run by itself: a Python file that
+        defines ``inputs``, or what ``torch.save`` wrote (`irscope.values.run.inputs`).  Empty: the inputs of the call.
+    """
+
+    compile: str = ""
+    stage: str = ""
+    call: int = 1
+    statistics: bool = True
+    divergence: bool = False
+    keep_bytes: int = 512 * 1024 * 1024
+    inputs: str = ""
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What is asked of a run's process, as the one JSON argument that it gets."""
+
+    run: str
+    script: str
+    """Absolute path of the script; for an entry that is not one what the store calls it: ``-m package.module``."""
+    args: tuple[str, ...]
+    lane: Lane
+    store: str
+    """Path of the run store, which exists already and holds a row for this run."""
+    argv0: str = ""
+    """The script as it was typed, which is what it sees as ``sys.argv[0]``; empty: the absolute path."""
+    overlays: dict[str, str] = field(default_factory=dict)
+    """Text to be used in place of what is on disk, by absolute path: the editor's unsaved buffers."""
+    entry: EntryKind = EntryKind.SCRIPT
+    target: str = ""
+    """The dotted name or the node id, for an entry that is not a script."""
+    budget: Budget = field(default_factory=Budget)
+    """The limits; most are enforced from outside of the run's process (driver/budgets.py)."""
+    symbolic_trace: bool | None = None
+    """Whether Dynamo's walk is recorded step by step; None: in the deep lane it is."""
+    cells: tuple[str, ...] = ()
+    """Names of a notebook's cells (`irscope.usercode.notebooks`), in the order in which they run; their texts are overlays."""
+    values: ValuesRequest | None = None
+    """Makes it a value run; None: no numbers are kept."""
+    pipeline: str = DEFAULT_PIPELINE
+    """The name of the pipeline that the script's programs go through."""

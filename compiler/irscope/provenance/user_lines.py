@@ -1,0 +1,82 @@
+"""Which user's lines the elements of stages name, and in which stages a user's line is looked for."""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict
+
+from irscope.pipelines.registry import names_with, role_of, stage_kind
+from irscope.protocol import Origin
+from irscope.provenance import chain
+from irscope.provenance.elements import Element
+from irscope.provenance.run_stages import RunStages
+from irscope.usercode.user_files import is_package_file, is_user_file
+from irscope.vocabulary.stages import Role
+
+
+class UserLines:
+    """Of one run."""
+
+    def __init__(self, stages: RunStages) -> None:
+        self._stages = stages
+        self._by_line: dict[str, dict[Origin, list[Element]]] = {}
+
+    def of(self, element: Element) -> list[Origin]:
+        """The user's lines of a node or an instruction, innermost first (of packages if none is the user's)."""
+        item, compile = self._stages.item(element), self._stages.compile_of[element.stage]
+        frames = [Origin(frame.file or compile.file, frame.line) for frame in item.frames]
+        for belongs in (is_user_file, is_package_file):
+            if found := [frame for frame in dict.fromkeys(frames) if belongs(frame.file)]:
+                return found
+        return frames[:1]
+
+    def first_stages(self, compile: str) -> list[str]:
+        """The stages that are made from the user's text itself: the bytecode and the first graph, and kernels of his."""
+        found: list[str] = []
+        graphs = 0
+        for stage in self._stages.pipelines[compile]:
+            graphs += stage_kind(stage.name).is_graph
+            if (
+                role_of(stage.name) is Role.SOURCE
+                or (stage_kind(stage.name).is_graph and graphs == 1)
+                or stage.id in self._own_kernels
+            ):
+                found.append(stage.id)
+        return found
+
+    def runners(self, compile: str) -> tuple[str, frozenset[str]]:
+        """Nodes of Dynamo's graph that run graphs of their own, and the graph that AOTAutograd traced, in which what
+        came from these is beside the rest and knows its own lines; empty if there are none."""
+        graphs = [stage for stage in self._stages.pipelines[compile] if stage_kind(stage.name).is_graph]
+        first = stage_kind(graphs[0].name).names if graphs else ""
+        traced = next(
+            (one.id for one in graphs if stage_kind(one.name).names != first and not chain.is_version(one)), ""
+        )
+        inner = self._stages.items(graphs[0].id).inner if traced else {}
+        runners = frozenset(name for names in inner.values() for name in names)
+        return (traced, runners) if runners else ("", runners)
+
+    @functools.cached_property
+    def _own_kernels(self) -> frozenset[str]:
+        """The stages of hand-written kernels: no other kernel's stage has data."""
+        names = sorted(names_with(Role.KERNEL))
+        return frozenset().union(
+            *(self._stages.store.stages_with_data(self._stages.report.run, name) for name in names)
+        )
+
+    def own_kernels(self, compile: str) -> tuple[str, ...]:
+        """The stages of the hand-written kernels of a compile."""
+        return tuple(stage.id for stage in self._stages.compiles[compile].stages if stage.id in self._own_kernels)
+
+    def in_own_kernels(self, compile: str, file: str, line: int) -> tuple[Element, ...]:
+        """What a line became in these kernels, without what launches them."""
+        return tuple(one for stage in self.own_kernels(compile) for one in self.at(stage, Origin(file, line)))
+
+    def at(self, stage: str, line: Origin) -> list[Element]:
+        """The elements of a stage that name a line."""
+        if stage not in self._by_line:
+            self._by_line[stage] = defaultdict(list)
+            for element in (item.element for item in self._stages.items(stage).items):
+                for origin in self.of(element):
+                    self._by_line[stage][origin].append(element)
+        return self._by_line[stage].get(line, [])

@@ -1,0 +1,81 @@
+"""The report of a run, from the rows of the store."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator
+
+from irscope.protocol import (
+    SCHEMA,
+    CaptureGap,
+    Compile,
+    Finding,
+    Kernel,
+    Outcome,
+    OutcomeKind,
+    Report,
+    StageRef,
+    from_json,
+    to_json,
+)
+from irscope.store.costs import with_costs
+from irscope.store.file import transaction
+from irscope.store.repeats import without_repeats
+
+
+def report_of(db: sqlite3.Connection, run: str) -> Report:
+    """All that is known about a run.  Raises LookupError if there is no such run."""
+    with transaction(db, "BEGIN"):  # one snapshot, however much is written meanwhile
+        row = db.execute("SELECT script, torch, outcome, started, pipeline FROM runs WHERE id = ?", (run,)).fetchone()
+        if row is None:
+            raise LookupError(f"No run is named {run}.")
+        stages: dict[str, list[StageRef]] = {}
+        for compile_id, *facts in db.execute(
+            "SELECT compile, id, name, language, bytes, passed, seconds, nodes FROM stages WHERE run = ?"
+            " ORDER BY position, rowid",
+            (run,),
+        ):
+            stages.setdefault(compile_id, []).append(StageRef(*facts))
+        compiles = tuple(
+            from_json(Compile, {**json.loads(facts), "stages": to_json(stages.get(compile_id, []))})
+            for compile_id, facts in db.execute(
+                "SELECT id, facts FROM compiles WHERE run = ? ORDER BY position", (run,)
+            )
+        )
+        findings = list(_facts(db, Finding, "findings", run))
+        return Report(
+            schema=SCHEMA,
+            run=run,
+            script=row[0],
+            torch=row[1],
+            outcome=outcome_in(row[2]) or _unfinished(time.time() - row[3]),
+            compiles=compiles,
+            findings=with_costs(without_repeats(findings), compiles),
+            kernels=tuple(_facts(db, Kernel, "kernels", run)),
+            capture_gaps=tuple(
+                CaptureGap(*gap)
+                for gap in db.execute("SELECT what, why FROM gaps WHERE run = ? ORDER BY rowid", (run,))
+            ),
+            pipeline=row[4],
+        )
+
+
+def _facts(db: sqlite3.Connection, cls: type, table: str, run: str) -> Iterator:  # type: ignore[type-arg]
+    for (facts,) in db.execute(f"SELECT facts FROM {table} WHERE run = ? ORDER BY position", (run,)):
+        yield from_json(cls, json.loads(facts))
+
+
+def _unfinished(seconds: float) -> Outcome:
+    return Outcome(
+        OutcomeKind.CANCELLED,
+        None,
+        "The run has not ended, or it was killed before its end was recorded.",
+        seconds,
+    )
+
+
+def outcome_in(text: str | None) -> Outcome | None:
+    """The outcome that a row of a run holds; None if it has none yet."""
+    return None if text is None else from_json(Outcome, json.loads(text))

@@ -1,0 +1,136 @@
+"""What clients send: the parameters of the custom requests and notifications of docs/PROTOCOL.md.
+
+Names are snake_case here and camelCase there.  Lines are LSP's (0-based), because clients use them as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from irscope.protocol import DEFAULT_PIPELINE, Lane
+
+
+@dataclass(frozen=True)
+class RunsParams:
+    """Which runs to list: the newest `limit`, those of one script where a URI is given."""
+
+    uri: str | None = None
+    limit: int = 20
+
+
+@dataclass(frozen=True)
+class ReportParams:
+    """The id of the run whose report is asked for."""
+
+    run: str
+
+
+@dataclass(frozen=True)
+class RunParams:
+    """What to run: a document, or another entry instead of it, in a lane, with a pipeline."""
+
+    uri: str
+    lane: Lane = Lane.DEEP
+    entry: str = ""
+    pipeline: str = DEFAULT_PIPELINE
+
+
+@dataclass(frozen=True)
+class UriParams:
+    """A document, for requests without other parameters."""
+
+    uri: str
+
+
+@dataclass(frozen=True)
+class KernelsAtParams:
+    """A line of a document; `run` says whether a deep run may be started to answer."""
+
+    uri: str
+    line: int
+    run: bool = False
+
+
+@dataclass(frozen=True)
+class StagesOfParams:
+    """A document; `run` says whether a deep run may be started to answer."""
+
+    uri: str
+    run: bool = False
+
+
+@dataclass(frozen=True)
+class GraphParams:
+    """A graph stage, and an earlier stage to compare it with; `as_text` asks for the answer as one JSON string."""
+
+    run: str
+    stage: str
+    compare_with: str = ""
+    as_text: bool = False
+
+
+@dataclass(frozen=True)
+class StageParams:
+    """A stage, by the id of its run and its own."""
+
+    run: str
+    stage: str
+
+
+@dataclass(frozen=True)
+class LinkedLinesParams:
+    """The document of a stage, or a Python file together with the run that it is looked at in."""
+
+    uri: str
+    run: str = ""
+
+
+@dataclass(frozen=True)
+class CounterpartsParams:
+    """A line of a document of a run, and the URIs of the documents in which its counterparts are wanted."""
+
+    uri: str
+    line: int
+    run: str
+    among: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TrustedParams:
+    """Whether the workspace is trusted; no script runs while it is not."""
+
+    trusted: bool = True
+
+
+@dataclass(frozen=True)
+class PanelRequest:
+    """A request of a panel, which the module that answers it declares as ``REQUEST``."""
+
+    method: str
+    params: type[Any]
+    work: Callable[..., Awaitable[Any]]
+    """Takes a `irscope_server.base.context.ReadContext` and the parameters."""
+
+
+PARAMS: dict[str, type[Any]] = {
+    "irscope/runs": RunsParams,
+    "irscope/report": ReportParams,
+    "irscope/run": RunParams,
+    "irscope/cancel": UriParams,
+    "irscope/entries": UriParams,
+    "irscope/kernelsAt": KernelsAtParams,
+    "irscope/stagesOf": StagesOfParams,
+    "irscope/graph": GraphParams,
+    "irscope/graphKernels": StageParams,
+    "irscope/document": UriParams,
+    "irscope/regions": UriParams,
+    "irscope/linkedLines": LinkedLinesParams,
+    "irscope/counterparts": CounterpartsParams,
+    "irscope/trusted": TrustedParams,
+}
+"""Type of the parameters of each message that only irscope knows.
+
+Those of panels are added by `irscope_server.app.features`, since this room does not know the panels.
+"""
