@@ -1,4 +1,4 @@
-"""The stages of one run: their order, and what is in each, read when somebody asks."""
+"""The stages of one run: their order, and what is in each, read on request."""
 
 from __future__ import annotations
 
