@@ -31,7 +31,9 @@ def between(name: str, text: str, new: str) -> str:
 OUTPUTS: dict[str, Callable[[str], str]] = {
     "package.json": settings.manifest,
     "docs/settings.md": lambda text: settings.page(),
-    "docs/PROTOCOL.md": lambda text: between("settings", text, settings.protocol_table()),
+    "docs/PROTOCOL.md": lambda text: between(
+        "panels", between("settings", text, settings.protocol_table()), messages.panel_reference()
+    ),
     "docs/json.md": lambda text: between("limits", text, settings.limit_names()),
 }
 """By path: what makes the file's text from its text as it is (only parts of some files are generated)."""

@@ -9,9 +9,9 @@ from irscope.vocabulary.settings import SETTINGS
 from irscope.vocabulary.stages import Part, Role
 from irscope_server.base import results
 from irscope_server.graph import answers as graph
-from irscope_server.panels import answers, changes, findings, memory, passes, pipeline, places, subjects, times
 
-from generating.typescript import Module
+from generating import panels
+from generating.typescript import Module, declarations
 
 PROTOCOL = Module(
     "extension/src/protocol.ts",
@@ -62,33 +62,16 @@ PROTOCOL = Module(
 PANELS = Module(
     "extension/src/panels/results.ts",
     "What the server answers to the panels' requests; see docs/PROTOCOL.md. Lines are 0-based, times are seconds.",
-    {
-        "SubjectOf": subjects.SubjectOfResult,
-        "CompileChoice": answers.CompileChoice,
-        "Pipeline": pipeline.PipelineResult,
-        "Track": pipeline.Track,
-        "PipelineStage": pipeline.PipelineStage,
-        "StageEntry": pipeline.Entry,
-        "OpCount": pipeline.OpCount,
-        "KernelCount": pipeline.KernelCount,
-        "PassItem": passes.PassItem,
-        "QuietPass": passes.QuietPass,
-        "Step": places.StepResult,
-        "Findings": findings.FindingsResult,
-        "FindingGroup": findings.FindingGroup,
-        "FindingPlace": findings.FindingPlace,
-        "Phases": times.PhasesResult,
-        "PhaseRow": times.Row,
-        "CompileTimes": times.CompileTimes,
-        "Memory": memory.MemoryResult,
-        "MemoryPlan": memory.MemoryPlan,
-        "Category": memory.Category,
-        "MemoryBuffer": memory.MemoryBuffer,
-        "Changes": changes.ChangesResult,
-        "ChangedFinding": changes.ChangedFinding,
-        "ChangedCompile": changes.ChangedCompile,
-        "ChangedStage": changes.ChangedStage,
-        "ChangedKernel": changes.ChangedKernel,
-    },
+    panels.all_types(),
 )
 MODULES = (PROTOCOL, PANELS)
+
+
+def panel_reference() -> str:
+    """The requests of the panels with the types of their answers, for docs/PROTOCOL.md."""
+    declared = declarations(PANELS, MODULES)
+    parts = []
+    for module in panels.modules():
+        types = "\n\n".join(declared[name] for name in panels.types_of(module))
+        parts += ["\n".join(panels.request_lines(module)), types]
+    return "```ts\n" + "\n\n".join(part for part in parts if part) + "\n```"

@@ -2,35 +2,182 @@
 
 import type { Place, Role, RunItem } from "../protocol";
 
-/** What a place belongs to; each is null if nothing is known. */
-export interface SubjectOf {
-  /** The newest run that has to do with the document; for a stage the run that it is of. */
-  run: RunItem | null;
-  /** The newest one of the deep lane; for a stage the run that it is of. */
-  deep: RunItem | null;
-  /** Of the deep run: the newest compile of the function that the line is in, else of what came from the function. */
-  compile: string | null;
-  stage: string | null;
-}
-
-/** A compile, for the list in which a panel lets the user choose one. */
-export interface CompileChoice {
-  id: string;
-  function: string;
+/** A finding that only one of the two runs has. */
+export interface ChangedFinding {
+  kind: string;
+  code: string;
+  title: string;
+  severity: "error" | "warning" | "information" | "hint";
+  message: string;
   place: Place;
-  outcome: string;
-  graphOps: number;
   seconds: number;
 }
 
-/** The stages of a compile in order; `reason` says in words why there are none. */
-export interface Pipeline {
+/** Two documents to be compared. */
+export interface ChangedStage {
+  title: string;
+  left: string;
+  right: string;
+}
+
+/** A compile that is new, gone or different. */
+export interface ChangedCompile {
+  id: string;
+  function: string;
+  place: Place;
+  /** In words: `72 → 70 ops, 5 → 4 kernels`; empty for one that is new or gone. */
+  what: string;
+  stages: ChangedStage[];
+}
+
+/** A kernel that is new, gone or different. */
+export interface ChangedKernel {
+  name: string;
+  language: string;
+  compile: string;
+  /** Of the document that holds it, in its own run. */
+  uri: string;
+  places: Place[];
+  /** Of a changed kernel: the document of the older one. */
+  other: string;
+}
+
+/** How a run differs from an earlier one; `since` is null if there is no earlier run, and `reason` says so. */
+export interface Changes {
+  run: RunItem | null;
+  since: RunItem | null;
+  /** Earlier runs of the same entry and lane, the newest first: what `since` may name. */
+  older: RunItem[];
+  summary: string;
+  findingsNew: ChangedFinding[];
+  findingsGone: ChangedFinding[];
+  findingsKept: number;
+  compilesNew: ChangedCompile[];
+  compilesGone: ChangedCompile[];
+  compilesChanged: ChangedCompile[];
+  compilesSame: number;
+  kernelsNew: ChangedKernel[];
+  kernelsGone: ChangedKernel[];
+  kernelsChanged: ChangedKernel[];
+  kernelsKept: number;
+  /** Before and now; null if one of the runs compiled nothing. */
+  compileSeconds: [number, number] | null;
+  seconds: [number, number] | null;
+  reason: string;
+}
+
+export type HiddenBy = "" | "ignored" | "baseline" | "off";
+
+/** One place of a finding, with what it cost there. */
+export interface FindingPlace {
+  uri: string;
+  line: number;
+  /** The line as it ran; empty if it is not known. */
+  code: string;
+  message: string;
+  count: number;
+  compiles: string[];
+  seconds: number;
+  graphs: number;
+  fixes: number;
+  /** Why it is not shown in the source; empty for what is shown. */
+  hidden: HiddenBy;
+}
+
+/** All findings of one cause, with their cost in seconds together. */
+export interface FindingGroup {
+  kind: string;
+  code: string;
+  title: string;
+  severity: "error" | "warning" | "information" | "hint";
+  /** Of its first place. */
+  message: string;
+  explanation: string;
+  hints: string[];
+  link: string | null;
+  count: number;
+  seconds: number;
+  graphs: number;
+  fixes: number;
+  places: FindingPlace[];
+}
+
+/** The findings of a run, by cause; `reason` says in words why there are none. */
+export interface Findings {
+  run: string;
+  lane: string;
+  groups: FindingGroup[];
+  /** Of all compiles together. */
+  seconds: number;
+  reason: string;
+}
+
+export type Category = "returned" | "kept" | "temporary" | "borrowed";
+
+/** A buffer of a memory plan: its bytes, and the steps `first` to `last` in which its memory is held. */
+export interface MemoryBuffer {
+  name: string;
+  bytes: number;
+  dtype: string;
+  /** `returned` to the caller, `kept` for the backward, `temporary`; `borrowed`: a view, or the memory of an input, so that it counts as 0. */
+  category: Category;
+  /** `allocated`, `extern`, `reuse` or `view`. */
+  how: string;
+  /** The buffer whose memory it takes over or looks at. */
+  of: string;
+  first: number;
+  last: number;
+  /** The call that writes it; empty if it is not known. */
+  kernel: string;
+  /** Path of the `nn.Module` that it is made in; empty if it is not known. */
+  module: string;
+  /** In the document of the plan. */
+  line: number;
+  places: Place[];
+}
+
+/** The memory of one schedule, step by step. */
+export interface MemoryPlan {
+  stage: string;
+  title: string;
+  uri: string;
+  /** The kernel of each call. */
+  steps: string[];
+  /** Bytes that the graph's own buffers hold during each step. */
+  live: number[];
+  /** The step at which that is the most. */
+  peak: number;
+  /** Bytes of what the caller gives, which the plan does not count. */
+  inputs: number;
+  buffers: MemoryBuffer[];
+}
+
+/** The memory plans of a compile; `reason` says in words why there are none. */
+export interface Memory {
   run: string;
   compile: string | null;
+  function: string;
+  /** Those that have a plan. */
   compiles: CompileChoice[];
-  stages: PipelineStage[];
-  kernels: KernelCount[];
+  plans: MemoryPlan[];
   reason: string;
+}
+
+/** How often an operator is in a stage. */
+export interface OpCount {
+  name: string;
+  count: number;
+  /** Of the first one, in the stage's document. */
+  line: number;
+}
+
+/** A document of a stage. */
+export interface StageEntry {
+  stage: string;
+  title: string;
+  language: string;
+  bytes: number;
+  uri: string;
 }
 
 export type Track = "shared" | "forward" | "backward";
@@ -64,27 +211,76 @@ export interface PipelineStage {
   quiet: QuietPass[];
 }
 
-/** A document of a stage. */
-export interface StageEntry {
-  stage: string;
-  title: string;
-  language: string;
-  bytes: number;
-  uri: string;
-}
-
-/** How often an operator is in a stage. */
-export interface OpCount {
-  name: string;
-  count: number;
-  /** Of the first one, in the stage's document. */
-  line: number;
-}
-
 /** How many kernels of a language there are. */
 export interface KernelCount {
   language: string;
   count: number;
+}
+
+/** The stages of a compile in order; `reason` says in words why there are none. */
+export interface Pipeline {
+  run: string;
+  compile: string | null;
+  compiles: CompileChoice[];
+  stages: PipelineStage[];
+  kernels: KernelCount[];
+  reason: string;
+}
+
+/** The place that a step leads to; `reason` says in words why there is none. */
+export interface Step {
+  /** null at an end of the pipeline. */
+  uri: string | null;
+  line: number;
+  /** null if the place is in the user's text. */
+  stage: string | null;
+  /** Whether something there belongs to the line; else it is the stage's beginning. */
+  exact: boolean;
+  reason: string;
+}
+
+/** What a place belongs to; each is null if nothing is known. */
+export interface SubjectOf {
+  /** The newest run that has to do with the document; for a stage the run that it is of. */
+  run: RunItem | null;
+  /** The newest one of the deep lane; for a stage the run that it is of. */
+  deep: RunItem | null;
+  /** Of the deep run: the newest compile of the function that the line is in, else of what came from the function. */
+  compile: string | null;
+  stage: string | null;
+}
+
+export type PhaseRow = [number, number, number, number, number, number];
+
+/** The compile time of one compile, by phase. */
+export interface CompileTimes {
+  id: string;
+  function: string;
+  place: Place;
+  seconds: number;
+  /** null if they were left out: of more than 20,000 phases those of the shortest compiles are, until they are asked for by `compile`. A phase is `[name (an index of `names`), parent (-1: none), start, seconds, own seconds, thread (0 compiles)]`. */
+  phases: PhaseRow[] | null;
+}
+
+/** The compile time of a run; `reason` says in words why it is not known. */
+export interface Phases {
+  run: string;
+  seconds: number;
+  names: string[];
+  /** What the names mean, in the same order; empty for those that say so themselves. */
+  labels: string[];
+  compiles: CompileTimes[];
+  reason: string;
+}
+
+/** A compile, for the list in which a panel lets the user choose one. */
+export interface CompileChoice {
+  id: string;
+  function: string;
+  place: Place;
+  outcome: string;
+  graphOps: number;
+  seconds: number;
 }
 
 /** A pass that changed its graph. */
@@ -100,7 +296,7 @@ export interface PassItem {
   moved: boolean;
   namesAdded: string[];
   namesRemoved: string[];
-  /** Of nodes, the first of them. */
+  /** Of nodes, the first 60. */
   namesChanged: string[];
   stage: string;
   /** The graph after it. */
@@ -115,198 +311,4 @@ export interface QuietPass {
   seconds: number;
   /** How often it ran. */
   count: number;
-}
-
-/** The place that a step leads to; `reason` says in words why there is none. */
-export interface Step {
-  /** null at an end of the pipeline. */
-  uri: string | null;
-  line: number;
-  /** null if the place is in the user's text. */
-  stage: string | null;
-  /** Whether something there belongs to the line; else it is the stage's beginning. */
-  exact: boolean;
-  reason: string;
-}
-
-/** The findings of a run, by cause; `reason` says in words why there are none. */
-export interface Findings {
-  run: string;
-  lane: string;
-  groups: FindingGroup[];
-  /** Of all compiles together. */
-  seconds: number;
-  reason: string;
-}
-
-/** All findings of one cause, with their cost in seconds together. */
-export interface FindingGroup {
-  kind: string;
-  code: string;
-  title: string;
-  severity: "error" | "warning" | "information" | "hint";
-  /** Of its first place. */
-  message: string;
-  explanation: string;
-  hints: string[];
-  link: string | null;
-  count: number;
-  seconds: number;
-  graphs: number;
-  fixes: number;
-  places: FindingPlace[];
-}
-
-/** One place of a finding, with what it cost there. */
-export interface FindingPlace {
-  uri: string;
-  line: number;
-  /** The line as it ran; empty if it is not known. */
-  code: string;
-  message: string;
-  count: number;
-  compiles: string[];
-  seconds: number;
-  graphs: number;
-  fixes: number;
-  /** Why it is not shown in the source; empty for what is shown. */
-  hidden: "" | "ignored" | "baseline" | "off";
-}
-
-/** The compile time of a run; `reason` says in words why it is not known. */
-export interface Phases {
-  run: string;
-  seconds: number;
-  names: string[];
-  /** What the names mean, in the same order; empty for those that say so themselves. */
-  labels: string[];
-  compiles: CompileTimes[];
-  reason: string;
-}
-
-export type PhaseRow = [number, number, number, number, number, number];
-
-/** The compile time of one compile, by phase. */
-export interface CompileTimes {
-  id: string;
-  function: string;
-  place: Place;
-  seconds: number;
-  /** `[name (an index), parent (-1: none), start, seconds, own, track]`; null if they were left out. */
-  phases: PhaseRow[] | null;
-}
-
-/** The memory plans of a compile; `reason` says in words why there are none. */
-export interface Memory {
-  run: string;
-  compile: string | null;
-  function: string;
-  /** Those that have a plan. */
-  compiles: CompileChoice[];
-  plans: MemoryPlan[];
-  reason: string;
-}
-
-/** The memory of one schedule, step by step. */
-export interface MemoryPlan {
-  stage: string;
-  title: string;
-  uri: string;
-  /** The kernel of each call. */
-  steps: string[];
-  /** Bytes that the graph's own buffers hold during each step. */
-  live: number[];
-  /** The step at which that is the most. */
-  peak: number;
-  /** Bytes of what the caller gives, which the plan does not count. */
-  inputs: number;
-  buffers: MemoryBuffer[];
-}
-
-export type Category = "returned" | "kept" | "temporary" | "borrowed";
-
-/** A buffer of a memory plan: its bytes, and the steps `first` to `last` in which its memory is held. */
-export interface MemoryBuffer {
-  name: string;
-  bytes: number;
-  dtype: string;
-  /** `returned` to the caller, `kept` for the backward, `temporary`; `borrowed`: a view, or the memory of an input, so that it counts as 0. */
-  category: Category;
-  /** `allocated`, `extern`, `reuse` or `view`. */
-  how: string;
-  /** The buffer whose memory it takes over or looks at. */
-  of: string;
-  first: number;
-  last: number;
-  /** The call that writes it; empty if it is not known. */
-  kernel: string;
-  /** Path of the `nn.Module` that it is made in; empty if it is not known. */
-  module: string;
-  /** In the document of the plan. */
-  line: number;
-  places: Place[];
-}
-
-/** How a run differs from an earlier one; `since` is null if there is no earlier run, and `reason` says so. */
-export interface Changes {
-  run: RunItem | null;
-  since: RunItem | null;
-  /** Earlier runs of the same entry and lane, the newest first: what `since` may name. */
-  older: RunItem[];
-  summary: string;
-  findingsNew: ChangedFinding[];
-  findingsGone: ChangedFinding[];
-  findingsKept: number;
-  compilesNew: ChangedCompile[];
-  compilesGone: ChangedCompile[];
-  compilesChanged: ChangedCompile[];
-  compilesSame: number;
-  kernelsNew: ChangedKernel[];
-  kernelsGone: ChangedKernel[];
-  kernelsChanged: ChangedKernel[];
-  kernelsKept: number;
-  /** Before and now; null if one of the runs compiled nothing. */
-  compileSeconds: [number, number] | null;
-  seconds: [number, number] | null;
-  reason: string;
-}
-
-/** A finding that only one of the two runs has. */
-export interface ChangedFinding {
-  kind: string;
-  code: string;
-  title: string;
-  severity: "error" | "warning" | "information" | "hint";
-  message: string;
-  place: Place;
-  seconds: number;
-}
-
-/** A compile that is new, gone or different. */
-export interface ChangedCompile {
-  id: string;
-  function: string;
-  place: Place;
-  /** In words: `72 → 70 ops, 5 → 4 kernels`; empty for one that is new or gone. */
-  what: string;
-  stages: ChangedStage[];
-}
-
-/** Two documents to be compared. */
-export interface ChangedStage {
-  title: string;
-  left: string;
-  right: string;
-}
-
-/** A kernel that is new, gone or different. */
-export interface ChangedKernel {
-  name: string;
-  language: string;
-  compile: string;
-  /** Of the document that holds it, in its own run. */
-  uri: string;
-  places: Place[];
-  /** Of a changed kernel: the document of the older one. */
-  other: string;
 }

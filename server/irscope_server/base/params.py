@@ -106,10 +106,16 @@ class TrustedParams:
 
 @dataclass(frozen=True)
 class PanelRequest:
-    """A request of a panel, which the module that answers it declares as ``REQUEST``."""
+    """A request of a panel, which the module that answers it declares as ``REQUEST``.
+
+    docs/PROTOCOL.md and the types of the extension are generated from the declaration, the module's docstring, and those
+    of its types.
+    """
 
     method: str
     params: type[Any]
+    result: type[Any]
+    """What the answer is, before it becomes JSON."""
     work: Callable[..., Awaitable[Any]]
     """Takes a `irscope_server.base.context.ReadContext` and the parameters."""
 

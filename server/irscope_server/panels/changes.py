@@ -284,4 +284,4 @@ def _kernels(
     return tuple(new), tuple(gone), tuple(changed)
 
 
-REQUEST = PanelRequest("irscope/changes", ChangesParams, changes)
+REQUEST = PanelRequest("irscope/changes", ChangesParams, ChangesResult, changes)

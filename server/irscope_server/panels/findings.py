@@ -1,4 +1,4 @@
-"""``irscope/findings``: what a run found, grouped by cause, with what each cost."""
+"""``irscope/findings``: what a run found, grouped by cause, with what each cost; what costs most comes first."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from irscope_server.base.texts import split_lines
 from irscope_server.panels.answers import answer, place_uri
 from irscope_server.stages.tree import UriOf
 
-Why = Literal["", "ignored", "baseline", "off"]
+HiddenBy = Literal["", "ignored", "baseline", "off"]
 Hidden = Mapping[tuple[object, ...], str]
-"""Why a finding is not shown in the source (a `Why`), by its cause."""
+"""HiddenBy a finding is not shown in the source (a `HiddenBy`), by its cause."""
 
 Wishes = Callable[[Report, Lane, Mapping[str, list[str]]], Hidden]
 """What the user's settings and comments hide of a report; gets the texts as they ran, by path."""
@@ -53,7 +53,7 @@ class FindingPlace:
     seconds: float
     graphs: int
     fixes: int
-    hidden: Why
+    hidden: HiddenBy
     """Why it is not shown in the source; empty for what is shown."""
 
 
@@ -180,7 +180,7 @@ def _place(finding: Finding, texts: Mapping[str, list[str]], hidden: Hidden, uri
         finding.cost.seconds,
         finding.cost.graphs,
         len(finding.fixes),
-        cast(Why, hidden.get(finding.cause, "")),
+        cast(HiddenBy, hidden.get(finding.cause, "")),
     )
 
 
@@ -189,4 +189,4 @@ def place_of(finding: Finding, uri_of: UriOf) -> Place:
     return Place(place_uri(uri_of, finding.file), max(0, finding.range.start.line - 1))
 
 
-REQUEST = PanelRequest("irscope/findings", FindingsParams, findings)
+REQUEST = PanelRequest("irscope/findings", FindingsParams, FindingsResult, findings)

@@ -31,7 +31,7 @@ Category = Literal["returned", "kept", "temporary", "borrowed"]
 
 @dataclass(frozen=True)
 class MemoryParams:
-    """A run and one of its compiles; None: the compile with the most operations."""
+    """A run and one of its compiles; without it, the compile with the most operations."""
 
     run: str
     compile: str | None = None
@@ -253,4 +253,4 @@ def _writers(store: Store, run: str, compile: Compile, stage: StageRef) -> dict[
     return found
 
 
-REQUEST = PanelRequest("irscope/memory", MemoryParams, memory)
+REQUEST = PanelRequest("irscope/memory", MemoryParams, MemoryResult, memory)

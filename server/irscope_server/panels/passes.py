@@ -32,7 +32,7 @@ class PassItem:
     names_added: tuple[str, ...]
     names_removed: tuple[str, ...]
     names_changed: tuple[str, ...]
-    """Of nodes, the first of them."""
+    """Of nodes, the first 60."""
     stage: str
     uri: str
     """The graph after it."""

@@ -28,7 +28,7 @@ _MOST_OPS = 400
 
 @dataclass(frozen=True)
 class PipelineParams:
-    """A run and one of its compiles; None: the compile with the most operations."""
+    """A run and one of its compiles; without it, the compile with the most operations."""
 
     run: str
     compile: str | None = None
@@ -45,7 +45,7 @@ class OpCount:
 
 
 @dataclass(frozen=True)
-class Entry:
+class StageEntry:
     """A document of a stage."""
 
     stage: str
@@ -80,8 +80,8 @@ class PipelineStage:
     """What is counted: ``nodes``, ``calls``, ``kernels``, ``instructions``."""
     seconds: float | None
     """What its making took; None if that was not measured."""
-    entries: tuple[Entry, ...]
-    beside: tuple[Entry, ...]
+    entries: tuple[StageEntry, ...]
+    beside: tuple[StageEntry, ...]
     ops: tuple[OpCount, ...]
     """Operations of a graph, the most frequent first."""
     passes: tuple[PassItem, ...]
@@ -176,10 +176,10 @@ class _Strip:
             quiet,
         )
 
-    def _entry(self, stage: StageRef) -> Entry:
+    def _entry(self, stage: StageRef) -> StageEntry:
         uri = uri_of_stage(self._report.run, stage.id, stage.language)
         title = stage.id.rpartition("/")[2] if role_of(stage.name) is Role.KERNEL else words.stage_title(stage)
-        return Entry(stage.id, title, stage.language, stage.bytes, uri)
+        return StageEntry(stage.id, title, stage.language, stage.bytes, uri)
 
     def _beside(self, stage: StageRef, track: str) -> list[StageRef]:
         return [
@@ -229,4 +229,4 @@ def _by_name(stages: Sequence[StageRef]) -> list[list[StageRef]]:
     return list(groups.values())
 
 
-REQUEST = PanelRequest("irscope/pipeline", PipelineParams, pipeline)
+REQUEST = PanelRequest("irscope/pipeline", PipelineParams, PipelineResult, pipeline)

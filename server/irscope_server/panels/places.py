@@ -21,7 +21,8 @@ from irscope_server.stages.tree import UriOf, stage_named
 
 @dataclass(frozen=True)
 class StepParams:
-    """A step from a line of a stage or of the user's text, to the next stage, the one before (`by` -1) or `target`."""
+    """A step from a line of a stage (`stage`), or of the user's text as it is now (`uri`), to the next stage (`by` 1), the
+    one before (`by` -1) or the stage `target`.  Before the first stage is the user's line."""
 
     run: str
     stage: str = ""
@@ -156,4 +157,4 @@ def _counterpart(provenance: Provenance, element: Element, target: str) -> Eleme
     return None
 
 
-REQUEST = PanelRequest("irscope/step", StepParams, step)
+REQUEST = PanelRequest("irscope/step", StepParams, StepResult, step)

@@ -130,4 +130,4 @@ def _functions_around(text: str, line: int) -> list[tuple[int, int]]:
     return sorted(found, key=lambda span: span[1] - span[0])
 
 
-REQUEST = PanelRequest("irscope/subjectOf", SubjectOfParams, subject_of)
+REQUEST = PanelRequest("irscope/subjectOf", SubjectOfParams, SubjectOfResult, subject_of)

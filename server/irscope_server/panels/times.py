@@ -20,7 +20,7 @@ from irscope_server.stages.tree import UriOf
 _MOST_ROWS = 20_000
 """Phases in an answer about all compiles; those of the shortest compiles are left out first."""
 
-Row = tuple[int, int, float, float, float, int]
+PhaseRow = tuple[int, int, float, float, float, int]
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,10 @@ class CompileTimes:
     function: str
     place: Place
     seconds: float
-    phases: tuple[Row, ...] | None
-    """``[name (an index), parent (-1: none), start, seconds, own, track]``; None if they were left out."""
+    phases: tuple[PhaseRow, ...] | None
+    """None if they were left out: of more than 20,000 phases those of the shortest compiles are, until they are asked
+    for by `compile`.  A phase is ``[name (an index of `names`), parent (-1: none), start, seconds, own seconds, thread (0
+    compiles)]``."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def _result(store: Store, report: Report, compiles: tuple[Compile, ...], uri_of:
     names: dict[str, int] = {}
     labels: list[str] = []
     left = _MOST_ROWS
-    rows: dict[str, tuple[Row, ...]] = {}
+    rows: dict[str, tuple[PhaseRow, ...]] = {}
     for id in sorted(trees, key=lambda id: -phases.whole(trees[id])):
         left -= len(trees[id])
         if left < 0 and rows:
@@ -115,4 +117,4 @@ def _tree(store: Store, run: str, compile: Compile) -> list[phases.Phase]:
     return []
 
 
-REQUEST = PanelRequest("irscope/phases", PhasesParams, phases_of)
+REQUEST = PanelRequest("irscope/phases", PhasesParams, PhasesResult, phases_of)
