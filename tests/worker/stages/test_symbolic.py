@@ -68,7 +68,7 @@ def last(ran: Ran) -> Walk:
     return Walk(data_of(ran, "0/0/symbolic-trace"))
 
 
-@pytest.mark.parametrize("model", ["tiny", "bert"])
+@pytest.mark.parametrize("model", ["tiny", pytest.param("bert", marks=pytest.mark.nightly)])
 def test_states_are_those_of_a_full_recording(model: str) -> None:
     """Loops, comprehensions, exceptions, generators, context managers, closures, breaks; and a real model."""
     if model == "bert" and importlib.util.find_spec("transformers") is None:

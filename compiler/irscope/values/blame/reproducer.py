@@ -185,7 +185,7 @@ import torch._inductor.config
 from torch import device, inf, nan
 from torch._inductor.compile_fx import compile_fx_inner
 
-torch._inductor.config.force_disable_caches = True
+torch._inductor.config.fx_graph_cache = torch._inductor.config.fx_graph_remote_cache = False
 {settings}
 RTOL = {rtol}
 
