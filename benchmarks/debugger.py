@@ -40,7 +40,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=2_000)
     parser.add_argument("--rounds", type=int, default=5, help="of the start")
     parser.add_argument("--instructions", type=int, default=20_000, help="of the symbolic trace")
-    parser.add_argument("--store", help="a run store with a symbolic trace of its own")
+    parser.add_argument("--store", help="a run store with its own symbolic trace")
     parser.add_argument("--compile", default="0/0", help="of that run")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -103,7 +103,7 @@ def _steps(store: str, nodes: int, count: int) -> tuple[list[float], list[float]
 
 
 def _trace_steps(store: str, compile: str, count: int) -> tuple[int, list[float], list[float]]:
-    """How many instructions there are, the seconds of each step, and those of steps to a stage that nobody has visited,
+    """How many instructions there are, the seconds of each step, and those of steps to a stage that was not visited,
     the trace first."""
     rng = random.Random(0)
     taken: list[float] = []

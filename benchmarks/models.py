@@ -210,7 +210,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     arguments = parser.parse_args()
     if not arguments.tlparse:
-        print("There is no tlparse: by hand is the script alone.", file=sys.stderr)
+        print("tlparse is missing: by hand is the script alone.", file=sys.stderr)
     found: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as name:
         editor = Editor([sys.executable, "-m", "irscope_server"])

@@ -2,7 +2,7 @@
 
     python benchmarks/server.py [--rounds 5] [SCRIPT]
 
-Each round starts the server anew, times it to its answer to `initialize`, opens a script, starts a deep run of it and
+Each round starts a new server, times it to its answer to `initialize`, opens a script, starts a deep run of it and
 asks for hovers and lenses until the run has ended.  Then a thousand keystrokes are typed, with a hover and the lenses
 after each, while deep runs go on one after the other.  Beside it, in the same round, a server with nothing but pygls in
 it is timed to the same answer.  Printed are the medians over the rounds.  The bounds are those of the issue; where

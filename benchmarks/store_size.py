@@ -2,9 +2,9 @@
 
     .venv/bin/python benchmarks/store_size.py [MODEL…]
 
-The models are those of `deep_models.py`.  Each is run once with both: `irscope run` into a store of its own, which is
+The models are those of `deep_models.py`.  Each is run once with both: `irscope run` into its own store, which is
 empty before, and TORCH_TRACE set to a folder.  The log's files are compressed with gzip as it comes; the store is its
-file as it stands when the run has ended, tables and indices included.  Nothing here depends on how fast the machine is.
+file as it is after the run, tables and indices included.  Nothing here depends on how fast the machine is.
 The goal is at most 2.
 """
 
@@ -33,7 +33,7 @@ def measure(name: str, script: Path, folder: Path) -> float:
     assert "\ncompleted: The script ran to its end.\n" in done.stdout, done.stdout
     logs = [path.read_bytes() for path in trace.iterdir()]
     compressed = sum(len(gzip.compress(log)) for log in logs)
-    assert not Path(f"{store}-wal").exists(), "somebody still has the store open"
+    assert not Path(f"{store}-wal").exists(), "the store is still open"
     size = store.stat().st_size
     print(
         f"{name}: log {sum(map(len, logs)) / 1e3:.0f} kB, compressed {compressed / 1e3:.0f} kB, "

@@ -71,7 +71,7 @@ def torch_version(python: str) -> str:
 
 
 def run(python: str, folder: Path, how: How) -> Tests:
-    """Runs them, each module in a pytest of its own, whose report and output stay in ``folder``."""
+    """Runs them, each module in its own pytest process, whose report and output stay in ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
 
     def module(name: str) -> Path:

@@ -1,4 +1,4 @@
-"""What irscope sees in several versions of torch, each in an environment of its own; not a part of `npm test`.
+"""What irscope sees in several versions of torch, each in its own environment; not a part of `npm test`.
 
     python scripts/compatibility.py own 2.9.1 2.15.0             makes the environments, runs, prints a table
     python scripts/compatibility.py 2.15.0=path/to/python …      takes environments that are there
@@ -12,7 +12,7 @@ without a capture gap makes the exit code 1, as a test that fails does.
 
 Versions may be run one at a time: the table keeps what it says of the others, and the measure is its first column where
 `own` is not named.  `--only` runs the stages or the tests alone, and keeps the other half of a column.  Each module of
-the tests has a process and a time limit (`--seconds`) of its own, two run at a time (`--processes`), and their reports
+the tests has its own process and time limit (`--seconds`), two run at a time (`--processes`), and their reports
 stay in out/capture; with `--resume` those that are there are taken instead of a new run (`--seconds 0`: no new run), and
 with `--again` the tests that failed in one are run once more.  So the tests of a version can be run on another machine,
 and the table made here: where out/capture has a folder of that name, `2.11.0+cu130 --only tests --resume --seconds 0`

@@ -11,7 +11,7 @@ import io
 import re
 import sys
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,9 +20,9 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = "docs"
 """Markdown: README, SECURITY, CONTRIBUTING, docs and the texts of the walkthrough."""
 DOCSTRINGS = "docstrings"
-"""Docstrings and comments of compiler and server."""
+"""Docstrings and comments of compiler, server, scripts and extension."""
 STRINGS = "strings"
-"""String constants of compiler and server, and string literals of the extension."""
+"""String constants of compiler, server and scripts, string literals of the extension, and the manifest."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ def _phrase(pattern: str, advice: str, *scopes: str) -> Phrase:
 
 EVERYWHERE = (DOCS, DOCSTRINGS, STRINGS)
 WRITTEN = (DOCS, DOCSTRINGS)
+_THINGS = "backend|compile|file|folder|frame|input|kernel|pipeline|run|stage|target|thread|tier"
 
 PHRASES = (
     _phrase(r"\banew\b", "again", *EVERYWHERE),
@@ -50,14 +51,24 @@ PHRASES = (
     _phrase(r"\bof one's own\b", "its own, separate", *EVERYWHERE),
     _phrase(r"\bthereof\b", "of it", *EVERYWHERE),
     _phrase(r"\bhow it begins\b", "prefix", *EVERYWHERE),
-    _phrase(r"\bis known of\b", "is known about", DOCS),
-    _phrase(r"\bmends?\b", "fix", DOCS),
-    _phrase(r"\bstands?\b(?!-| (for|in for|out|alone)\b)", "is, are", *WRITTEN),
-    _phrase(r"\b(tells?|told) of\b", "describes, names, reports", *WRITTEN),
-    _phrase(r"(?<!there )\bis no (?!longer|more|such|need|way|one\b)\w+", "is not a …", *WRITTEN),
-    _phrase(r"[;,(] ?nothing: ", "None: …", *WRITTEN),
-    _phrase(r"\ban? [\w-]+ of (its|their) own\b", "its own …, a separate …", *WRITTEN),
-    _phrase(r"\bbehind (its last|the call|a break|each|those)\b", "after", *WRITTEN),
+    _phrase(r"\bis known of\b", "is known about", *EVERYWHERE),
+    _phrase(r"\bmends?\b", "fix", *EVERYWHERE),
+    _phrase(r"\bstands?\b(?!-| (for|in for|out|alone)\b)", "is, are", *EVERYWHERE),
+    _phrase(r"\b(tells?|told) of\b", "describes, names, reports", *EVERYWHERE),
+    _phrase(r"(?<!there\s)\bis no (?!longer|more|such|need|way|one\b)\w+", "is not a …", *EVERYWHERE),
+    _phrase(r"[;,(]\s?nothing: ", "None: …", *WRITTEN),
+    _phrase(r"\ban? [\w-]+ of (its|their) own\b", "its own …, a separate …", *EVERYWHERE),
+    _phrase(r"\bbehind (its last|the call|a break|each|those)\b", "after", *EVERYWHERE),
+    _phrase(r"\b(somebody|whoever)\b", "the user, the client, the process that …", *EVERYWHERE),
+    _phrase(r"(?<!does\s)\bnothing where\b", "None if …", *EVERYWHERE),
+    _phrase(r"\b(empty|None) where\b", "empty if …, None if …", *EVERYWHERE),
+    _phrase(r"\bwhere there (is|are) none\b", "if there is none, if missing", *EVERYWHERE),
+    _phrase(r"\bRaises [A-Z]\w+ where\b", "Raises … if …", *WRITTEN),
+    _phrase(r"\bback ends?\b", "backend", *EVERYWHERE),
+    _phrase(rf"\bThere is no ({_THINGS})\b(?! (yet|to)\b)", "Unknown …: X, … not found: X", STRINGS),
+    _phrase(r"\buntil then is kept\b|\bnothing of it\b|\bwhile it goes on\b", "say it with a subject", *EVERYWHERE),
+    _phrase(r"\b(that|which) is none\b", "that is not a …", *EVERYWHERE),
+    _phrase(r"\bLeft out: ", "Default: …", STRINGS),
 )
 
 ALLOWED: dict[str, str] = {}
@@ -87,8 +98,9 @@ def docs() -> Iterator[Piece]:
 
 
 def python_texts() -> Iterator[Piece]:
-    """Docstrings, comments and string constants of compiler and server."""
-    for file in sorted([*ROOT.glob("compiler/**/*.py"), *ROOT.glob("server/**/*.py")]):
+    """Docstrings, comments and string constants of compiler, server and scripts."""
+    files = [file for folder in ("compiler", "server", "scripts") for file in ROOT.glob(f"{folder}/**/*.py")]
+    for file in sorted(file for file in files if file != Path(__file__).resolve()):
         source = file.read_text(encoding="utf-8")
         tree = ast.parse(source)
         bodies = [body for node in ast.walk(tree) if isinstance(body := getattr(node, "body", None), list)]
@@ -100,9 +112,7 @@ def python_texts() -> Iterator[Piece]:
         }
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                scope = DOCSTRINGS if id(node) in described else STRINGS
-                for offset, line in enumerate(node.value.splitlines()):
-                    yield Piece(file, node.lineno + offset, line, scope)
+                yield Piece(file, node.lineno, node.value, DOCSTRINGS if id(node) in described else STRINGS)
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
             if token.type == tokenize.COMMENT:
                 yield Piece(file, token.start[0], token.string, DOCSTRINGS)
@@ -110,30 +120,39 @@ def python_texts() -> Iterator[Piece]:
 
 _LITERAL = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|`(?:[^`\\]|\\.)*`")
 """A string of TypeScript.  Single quotes are left out: prettier writes double ones."""
+_COMMENT = re.compile(r"/\*.*?\*/|(?<!:)//[^\n]*", re.DOTALL)
 
 
-def extension_texts() -> Iterator[Piece]:
-    """String literals of the extension, by a simple scan that does not know comments."""
-    for file in sorted(ROOT.glob("extension/src/**/*.ts")):
+def script_texts() -> Iterator[Piece]:
+    """Comments and string literals of TypeScript and of the scripts, by a simple scan, and the lines of the manifest."""
+    for file in sorted([*ROOT.glob("extension/src/**/*.ts"), *ROOT.glob("scripts/**/*.mjs")]):
         source = file.read_text(encoding="utf-8")
-        for found in _LITERAL.finditer(source):
-            yield Piece(file, source.count("\n", 0, found.start()) + 1, found.group(), STRINGS)
+        for pattern, scope in ((_LITERAL, STRINGS), (_COMMENT, DOCSTRINGS)):
+            for found in pattern.finditer(source):
+                yield Piece(file, source.count("\n", 0, found.start()) + 1, found.group(), scope)
+    manifest = ROOT / "package.json"
+    for number, line in enumerate(manifest.read_text(encoding="utf-8").splitlines(), 1):
+        yield Piece(manifest, number, line, STRINGS)
 
 
-def complaints(pieces: Iterator[Piece]) -> Iterator[str]:
-    """A line for each phrase in the pieces, with the advice."""
-    patterns = [(re.compile(phrase.pattern, re.IGNORECASE), phrase) for phrase in PHRASES]
+def complaints(pieces: Iterable[Piece]) -> Iterator[str]:
+    """A line for each phrase in the pieces, with the advice.  A phrase may go over the end of a line."""
+    patterns = [(re.compile(phrase.pattern.replace(" ", r"[\s*]+"), re.IGNORECASE), phrase) for phrase in PHRASES]
     for piece in pieces:
         for pattern, phrase in patterns:
-            found = pattern.search(piece.text) if piece.scope in phrase.scopes else None
-            if found is not None and not any(part in piece.text for part in ALLOWED):
-                place = f"{piece.file.relative_to(ROOT)}:{piece.line}"
-                yield f"{place}: {found.group()!r} ({piece.scope}); write: {phrase.advice}"
+            if piece.scope not in phrase.scopes:
+                continue
+            for found in pattern.finditer(piece.text):
+                line = piece.line + piece.text.count("\n", 0, found.start())
+                sentence = piece.text[max(0, found.start() - 80) : found.end() + 80]
+                if not any(part in sentence for part in ALLOWED):
+                    where = f"{piece.file.relative_to(ROOT)}:{line}"
+                    yield f"{where}: {' '.join(found.group().split())!r} ({piece.scope}); write: {phrase.advice}"
 
 
 def main() -> int:
     """Prints what is found; 1 if there is anything."""
-    found = [line for pieces in (docs(), python_texts(), extension_texts()) for line in complaints(pieces)]
+    found = [line for pieces in (docs(), python_texts(), script_texts()) for line in complaints(pieces)]
     print("\n".join(found))
     return 1 if found else 0
 

@@ -77,7 +77,7 @@ function readStamp(stamp, inputs) {
   }
 }
 
-/** @returns {Promise<number | undefined>} undefined where there is no desktop VS Code that opens */
+/** @returns {Promise<number | undefined>} undefined if no desktop VS Code opens */
 async function openDesktopEditor() {
   const code = which("code");
   if (code === undefined) {

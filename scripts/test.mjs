@@ -96,7 +96,7 @@ async function setUp(wanted) {
 }
 
 /**
- * Runs one tier to its end. A run that broke down, or found nothing where nothing was selected, is a failure even if no
+ * Runs one tier to its end. A run that broke down, or found no test although no filter was given, is a failure even if no
  * test is.
  * @param {string} name @param {Asked} asked @param {string} kernels @param {Turns} turns @returns {Promise<TierReport>}
  */

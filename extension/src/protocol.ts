@@ -267,7 +267,7 @@ export interface Changed {
   text: string;
 }
 
-/** What is known of an open file: what runs it, and whether the results shown are current. */
+/** What is known about an open file: what runs it, and whether the results shown are current. */
 export interface FileState {
   uri: string;
   /** `noEntry`: a library module that nothing is known to run; `stale`: edited since the run whose results are shown. */

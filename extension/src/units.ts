@@ -84,7 +84,7 @@ export function clock(secondsSinceEpoch: number, now = new Date()): string {
   return when.toDateString() === now.toDateString() ? time : `${when.toLocaleDateString()} ${time}`;
 }
 
-/** `183 nodes, 34 kB`; of a stage that is made when somebody opens it only that. */
+/** `183 nodes, 34 kB`; of a stage that is made on opening, only that. */
 export function stageSize(stage: { bytes: number; nodes: number | null; made: boolean }): string {
   if (!stage.made) {
     return "made when it is opened";

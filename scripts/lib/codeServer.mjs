@@ -1,8 +1,8 @@
 /**
  * A VS Code in the browser, on 127.0.0.1, behind a token.
  *
- * code-server itself listens on a Unix socket in a folder that only this user can enter, so no port is open to whoever
- * has no token. In front of it stands a small proxy: the address with the token sets a cookie, and nothing is passed
+ * code-server itself listens on a Unix socket in a folder that only this user can enter, so no port is open to clients
+ * without a token. In front of it is a small proxy: the address with the token sets a cookie, and nothing is passed
  * on without it. The cookie has SameSite=Lax, the Host must be the loopback address, and a WebSocket must come from this
  * very origin, so no other page gets in by way of the user's browser.
  */
@@ -108,7 +108,7 @@ export async function startEditor({
     await stop();
     throw new Failure(
       `${error instanceof Error ? error.message : error}\n${log}`,
-      "Remove the cache folder to have it built anew.",
+      "Remove the cache folder to build it again.",
     );
   }
   const { port } = /** @type {import("node:net").AddressInfo} */ (proxy.address());

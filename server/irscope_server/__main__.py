@@ -46,7 +46,7 @@ def main(argv: list[str] | None = None) -> None:
     if arguments:
         print(f"irscope-server: unknown argument: {arguments[0]}. See --help.", file=sys.stderr)
         sys.exit(2)
-    gc.disable()  # while the protocol's five hundred classes are made: nothing of it is garbage, and it takes half a second
+    gc.disable()  # while the protocol's 500 classes are made: none is garbage, and collecting takes 0.5 s
     from irscope_server.app.serve import serve_stdio
 
     gc.freeze()

@@ -10,7 +10,7 @@ from irscope.protocol import Compile, CompileOutcome
 
 
 class CompileBook:
-    """What is known of each compile so far.
+    """What is known about each compile so far.
 
     ``torch._dynamo.reset()`` makes PyTorch count its frames from zero again; a compile whose name was in use before
     is then called ``0/0#2``, so that no fact of one is taken for one of the other.

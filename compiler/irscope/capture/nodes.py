@@ -1,4 +1,4 @@
-"""Reads a live FX graph and writes what is known of its nodes; the layout is that of `irscope.ir.nodes`.
+"""Reads a live FX graph and writes what is known about its nodes; the layout is that of `irscope.ir.nodes`.
 
 Nothing is executed: shapes are those of the fake tensors that the compiler keeps with each node, symbols stand for
 their hints where a number is needed, and FLOPs come from the formulas of ``torch.utils.flop_counter``.

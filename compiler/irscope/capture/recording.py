@@ -1,4 +1,4 @@
-"""One attempt of one compile as `capture.symbolic` sees it, while it goes on: columns of numbers, and what they stand for."""
+"""One attempt of one compile as `capture.symbolic` records it: columns of numbers, and what they stand for."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Frame:
 
 
 class Recording:
-    """One attempt of one compile, while it goes on."""
+    """One attempt of one compile, during recording."""
 
     def __init__(self, compile: str, attempt: int, output: Any) -> None:
         self.compile, self.attempt, self.output = compile, attempt, output

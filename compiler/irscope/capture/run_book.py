@@ -30,7 +30,7 @@ from irscope.usercode.source import read_source
 
 
 class RunBook:
-    """Writes what is known of a run, and knows what has been written.
+    """Writes what is known about a run, and knows what has been written.
 
     Parameters
     ----------

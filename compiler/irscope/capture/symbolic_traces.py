@@ -26,7 +26,7 @@ class SymbolicTraces:
         self._recorder = Recorder(self._begins, book.guarded(self._ends), self._failed)
 
     def hooks(self) -> list[Hook]:
-        """The recorder's hook; none where the request wants no symbolic traces."""
+        """The recorder's hook; empty if the request wants no symbolic traces."""
         return [self._recorder.hook()] if self._wanted else []
 
     def note(self, record: Record) -> None:

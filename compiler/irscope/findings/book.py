@@ -34,7 +34,7 @@ class FindingBook:
     Parameters
     ----------
     compiles
-        What is known of the compiles.
+        What is known about the compiles.
     publish
         Called with each finding that is new or whose count grew.
     current_compile

@@ -40,7 +40,7 @@ class Moment:
     record
         The record of the trace; of a signal, one with its name.
     compile
-        What is known of the compile it belongs to; None if it belongs to none or to one that has not begun.
+        What is known about the compile it belongs to; None if it belongs to none or to one that has not begun.
     error
         The exception in flight, if any.
     fullgraph

@@ -1,4 +1,4 @@
-"""What is known of the nodes of a graph stage beside its text: values, costs and ancestors.
+"""What is known about the nodes of a graph stage beside its text: values, costs and ancestors.
 
 A graph stage's ``data`` (`Store.stage_data`) is one JSON object, written by `irscope.capture.nodes` while the graph is
 alive.  What repeats is stored once, in a table, and is named by its index; ``-1`` is *nothing*.
@@ -99,7 +99,7 @@ class Source(NamedTuple):
 
 
 class NodeFacts(NamedTuple):  # a tuple, because a large graph makes tens of thousands
-    """What is known of a node.
+    """What is known about a node.
 
     Parameters
     ----------

@@ -120,7 +120,7 @@ class Symbols:
         }
 
     def text(self) -> str:
-        """A line a symbol, below it what is known of it."""
+        """A line a symbol, below it what is known about it."""
         lines = []
         for symbol in self.symbols.values():
             hint = f" = {symbol.hint}" if symbol.hint is not None else ""

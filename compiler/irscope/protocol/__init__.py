@@ -4,7 +4,7 @@ This is what the capture side and the server share for messages.  Each group has
 
 * `report`: the *report* of a run (`Report` and what it is made of), which is also the JSON of ``irscope run --json``;
 * `request`: the *request* that starts a run (`RunRequest`);
-* `messages`: what a run sends while it goes on (`Message`), one JSON object a line;
+* `messages`: what a run in progress sends (`Message`), one JSON object a line;
 * `plain`: how all of it becomes JSON, and back.
 
 Anything big (the text of a stage) stays in the run store and is named by id.

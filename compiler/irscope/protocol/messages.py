@@ -1,4 +1,4 @@
-"""What a run sends while it goes on: one JSON object a line."""
+"""What a run in progress sends: one JSON object a line."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Item(NamedTuple):
     frames
         Places in Python files that it came from, the innermost first.
     facts
-        Of a node: what is known of it beside its text.
+        Of a node: what is known about it beside its text.
     ancestors
         Of a node: names that the generated code gave to what it was traced from, where a graph was run as Python code.
         Of anything else: names in the stage above that it came from.

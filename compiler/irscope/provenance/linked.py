@@ -2,7 +2,7 @@
 
 A line's *keys* are the places in Python files that it came from: of a node the innermost one that is not torch's own,
 of anything else those of its nodes.  The lines of a kernel's text have those of the nodes that they compute
-(`statements.py`) where these are known, and none where they are not; what is below a kernel has those of the kernel's
+(`statements.py`) where these are known, and none if they are not; what is below a kernel has those of the kernel's
 lines that it came from.
 """
 

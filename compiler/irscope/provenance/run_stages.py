@@ -1,4 +1,4 @@
-"""The stages of one run: their order, and what is in each, read when somebody asks."""
+"""The stages of one run: their order, and what is in each, read on request."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RunStages:
         return self.items(element.stage).by_name[element.name]
 
     def items(self, stage: str) -> Items:
-        """A stage's elements with what ties them to others.  Raises LookupError where there is no such stage."""
+        """A stage's elements with what ties them to others.  Raises LookupError if there is no such stage."""
         if stage not in self._items:
             if stage not in self.by_id:
                 raise LookupError(f"Run {self.report.run} has no stage {stage}.")

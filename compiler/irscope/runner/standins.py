@@ -101,7 +101,7 @@ class StandIns:
         return _StandIn(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Give the stand-in what is known of the front end."""
+        """Give the stand-in what is known about the front end."""
         vars(module).update(self._given)
 
 

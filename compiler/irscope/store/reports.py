@@ -26,7 +26,7 @@ from irscope.store.repeats import without_repeats
 
 
 def report_of(db: sqlite3.Connection, run: str) -> Report:
-    """All that is known of a run.  Raises LookupError where there is no such run."""
+    """All that is known about a run.  Raises LookupError if there is no such run."""
     with transaction(db, "BEGIN"):  # one snapshot, however much is written meanwhile
         row = db.execute("SELECT script, torch, outcome, started, pipeline FROM runs WHERE id = ?", (run,)).fetchone()
         if row is None:
@@ -77,5 +77,5 @@ def _unfinished(seconds: float) -> Outcome:
 
 
 def outcome_in(text: str | None) -> Outcome | None:
-    """The outcome that a row of a run holds; None where it has none yet."""
+    """The outcome that a row of a run holds; None if it has none yet."""
     return None if text is None else from_json(Outcome, json.loads(text))

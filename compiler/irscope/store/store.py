@@ -285,7 +285,7 @@ class Store:
         return Lane(row[0])
 
     def report(self, run: str) -> Report:
-        """All that is known of a run, also while it goes on (then its outcome is *running so far* as cancelled).
+        """All that is known about a run, also of a run in progress (its outcome is then *running so far* as cancelled).
 
         Raises LookupError if there is no such run.
         """

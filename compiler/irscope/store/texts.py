@@ -44,7 +44,7 @@ class MissingCodecError(Exception):
 class _Row:
     digest: bytes
     data: bytes
-    """Empty where it is in a pack."""
+    """Empty if it is in a pack."""
     size: int
     pack: int | None
     start: int | None

@@ -64,7 +64,7 @@ class FrameStates:
         return (*stack[: self.kept[step]], *self.pushed[self.push_at[step] : self.push_at[step + 1]]), locals
 
     def tops(self) -> list[int]:
-        """By step the top of its frame's stack when the frame's next step begins; -1 where there is none."""
+        """By step the top of its frame's stack when the frame's next step begins; -1 if there is none."""
         tops = [-1] * len(self.kept)
         for steps in self.steps_of.values():
             stack: list[int] = []

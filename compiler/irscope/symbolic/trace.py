@@ -120,7 +120,7 @@ class Walk:
     Parameters
     ----------
     data
-        A stage's data; raises ValueError where it is of another version or does not hang together.
+        A stage's data; raises ValueError if it is of another version or inconsistent.
     """
 
     def __init__(self, data: Any) -> None:

@@ -83,7 +83,7 @@ class SettingValues:
     entry: tuple[str, ...] = _setting(
         "run.entry", Kind.ENTRIES, [],
         "what runs library modules, see *Entries*",
-        "What to run when a library module (a file that only defines things) is opened or saved. An entry is a script "
+        "What to run when a library module (a file that only contains definitions) is opened or saved. An entry is a script "
         "(`scripts/train.py --small`), a module (`-m package.train`) or a test "
         "(`pytest tests/test_model.py::test_forward`). Paths start at the workspace folder. If there are several, IRScope "
         "takes the first whose last run used the file, or else the first. Empty: the entry that last ran the file.",

@@ -54,7 +54,7 @@ _SETTERS = frozenset(("os.environ.setdefault", "os.putenv"))
 
 
 def head_of(script: str, read: Callable[[str], str | bytes]) -> tuple[Step, ...]:
-    """The steps of a script's head up to its last import that would load something; none where it has no such import.
+    """The steps of a script's head up to its last import that would load something; none if it has no such import.
 
     Parameters
     ----------

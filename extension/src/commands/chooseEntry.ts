@@ -41,7 +41,9 @@ export async function chooseEntry(services: Services, given?: string): Promise<v
   const chosen = await vscode.window.showQuickPick(choices, {
     title: visible(`Choose Entry Script for ${path.basename(uri.fsPath)}`),
     placeHolder:
-      candidates.length > 0 ? "What runs this file?" : "Nothing in this folder imports it. What runs this file?",
+      candidates.length > 0
+        ? "Which script runs this file?"
+        : "No file in this folder imports it. Which script runs this file?",
     matchOnDescription: true,
   });
   const wanted = chosen === undefined ? undefined : (chosen.entry ?? (await askEntry()));

@@ -46,7 +46,7 @@ export async function showProblem(services: Services, message: string, offerRest
   await showWithLog("warning", message, offerRestart ? restart : {});
 }
 
-/** The Python file a command is about: the active editor's or cell's, else the only one that is visible. Says what to do where there is none. */
+/** The Python file a command is about: the active editor's or cell's, else the only one that is visible. Says what to do if there is none. */
 export function activePythonFile(): vscode.TextEditor | undefined {
   const active = vscode.window.activeTextEditor ?? activeCellEditor();
   const [only, another] = (active === undefined ? vscode.window.visibleTextEditors : [active]).filter(

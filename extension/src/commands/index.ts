@@ -68,7 +68,7 @@ export function registerCommands(services: Services): vscode.Disposable {
     "irscope.runAgain": async (element: Element | undefined) => {
       if (element?.kind === "run") {
         const { script, scriptUri, lane } = element.item;
-        // A module or a test has no path of its own: it is named as the store names it.
+        // A module or a test has no path: it is named as the store names it.
         const entry = /^(-m|pytest) /.test(script) ? script : undefined;
         await runFile(services, vscode.Uri.parse(scriptUri), lane, entry);
       }

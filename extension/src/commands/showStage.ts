@@ -34,7 +34,7 @@ export async function showGraph(services: Services): Promise<void> {
   if (stage !== undefined) {
     services.graphs.show({ run: stage.run, stage: stage.stage, title: stage.title });
   } else if (graphs.length === 0) {
-    void showWithLog("information", "No graph was captured in this run: nothing of the script was compiled.");
+    void showWithLog("information", "No graph was captured in this run: the script compiled nothing.");
   }
 }
 

@@ -102,7 +102,7 @@ async function debugActiveFile(): Promise<void> {
 }
 
 /**
- * Two sessions at once: debugpy in the script, ours in its compilation. The two run it in processes of their own, so
+ * Two sessions at once: debugpy in the script, ours in its compilation. The two run it in separate processes, so
  * neither can disturb the other.
  */
 async function debugSideBySide(): Promise<void> {

@@ -25,7 +25,7 @@ export class Dock implements vscode.WebviewViewProvider, vscode.Disposable {
   /** The page is there and has said so. A page that is hidden is thrown away, and what is posted to none is lost. */
   private listens = false;
   private pending: Extract<ToPanel, { type: "tab" }> | undefined;
-  /** Each page that comes is told of it. */
+  /** Each new page gets it. */
   private content: Content | undefined;
   private resting: NodeJS.Timeout | undefined;
   private asked = 0;
@@ -201,7 +201,7 @@ export class Dock implements vscode.WebviewViewProvider, vscode.Disposable {
 }
 
 const EMPTY = "Open a Python script that uses torch.compile and run it.";
-const NO_RUN = "No run includes this file yet. Analyze it to see what torch.compile made of it.";
+const NO_RUN = "No run includes this file yet. Analyze it to see what torch.compile does with it.";
 const NO_SERVER = "The language server is not running. The status item at the bottom right says why.";
 
 function subjectFrom({ run, deep, compile, stage }: SubjectOf): Subject | undefined {

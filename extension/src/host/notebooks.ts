@@ -13,7 +13,7 @@ export function notebookOf(document: vscode.TextDocument): vscode.NotebookDocume
     : undefined;
 }
 
-/** The notebook that the user is in; nothing where that is a text editor. */
+/** The notebook that the user is in; undefined if that is a text editor. */
 export function activeNotebook(): vscode.NotebookDocument | undefined {
   const text = vscode.window.activeTextEditor?.document;
   return text === undefined || text.uri.scheme === CELL_SCHEME
@@ -31,7 +31,7 @@ export function activeCellEditor(): vscode.TextEditor | undefined {
   return vscode.window.visibleTextEditors.find((each) => each.document === document);
 }
 
-/** Shows a line of a cell in its notebook; nothing where the URI names no cell of an open one. */
+/** Shows a line of a cell in its notebook; undefined if the URI is not a cell of an open one. */
 export async function showCell(
   uri: vscode.Uri,
   line: number | undefined,

@@ -23,7 +23,7 @@ export interface Page {
 export interface Host {
   /** The page listens. */
   ready(): void;
-  /** What the panel may ask for: nobody in it is to be trusted. */
+  /** What the panel may ask for: its content is not trusted. */
   requests: readonly string[];
   ask(request: Request): Promise<unknown>;
   /** Something is on the screen, by what it is. */
@@ -120,7 +120,7 @@ async function save(name: string, text: string): Promise<void> {
 /**
  * A page with nothing in it: a panel builds what it shows in its script, so that it is the same outside of VS Code.
  *
- * Script and styles stand in the page itself. As files they would be asked for through VS Code's service worker, which in
+ * Script and styles are in the page itself. As files they would be asked for through VS Code's service worker, which in
  * the browser sometimes never answers a panel that was made while it started: the panel would stay blank.
  */
 function html(folder: vscode.Uri, page: Page): string {

@@ -1,4 +1,4 @@
-/** Messages about what went wrong: what to do next stands in the text, and a button leads to the log. */
+/** Messages about what went wrong: the text says what to do next, and a button leads to the log. */
 
 import * as vscode from "vscode";
 import { withoutLinks } from "./plainText";

@@ -75,7 +75,7 @@ export class Regions implements vscode.Disposable {
     }
   }
 
-  /** Nothing where the marks on the screen are still the best that is known. */
+  /** Undefined if the current marks are still valid. */
   private async regionsOf(document: vscode.TextDocument): Promise<Region[] | undefined> {
     const wanted = vscode.workspace.getConfiguration(SECTION, document.uri).get<boolean>(SETTING, true);
     if (!wanted) {

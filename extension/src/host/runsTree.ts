@@ -194,7 +194,7 @@ function shown(item: vscode.TreeItem): vscode.TreeItem {
 }
 
 function childrenOfCompile(parent: Element, compile: CompileItem): Element[] {
-  // Kernels have a folder of their own, so their sources are not listed among the stages as well.
+  // Kernels have their own folder, so their sources are not listed among the stages as well.
   const stages: Element[] = compile.stages
     .filter((stage) => stage.role !== "kernel")
     .map((item) => ({ kind: "stage", item, parent }));

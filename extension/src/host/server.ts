@@ -82,7 +82,7 @@ export class Server implements vscode.Disposable {
     return { state: this.state, interpreter: this.interpreter, problem: this.problem };
   }
 
-  /** Sends a request once the server answers; throws ServerUnavailable where there is none to send it to. */
+  /** Sends a request once the server answers; throws ServerUnavailable if no server is running. */
   async request<Params, Result>(
     type: RequestType<Params, Result, void>,
     params: Params,

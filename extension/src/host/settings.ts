@@ -6,7 +6,7 @@ import * as vscode from "vscode";
 
 export const SECTION = "irscope";
 
-/** A setting that holds a path; empty where the user gave none. */
+/** A setting that holds a path; empty if the user gave none. */
 export function pathSetting(name: string, scope?: vscode.Uri): string {
   const raw = vscode.workspace.getConfiguration(SECTION, scope ?? null).get<string>(name, "");
   return expandPath(raw.trim(), folderOf(scope));

@@ -64,7 +64,7 @@ export class StatusItem implements vscode.Disposable {
     return this.worker?.state === "running" ? (this.worker.uri ?? undefined) : undefined;
   }
 
-  /** What is known of the file in the active editor. */
+  /** What is known about the file in the active editor. */
   activeFile(): FileState | undefined {
     const uri = vscode.window.activeTextEditor?.document.uri ?? activeNotebook()?.uri;
     return uri === undefined ? undefined : this.fileStates.get(uri.toString());

@@ -1,4 +1,4 @@
-/** Which files this extension has something to say about; elsewhere nothing of it is shown. */
+/** Which files this extension has something to say about; elsewhere it shows nothing. */
 
 import * as vscode from "vscode";
 import { SCHEME } from "./documents";
@@ -54,7 +54,7 @@ export class TorchFiles implements vscode.Disposable {
   update(): void {
     const document = vscode.window.activeTextEditor?.document;
     const before = this.current;
-    // With the focus in a panel there is no active editor; the files that can be seen still count.
+    // With the focus in a panel there is no active editor; visible files still count.
     const cells = activeNotebook()
       ?.getCells()
       .map((cell) => cell.document);

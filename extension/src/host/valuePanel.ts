@@ -9,7 +9,7 @@ import type { ToPanel } from "../panels/messages";
 /** The request of a panel → the request of the debug adapter that answers it. */
 const REQUESTS: Record<string, string> = { "irscope/picture": "irscopePicture" };
 
-/** What a menu of the variables view tells of the variable that was clicked. */
+/** What a menu of the variables view passes about the clicked variable. */
 interface VariableMenu {
   sessionId?: string;
   variable?: { name?: string; evaluateName?: string; __vscodeVariableMenuContext?: string };
@@ -77,7 +77,7 @@ export class ValuePanel implements vscode.Disposable {
     return session.customRequest(request, { ...params, ...frame });
   }
 
-  /** It shows something of its frame: the panel reads it anew. */
+  /** It shows something of its frame: the panel reads it again. */
   private follow(): void {
     this.post({ type: "changed", run: "", running: false });
   }

@@ -1,6 +1,6 @@
 /**
  * What a panel asks for first, asked while its page is still being loaded: the server works on the answer meanwhile.
- * Whoever hosts a panel uses it, the extension and the page of `irscope view`.
+ * Both hosts of panels use it: the extension and the page of `irscope view`.
  */
 
 import type { PanelName, Subject } from "./messages";
@@ -46,7 +46,7 @@ export class Ahead {
     const first = firstOf(panel, subject, state);
     if (first !== undefined) {
       const answer = ask(first);
-      answer.catch(() => undefined); // Whoever asks for it is told.
+      answer.catch(() => undefined); // The caller that asks for it gets the error.
       this.asked = { key: JSON.stringify(first), answer };
     }
   }

@@ -37,7 +37,7 @@ export type FromPanel =
   /** With `preserveFocus` the panel keeps the keyboard. */
   | { type: "open"; place: Place; preserveFocus?: boolean }
   | { type: "show"; panel: PanelName; subject: Subject }
-  /** Runs the file in the editor; where there is no editor nothing happens. */
+  /** Runs the file in the editor; without an editor nothing happens. */
   | { type: "run" }
   | { type: "compare"; left: string; right: string; title: string }
   /** Asks where to, and writes a text there. */

@@ -86,7 +86,7 @@ export function newId(prefix: string): string {
   return `${prefix}-${numbers}`;
 }
 
-/** Says something to a screen reader, and to nobody else. */
+/** Announces a text to screen readers only. */
 export function announce(text: string): void {
   const live = document.getElementById("live");
   if (live !== null) {

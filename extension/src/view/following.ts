@@ -19,7 +19,7 @@ export class Following {
   private runs: RunItem[] = [];
   readonly elements = [this.said, this.toggle];
   private on = window.localStorage.getItem(KEY) !== "no";
-  /** A run that had ended before is not followed: whoever opens it does so on purpose. */
+  /** A run that had ended before is not followed: it was opened on purpose. */
   private readonly ended = new Set<string>();
   private last: Promise<void> = Promise.resolve();
 

@@ -122,7 +122,7 @@ export class Opened implements Opener, Host {
       }
       const uri = found?.uri ?? (file === undefined ? undefined : fileUri(file));
       if (uri === undefined) {
-        return false; // A comparison is between two runs or stages that somebody chose.
+        return false; // A comparison is between two runs or stages that the user chose.
       }
       await this.show(item.run, uri, Number(line ?? 1) - 1, { title: tab.title, column, focus: false });
       return true;

@@ -111,7 +111,7 @@ window.addEventListener("message", ({ data, source, origin }: MessageEvent<FromP
 
 onTheme(() => frames.forEach((frame) => frame.dress()));
 
-/** A link in a panel opens a page of its own; the frame stays. */
+/** A link in a panel opens a separate page; the frame stays. */
 function leave(event: MouseEvent): void {
   const href = (event.target as Element | null)?.closest("a")?.getAttribute("href");
   if (href) {
@@ -127,7 +127,7 @@ export function tellAll(message: ToPanel): void {
   frames.forEach((frame) => frame.tell(message));
 }
 
-/** Every panel reads anew what it shows. */
+/** Every panel reloads its data. */
 export function refreshAll(): void {
   frames.forEach((frame) => frame.tell({ type: "changed", run: frame.subject.run, running: false }));
 }

@@ -71,7 +71,7 @@ export class Panes {
     return this.columns.find(({ tabs }) => tabs.some((each) => each.tab === tab));
   }
 
-  /** The column right of one; made where there is none and room for it. */
+  /** The column right of one; made if it is missing and there is room for it. */
   beside(column: Column | undefined): Column {
     const at = column === undefined ? -1 : this.columns.indexOf(column);
     const next = this.columns[at + 1];
@@ -223,7 +223,7 @@ export class Panes {
     return column;
   }
 
-  /** Puts the columns and what divides them on the screen, moving none that is there: a frame that is moved loads anew. */
+  /** Puts the columns and what divides them on the screen, without moving existing ones: a frame that is moved reloads. */
   private lay(): void {
     for (const gone of [...this.element.children]) {
       if (!this.columns.some(({ element }) => element === gone)) {

@@ -88,7 +88,7 @@ export function report(run: string): Promise<RunTree> {
   return asked;
 }
 
-/** What is below a kernel: Triton's stages, its assembly; also what is made when somebody opens it. */
+/** What is below a kernel: Triton's stages, its assembly; also what is made on opening. */
 export async function below({ run, stage }: { run: string; stage: string }): Promise<StageItem[]> {
   return (await request<{ stages: StageItem[] }>("view/below", { run, stage })).stages;
 }

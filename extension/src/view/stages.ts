@@ -15,7 +15,7 @@ export interface Text {
 /** A text that takes longer is one that has to be made first. */
 const BUSY_MS = 700;
 
-/** The run of a stage's document; nothing for a file. */
+/** The run of a stage's document; undefined for a file. */
 export function runOf(uri: string): string | undefined {
   return /^irscope:\/*([^/]+)\//.exec(uri)?.[1];
 }

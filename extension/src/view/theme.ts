@@ -40,7 +40,7 @@ export function onTheme(listener: (theme: Theme) => void): void {
   listeners.add(listener);
 }
 
-/** Gives a document its theme; frames are documents of their own. */
+/** Gives a document its theme; frames are separate documents. */
 export function dress(target: Document): void {
   const now = theme();
   target.documentElement.dataset["theme"] = now;

@@ -44,7 +44,7 @@ export class Tree {
     this.element.addEventListener("click", (event) => this.click(event));
   }
 
-  /** Shows other rows; what was expanded stays so, and is asked for anew. */
+  /** Shows other rows; what was expanded stays so, and is requested again. */
   async show(roots: Row[]): Promise<void> {
     this.roots = roots;
     await this.reload(roots);

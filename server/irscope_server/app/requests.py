@@ -257,7 +257,7 @@ async def _run_deep(server: IrscopeServer, uri: str, path: str, plan: Plan | Non
 
 def _no_entry(path: str) -> str:
     return (
-        f"{os.path.basename(path)} only defines things, and no known run uses it. Choose the script or test that"
+        f"{os.path.basename(path)} only contains definitions, and no known run uses it. Choose the script or test that"
         " runs it (Choose Entry Script for This File, or the setting irscope.run.entry)."
     )
 

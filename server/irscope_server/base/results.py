@@ -286,7 +286,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class FileState:
-    """What is known of an open file: what runs it, and whether the results shown are current."""
+    """What is known about an open file: what runs it, and whether the results shown are current."""
 
     uri: str
     state: Literal["none", "noEntry", "noRun", "current", "stale"]

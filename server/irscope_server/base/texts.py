@@ -68,7 +68,7 @@ class Texts:
         self._split: dict[str, tuple[str, list[str]]] = {}
 
     def lines(self, path: str) -> Sequence[str]:
-        """The lines of a file; none where it cannot be read.  The same list object as long as the text is the same."""
+        """The lines of a file; empty if it cannot be read.  The same list object as long as the text is the same."""
         key = file_key(path)
         text = self._buffer_of(key)
         if text is None:

@@ -214,7 +214,7 @@ def _base(stage: StageRef) -> StageRef:
 
 
 def facts_along(store: Store, run: str, compile: Compile, stage: StageRef) -> dict[str, NodeFacts]:
-    """What is known of the nodes of a graph, by name.
+    """What is known about the nodes of a graph, by name.
 
     A version that a pass made has only what is new in it; the rest is that of the graphs before it, and of the graph
     that it belongs to.  A node that a pass made belongs to the module of what it came from.
@@ -267,7 +267,7 @@ def _module_of(sources: tuple[Source, ...], modules: dict[tuple[int, str], tuple
 
 
 def _facts(store: Store, run: str, stage: str, version: bool) -> tuple[int, dict[str, NodeFacts]]:
-    """The number of a stage's graph, and what is known of its nodes."""
+    """The number of a stage's graph, and what is known about its nodes."""
     try:
         data = store.stage_data(run, stage)
         data = (data or {}).get("new") if version else data

@@ -41,7 +41,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Schedule:
-    """What is known of one schedule.
+    """What is known about one schedule.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def schedule_names(schedule: Schedule) -> list[str]:
 
 
 def schedule_columns(schedule: Schedule) -> GraphColumns:
-    """Raises ValueError if nothing is known of the schedule's nodes."""
+    """Raises ValueError if nothing is known about the schedule's nodes."""
     rows = _rows(schedule)
     if not rows:
         raise ValueError("only the text of this schedule's nodes was kept")

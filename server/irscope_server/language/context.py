@@ -33,4 +33,4 @@ class SourceContext(EditorContext, Protocol):
 
     @property
     def line_facts(self) -> LineFactsOfRuns:
-        """What is known of the lines of runs."""
+        """What is known about the lines of runs."""

@@ -79,7 +79,7 @@ class SymbolFacts:
 
 @dataclass(frozen=True)
 class LineFacts:
-    """What is known of the lines of a run's files.
+    """What is known about the lines of a run's files.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class LineFactsOfRuns:
         self._known: OrderedDict[str, asyncio.Future[LineFacts]] = OrderedDict()
 
     async def of(self, ended: Ended) -> LineFacts:
-        """The facts of a run that has ended; none where the store has it no more."""
+        """The facts of a run that has ended; none if the store no longer has it."""
         if not ended.run:
             return LineFacts()
         if ended.run not in self._known:

@@ -1,4 +1,4 @@
-"""What is known of the lines of an open file, placed in its text as it is now: for inlay hints, regions and hovers."""
+"""What is known about the lines of an open file, placed in its text as it is now: for inlay hints, regions and hovers."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def value_label(values: int, ops: Sequence[Op]) -> tuple[str, list[Op]] | None:
 
 
 def tooltip(ops: Sequence[Op], facts: LineFacts) -> str:
-    """What each operation gives, then what is known of the symbolic sizes in it."""
+    """What each operation gives, then what is known about the symbolic sizes in it."""
     counts: dict[tuple[str, str], int] = {}
     for op in ops_in_order(ops):
         counts[op.target, op.detail] = counts.get((op.target, op.detail), 0) + 1

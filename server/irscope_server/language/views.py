@@ -28,7 +28,7 @@ class PlacedFinding:
     stale: bool = False
     """A file of the run was edited since, so it may not be true any more."""
     outcome: Outcome | None = None
-    """How the run ended that found it; None while it goes on."""
+    """How the run ended that found it; None during the run."""
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ class Activity:
     # --- documents ----------------------------------------------------------------------------------------------------
 
     def opened(self, uri: str, path: str) -> None:
-        """A document was opened: show what is known of it; run it if the settings say so and its text is new."""
+        """A document was opened: show what is known about it; run it if the settings say so and its text is new."""
         self._spawn(self._look_at(uri, path, saved=False))
         self.results_changed()
 

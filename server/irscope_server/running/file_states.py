@@ -43,7 +43,7 @@ class FileStates:
         plan = self._planner.plans.get(key)
         if plan is None:
             if key in self._planner.plans and uses_torch("\n".join(editor.texts.lines(path))):
-                text = f"{name} only defines things. Choose the script or test that runs it."
+                text = f"{name} only contains definitions. Choose the script or test that runs it."
                 return FileState(uri, "noEntry", None, None, text)
             return FileState(uri, "none", None, None, "")
         entry = None if plan.own else plan.entry.title

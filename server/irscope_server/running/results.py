@@ -84,7 +84,7 @@ class Found:
     texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Lines of all files that the run names, by `file_key`."""
     outcome: Outcome | None = None
-    """How the run ended; None while it goes on."""
+    """How the run ended; None during the run."""
 
 
 Control = Callable[[Report, Lane, Mapping[str, Sequence[str]]], Report]
@@ -92,7 +92,7 @@ Control = Callable[[Report, Lane, Mapping[str, Sequence[str]]], Report]
 
 
 class _Script:
-    """What is known of a script; ``newest`` and ``deep`` are as the user wants to see them."""
+    """What is known about a script; ``newest`` and ``deep`` are as the user wants to see them."""
 
     def __init__(self) -> None:
         self.newest: Ended | None = None
@@ -184,7 +184,7 @@ class Results:
             script.cut = (*mine, *(found for found in script.cut if found.finding.cause not in causes))
 
     def remember_deep(self, ended: Ended) -> None:
-        """A deep run from the store, of the text as it is now: it brings kernels, and findings where there are none."""
+        """A deep run from the store, of the text as it is now: it brings kernels, and without a newest run also findings."""
         script = self._of(ended.key)
         script.deep = self._shown(ended)
         script.newest = script.newest or script.deep

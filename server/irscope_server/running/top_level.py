@@ -1,4 +1,4 @@
-"""Whether a module does work when it is run, or only defines things: a script, or a library module.
+"""Whether a module does work when it is run, or only contains definitions: a script, or a library module.
 
 Decided from the syntax tree alone.  A library module that is taken for a script costs a run that finds nothing; a
 script that is taken for a library module would never run.  So only what is known to be mere preparation (definitions,

@@ -315,7 +315,7 @@ def _text(entry: _Entry) -> str:
 
 
 def package_folders(python: str, env: Mapping[str, str]) -> list[str]:
-    """The folders of an interpreter that hold installed packages, as it tells itself; none where it does not run."""
+    """The folders of an interpreter that hold installed packages, as it reports them; empty if it does not run."""
     code = "import sys, json; sys.stdout.write(json.dumps(sys.path))"
     try:
         done = subprocess.run(

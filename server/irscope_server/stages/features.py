@@ -100,7 +100,7 @@ async def highlights(
 
 
 async def hover(context: StageContext, params: types.HoverParams) -> types.Hover | None:
-    """What is known of the name and the line at a position; None if nothing is."""
+    """What is known about the name and the line at a position; None if nothing is."""
     position = params.position
 
     def find(run: RunReader, text: StageText) -> types.Hover | None:

@@ -1,8 +1,8 @@
 """The names in the text of a stage: where each is made, and where it is used.
 
 Texts of generated code are regular, so a pattern for names and one for definitions in each language are enough.  A use
-belongs to the nearest definition above it (the temporaries of a kernel are named again in each loop), or where there is
-none above to the first one below, as in the tables at the end of MLIR and LLVM IR.
+belongs to the nearest definition above it (the temporaries of a kernel are named again in each loop), or else to
+the first one below, as in the tables at the end of MLIR and LLVM IR.
 """
 
 from __future__ import annotations

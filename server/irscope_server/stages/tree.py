@@ -19,7 +19,7 @@ TextOf = Callable[[str], str]
 
 
 def run_item(run: RunSummary, uri_of: UriOf) -> RunItem:
-    """A run in short; the outcome is None and the seconds are 0 while it goes on."""
+    """A run in short; the outcome is None and the seconds are 0 during the run."""
     outcome = run.outcome
     return RunItem(
         run.run,

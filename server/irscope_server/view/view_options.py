@@ -61,7 +61,7 @@ def wishes_of(severities: Sequence[tuple[str, str]], baseline: str | None, folde
 
 
 def _settings_in(path: str) -> dict[str, Any]:
-    """The settings about findings of a file of VS Code's; none where it cannot be read."""
+    """The settings about findings of a file of VS Code's; empty if it cannot be read."""
     try:
         with open(path, encoding="utf-8") as file:
             found = json.loads(without_comments(file.read()))

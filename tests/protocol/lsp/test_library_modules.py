@@ -79,12 +79,12 @@ async def test_a_library_module_without_an_entry_is_not_run_and_says_what_to_do(
     await editor.until(lambda: editor.file_state(uri) is not None)
     editor.save(uri)
     state = editor.file_state(uri)
-    assert state.state == "noEntry" and "lib.py only defines things" in state.text
+    assert state.state == "noEntry" and "lib.py only contains definitions" in state.text
     assert await editor.lenses(uri) == [(2, "choose the script that runs this module")]
     answer = await editor.request("irscope/run", uri=uri, lane="deep")
     assert answer.outcome == "no-entry" and "Choose Entry Script for This File" in answer.message
     answer = await editor.request("irscope/kernelsAt", uri=uri, line=5, run=True)
-    assert answer.run is None and "only defines things" in answer.reason
+    assert answer.run is None and "only contains definitions" in answer.reason
     assert project.asked == []
 
 

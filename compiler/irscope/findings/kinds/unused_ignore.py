@@ -1,4 +1,4 @@
-"""Unused ignore: a comment that ignores findings where there are none (`irscope.findings.control`)."""
+"""Unused ignore: a comment that ignores findings, on a line without any (`irscope.findings.control`)."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class InductorCapture(DynamoCapture):
         return trace.is_backward(kind, text)
 
     def data_of(self, record: Record, compile: str, kind: StageKind, backward: bool) -> object:
-        """What is known of a stage besides its text; None if nothing is."""
+        """What is known about a stage besides its text; None if nothing is."""
         data = super().data_of(record, compile, kind, backward)
         if data is None and self._deep_lane is not None:
             data = self._deep_lane.data_of(record, compile, kind, backward)

@@ -48,7 +48,7 @@ class PassRun:
     nodes
         How many nodes that graph has, the outermost alone.
     data
-        What is known of the nodes that it added or changed.
+        What is known about the nodes that it added or changed.
     """
 
     name: str

@@ -134,7 +134,7 @@ def compile_of(launched: LaunchedKernel, number: int) -> Compile:
 
 
 def kernel_of(launched: LaunchedKernel, compile: str) -> Kernel:
-    """The kernel that was launched; its origin is the place of its source, none where the file is not known."""
+    """The kernel that was launched; its origin is the place of its source, none if the file is not known."""
     file = launched.kernel.source_file
     origins = (Origin(file, launched.line),) if file else ()
     return Kernel(launched.kernel.name, "triton", compile, f"{compile}/kernel/{launched.kernel.name}", origins)

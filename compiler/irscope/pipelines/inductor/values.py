@@ -50,7 +50,7 @@ class CallWatcher:
         self._active = False
 
     def begins(self, backward: bool) -> tuple[CompiledGraph | None, CompiledGraph | None]:
-        """A graph's compilation begins; returns what is known of the one around it, and of this one."""
+        """A graph's compilation begins; returns what is known about the one around it, and of this one."""
         outer, name = self._compiling, self._begins()
         self._local.compiled = compiled = CompiledGraph(name, backward) if name is not None else None
         return outer, compiled

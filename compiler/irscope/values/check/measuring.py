@@ -154,7 +154,7 @@ def _parts(tensor: Any) -> Any:
 
 
 def _patterns(c: Any, e: Any, r: Any, dtype: str) -> Measure | None:
-    """NaN and infinities where there should be none, or none where there should be."""
+    """Unexpected NaN and infinities, and missing ones."""
     torch: Any = sys.modules["torch"]
     nan = torch.isnan
     too_large = r.abs() > torch.finfo(getattr(torch, dtype)).max * 0.99 if not dtype.startswith("complex") else r != r

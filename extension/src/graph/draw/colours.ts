@@ -1,5 +1,5 @@
 /**
- * What the colour of a node says. Every colour stands beside a text that says the same, and the palettes are such that
+ * What the colour of a node says. Every colour is beside a text that says the same, and the palettes are such that
  * people with any kind of colour vision can tell them apart (M. Okabe, K. Ito: Color Universal Design, 2008; the scale
  * is Cividis: J. Nuñez et al., PLOS ONE 13/7, 2018), lighter or darker by the kind of theme.
  */
@@ -12,7 +12,7 @@ export type ColourMode = "operation" | "dtype" | "device" | "bytes" | "time" | "
 export interface Swatch {
   colour: string;
   text: string;
-  /** Stands beside the colour, where a letter can. */
+  /** Shown beside the colour, where a letter fits. */
   sign?: string;
 }
 
@@ -25,7 +25,7 @@ export interface Colouring {
   text(node: number): string;
   /** The swatches are the steps of a scale. */
   isScale: boolean;
-  /** Stands above the legend where the colours need a word. */
+  /** Shown above the legend if the colours need a word. */
   heading?: string;
 }
 

@@ -1,4 +1,4 @@
-/** What stands in each box, how large that makes it, and what a closed cluster is made of. */
+/** The text in each box, the size of the box, and the content of a closed cluster. */
 
 import { changeWords, composition, statesOf, type Colouring } from "./colours";
 import type { Cluster, Forest } from "../model/clusters";
@@ -123,7 +123,7 @@ export class Labels {
     return most.map(([title]) => title).join(", ");
   }
 
-  /** What tells kernels apart stands at the end of their names. */
+  /** Names of kernels differ at their end. */
   private shortened(text: string, isTitle: boolean, room: number, keepsEnd = false): string {
     if (this.widthOf(text, isTitle) <= room) {
       return text;

@@ -44,7 +44,7 @@ export class Minimap {
     });
   }
 
-  /** Draws the scene anew; needed only when it or its colours have changed. */
+  /** Redraws the scene; needed only when it or its colours have changed. */
   show(scene: Scene, fill: (box: Box) => string, border: string): void {
     const tallest = Math.min(TALLEST, Math.max(this.camera.height * SHARE, LEAST));
     this.scale = Math.min((WIDEST - MARGIN) / scene.width, (tallest - MARGIN) / scene.height, LARGEST_SCALE);

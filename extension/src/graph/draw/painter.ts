@@ -21,9 +21,9 @@ export interface Marks {
   selected: Box | undefined;
   /** Boxes of what the editor's cursor is on. */
   linked: ReadonlySet<Box>;
-  /** How many matches of the search are in a box; undefined: nothing is sought. */
+  /** How many matches of the search are in a box; undefined: no search. */
   matches: ((box: Box) => number) | undefined;
-  /** The match that the search stands at. */
+  /** The current match of the search. */
   current: Box | undefined;
   /** Boxes that the selection uses or is used by, as far as no wire of the scene leads there. */
   far: Far[];
@@ -117,7 +117,7 @@ export class Painter {
     }
   }
 
-  /** Wires by how many edges they stand for: one, some, many. */
+  /** Wires by how many edges they represent: one, some, many. */
   private widths(wires: readonly Wire[]): Wire[][] {
     let sorted = this.byWidth.get(wires);
     if (sorted === undefined) {

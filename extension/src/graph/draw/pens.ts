@@ -201,7 +201,7 @@ function round(value: number): number {
   return Math.round(value * 100) / 100;
 }
 
-/** Text as it may stand in XML; what may not stand there at all becomes a replacement character. */
+/** Text as XML allows it; what XML does not allow becomes a replacement character. */
 function escaped(text: string): string {
   return text
     .replace(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "\uFFFD")

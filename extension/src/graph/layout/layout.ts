@@ -1,5 +1,5 @@
 /**
- * The layout of one cluster's children, by ELK in a worker of its own: the panel stays alive however long it takes.
+ * The layout of one cluster's children, by ELK in a separate worker: the panel stays responsive however long it takes.
  *
  * A cluster is laid out by itself, with its open children as boxes of their size. So opening one costs the layout of
  * that one and of those around it, and all others keep theirs.

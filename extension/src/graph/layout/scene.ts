@@ -128,7 +128,7 @@ export async function arrange(
   return { width: root.width, height: root.height, root, byItem };
 }
 
-/** The box that stands for a node: its own, or the closed cluster that it is in. */
+/** The box that represents a node: its own, or the closed cluster that it is in. */
 export function boxOf(scene: Scene, forest: Forest, node: number): Box | undefined {
   let best = scene.byItem.get(node);
   let at: Cluster | undefined = forest.home[node];

@@ -2,7 +2,7 @@
  * The tree that a graph is folded into: by module, by kernel, or by order alone.
  *
  * An *item* is a node (its number) or a cluster (the number of nodes plus the cluster's). No cluster has more children
- * than can be laid out at once; where a grouping would make more, runs of neighbours become clusters of their own.
+ * than can be laid out at once; if a grouping would make more, runs of neighbours become separate clusters.
  */
 
 import { MANY_INPUTS, NOWHERE, pathsBy, type Step } from "./grouping";
@@ -29,7 +29,7 @@ export interface Cluster {
 export interface Forest {
   root: Cluster;
   clusters: Cluster[];
-  /** The nodes that are shown, so that those of a cluster stand side by side. */
+  /** The nodes that are shown, so that those of a cluster are side by side. */
   order: Uint32Array;
   /** The place of each node in `order`; -1: not shown. */
   place: Int32Array;
@@ -47,7 +47,7 @@ interface Draft {
   type: string;
   children: Map<string, Draft>;
   nodes: number[];
-  /** The number of its first node, by which it stands among its siblings. */
+  /** The number of its first node, which gives its place among its siblings. */
   first: number;
 }
 
@@ -57,7 +57,7 @@ export function fold(model: Model, grouping: Grouping, shown?: (node: number) =>
   const ends = new Map<readonly Step[], Draft>(); // Most nodes of a module have the very same path.
   for (let node = 0; node < model.count; node += 1) {
     if (shown === undefined || shown(node)) {
-      // Inputs stand before everything; where their users are says where they belong.
+      // Inputs come before everything; the place of their users says where they belong.
       const first = model.kind(node) === CALL || model.kind(node) === OUTPUT ? node : model.count + node;
       const path = paths?.(node) ?? NOWHERE;
       let at = ends.get(path);
@@ -186,7 +186,7 @@ function unwrapped(draft: Draft): Draft {
   while (at.nodes.length === 0 && at.children.size === 1) {
     const [only] = at.children.values();
     if (only === undefined || only.type === "fused") {
-      break; // A fused node is no module: its name says something of its own.
+      break; // A fused node is not a module: its name has another meaning.
     }
     at = { ...only, name: `${at.name}.${only.name}` };
   }

@@ -51,7 +51,7 @@ interface Branch {
   children: Map<string, Branch>;
 }
 
-/** The modules that a node is in, outermost first; inputs and parameters stand where they are used. */
+/** The modules that a node is in, outermost first; inputs and parameters are placed where they are used. */
 function modulePaths(model: Model): (node: number) => Steps {
   // A tree of names: a large model has ten thousand modules, most of them with the same few around them.
   const root: Branch = { step: { name: "", type: "" }, children: new Map() };
@@ -156,7 +156,7 @@ function shared(model: Model, node: number, own: (node: number) => Steps): Steps
   return forward ?? all ?? NOWHERE;
 }
 
-/** What was fused stands together, in the module that all of it belongs to; the rest in its own. */
+/** What was fused is together, in the module that all of it belongs to; the rest in its own. */
 function fusionPaths(model: Model): (node: number) => Steps {
   const path = modulePaths(model);
   const groups = model.graph.groups ?? [];
@@ -176,7 +176,7 @@ function fusionPaths(model: Model): (node: number) => Steps {
   };
 }
 
-/** The kernel that a node is a part of; what is in none stands with the first kernel that reads it. */
+/** The kernel that a node is a part of; what is in none is placed with the first kernel that reads it. */
 function kernelPaths(model: Model): (node: number) => Steps {
   const calls = model.kernelCalls ?? [];
   const group = new Int32Array(model.count).fill(-1);

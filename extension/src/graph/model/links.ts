@@ -6,7 +6,7 @@ import type { Model } from "./model";
 export interface Link {
   from: number;
   to: number;
-  /** How many edges of the graph it stands for. */
+  /** How many edges of the graph it represents. */
   count: number;
 }
 

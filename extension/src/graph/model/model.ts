@@ -106,7 +106,7 @@ export class Model {
     return this.graph.nodes.state !== undefined;
   }
 
-  /** `addmm`, or the name of what is no operation. */
+  /** `addmm`, or the name if it is not an operation. */
   title(node: number): string {
     if (this.kind(node) !== CALL) {
       return this.name(node);
@@ -126,7 +126,7 @@ export class Model {
     return this.calls?.calls;
   }
 
-  /** The kernels come later than the graph, and are told of the nodes that are in the stage: not of those that are gone. */
+  /** The kernels come later than the graph, and describe the nodes that are in the stage: not of those that are gone. */
   setKernels(kernels: GraphKernels): void {
     const nodes: number[][] = [];
     let next = 0;
@@ -150,7 +150,7 @@ export class Model {
       .toLowerCase());
   }
 
-  /** Where a node stands: in the stage, and in the user's file where PyTorch knows it. */
+  /** Where a node is: in the stage, and in the user's file where PyTorch knows it. */
   stagePlace(node: number): { uri: string; line: number } {
     const gone = this.state(node) === GONE && this.graph.beforeUri !== null;
     return { uri: gone ? (this.graph.beforeUri ?? "") : this.graph.stageUri, line: this.graph.nodes.line[node] ?? 0 };
@@ -182,7 +182,7 @@ export class Model {
     return found;
   }
 
-  /** Whether a line of the stage tells of a node. */
+  /** Whether a line of the stage describes a node. */
   private isTold(node: number, line: number): boolean {
     const spans = this.graph.nodes.spans?.[node];
     if (spans === undefined) {

@@ -1,4 +1,4 @@
-/** The nodes that a search finds, and the one it stands at. */
+/** The nodes that a search finds, and the current one. */
 
 import type { Forest } from "./clusters";
 import type { Model } from "./model";
@@ -49,7 +49,7 @@ export class Search {
     return this.index;
   }
 
-  /** `3 of 12`, `no match`, or nothing when nothing is sought. */
+  /** `3 of 12`, `no match`, or empty without a search. */
   get status(): string {
     if (!this.isOn) {
       return "";

@@ -1,4 +1,4 @@
-/** What is known of the selection, with ways to where it comes from and to what it became. */
+/** What is known about the selection, with ways to where it comes from and to what it became. */
 
 import type { FusionDecision } from "../../protocol";
 import { pathOf, type Forest } from "../model/clusters";

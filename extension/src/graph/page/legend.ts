@@ -25,7 +25,7 @@ export function showLegend(section: HTMLElement, colours: Colouring, counts: rea
   );
 }
 
-/** A text in two parts of which only the first gives way: what tells long names apart stands at their end. */
+/** A text in two parts of which only the first is shortened: long names differ at their end. */
 function ends(text: string): (Node | string)[] {
   if (text.length <= KEPT * 2) {
     return [text];

@@ -4,7 +4,7 @@ import type { Box } from "../layout/scene";
 
 export type Direction = "up" | "down" | "left" | "right";
 
-/** Up and down follow the wires; left and right go to the neighbour in the same row. Undefined: nothing that way. */
+/** Up and down follow the wires; left and right go to the neighbour in the same row. Undefined: no neighbour that way. */
 export function neighbour(from: Box, direction: Direction): Box | undefined {
   const { parent } = from;
   if (parent === undefined) {
@@ -30,7 +30,7 @@ export function into(box: Box): Box | undefined {
   return edge(box.children, "first");
 }
 
-/** The first or the last of those that stand beside a box. */
+/** The first or the last of the boxes beside a box. */
 export function edgeOf(box: Box, which: "first" | "last"): Box | undefined {
   return edge(box.parent?.children ?? box.children, which);
 }

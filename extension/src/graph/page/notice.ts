@@ -1,4 +1,4 @@
-/** What is said in the middle of the panel while there is no picture, or one is being made. */
+/** The message in the middle of the panel while there is no picture, or one is being made. */
 
 import { setText, type Page } from "./page";
 

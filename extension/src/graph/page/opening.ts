@@ -4,7 +4,7 @@ import { childClusters, type Cluster, type Forest } from "../model/clusters";
 
 /**
  * What is open at first: from the top, as long as all that shows can be laid out in a moment. Clusters of one kind that
- * stand side by side, as the layers of a model do, are opened together or not at all.
+ * are side by side, as the layers of a model do, are opened together or not at all.
  */
 export function openAtFirst(
   forest: Forest,

@@ -1,5 +1,5 @@
 /**
- * The picture for those who do not see it: a tree of the clusters around the selection and of what stands beside it.
+ * The picture for those who do not see it: a tree of the clusters around the selection and of what is beside it.
  * Each entry lies over the box that it names, so that a magnifier finds it; the canvas beneath gets the mouse.
  */
 

@@ -59,7 +59,7 @@ export function buildPage(): Page {
   // A sign has to be put into words; a text must be a part of the button's name.
   const button = (id: string, text: string, title: string): HTMLButtonElement =>
     make("button", { type: "button", id, title, ...(/\w/.test(text) ? {} : { "aria-label": title }) }, text);
-  // In a narrow panel the sign stands for the text, which stays the button's name.
+  // In a narrow panel the icon replaces the text, which stays the button's name.
   const brief = (id: string, text: string, sign: string, title: string): HTMLButtonElement =>
     make(
       "button",

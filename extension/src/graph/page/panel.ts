@@ -128,7 +128,7 @@ export class GraphPanel {
   private fold(): Forest {
     const { grouping } = this;
     const isCut = recall<State>().only === true && this.search !== undefined && this.search.matches.length > 0;
-    // Until the kernels are known, and where there are none, the modules are as good as it gets.
+    // Until the kernels are known, and if there are none, modules are the best grouping.
     const hasKernels = this.model.kernelCalls !== undefined;
     const known = grouping === "kernel" && !hasKernels ? (groupings(this.model)[0] ?? "order") : grouping;
     return fold(this.model, known, isCut ? (node) => this.search.has(node) : undefined);
@@ -264,7 +264,7 @@ export class GraphPanel {
     this.select(node);
   }
 
-  /** Highlights what came from a line of the user's file, or stands in a line of the stage. */
+  /** Highlights what came from a line of the user's file, or is in a line of the stage. */
   link(uri: string, line: number): void {
     const { scene, camera } = this.view;
     if (scene !== undefined) {

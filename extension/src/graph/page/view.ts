@@ -1,4 +1,4 @@
-/** The canvas with all that is on it: the picture, the minimap and the tree over it, drawn anew when something changed. */
+/** The canvas and everything on it: the picture, the minimap and the tree over it. It is redrawn after each change. */
 
 import { Camera } from "../draw/camera";
 import type { Colouring } from "../draw/colours";
@@ -74,7 +74,7 @@ export class GraphView {
     this.describe();
   }
 
-  /** Another graph will come: nothing of this one is to be seen with its labels. */
+  /** Another graph will come: no label of this one may be shown with it. */
   clear(): void {
     this.stop();
     this.scene = undefined;
@@ -107,7 +107,7 @@ export class GraphView {
     clearTimeout(this.rest);
     this.rest = setTimeout(() => {
       if (this.scene === undefined) {
-        return; // Where the camera stands before there is a picture is nothing to keep.
+        return; // The camera's position before the first picture is not kept.
       }
       this.outline.place(this.camera.view);
       this.page.canvas.dataset["scale"] = this.camera.view.scale.toFixed(4);

@@ -1,4 +1,4 @@
-/** The views of a run as tabs, in the panel area. Its subject follows the editor until somebody chooses a run. */
+/** The views of a run as tabs, in the panel area. Its subject follows the editor until the user chooses a run. */
 
 import "../panel.css";
 import * as bridge from "../bridge";
@@ -32,7 +32,7 @@ const surroundings: Surroundings = {
   },
 };
 const views = Object.fromEntries(TABS.map((tab) => [tab, creators[tab](surroundings)])) as Record<Tab, View>;
-/** Tabs that have not been told of the subject: they are when they are shown. */
+/** Tabs that do not have the current subject: they get it when they are shown. */
 let stale = new Set<Tab>(TABS);
 let unread = new Set<Tab>();
 

@@ -39,7 +39,7 @@ export function keyOf({ kind, code }: FindingGroup): string {
   return `${kind}/${code}`;
 }
 
-/** How many places are hidden unless somebody wants to see them. */
+/** How many places are hidden unless the user wants to see them. */
 export function hiddenCount({ groups }: Findings): number {
   return groups.reduce((sum, { places }) => sum + places.filter(({ hidden }) => hidden !== "").length, 0);
 }

@@ -74,7 +74,7 @@ function wrappers(rows: PhaseRow[], labels: string[]): Set<number> {
   const inside = new Map<number, number[]>();
   rows.forEach(([, parent], index) => inside.set(parent, [...(inside.get(parent) ?? []), index]));
   const found = new Set<number>();
-  /** Whether what stands for a phase has words: its own, or those of the one that it was left out for. */
+  /** Whether the box for a phase has words: its own, or those of the one that it was left out for. */
   const hasWords = rows.map(([name]) => (labels[name] ?? "") !== "");
   rows.forEach(([, , , seconds], index) => {
     const [only, another] = inside.get(index) ?? [];

@@ -4,7 +4,7 @@ import * as units from "../../units";
 import { capital } from "../text";
 import type { Box } from "./layout";
 
-/** Narrower boxes are not drawn until somebody zooms in on what is around them. */
+/** Narrower boxes are not drawn until the user zooms in on what is around them. */
 const LEAST_PIXELS = 1.5;
 
 /** PyTorch's names of what belongs to which part of the compiler, the innermost part last. */

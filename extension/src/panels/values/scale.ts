@@ -19,14 +19,14 @@ const SIGNED: Record<"dark" | "light", Rgb[]> = {
   light: ["#00305f", "#1a6fb5", "#a9cdea", "#ffffff", "#f6cfa0", "#c9690a", "#5c2a00"].map(parse),
 };
 
-/** NaN and infinities; each also has a sign of its own in the picture and in the legend. */
+/** NaN and infinities; each also has its own symbol in the picture and in the legend. */
 export const MARKS: Record<"nan" | "posinf" | "neginf", { rgb: Rgb; sign: string; name: string }> = {
   nan: { rgb: parse("#d0218b"), sign: "✕", name: "NaN" },
   posinf: { rgb: parse("#8a3ffc"), sign: "▲", name: "+∞" },
   neginf: { rgb: parse("#8a3ffc"), sign: "▼", name: "−∞" },
 };
 
-/** Zero stands in the middle where both signs are there, and always in a difference. */
+/** Zero is in the middle if both signs occur, and always in a difference. */
 export function scaleOf(values: (number | null)[], theme: "dark" | "light", isDifference = false): Scale {
   let low = Infinity;
   let high = -Infinity;

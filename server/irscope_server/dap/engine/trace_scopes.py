@@ -34,7 +34,7 @@ def scopes_of_step(section: TraceSection, step: int, graph: Section | None) -> I
     Parameters
     ----------
     graph
-        The first graph of the compile, for what is known of its nodes.
+        The first graph of the compile, for what is known about its nodes.
     """
     walk = section.walk
     assert walk is not None

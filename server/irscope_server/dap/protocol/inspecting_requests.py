@@ -224,7 +224,7 @@ class InspectingRequests:
     # --- findings and machine code ------------------------------------------------------------------------------------
 
     def exceptionInfo_request(self, arguments: Arguments) -> Body:
-        """The finding at which the thread stopped; raises NotNow where it stopped for another reason."""
+        """The finding at which the thread stopped; raises NotNow if it stopped for another reason."""
         stop = self._session.last_stops.get(self._session.compile_of(arguments))
         finding = stop.finding if stop is not None else None
         if stop is None or finding is None:
