@@ -14,10 +14,12 @@ import { showTab } from "./showTab";
 import { compareStage, stepStage } from "./stepStage";
 import { toggleInlayHints } from "./toggleInlayHints";
 
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the editor gives each command its own arguments
+type Commands = Record<string, (...args: any[]) => Promise<void>>;
+
 export function registerCommands(services: Services): vscode.Disposable {
-  const { server, documents, graphs, linked, tree, channels } = services;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the editor gives each command its own arguments
-  const commands: Record<string, (...args: any[]) => Promise<void>> = {
+  const { server, linked, tree, channels } = services;
+  const commands: Commands = {
     ...services.firstMinutes.commands,
     "irscope.run": () => runActiveFile(services),
     "irscope.runNotebook": () => runActiveFile(services),
@@ -44,6 +46,19 @@ export function registerCommands(services: Services): vscode.Disposable {
     "irscope.showLog": async () => channels.server.show(true),
     "irscope.showOutput": async () => channels.script.show(),
     "irscope.refreshRuns": async () => tree.refresh(),
+    ...commandsOfElements(services),
+  };
+  return vscode.Disposable.from(
+    ...Object.entries(commands).map(([id, command]) =>
+      vscode.commands.registerCommand(id, (...args: unknown[]) => guarded(services, () => command(...args))),
+    ),
+  );
+}
+
+/** Those that open or run an element of the tree of runs, or a place. */
+function commandsOfElements(services: Services): Commands {
+  const { documents, graphs, tree } = services;
+  return {
     "irscope.showRun": async ({ run, uri, line }: { run: string } & Partial<Place>) =>
       tree.reveal(run, uri === undefined || line === undefined ? undefined : { uri, line }),
     "irscope.openStage": async (uri: string, line?: number) => {
@@ -74,11 +89,6 @@ export function registerCommands(services: Services): vscode.Disposable {
       }
     },
   };
-  return vscode.Disposable.from(
-    ...Object.entries(commands).map(([id, command]) =>
-      vscode.commands.registerCommand(id, (...args: unknown[]) => guarded(services, () => command(...args))),
-    ),
-  );
 }
 
 function sourceOf(element: Element): { uri: string; line?: number } | undefined {

@@ -64,7 +64,7 @@ async function page(): Promise<void> {
     void tree.reveal(...opened.pathInTree(subject));
   };
 
-  const show = async (list: typeof known): Promise<void> => {
+  const show = async (list: Known): Promise<void> => {
     await tree.show(list.map((item) => rowOfRun(item, opened, panels)));
     empty.replaceChildren(...(list.length === 0 ? noRuns() : hints()));
     tree.element.hidden = list.length === 0;
@@ -72,6 +72,25 @@ async function page(): Promise<void> {
   };
   await show(known);
 
+  follow(opened, following, state, show);
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "F6") {
+      event.preventDefault();
+      cycle(event.shiftKey ? -1 : 1, side);
+    }
+  });
+  window.addEventListener("hashchange", () => {
+    void opened.subject(parse(takenHash())).catch((error: Error) => toast(error.message, "error"));
+  });
+
+  await openFirst(opened, tree, known);
+  document.body.dataset["ready"] = "true";
+}
+
+type Known = Awaited<ReturnType<typeof runs>>;
+
+/** Hears from the server what has changed, and shows it. */
+function follow(opened: Opened, following: Following, state: HTMLElement, show: (list: Known) => Promise<void>): void {
   let timer: number | undefined;
   const refreshSoon = (): void => {
     timer ??= window.setTimeout(() => {
@@ -103,16 +122,10 @@ async function page(): Promise<void> {
     }
     state.textContent = connected ? "" : "The server has stopped. Start `irscope view` again.";
   });
-  document.addEventListener("keydown", (event) => {
-    if (event.key === "F6") {
-      event.preventDefault();
-      cycle(event.shiftKey ? -1 : 1, side);
-    }
-  });
-  window.addEventListener("hashchange", () => {
-    void opened.subject(parse(takenHash())).catch((error: Error) => toast(error.message, "error"));
-  });
+}
 
+/** Opens what the address names; without a name, or if that fails, a run. */
+async function openFirst(opened: Opened, tree: Tree, known: Known): Promise<void> {
   const subject = parse(window.location.hash);
   const first = known[0];
   try {
@@ -129,7 +142,6 @@ async function page(): Promise<void> {
       await opened.overview(named);
     }
   }
-  document.body.dataset["ready"] = "true";
 }
 
 /** An address with a token that was pasted over this one. */

@@ -258,39 +258,7 @@ export class Opened implements Opener, Host {
       ...(stage === undefined ? { file: pathOf(uri) } : { stage: stage.stage }),
       ...(view.line > 0 && { line: String(view.line + 1) }),
     });
-    const element = el(
-      "div",
-      { class: "document" },
-      toolbar(
-        `Of ${title}`,
-        el("span", { class: "what" }, stage === undefined ? pathOf(uri) : stage.stage),
-        text.current === false ? el("span", { class: "stale" }, "as it is now, not as it ran") : undefined,
-        el("span", { class: "spacer" }),
-        stage?.isGraph && this.panels.has("graph")
-          ? button(
-              "Show as graph",
-              () => this.panel("graph", { run, stage: stage.stage, title: `Graph · ${title}` }),
-              {},
-              "graph",
-            )
-          : undefined,
-        stage === undefined
-          ? undefined
-          : button(
-              "Compare with the stage before",
-              () => void this.comparePrevious(run, stage).catch(complain),
-              {},
-              "compare",
-            ),
-        button(
-          "Copy a link to this line",
-          () => void copy(`${window.location.origin}/${format(subject())}`),
-          {},
-          "link",
-        ),
-      ),
-      body,
-    );
+    const element = el("div", { class: "document" }, this.textToolbar(run, uri, title, text, subject, stage), body);
     const tab: TextTab = {
       key,
       run,
@@ -306,6 +274,39 @@ export class Opened implements Opener, Host {
       dispose: () => view.destroy(),
     };
     return tab;
+  }
+
+  private textToolbar(
+    run: string,
+    uri: string,
+    title: string,
+    text: Text,
+    subject: () => Subject,
+    stage?: StageItem,
+  ): HTMLElement {
+    return toolbar(
+      `Of ${title}`,
+      el("span", { class: "what" }, stage === undefined ? pathOf(uri) : stage.stage),
+      text.current === false ? el("span", { class: "stale" }, "as it is now, not as it ran") : undefined,
+      el("span", { class: "spacer" }),
+      stage?.isGraph && this.panels.has("graph")
+        ? button(
+            "Show as graph",
+            () => this.panel("graph", { run, stage: stage.stage, title: `Graph · ${title}` }),
+            {},
+            "graph",
+          )
+        : undefined,
+      stage === undefined
+        ? undefined
+        : button(
+            "Compare with the stage before",
+            () => void this.comparePrevious(run, stage).catch(complain),
+            {},
+            "compare",
+          ),
+      button("Copy a link to this line", () => void copy(`${window.location.origin}/${format(subject())}`), {}, "link"),
+    );
   }
 
   private async comparePrevious(run: string, stage: StageItem): Promise<void> {

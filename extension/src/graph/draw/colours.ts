@@ -64,27 +64,8 @@ export function colouring(model: Model, mode: ColourMode, lightness: Lightness):
   const palette = CATEGORIES[lightness];
   const base = { mode, isScale: false, text: (node: number) => model.shape(node) };
   switch (mode) {
-    case "operation": {
-      const names = ["input", "parameter, constant", ...FAMILIES.map(([name]) => name), POINTWISE];
-      const swatches = names.map((text, at) => ({ text, colour: palette[(at + 6) % palette.length] ?? "" }));
-      const ofOp = model.graph.ops.map((op) => {
-        const family = FAMILIES.findIndex(([, pattern]) => pattern.test(op));
-        return family < 0 ? names.length - 1 : family + 2;
-      });
-      const kinds = (node: number): number => {
-        switch (model.kind(node)) {
-          case CALL:
-            return ofOp[model.graph.nodes.op[node] ?? -1] ?? -1;
-          case GET_ATTR:
-            return 1;
-          case OUTPUT:
-            return -1;
-          default:
-            return /_(?:parameters|buffers)_/.test(model.name(node)) ? 1 : 0;
-        }
-      };
-      return { ...base, swatches, of: kinds };
-    }
+    case "operation":
+      return { ...base, ...byOperation(model, palette) };
     case "dtype":
       return {
         ...base,
@@ -98,29 +79,8 @@ export function colouring(model: Model, mode: ColourMode, lightness: Lightness):
         of: (node) => model.graph.nodes.device[node] ?? -1,
         text: (node) => model.device(node) || model.shape(node),
       };
-    case "kernel": {
-      const of = (node: number): string => model.kernelCalls?.[model.kernels(node)[0] ?? -1]?.name ?? "";
-      const counts = new Map((model.kernelCalls ?? []).map(({ name }) => [name, 0]));
-      for (let node = 0; node < model.count; node += 1) {
-        counts.set(of(node), (counts.get(of(node)) ?? 0) + 1);
-      }
-      counts.delete("");
-      // Those with most nodes have the colours that are told apart best.
-      const names = [...counts].sort((left, right) => right[1] - left[1]).map(([name]) => name);
-      const numbers = new Map(names.map((name, at) => [name, at]));
-      return {
-        ...base,
-        ...categories(names, palette, lightness),
-        of: (node) => numbers.get(of(node)) ?? -1,
-        text: (node) => {
-          if (model.kind(node) !== CALL) {
-            return model.shape(node);
-          }
-          const name = of(node).replace(/^(?:(?:cpp|triton_[a-z]+)_fused_+|extern_kernels\.)/, "");
-          return name || (model.kernelCalls === undefined ? "…" : "no kernel");
-        },
-      };
-    }
+    case "kernel":
+      return { ...base, ...byKernel(model, palette, lightness) };
     case "bytes":
       return scale(model, mode, lightness, (node) => model.graph.nodes.bytes[node] ?? undefined, units.size);
     case "time":
@@ -146,6 +106,60 @@ export function colouring(model: Model, mode: ColourMode, lightness: Lightness):
     default:
       return { ...base, swatches: [], of: () => -1 };
   }
+}
+
+/** A colour for each family of operations. */
+function byOperation(
+  model: Model,
+  palette: readonly string[],
+): Partial<Colouring> & Pick<Colouring, "swatches" | "of"> {
+  const names = ["input", "parameter, constant", ...FAMILIES.map(([name]) => name), POINTWISE];
+  const swatches = names.map((text, at) => ({ text, colour: palette[(at + 6) % palette.length] ?? "" }));
+  const ofOp = model.graph.ops.map((op) => {
+    const family = FAMILIES.findIndex(([, pattern]) => pattern.test(op));
+    return family < 0 ? names.length - 1 : family + 2;
+  });
+  const kinds = (node: number): number => {
+    switch (model.kind(node)) {
+      case CALL:
+        return ofOp[model.graph.nodes.op[node] ?? -1] ?? -1;
+      case GET_ATTR:
+        return 1;
+      case OUTPUT:
+        return -1;
+      default:
+        return /_(?:parameters|buffers)_/.test(model.name(node)) ? 1 : 0;
+    }
+  };
+  return { swatches, of: kinds };
+}
+
+/** A colour for each kernel. */
+function byKernel(
+  model: Model,
+  palette: readonly string[],
+  lightness: Lightness,
+): Partial<Colouring> & Pick<Colouring, "swatches" | "of"> {
+  const of = (node: number): string => model.kernelCalls?.[model.kernels(node)[0] ?? -1]?.name ?? "";
+  const counts = new Map((model.kernelCalls ?? []).map(({ name }) => [name, 0]));
+  for (let node = 0; node < model.count; node += 1) {
+    counts.set(of(node), (counts.get(of(node)) ?? 0) + 1);
+  }
+  counts.delete("");
+  // Those with most nodes have the colours that are told apart best.
+  const names = [...counts].sort((left, right) => right[1] - left[1]).map(([name]) => name);
+  const numbers = new Map(names.map((name, at) => [name, at]));
+  return {
+    ...categories(names, palette, lightness),
+    of: (node) => numbers.get(of(node)) ?? -1,
+    text: (node) => {
+      if (model.kind(node) !== CALL) {
+        return model.shape(node);
+      }
+      const name = of(node).replace(/^(?:(?:cpp|triton_[a-z]+)_fused_+|extern_kernels\.)/, "");
+      return name || (model.kernelCalls === undefined ? "…" : "no kernel");
+    },
+  };
 }
 
 /** A colour for each name: no two have the same, though beyond those of the palette some are hard to tell apart. */

@@ -76,7 +76,11 @@ export async function arrange(
     return { layout, sizes, parts };
   };
 
-  const top = await inside(forest.root);
+  return boxes(model, forest, await inside(forest.root));
+}
+
+/** The places of all boxes and wires, from the layouts of the open clusters. */
+function boxes(model: Model, forest: Forest, top: Inside): Scene {
   const byItem = new Map<number, Box>();
 
   const place = (cluster: Cluster, { layout, sizes, parts }: Inside, box: Box, left: number, topEdge: number): void => {

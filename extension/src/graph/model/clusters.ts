@@ -92,49 +92,59 @@ function newDraft(name: string, key: string, type: string): Draft {
   return { name, key, type, children: new Map(), nodes: [], first: Number.MAX_SAFE_INTEGER };
 }
 
-function finish(model: Model, draft: Draft): Forest {
-  const clusters: Cluster[] = [];
-  const order: number[] = [];
-  const place = new Int32Array(model.count).fill(-1);
-  const home: (Cluster | undefined)[] = [];
+type Part = Draft | number;
 
-  const make = (name: string, key: string, type: string, parent: Cluster | undefined): Cluster => {
+const firstOf = (part: Part): number => (typeof part === "number" ? part : part.first);
+
+/** What is in a draft, in the order of the nodes. */
+function partsOf(from: Draft): Part[] {
+  const parts: Part[] = [...from.nodes];
+  for (const child of from.children.values()) {
+    const folded = unwrapped(child);
+    if (folded.children.size === 0 && folded.nodes.length === 1) {
+      parts.push(...folded.nodes); // A box around one node says nothing that the node does not.
+    } else {
+      parts.push(folded);
+    }
+  }
+  return parts.sort((left, right) => firstOf(left) - firstOf(right));
+}
+
+/** Numbers clusters and nodes in the order in which they are listed. */
+class Numbering {
+  readonly clusters: Cluster[] = [];
+  readonly order: number[] = [];
+  readonly place: Int32Array<ArrayBuffer>;
+  readonly home: (Cluster | undefined)[] = [];
+
+  constructor(private readonly model: Model) {
+    this.place = new Int32Array(model.count).fill(-1);
+  }
+
+  make(name: string, key: string, type: string, parent: Cluster | undefined): Cluster {
     const cluster: Cluster = {
-      item: model.count + clusters.length,
+      item: this.model.count + this.clusters.length,
       key,
       name,
       type,
       parent,
       children: [],
-      first: order.length,
-      last: order.length,
+      first: this.order.length,
+      last: this.order.length,
       depth: parent === undefined ? 0 : parent.depth + 1,
     };
-    clusters.push(cluster);
+    this.clusters.push(cluster);
     return cluster;
-  };
-  const leaf = (node: number, parent: Cluster): void => {
-    parent.children.push(node);
-    place[node] = order.length;
-    order.push(node);
-    home[node] = parent;
-  };
-  type Part = Draft | number;
-  const firstOf = (part: Part): number => (typeof part === "number" ? part : part.first);
+  }
 
-  const partsOf = (from: Draft): Part[] => {
-    const parts: Part[] = [...from.nodes];
-    for (const child of from.children.values()) {
-      const folded = unwrapped(child);
-      if (folded.children.size === 0 && folded.nodes.length === 1) {
-        parts.push(...folded.nodes); // A box around one node says nothing that the node does not.
-      } else {
-        parts.push(folded);
-      }
-    }
-    return parts.sort((left, right) => firstOf(left) - firstOf(right));
-  };
-  const fill = (cluster: Cluster, parts: Part[], from: number): void => {
+  private leaf(node: number, parent: Cluster): void {
+    parent.children.push(node);
+    this.place[node] = this.order.length;
+    this.order.push(node);
+    this.home[node] = parent;
+  }
+
+  fill(cluster: Cluster, parts: Part[], from: number): void {
     if (parts.length > MOST_CHILDREN) {
       // Runs of neighbours, as even as they can be; many runs are grouped again.
       let size = CHUNK;
@@ -145,26 +155,29 @@ function finish(model: Model, draft: Draft): Forest {
       for (let run = 0; run < runs; run += 1) {
         const [begin, end] = [Math.floor((run * parts.length) / runs), Math.floor(((run + 1) * parts.length) / runs)];
         const name = `${from + begin + 1}–${from + end}`;
-        const group = make(name, `${cluster.key}/${name}`, "part", cluster);
+        const group = this.make(name, `${cluster.key}/${name}`, "part", cluster);
         cluster.children.push(group.item);
-        fill(group, parts.slice(begin, end), from + begin);
-        group.last = order.length;
+        this.fill(group, parts.slice(begin, end), from + begin);
+        group.last = this.order.length;
       }
       return;
     }
     for (const part of parts) {
       if (typeof part === "number") {
-        leaf(part, cluster);
+        this.leaf(part, cluster);
       } else {
-        const child = make(part.name, part.key, part.type, cluster);
+        const child = this.make(part.name, part.key, part.type, cluster);
         cluster.children.push(child.item);
-        fill(child, partsOf(part), 0);
-        child.last = order.length;
+        this.fill(child, partsOf(part), 0);
+        child.last = this.order.length;
       }
     }
-  };
+  }
+}
 
-  const root = make("", "", "", undefined);
+function finish(model: Model, draft: Draft): Forest {
+  const numbering = new Numbering(model);
+  const root = numbering.make("", "", "", undefined);
   const parts = partsOf(draft);
   const inputs = parts.filter((part) => typeof part === "number" && model.kind(part) === PLACEHOLDER);
   if (inputs.length > MANY_INPUTS && parts.length > inputs.length) {
@@ -172,11 +185,12 @@ function finish(model: Model, draft: Draft): Forest {
     const group = newDraft("inputs", "/inputs", "");
     group.nodes = inputs as number[];
     group.first = firstOf(inputs[0] ?? 0);
-    fill(root, [group, ...parts.filter((part) => !isInput.has(part))], 0);
+    numbering.fill(root, [group, ...parts.filter((part) => !isInput.has(part))], 0);
   } else {
-    fill(root, parts, 0);
+    numbering.fill(root, parts, 0);
   }
-  root.last = order.length;
+  root.last = numbering.order.length;
+  const { clusters, order, place, home } = numbering;
   return { root, clusters, order: Uint32Array.from(order), place, home };
 }
 

@@ -55,27 +55,27 @@ export function make<Tag extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-export function buildPage(): Page {
-  // A sign has to be put into words; a text must be a part of the button's name.
-  const button = (id: string, text: string, title: string): HTMLButtonElement =>
-    make("button", { type: "button", id, title, ...(/\w/.test(text) ? {} : { "aria-label": title }) }, text);
-  // In a narrow panel the icon replaces the text, which stays the button's name.
-  const brief = (id: string, text: string, sign: string, title: string): HTMLButtonElement =>
-    make(
-      "button",
-      { type: "button", id, title },
-      make("span", { class: "long" }, text),
-      make("span", { class: "short", "aria-hidden": "true" }, sign),
-    );
-  const choice = (
-    id: string,
-    label: string,
-    options: [value: string, text: string][],
-  ): [HTMLElement, HTMLSelectElement] => {
-    const select = make("select", { id }, ...options.map(([value, text]) => make("option", { value }, text)));
-    return [make("label", { class: "choice", for: id }, `${label} `, select), select];
-  };
+// A sign has to be put into words; a text must be a part of the button's name.
+function button(id: string, text: string, title: string): HTMLButtonElement {
+  return make("button", { type: "button", id, title, ...(/\w/.test(text) ? {} : { "aria-label": title }) }, text);
+}
 
+// In a narrow panel the icon replaces the text, which stays the button's name.
+function brief(id: string, text: string, sign: string, title: string): HTMLButtonElement {
+  return make(
+    "button",
+    { type: "button", id, title },
+    make("span", { class: "long" }, text),
+    make("span", { class: "short", "aria-hidden": "true" }, sign),
+  );
+}
+
+function choice(id: string, label: string, options: [value: string, text: string][]): [HTMLElement, HTMLSelectElement] {
+  const select = make("select", { id }, ...options.map(([value, text]) => make("option", { value }, text)));
+  return [make("label", { class: "choice", for: id }, `${label} `, select), select];
+}
+
+function makeSearch() {
   const search = make("input", {
     type: "search",
     id: "search",
@@ -94,6 +94,10 @@ export function buildPage(): Page {
     { type: "button", id: "only", "aria-pressed": "false", title: "Show only the matches" },
     "Only Matches",
   );
+  return { search, matches, previous, next, only };
+}
+
+function makeChoices() {
   const [groupingLabel, grouping] = choice("grouping", "Group by", [
     ["module", "module"],
     ["fusion", "fused node"],
@@ -111,6 +115,11 @@ export function buildPage(): Page {
     ["none", "nothing"],
   ]);
   const [compareLabel, compare] = choice("compare", "Show", []);
+  return { groupingLabel, grouping, colourLabel, colour, compareLabel, compare };
+}
+
+/** The buttons, and the menu of what can be saved. */
+function makeButtons() {
   const buttons = {
     expand: brief("expand", "Expand All", "⊞", "Open clusters, as many as can be drawn at once"),
     collapse: brief("collapse", "Collapse All", "⊟", "Close all clusters"),
@@ -129,18 +138,11 @@ export function buildPage(): Page {
     menu.style.right = `${document.documentElement.clientWidth - right}px`;
   });
   menu.addEventListener("click", () => menu.hidePopover());
-  const summary = make("span", { id: "summary" });
+  return { buttons, menu, exporting };
+}
 
-  const toolbar = make(
-    "div",
-    { id: "toolbar", role: "toolbar", "aria-label": "Graph" },
-    make("span", { class: "group", id: "seeking" }, search, matches, previous, next, only),
-    make("span", { class: "group" }, buttons.expand, buttons.collapse, exporting),
-    make("span", { class: "group", id: "choices" }, compareLabel, groupingLabel, colourLabel),
-    menu,
-  );
-
-  const path = make("nav", { id: "path", "aria-label": "Where the selection is" });
+/** The picture, the tree that a screen reader reads in its place, and what lies on it. */
+function makeCanvas(buttons: Page["buttons"]) {
   const picture = make("canvas", { id: "picture", "aria-hidden": "true" });
   const tree = make("div", {
     id: "tree",
@@ -168,6 +170,10 @@ export function buildPage(): Page {
   const corner = make("div", { id: "corner" }, zoom, minimap);
   const canvas = make("main", { id: "canvas" }, picture, tree, legend, corner);
 
+  return { canvas, picture, minimap, tree, legend, results };
+}
+
+function makeNotice() {
   const notice = {
     text: make("p", { id: "notice-text" }, "Loading the graph…"),
     detail: make("p", { id: "notice-detail" }),
@@ -175,6 +181,10 @@ export function buildPage(): Page {
   };
   const noticeRoot = make("section", { id: "notice", role: "status" }, notice.text, notice.detail, notice.action);
 
+  return { root: noticeRoot, ...notice };
+}
+
+function makeDetails() {
   const details = {
     name: make("strong", { id: "details-name" }),
     op: make("span", { id: "details-op" }),
@@ -195,34 +205,46 @@ export function buildPage(): Page {
     ),
     details.actions,
   );
+  return { root: detailsRoot, ...details };
+}
+
+export function buildPage(): Page {
+  const seeking = makeSearch();
+  const { groupingLabel, grouping, colourLabel, colour, compareLabel, compare } = makeChoices();
+  const { buttons, menu, exporting } = makeButtons();
+  const summary = make("span", { id: "summary" });
+
+  const toolbar = make(
+    "div",
+    { id: "toolbar", role: "toolbar", "aria-label": "Graph" },
+    make("span", { class: "group", id: "seeking" }, ...Object.values(seeking)),
+    make("span", { class: "group" }, buttons.expand, buttons.collapse, exporting),
+    make("span", { class: "group", id: "choices" }, compareLabel, groupingLabel, colourLabel),
+    menu,
+  );
+
+  const path = make("nav", { id: "path", "aria-label": "Where the selection is" });
+  const onCanvas = makeCanvas(buttons);
+  const [notice, details] = [makeNotice(), makeDetails()];
   const announcement = make("div", { id: "announcement", class: "unseen", role: "status", "aria-live": "polite" });
 
   const heading = make("h1", { class: "unseen" }, "Graph");
-  const header = make("header", {}, heading, toolbar, results, make("div", { id: "where" }, path, summary));
-  canvas.append(announcement);
-  document.body.append(header, canvas, noticeRoot, detailsRoot);
+  const header = make("header", {}, heading, toolbar, onCanvas.results, make("div", { id: "where" }, path, summary));
+  onCanvas.canvas.append(announcement);
+  document.body.append(header, onCanvas.canvas, notice.root, details.root);
   return {
-    canvas,
-    picture,
-    minimap,
-    tree,
-    search,
-    matches,
-    previous,
-    next,
-    only,
-    results,
+    ...onCanvas,
+    ...seeking,
     grouping,
     colour,
     compare,
     compareLabel,
     summary,
     path,
-    legend,
     announcement,
     buttons,
-    notice: { root: noticeRoot, ...notice },
-    details: { root: detailsRoot, ...details },
+    notice,
+    details,
   };
 }
 
