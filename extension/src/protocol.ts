@@ -11,6 +11,8 @@ export interface RunItem {
   script: string;
   scriptUri: string;
   lane: Lane;
+  /** The name of the pipeline that its programs go through. */
+  pipeline: string;
   /** Seconds since the epoch. */
   started: number;
   /** null while the run goes on. */

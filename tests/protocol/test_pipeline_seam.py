@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,29 @@ def test_an_unknown_name_is_answered_with_those_there_are(ran: Ran) -> None:
     assert done.stderr == "irscope: Unknown pipeline: 'glow'. Known: inductor, fx-interpreter.\n"
 
 
+LACKING = """
+from irscope.pipelines.base import Pipeline
+from irscope.vocabulary.stages import Role, StageKind
+
+NEEDS = ("json", "no_such_compiler", "no_such.driver")
+PIPELINE = Pipeline("glow", "Glow", (StageKind("glow-ir", "Glow IR", "python", Role.TEXT, 3),), needs=NEEDS)
+"""
+
+
+def test_a_pipeline_whose_compiler_is_not_installed_is_refused_before_the_script_runs(tmp_path: Path) -> None:
+    env = {"IRSCOPE_PIPELINES": str(write(tmp_path, LACKING, "glow.py"))}
+    script = write(tmp_path, "print('the script runs')\n")
+    done = run_cli("run", script, "--pipeline", "glow", "--store", tmp_path / "runs.db", "--json", env=env)
+    assert done.returncode == 3
+    told = json.loads(done.stdout)
+    assert told["outcome"]["kind"] == "environment-error"
+    assert told["outcome"]["message"] == (
+        f"The pipeline glow needs no_such_compiler, no_such.driver, not installed in {sys.executable}. "
+        "Install it there (pip install no_such_compiler no_such), or choose another interpreter."
+    )
+    assert "the script runs" not in done.stderr + done.stdout
+
+
 # --- the language server ----------------------------------------------------------------------------------------------
 
 
@@ -110,6 +134,7 @@ async def editor(ran: Ran) -> Any:
 
 async def test_its_stages_are_in_the_tree_and_open_as_documents(editor: Editor, ran: Ran) -> None:
     tree = await editor.request("irscope/report", run=ran.told["run"])
+    assert tree.item.pipeline == PIPELINE
     [compile] = tree.compiles
     assert [(stage.stage, stage.title, stage.isGraph) for stage in compile.stages] == [
         (GRAPH, "Traced by FX", True),
@@ -121,6 +146,8 @@ async def test_its_stages_are_in_the_tree_and_open_as_documents(editor: Editor, 
 
 
 async def test_they_are_in_the_strip_and_in_the_graph_panel(editor: Editor, ran: Ran) -> None:
+    for request in ("pipeline", "findings", "phases", "memory"):
+        assert (await editor.request(f"irscope/{request}", run=ran.told["run"])).pipeline == PIPELINE, request
     strip = await editor.request("irscope/pipeline", run=ran.told["run"])
     assert [(stage.stage, stage.title, stage.count) for stage in strip.stages] == [
         (GRAPH, "Traced by FX", 6),

@@ -46,4 +46,11 @@ def capture_of(pipeline: Pipeline, book: RunBook) -> Capture:
 
 def missing(pipeline: Pipeline) -> tuple[str, ...]:
     """The packages that a pipeline needs and that are not installed in this interpreter."""
-    return tuple(name for name in pipeline.needs if importlib.util.find_spec(name) is None)
+    return tuple(name for name in pipeline.needs if not _is_installed(name))
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # the package around a submodule is missing
+        return False

@@ -50,9 +50,10 @@ def _missing(request: RunRequest) -> str:
         return str(error.args[0])
     if not (names := missing(pipeline)):
         return ""
+    packages = dict.fromkeys(name.partition(".")[0] for name in names)
     return (
         f"The pipeline {pipeline.name} needs {', '.join(names)}, not installed in {sys.executable}. "
-        f"Install it there (pip install {' '.join(names)}), or choose another interpreter."
+        f"Install it there (pip install {' '.join(packages)}), or choose another interpreter."
     )
 
 

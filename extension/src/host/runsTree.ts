@@ -245,7 +245,7 @@ function runItem(run: RunItem): vscode.TreeItem {
     run.script,
     `${run.outcome ?? "running"}${run.message === "" ? "" : `: ${run.message}`}`,
     `${run.lane} lane, ${units.duration(run.seconds)}, ${units.count(run.compiles, "compile")}, ${units.count(run.findings, "finding")}, ${units.count(run.kernels, "kernel")}`,
-    `run ${run.run}`,
+    `pipeline ${run.pipeline}, run ${run.run}`,
   ].join("\n");
   item.contextValue = "run";
   item.accessibilityInformation = {

@@ -105,6 +105,8 @@ export interface FindingGroup {
 /** The findings of a run, by cause; `reason` says in words why there are none. */
 export interface Findings {
   run: string;
+  /** The name of the pipeline that the run's programs went through. */
+  pipeline: string;
   lane: string;
   groups: FindingGroup[];
   /** Of all compiles together. */
@@ -155,6 +157,8 @@ export interface MemoryPlan {
 /** The memory plans of a compile; `reason` says in words why there are none. */
 export interface Memory {
   run: string;
+  /** The name of the pipeline that the run's programs went through. */
+  pipeline: string;
   compile: string | null;
   function: string;
   /** Those that have a plan. */
@@ -220,6 +224,8 @@ export interface KernelCount {
 /** The stages of a compile in order; `reason` says in words why there are none. */
 export interface Pipeline {
   run: string;
+  /** The name of the pipeline that the run's programs went through. */
+  pipeline: string;
   compile: string | null;
   compiles: CompileChoice[];
   stages: PipelineStage[];
@@ -265,6 +271,8 @@ export interface CompileTimes {
 /** The compile time of a run; `reason` says in words why it is not known. */
 export interface Phases {
   run: string;
+  /** The name of the pipeline that the run's programs went through. */
+  pipeline: string;
   seconds: number;
   names: string[];
   /** What the names mean, in the same order; empty for those that say so themselves. */

@@ -58,7 +58,7 @@ export function rowOfRun(item: RunItem, opener: Opener, panels: ReadonlySet<Pane
     detail: facts.join(" · "),
     icon,
     tone,
-    tooltip: `${item.script}\n${item.outcome ?? "not ended"}${item.message === "" ? "" : `: ${item.message}`}\nrun ${item.run}`,
+    tooltip: `${item.script}\n${item.outcome ?? "not ended"}${item.message === "" ? "" : `: ${item.message}`}\npipeline ${item.pipeline}, run ${item.run}`,
     spoken: `${(item.outcome ?? "not ended").replace("-", " ")} run of`,
     open: () => opener.run(item),
     children: async () => rowsOfRun(await report(item.run), opener, panels),

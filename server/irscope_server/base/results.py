@@ -20,6 +20,8 @@ class RunItem:
     script: str
     script_uri: str
     lane: Lane
+    pipeline: str
+    """The name of the pipeline that its programs go through."""
     started: float
     """Seconds since the epoch."""
     outcome: str | None

@@ -82,6 +82,8 @@ class FindingsResult:
     """The findings of a run, by cause; `reason` says in words why there are none."""
 
     run: str
+    pipeline: str
+    """The name of the pipeline that the run's programs went through."""
     lane: str
     groups: tuple[FindingGroup, ...]
     seconds: float
@@ -131,6 +133,7 @@ def _result(
     found.sort(key=lambda group: (-group.seconds, -group.count))
     return FindingsResult(
         report.run,
+        report.pipeline,
         lane.value,
         tuple(found),
         round(sum(compile.seconds for compile in report.compiles), 6),

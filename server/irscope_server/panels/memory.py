@@ -85,6 +85,8 @@ class MemoryResult:
     """The memory plans of a compile; `reason` says in words why there are none."""
 
     run: str
+    pipeline: str
+    """The name of the pipeline that the run's programs went through."""
     compile: str | None
     function: str
     compiles: tuple[CompileChoice, ...]
@@ -100,10 +102,12 @@ async def memory(context: ReadContext, params: MemoryParams) -> Encoded:
         choices = compile_choices(report, context.uri_of, Role.MEMORY)
         compile = compile_named(report, params.compile)
         if compile is None:
-            return MemoryResult(report.run, None, "", (), (), why_empty(report, "memory plan"))
+            return MemoryResult(report.run, report.pipeline, None, "", (), (), why_empty(report, "memory plan"))
         plans = tuple(_plans(store, report, compile, context.uri_of))
         reason = "" if plans else why_empty(report, "memory plan of this compile")
-        return MemoryResult(report.run, compile.id, words.function_title(compile.function), choices, plans, reason)
+        return MemoryResult(
+            report.run, report.pipeline, compile.id, words.function_title(compile.function), choices, plans, reason
+        )
 
     return await answer(context, ("memory", params.run, params.compile), params.run, read)
 

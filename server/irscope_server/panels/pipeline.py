@@ -102,6 +102,8 @@ class PipelineResult:
     """The stages of a compile in order; `reason` says in words why there are none."""
 
     run: str
+    pipeline: str
+    """The name of the pipeline that the run's programs went through."""
     compile: str | None
     compiles: tuple[CompileChoice, ...]
     stages: tuple[PipelineStage, ...]
@@ -116,12 +118,12 @@ async def pipeline(context: ReadContext, params: PipelineParams) -> Encoded:
         compile = compile_named(report, params.compile)
         choices = compile_choices(report, context.uri_of)
         if compile is None:
-            return PipelineResult(report.run, None, choices, (), (), why_empty(report, "stages"))
+            return PipelineResult(report.run, report.pipeline, None, choices, (), (), why_empty(report, "stages"))
         stages = tuple(_Strip(store, report, compile).stages())
         languages = Counter(kernel.language for kernel in report.kernels if kernel.compile == compile.id)
         kernels = tuple(KernelCount(language, count) for language, count in languages.most_common())
         reason = "" if stages else why_empty(report, "stages of this compile")
-        return PipelineResult(report.run, compile.id, choices, stages, kernels, reason)
+        return PipelineResult(report.run, report.pipeline, compile.id, choices, stages, kernels, reason)
 
     return await answer(context, ("pipeline", params.run, params.compile), params.run, read)
 

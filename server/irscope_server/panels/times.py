@@ -50,6 +50,8 @@ class PhasesResult:
     """The compile time of a run; `reason` says in words why it is not known."""
 
     run: str
+    pipeline: str
+    """The name of the pipeline that the run's programs went through."""
     seconds: float
     names: tuple[str, ...]
     labels: tuple[str, ...]
@@ -99,6 +101,7 @@ def _result(store: Store, report: Report, compiles: tuple[Compile, ...], uri_of:
     )
     return PhasesResult(
         report.run,
+        report.pipeline,
         round(sum(one.seconds for one in found), 6),
         tuple(names),
         tuple(labels),

@@ -26,6 +26,7 @@ def run_item(run: RunSummary, uri_of: UriOf) -> RunItem:
         run.script,
         uri_of(run.script),
         run.lane,
+        run.pipeline,
         run.started,
         outcome.kind.value if outcome else None,
         outcome.message if outcome else "",

@@ -107,7 +107,7 @@ def compiles() -> list[Json]:
 
 def run_item(run: str, lane: str, started: float, findings: int) -> Json:
     return {
-        "run": run, "script": "/workspace/train.py", "scriptUri": HERE, "lane": lane, "started": started, "outcome": "completed", "message": "",
+        "run": run, "script": "/workspace/train.py", "scriptUri": HERE, "lane": lane, "pipeline": "inductor", "started": started, "outcome": "completed", "message": "",
         "seconds": 74.1, "compiles": 2, "findings": findings, "kernels": 26,
     }  # fmt: skip
 
@@ -131,6 +131,7 @@ def pipeline(params: Json) -> Json:
     if params["run"] == EMPTY:
         return {
             "run": EMPTY,
+            "pipeline": "inductor",
             "compile": None,
             "compiles": [],
             "stages": [],
@@ -139,7 +140,15 @@ def pipeline(params: Json) -> Json:
         }
     compile = params.get("compile", "0/0")
     found = stages() if compile == "0/0" else [one for one in stages() if one["track"] != "backward"][:5]
-    return {"run": RUN, "compile": compile, "compiles": compiles(), "stages": found, "kernels": kernels, "reason": ""}
+    return {
+        "run": RUN,
+        "pipeline": "inductor",
+        "compile": compile,
+        "compiles": compiles(),
+        "stages": found,
+        "kernels": kernels,
+        "reason": "",
+    }
 
 
 def step(params: Json) -> Json:
@@ -165,7 +174,14 @@ def step(params: Json) -> Json:
 
 def findings(params: Json) -> Json:
     if params["run"] == EMPTY:
-        return {"run": EMPTY, "lane": "fast", "groups": [], "seconds": 0, "reason": "Nothing was compiled in this run."}
+        return {
+            "run": EMPTY,
+            "pipeline": "inductor",
+            "lane": "fast",
+            "groups": [],
+            "seconds": 0,
+            "reason": "Nothing was compiled in this run.",
+        }
 
     def at(line: int, code: str, seconds: float, hidden: str = "", fixes: int = 0) -> Json:
         return {
@@ -188,7 +204,7 @@ def findings(params: Json) -> Json:
         group("missed-fusion", "missed-fusion", "hint", "A kernel of its own.", [at(4, "y = x * 2", 0, "baseline")]),
         group("compile-error", "InductorError", "error", "The compile failed.", [at(7, "return y", 0)]),
     ]  # fmt: skip
-    return {"run": RUN, "lane": "deep", "groups": groups, "seconds": 66.1, "reason": ""}
+    return {"run": RUN, "pipeline": "inductor", "lane": "deep", "groups": groups, "seconds": 66.1, "reason": ""}
 
 
 NAMES = [
@@ -202,6 +218,7 @@ def phases(params: Json) -> Json:
     if params["run"] == EMPTY:
         return {
             "run": EMPTY,
+            "pipeline": "inductor",
             "seconds": 0,
             "names": [],
             "labels": [],
@@ -216,13 +233,22 @@ def phases(params: Json) -> Json:
     found = [{**compile, "phases": more} for compile, more in zip(compiles(), (rows, short), strict=True)]
     found = [{key: one[key] for key in ("id", "function", "place", "seconds", "phases")} for one in found]
     names, labels = zip(*NAMES, strict=True)
-    return {"run": RUN, "seconds": 66.1, "names": names, "labels": labels, "compiles": found, "reason": ""}
+    return {
+        "run": RUN,
+        "pipeline": "inductor",
+        "seconds": 66.1,
+        "names": names,
+        "labels": labels,
+        "compiles": found,
+        "reason": "",
+    }
 
 
 def memory(params: Json) -> Json:
     if params["run"] == EMPTY:
         return {
             "run": EMPTY,
+            "pipeline": "inductor",
             "compile": None,
             "function": "",
             "compiles": [],
@@ -251,6 +277,7 @@ def memory(params: Json) -> Json:
     plans = [plan, {**plan, "stage": "0/0/memory-plan-backward", "title": "Memory plan (backward)"}]
     return {
         "run": RUN,
+        "pipeline": "inductor",
         "compile": "0/0",
         "function": "loss_of",
         "compiles": compiles()[:1],
