@@ -7,6 +7,7 @@ import * as path from "node:path";
 import { DebugClient } from "@vscode/debugadapter-testsupport";
 import { ROOT, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
 import { makeHome } from "../home.mjs";
+import { PATIENCE_MS } from "../until.mjs";
 
 const LAUNCHER = path.join(ROOT, "extension", "launch_server.py");
 const MAKE_RUN = `
@@ -35,6 +36,7 @@ describe("the debug adapter and the official test client", () => {
 
   beforeEach(async () => {
     client = new DebugClient(VENV_PYTHON, path.join(home, "start.py"), "irscope");
+    client.defaultTimeout = PATIENCE_MS; // against an adapter that hangs; how long it takes to start is no subject here
     await client.start();
   });
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
-import os
 import pkgutil
 import re
 import subprocess
@@ -66,8 +65,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Stored:
     def run(text: str, *flags: str) -> str:
         script.write_text(text)
         command = [sys.executable, "-m", "irscope", "run", str(script), "--store", str(store), *flags]
-        env = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(folder / "cache")}
-        done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=500, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         with Store(str(store)) as opened:
             return opened.find_run()
