@@ -176,10 +176,10 @@ WRONG: list[tuple[str, Any, str]] = [
     ("setExceptionBreakpoints", {"filters": [1]}, "'filters' must hold strings"),
     ("disassemble", {"memoryReference": "zz", "instructionCount": 3}, "not a memory reference"),
     ("disassemble", {"memoryReference": "0x1", "instructionCount": 10**9}, "'instructionCount' must be from"),
-    ("stepIn", {"threadId": 1, "targetId": 77}, "no target 77"),
-    ("goto", {"threadId": 1, "targetId": 77}, "no target 77"),
+    ("stepIn", {"threadId": 1, "targetId": 77}, "Unknown target: 77"),
+    ("goto", {"threadId": 1, "targetId": 77}, "Unknown target: 77"),
     ("evaluate", {}, "'expression' is missing"),
-    ("scopes", {"frameId": 5}, "no frame 5"),
+    ("scopes", {"frameId": 5}, "Unknown frame: 5"),
 ]
 
 

@@ -146,7 +146,7 @@ def test_variables_are_lazy_and_paged(client: Client, store: str) -> None:
 
 def test_evaluate(client: Client, store: str) -> None:
     client.attach(store)
-    assert "no node here" in client.refused("evaluate", expression="node.name", context="watch")
+    assert "No node here" in client.refused("evaluate", expression="node.name", context="watch")
     until_stage(client, "forward-graph.py", 7)
     assert client.evaluate("node.name") == "relu"
     assert client.evaluate("mm", context="hover") == "mm: f32[8, 32][32, 1]cpu = torch.ops.aten.mm.default"

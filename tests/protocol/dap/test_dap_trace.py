@@ -350,7 +350,7 @@ def test_each_frame_has_its_own_stack_and_locals(client: Client, store: str, fol
     assert client.ask("evaluate", expression="h", frameId=inner["id"], context="hover")["result"].startswith(
         "f32[8, 32]"
     )
-    assert "unknown name 'h': neither a local" in client.refused(
+    assert "Unknown name 'h': neither a local" in client.refused(
         "evaluate", expression="h", frameId=outer["id"], context="hover"
     )
     # Nodes of the graph that was compiled have their facts.
