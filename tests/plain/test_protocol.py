@@ -188,3 +188,26 @@ def test_every_stage_name_is_documented() -> None:
 
 def test_the_schema_is_documented() -> None:
     assert documented_tables()["Report"]["schema"][1] == f"version of this document: {SCHEMA}"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"is": "Unfit", "reason": {"a": 1}},
+        {"is": "LimitReached", "limit": "seconds", "message": [1]},
+        {"is": "LimitReached", "limit": ["seconds"], "message": ""},
+        {"is": "Progress", "phase": "", "text": "", "done": True, "total": 1},
+        {"is": "Progress", "phase": "", "text": "", "done": 10**30, "total": 1},
+        {"is": "GapSeen", "gap": "text"},
+        {"is": "GapSeen", "gap": ["what", "why"]},
+        {"is": ["Unfit"]},
+    ],
+)
+def test_a_message_of_wrong_types_is_refused(message: dict[str, Any]) -> None:
+    with pytest.raises((ValueError, TypeError, KeyError)):
+        decode_message(message)
+
+
+def test_lone_surrogates_are_replaced() -> None:
+    decoded = decode_message({"is": "Unfit", "reason": "\ud800x"})
+    assert isinstance(decoded, Unfit) and decoded.reason == "?x"

@@ -239,7 +239,7 @@ def _watched(
         on_message(GapSeen(gap))
     try:
         forked = launch.in_worker(worker) if worker is not None and known_as not in worker.unfit else None
-        outcome = watch.over(forked or launch.fresh(), cancel, started)
+        outcome = watch.over(forked or launch.fresh(), cancel, started, is_fork=forked is not None)
         if outcome is None and worker is not None:
             worker.unfit[known_as] = watch.unfit
             store.forget_findings(request.run)

@@ -11,7 +11,7 @@ import signal
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from irscope.driver.budgets import Limits
 from irscope.driver.launch import Launched
@@ -36,6 +36,8 @@ from irscope.store.store import Store
 _TICK_SECONDS = 0.05
 _LONG_TICK_SECONDS = 1.0  # where there is neither a cancel nor a limit to be seen
 _DRAIN_SECONDS = 2.0
+_LONGEST_MESSAGE = 1 << 24
+"""Bytes of a message; a longer one is passed over: texts go into the store, so only a script writes such a line."""
 _END = "the end of the process"
 
 
@@ -56,15 +58,18 @@ class Watch:
         self.unfit = ""
         """Why a fork cannot run this script."""
         self._refused: str | None = None
-        self._began = False
+        self._began = self._is_fork = False
         self._ended: ScriptEnded | None = None
-        self._partial = b""
+        self._partial = bytearray()
+        self._too_long = False
         # A character may be cut in two by the pipe.
         self._decoders = {name: codecs.getincrementaldecoder("utf-8")("replace") for name in ("stdout", "stderr")}
 
-    def over(self, run: Launched, cancel: threading.Event | None, started: float) -> Outcome | None:
+    def over(
+        self, run: Launched, cancel: threading.Event | None, started: float, *, is_fork: bool = False
+    ) -> Outcome | None:
         """The outcome, when the process has ended; None if a fork turned out to be unfit."""
-        process = run.process
+        process, self._is_fork = run.process, is_fork
         selector = selectors.DefaultSelector()
         selector.register(run.messages, selectors.EVENT_READ, None)
         for fd, name in run.outputs.items():
@@ -128,17 +133,33 @@ class Watch:
                 self._on_output(key.data, self._decoders[key.data].decode(data))
         return arrived
 
+    def _lines(self, data: bytes) -> Iterator[bytes]:
+        """The lines that are complete now, in linear time however long one is."""
+        for number, piece in enumerate(data.split(b"\n")):
+            if number:
+                if not self._too_long:
+                    yield bytes(self._partial)
+                self._partial.clear()
+                self._too_long = False
+            if len(self._partial) + len(piece) > _LONGEST_MESSAGE:
+                self._partial.clear()
+                self._too_long = True
+            elif not self._too_long:
+                self._partial += piece
+
     def _take(self, data: bytes) -> None:
-        *lines, self._partial = (self._partial + data).split(b"\n")
-        for line in lines:
+        for line in self._lines(data):
             try:
                 message = decode_message(json.loads(line))
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, RecursionError):
                 continue  # a script that writes into every descriptor it finds
             if isinstance(message, Refused):
+                if self._began:
+                    continue  # that is said before the script begins, or by the script
                 self._refused = message.reason
             elif isinstance(message, Unfit):
-                self.unfit = message.reason
+                if self._is_fork:
+                    self.unfit = message.reason or "the script asked for it"
                 continue
             elif isinstance(message, Started):
                 self._began = True

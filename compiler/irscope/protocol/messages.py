@@ -101,7 +101,17 @@ def encode_message(message: Message) -> dict[str, Any]:
 
 def decode_message(data: dict[str, Any]) -> Message:
     """The inverse of `encode_message`.  Raises ValueError for something that is not a message."""
-    cls = _MESSAGES.get(data.get("is", "")) if isinstance(data, dict) else None
+    name = data.get("is", "") if isinstance(data, dict) else None
+    cls = _MESSAGES.get(name) if isinstance(name, str) else None
     if cls is None:
         raise ValueError(f"not a message: {str(data)[:200]}")
-    return typing.cast(Message, from_json(cls, data))
+    return typing.cast(Message, from_json(cls, _encodable(data)))
+
+
+def _encodable(data: Any) -> Any:
+    """The same without lone surrogates, which no file, pipe or database takes; a script may have sent them."""
+    if isinstance(data, str):
+        return data.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(data, dict):
+        return {_encodable(key): _encodable(value) for key, value in data.items()}
+    return [_encodable(item) for item in data] if isinstance(data, list) else data

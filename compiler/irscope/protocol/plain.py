@@ -37,7 +37,8 @@ def from_json(cls: type[T], data: Any) -> T:
     """The inverse of `to_json` for the dataclasses of this package.
 
     Unknown keys are passed over, so that an older reader understands a newer writer.
-    Raises KeyError for a missing field without default, ValueError for a value outside its enum.
+    What it is given is not trusted: a script can write where its run does.
+    Raises KeyError for a missing field without default, ValueError for a value of another type or outside its enum.
     """
     return typing.cast(T, _decode(cls, data))
 
@@ -55,11 +56,14 @@ def _decode(hint: Any, data: Any) -> Any:
         return _decode(next(arg for arg in typing.get_args(hint) if arg is not type(None)), data)
     if origin is tuple:
         item = typing.get_args(hint)[0]
-        return tuple(_decode(item, entry) for entry in data)
+        return tuple(_decode(item, entry) for entry in _checked(data, list, tuple))
     if origin is dict:
-        return dict(data)
+        return {
+            _decode(str, key): _decode(typing.get_args(hint)[1], value) for key, value in _checked(data, dict).items()
+        }
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         hints = _hints(hint)
+        _checked(data, dict)
         known = {}
         for f in dataclasses.fields(hint):
             if f.name in data:
@@ -68,5 +72,20 @@ def _decode(hint: Any, data: Any) -> Any:
                 raise KeyError(f"{hint.__name__}.{f.name}")
         return typing.cast(Any, hint)(**known)
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
-        return hint(data)
+        return hint(_checked(data, str))
+    if hint is str:
+        return _checked(data, str)
+    if hint is bool:
+        return _checked(data, bool)
+    if hint in (int, float):
+        number = _checked(data, int, float) if hint is float else _checked(data, int)
+        if isinstance(data, bool) or (isinstance(data, int) and not -(2**63) <= data < 2**63):
+            raise ValueError(f"not a number that can be kept: {str(data)[:40]}")
+        return number
+    return data
+
+
+def _checked(data: Any, *kinds: type) -> Any:
+    if not isinstance(data, kinds):
+        raise ValueError(f"{type(data).__name__} where {' or '.join(kind.__name__ for kind in kinds)} is expected")
     return data

@@ -15,6 +15,15 @@ def can_measure() -> bool:
     return os.path.exists("/proc/self/statm") and os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 
 
+def is_running(pid: int) -> bool:
+    """Whether a process is there and has not ended; one that nobody has waited for (a zombie) has."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] not in b"ZX"
+    except OSError:
+        return False
+
+
 def tree(pid: int) -> list[int]:
     """A process and all its descendants, parents before children; empty if it is gone."""
     found = [pid] if os.path.exists(f"/proc/{pid}") else []

@@ -6,6 +6,7 @@ import contextlib
 import enum
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -161,13 +162,27 @@ class Worker:
                 return None
             finally:
                 os.close(status_in)
-        process = ForkedProcess(status_out)
+        process = ForkedProcess(status_out, self._abandon)
         if process.pid == 0:
             process.close()
             if self._process is not None and self._process.poll() is not None:  # and not only one of its layers
                 self.state, self.reason = WorkerState.CRASHED, "The worker ended while it was starting a run."
             return None
         return process
+
+    def _abandon(self) -> None:
+        """Ends a worker that does not answer, with its layers and runs; a stopped process cannot be asked to end."""
+        with self._lock:
+            if self.state is WorkerState.READY:
+                self.state, self.reason = (
+                    WorkerState.CRASHED,
+                    "The worker did not answer: a script may have stopped it.",
+                )
+            if self._process is not None and self._process.poll() is None:
+                for pid in processes.tree(self._process.pid):
+                    with contextlib.suppress(ProcessLookupError, PermissionError):
+                        os.kill(pid, signal.SIGKILL)
+                self._process.wait()
 
     def listen(self) -> list[LayerNote]:
         """Takes in what the worker has said about its layers, without waiting; returns the notes that are new."""

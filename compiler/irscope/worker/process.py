@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from typing import Protocol
+
+from irscope.runner import processes
 
 
 class RunProcess(Protocol):
@@ -74,20 +78,43 @@ def _pidfd(pid: int) -> int | None:
 class ForkedProcess:
     """A fork of the worker.  It writes its pid into its own pipe, and the worker, when it has ended, its exit code.
 
-    If the pipe closes before that, the worker has died, and its runs with it.
+    If the pipe closes before that, the worker has died, and its runs with it.  A worker that says nothing is as good as
+    dead: a script can stop it, since it is the parent of its process.
+
+    Parameters
+    ----------
+    status
+        The reading end of the pipe.
+    abandon
+        Called once if the worker says nothing: ends it, so that the next run starts another.
     """
 
     WORKER_DIED = -signal.SIGKILL
+    PATIENCE_SECONDS = 20.0
+    """For the pid, which a worker sends as soon as it has forked itself."""
+    LAST_PATIENCE_SECONDS = 3.0
+    """For the exit code of a process that has ended."""
 
-    def __init__(self, status: int) -> None:
+    def __init__(self, status: int, abandon: Callable[[], None] = lambda: None) -> None:
         self._text, self._code = b"", None
         self.status_fd: int | None = status
-        os.set_blocking(status, True)
-        name, _, number = self._line().partition(b" ")
-        self.pid = int(number) if name == b"pid" else 0  # 0: it has ended before it began, which a bare exit code says
+        self._abandon = abandon
+        self._gone_since: float | None = None
         os.set_blocking(status, False)
+        name, _, number = self._first_line().partition(b" ")
+        self.pid = int(number) if name == b"pid" else 0  # 0: it has ended before it began, which a bare exit code says
 
     _code: int | None
+
+    def _first_line(self) -> bytes:
+        """The line with the pid; empty if the worker says nothing for too long."""
+        assert self.status_fd is not None
+        waiting = select.poll()  # unlike `select.select` it takes descriptors above 1023
+        waiting.register(self.status_fd, select.POLLIN)
+        if not waiting.poll(self.PATIENCE_SECONDS * 1000):
+            self._abandon()
+            return b""
+        return self._line()
 
     def _line(self) -> bytes:
         while b"\n" not in self._text and self.status_fd is not None and (data := os.read(self.status_fd, 64)):
@@ -96,12 +123,25 @@ class ForkedProcess:
         return line
 
     def poll(self) -> int | None:
-        """The exit code; None while the process runs; that of a crash where the worker has died."""
+        """The exit code; None while the process runs; that of a crash where the worker has died or does not answer."""
         if self._code is None and self.status_fd is not None:
-            with contextlib.suppress(BlockingIOError):
+            try:
                 line = self._line()
                 self._code = int(line) if line.strip() else int(self.WORKER_DIED)
+            except BlockingIOError:
+                if self._is_silent():
+                    self._abandon()
+                    self._code = int(self.WORKER_DIED)
         return self._code
+
+    def _is_silent(self) -> bool:
+        """Whether the process ended some seconds ago and the worker has not said how."""
+        if not self.pid or processes.is_running(self.pid):
+            self._gone_since = None
+            return False
+        if self._gone_since is None:
+            self._gone_since = time.monotonic()
+        return time.monotonic() - self._gone_since > self.LAST_PATIENCE_SECONDS
 
     def kill(self) -> None:
         """Kill the process and its whole group, once its pid is known."""

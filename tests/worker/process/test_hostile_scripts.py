@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from irscope.driver.budgets import Limits
 from irscope.driver.driver import RunSpec, execute
-from irscope.protocol import CompileSeen, OutcomeKind, ScriptEnded, Started
+from irscope.driver.watch import _LONGEST_MESSAGE, Watch
+from irscope.protocol import Budget, CompileSeen, Lane, OutcomeKind, RunRequest, ScriptEnded, Started
 from irscope.store.store import Store
-from support import BREAKS, RunScript, write
+from irscope.worker.client import Worker
+from support import BREAKS, RunScript, run_captured, write
 
 
 def test_output_is_not_kept_in_memory(tmp_path: Path) -> None:
@@ -75,6 +78,54 @@ for fd in range(3, 1024):
 """
     )
     assert ran.findings("graph-break")
+
+
+# What a script may write where its run sends messages: too deep, of wrong types, unfit twice, not encodable.
+FORGED = (
+    "[" * 100_000,
+    '{"is": "Unfit", "reason": {"a": 1}}',
+    '{"is": "Unfit", "reason": ""}',
+    '{"is": "Refused", "reason": {"a": 1}}',
+    '{"is": "Refused", "reason": "forged"}',
+    '{"is": "LimitReached", "limit": "seconds", "message": [1]}',
+    '{"is": "Progress", "phase": "\\ud800", "text": "\\ud800", "done": 1, "total": 1' + "0" * 400 + "}",
+    '{"is": "GapSeen", "gap": {"what": "\\ud800 forged", "why": "\\ud800"}}',
+)
+
+
+@pytest.mark.parametrize("forked", [True, False])
+def test_a_script_that_forges_messages(forked: bool, shared_worker: Worker | None, tmp_path: Path) -> None:
+    source = (
+        BREAKS
+        + f"""
+import os, stat
+for fd in range(3, 1024):
+    try:
+        if stat.S_ISFIFO(os.fstat(fd).st_mode):
+            for message in {FORGED!r}:
+                os.write(fd, message.encode() + b"\\n")
+    except OSError:
+        pass
+print("end", flush=True)
+"""
+    )
+    ran = run_captured(write(tmp_path, source), tmp_path / "runs.db", worker=shared_worker if forked else None)
+    assert ran.report.outcome.kind is OutcomeKind.COMPLETED, ran.report.outcome.message
+    assert ran.stdout.endswith("end\n") and ran.findings("graph-break")
+    assert "forged" in str(ran.report.capture_gaps), "what was written did reach the driver"
+    print(ran.report.capture_gaps)  # can be encoded
+
+
+def test_a_message_without_end_is_passed_over() -> None:
+    """In linear time, and without keeping it."""
+    limits = Limits(Budget(), 0.0)
+    watch = Watch(RunRequest("r", "s.py", (), Lane.FAST, ""), "python", cast(Store, None), limits, lambda _: None, None)
+    piece = b"x" * (1 << 16)
+    for _ in range(200 * 16):
+        assert list(watch._lines(piece)) == []
+        assert len(watch._partial) <= _LONGEST_MESSAGE
+    assert list(watch._lines(b"more\n\nnext\nand")) == [b"", b"next"]
+    assert list(watch._lines(b" so on\n")) == [b"and so on"]
 
 
 def test_a_script_that_breaks_the_modules_we_use(run_script: RunScript) -> None:
