@@ -16,6 +16,7 @@ import pytest
 from facts import a_compile, a_finding, a_gap, a_kernel, a_range, a_stage, an_outcome
 from irscope.protocol import Cost, Lane, OutcomeKind
 from irscope.store.store import Store, StoreError, default_path
+from irscope.store.value_file import ValueWriter
 
 
 @pytest.fixture
@@ -314,3 +315,31 @@ def test_graphs_and_schedules_are_counted(store: Store) -> None:
     store.put_stage(run, "0/0", version, "a graph", 9, {"pass": "fold", "new": graph})
     (compile,) = store.report(run).compiles
     assert [stage.nodes for stage in compile.stages] == [None, 3, 2, 1, None, 2]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
+def test_only_its_owner_can_read_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Source lines and generated code are in it, and numbers of tensors beside it."""
+
+    def modes(folder: Path) -> dict[str, int]:
+        return {each.name: each.stat().st_mode & 0o777 for each in [folder, *folder.rglob("*")]}
+
+    before = os.umask(0o022)
+    try:
+        path = tmp_path / "made" / "runs.db"
+        with Store(str(path)) as store:
+            store.create_run("s.py", (), Lane.FAST, "")
+            assert set(modes(path.parent)) == {"made", "runs.db", "runs.db-wal", "runs.db-shm"}
+            assert modes(path.parent) == {"made": 0o700, "runs.db": 0o600, "runs.db-wal": 0o600, "runs.db-shm": 0o600}
+        values = ValueWriter(str(tmp_path / "values" / "run.bin"), 1 << 20)
+        values.write(b"12345678", 8)
+        assert modes(tmp_path / "values") == {"values": 0o700, "run.bin": 0o600}
+        old = tmp_path / "old.db"
+        old.touch(0o644)
+        with Store(str(old)):
+            assert old.stat().st_mode & 0o777 == 0o644, "it may be shared on purpose"
+        monkeypatch.setenv("IRSCOPE_STORE", str(old))
+        with Store(str(old)):
+            assert old.stat().st_mode & 0o777 == 0o600
+    finally:
+        os.umask(before)

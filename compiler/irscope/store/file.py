@@ -69,12 +69,36 @@ def default_path() -> str:
 def open_store(path: str) -> sqlite3.Connection:
     """A connection that any thread may use; makes the file, or brings it up to date.  Raises StoreError."""
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        make_private_folder(os.path.dirname(path))
+        _make_private(path)
         return _opened(path)
     except (OSError, sqlite3.Error) as error:
         raise StoreError(
             f"The run store {path} cannot be used: {error}. Name another file (--store FILE or the setting irscope.storePath), or delete this one."
         ) from error
+
+
+def make_private_folder(folder: str) -> None:
+    """A folder that only its owner can look into; one that is there stays as it is, since it may hold other things."""
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+
+
+def open_private(path: str, flags: int) -> int:
+    """A descriptor of a file; one that is made can only be read by its owner.  An ``opener`` of `open`."""
+    return os.open(path, flags, 0o600)
+
+
+def _make_private(path: str) -> None:
+    """SQLite gives the files beside a database the mode of the database.
+
+    Older versions made files that everybody could read: the one of the command line, which nobody shares on purpose,
+    is closed to others.
+    """
+    os.close(open_private(path, os.O_RDWR | os.O_CREAT))
+    if os.name == "posix" and path == default_path():
+        for suffix in ("", "-wal", "-shm"):
+            with contextlib.suppress(OSError):
+                os.chmod(path + suffix, 0o600)
 
 
 def _opened(path: str) -> sqlite3.Connection:

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from irscope.store.file import make_private_folder, open_private
+
 SUFFIX = ".values"
 """The folder of values of a store is its path with this suffix; in it is one folder for each run."""
 
@@ -164,8 +166,8 @@ class ValueWriter:
             self.full = True
             return None
         if self._file is None:
-            os.makedirs(os.path.dirname(self._path), exist_ok=True)
-            self._file = open(self._path, "wb")  # noqa: SIM115
+            make_private_folder(os.path.dirname(self._path))
+            self._file = open(self._path, "wb", opener=open_private)  # noqa: SIM115
         offset = self._position
         self._file.write(data)
         padding = -size % _ALIGNMENT
