@@ -38,6 +38,7 @@ from irscope.provenance.kernels import add_missing_origins
 from irscope.runner import processes
 from irscope.store.store import Store, StoreError
 from irscope.usercode.notebooks import cell_name, joined, python_of_cell, read_cells
+from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source, digest_of
 from irscope.worker.client import Worker
 
@@ -257,12 +258,11 @@ def _unreadable(path: str) -> str | None:
     if not os.path.isfile(path):
         return f"File not found: {path}."
     try:
-        with open(path, "rb"):
-            return None
+        read_bounded(path)
+        return None
     except OSError as error:
         return f"{path} cannot be read: {error.strerror}."
 
 
 def _read(path: str) -> str:
-    with open(path, "rb") as file:
-        return decode_source(file.read())
+    return decode_source(read_bounded(path))

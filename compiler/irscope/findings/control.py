@@ -22,6 +22,7 @@ from irscope.findings.kinds import unused_ignore
 from irscope.findings.places import function_of
 from irscope.findings.registry import all_kinds
 from irscope.protocol import Finding, Lane, OutcomeKind, Position, Range, Report, Severity
+from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import function_around, line_text, parents, read_source
 from irscope.vocabulary.findings import DEEP_ONLY
 
@@ -213,12 +214,11 @@ def write_baseline(path: str, findings: Sequence[Finding]) -> None:
 def read_baseline(path: str) -> dict[str, int]:
     """The findings of a baseline file.  Raises LookupError with a message for the user if it is none."""
     try:
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
+        data = json.loads(read_bounded(path).decode("utf-8"))
         if data.get("irscope-baseline") != 1:
             raise ValueError("it has another version")
         return {str(key): int(count) for key, count in data["findings"].items()}
-    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+    except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
         raise LookupError(
             f"{path} is not an irscope baseline ({error}). Write one: irscope run SCRIPT --write-baseline {path}"
         ) from error

@@ -11,6 +11,7 @@ import tokenize
 from collections.abc import Iterator
 
 from irscope.protocol import Position, Range
+from irscope.usercode.reading import read_bounded
 
 _overlays: dict[str, str] = {}
 
@@ -39,9 +40,8 @@ def read_source(path: str) -> str:
     if (text := overlay_of(path)) is not None:
         return text
     try:
-        with open(path, "rb") as file:
-            return decode_source(file.read())
-    except OSError:
+        return decode_source(read_bounded(path))
+    except (OSError, ValueError):
         return ""
 
 

@@ -7,11 +7,11 @@ import contextlib
 import ctypes
 import logging
 import os
-import signal
 import sys
 
 from lsprotocol import types
 
+from irscope_server.app.ending import on_end_signals
 from irscope_server.app.features import make_server
 from irscope_server.app.server import IrscopeServer
 from irscope_server.base.transport import Writer, read_forever, take_protocol_streams
@@ -34,9 +34,7 @@ def serve_stdio(execute: Execute | None = None) -> None:
     ended = asyncio.Event()
     code = 1
     try:
-        for number in (signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGTERM)):
-            with contextlib.suppress(NotImplementedError, ValueError, OSError):
-                loop.add_signal_handler(number, ended.set)
+        on_end_signals(lambda: loop.call_soon_threadsafe(ended.set))
         read_forever(stdin, loop, server.protocol.receive, ended.set)
         loop.run_until_complete(ended.wait())
     except SystemExit as stop:  # raised by pygls' handler of `exit`: 0 after a shutdown, else 1

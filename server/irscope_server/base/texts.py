@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source
 
 _LINE_END = re.compile("\r\n|\n|\r")
@@ -129,7 +130,6 @@ class Texts:
 def text_on_disk(path: str) -> str:
     """The text of a Python file, decoded as Python does it; empty if it cannot be read."""
     try:
-        with open(path, "rb") as file:
-            return decode_source(file.read())
-    except OSError:
+        return decode_source(read_bounded(path))
+    except (OSError, ValueError):
         return ""

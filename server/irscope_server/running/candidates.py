@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.protocol import EntryKind
+from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source
 
 from irscope_server.base.texts import file_key
@@ -97,10 +98,7 @@ def _texts(folder: str, buffers: Mapping[str, str]) -> Iterator[tuple[str, str]]
                 yield key, buffers[key]
                 continue
             try:
-                if os.stat(path).st_size > _MOST_BYTES:
-                    continue
-                with open(path, "rb") as file:
-                    yield key, decode_source(file.read())
+                yield key, decode_source(read_bounded(path, _MOST_BYTES))
             except OSError:
                 continue
 

@@ -12,12 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from irscope.protocol import EntryKind
+from irscope.usercode.reading import read_bounded
 
 from irscope_server.running.entries import Entry
 
 _TYPES = ("python", "debugpy")
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _ENV_LINE = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*$")
+_LONGEST = 2_000_000
+"""Bytes of a configuration or of variables that somebody wrote by hand."""
 _PLATFORM = {"win32": "windows", "darwin": "osx"}.get(sys.platform, "linux")
 
 
@@ -44,11 +47,10 @@ def read_launch_file(folder: str) -> tuple[list[Mapping[str, Any]], str]:
     """The configurations in a folder's ``.vscode/launch.json``, and what is wrong with the file; both may be empty."""
     path = os.path.join(folder, ".vscode", "launch.json")
     try:
-        with open(path, encoding="utf-8-sig") as file:
-            data = json.loads(without_comments(file.read()))
+        data = json.loads(without_comments(read_bounded(path, _LONGEST).decode("utf-8-sig")))
     except FileNotFoundError:
         return [], ""
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         return [], f"{path} cannot be read: {error}"
     configurations = data.get("configurations") if isinstance(data, dict) else None
     if not isinstance(configurations, list):
@@ -207,9 +209,8 @@ def read_env_file(path: str) -> dict[str, str]:
     """``NAME=value`` lines; quotes around a value go, what is no such line is passed over, a missing file is empty."""
     variables: dict[str, str] = {}
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            lines = file.read().splitlines()
-    except OSError:
+        lines = read_bounded(path, _LONGEST).decode("utf-8", "replace").splitlines()
+    except (OSError, ValueError):
         return variables
     for line in lines:
         match = None if line.lstrip().startswith("#") else _ENV_LINE.match(line)

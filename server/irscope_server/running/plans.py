@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from irscope.usercode.notebooks import is_notebook
 
-from irscope_server.base.context import Documents
+from irscope_server.base.context import EditorContext
 from irscope_server.base.settings import Settings
 from irscope_server.base.texts import file_key
 from irscope_server.running.entries import BadEntry, Entry, parse_entry, script_entry
@@ -40,7 +40,7 @@ class Plan:
 class Planner:
     """Makes plans from settings, launch configurations, the text and what has been run before."""
 
-    def __init__(self, context: Documents, results: Results) -> None:
+    def __init__(self, context: EditorContext, results: Results) -> None:
         self._context, self._results = context, results
         self.plans: dict[str, Plan | None] = {}
         """How each open file is run, by `file_key`; None for a library module without a known entry."""
@@ -51,7 +51,7 @@ class Planner:
         folder = self._context.folder_of(path)
         launches = self.launches(path, folder, settings)
         named = launch_named(launches, settings.launch_configuration) if settings.launch_configuration else None
-        if settings.launch_configuration and named is None:
+        if settings.launch_configuration and named is None and self._context.trusted:
             self._complain(
                 f"No launch configuration that irscope can use is called {settings.launch_configuration!r}"
                 " (irscope.run.launchConfiguration)."
@@ -72,6 +72,8 @@ class Planner:
     def launches(self, path: str, folder: str, settings: Settings) -> list[Launch]:
         """The launch configurations that start Python, for a file."""
         configurations, problem = settings.launch, ""
+        if not self._context.trusted:  # nothing is run, so nothing that only a run needs is read
+            return []
         if configurations is None:
             configurations, problem = read_launch_file(folder)
         launches, complaints = python_launches(configurations, path, folder)

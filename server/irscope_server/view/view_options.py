@@ -11,6 +11,7 @@ from typing import Any
 
 from irscope.findings.control import hidden_because, read_baseline
 from irscope.protocol import Lane, Report
+from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import use_overlays
 from irscope.vocabulary.visible import printable
 
@@ -63,8 +64,7 @@ def wishes_of(severities: Sequence[tuple[str, str]], baseline: str | None, folde
 def _settings_in(path: str) -> dict[str, Any]:
     """The settings about findings of a file of VS Code's; empty if it cannot be read."""
     try:
-        with open(path, encoding="utf-8") as file:
-            found = json.loads(without_comments(file.read()))
+        found = json.loads(without_comments(read_bounded(path).decode("utf-8")))
     except (OSError, ValueError, RecursionError):
         return {}
     if not isinstance(found, dict):

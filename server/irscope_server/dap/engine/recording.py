@@ -5,8 +5,6 @@ The first stage of every compile is the user's own code.
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +14,7 @@ from irscope.protocol import Compile, Finding, Report, StageRef
 from irscope.provenance import Provenance
 from irscope.store.store import Store
 from irscope.symbolic.trace import Walk
+from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source
 from irscope.vocabulary.stages import Role
 
@@ -171,17 +170,10 @@ def _ordered(compile: Compile, pipeline: tuple[StageRef, ...]) -> list[StageRef]
     return sorted(compile.stages, key=lambda stage: keys[stage.id])
 
 
-_LONGEST_FILE = 32_000_000
-
-
 def _read(path: str) -> str | None:
-    """A file of the user's.  Its name may come from a store from elsewhere, so a device is not a file."""
+    """A file of the user's, if it can be read; its name may come from a store from elsewhere."""
     try:
-        known = os.stat(path)
-        if not stat.S_ISREG(known.st_mode) or known.st_size > _LONGEST_FILE:
-            return None
-        with open(path, "rb") as file:
-            return decode_source(file.read())
+        return decode_source(read_bounded(path))
     except (OSError, ValueError):
         return None
 

@@ -1,0 +1,35 @@
+"""The one way to read a file that a workspace, a store or a script names: a regular file, within bounds."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from irscope.vocabulary.units import size
+
+LONGEST_FILE = 32_000_000
+"""Bytes of a text; nobody writes a longer one."""
+
+
+def read_bounded(path: str, longest: int = LONGEST_FILE) -> bytes:
+    """The bytes of a regular file.
+
+    A name may lead anywhere: to a device without end, or to a pipe that nobody writes into.  So nothing is waited for,
+    and nothing is read of what is not a file.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read, is not a regular file, or has more bytes than ``longest``.
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode):  # before it is opened, which has effects on some devices
+        raise OSError(errno.EINVAL, "it is not a regular file", path)
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # another one since then
+            raise OSError(errno.EINVAL, "it is not a regular file", path)
+        data = file.read(longest + 1)
+    if len(data) > longest:
+        raise OSError(errno.EFBIG, f"it has more than {size(longest)}", path)
+    return data
