@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import lzma
 import multiprocessing
 import os
+import random
 import signal
 import sqlite3
 import threading
+import tracemalloc
+import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from facts import a_compile, a_finding, a_gap, a_kernel, a_range, a_stage, an_outcome
+from irscope.cli.main import main
 from irscope.protocol import Cost, Lane, OutcomeKind
 from irscope.store.store import Store, StoreError, default_path
 from irscope.store.value_file import ValueWriter
@@ -255,10 +262,10 @@ def test_a_folder_is_no_store(tmp_path: Path) -> None:
         Store(str(tmp_path / "file" / "runs.db"))
 
 
-def test_another_version_s_file_is_moved_aside(path: str) -> None:
+def test_an_older_version_s_file_is_moved_aside(path: str) -> None:
     with Store(path) as store:
         new_run(store)
-        store._db.execute("PRAGMA user_version = 999")
+        store._db.execute("PRAGMA user_version = 1")
     with Store(path) as store:
         assert store.runs() == []
         new_run(store)
@@ -343,3 +350,104 @@ def test_only_its_owner_can_read_a_store(tmp_path: Path, monkeypatch: pytest.Mon
             assert old.stat().st_mode & 0o777 == 0o600
     finally:
         os.umask(before)
+
+
+# --- stores from elsewhere --------------------------------------------------------------------------------------------
+
+
+def store_with_text(folder: Path) -> tuple[Path, str]:
+    path = folder / "runs.db"
+    with Store(str(path)) as store:
+        run = store.create_run("s.py", (), Lane.FAST, "")
+        store.put_compile(run, a_compile())
+        store.put_stage(run, a_compile().id, a_stage(), "text " * 1000, 1.0)
+        store.put_finding(run, a_finding())
+    return path, run
+
+
+@pytest.mark.parametrize("codec", ["zlib", "xz"])
+@pytest.mark.parametrize("claimed", [10, 5_000, 1 << 30, -1])
+def test_a_pack_that_unpacks_to_more_than_it_says(codec: str, claimed: int, tmp_path: Path) -> None:
+    path, run = store_with_text(tmp_path)
+    bomb = bytes(64 << 20)
+    data = zlib.compress(bomb, 9) if codec == "zlib" else lzma.compress(bomb, preset=1)
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute("INSERT INTO packs VALUES (1, ?, ?, ?)", (codec, claimed, data))
+        db.execute("UPDATE texts SET pack = 1, start = 0, data = ''")
+    tracemalloc.start()
+    try:
+        with Store(str(path)) as store, pytest.raises(StoreError, match="is damaged"):
+            store.stage_text(run, a_stage().id)
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP TABLE findings; CREATE VIEW findings AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+        " SELECT i AS run, i AS cause, i AS position, i AS facts FROM n",
+        "CREATE TRIGGER t AFTER INSERT ON runs BEGIN DELETE FROM findings; END",
+    ],
+)
+def test_a_store_has_tables_and_nothing_else(statement: str, tmp_path: Path) -> None:
+    path, _ = store_with_text(tmp_path)
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.executescript(statement)
+    with pytest.raises(StoreError, match="which no run store has"):
+        Store(str(path))
+
+
+def test_a_store_of_a_newer_version_stays_as_it_is(tmp_path: Path) -> None:
+    path, _ = store_with_text(tmp_path)
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA user_version = 1000")
+        db.execute("PRAGMA journal_mode = DELETE")
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="made by a newer irscope"):
+        Store(str(path))
+    assert not path.with_name("runs.db.old").exists()
+    assert path.read_bytes()[100:] == before[100:]
+
+
+def test_stores_that_are_put_aside_are_all_kept(tmp_path: Path) -> None:
+    for _ in range(3):
+        path, _ = store_with_text(tmp_path)
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            db.execute("PRAGMA user_version = 1")
+        Store(str(path)).close()
+    assert {each.name for each in tmp_path.glob("*.old*") if not each.name.endswith(("-wal", "-shm"))} == {
+        "runs.db.old", "runs.db.old1", "runs.db.old2",
+    }  # fmt: skip
+
+
+def test_damaged_stores_are_told_and_give_no_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, run = store_with_text(tmp_path)
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        db.execute("PRAGMA journal_mode = DELETE")
+    good, chance = path.read_bytes(), random.Random(0)
+    codes = Counter()
+    for number in range(60):
+        data = bytearray(good)
+        for _ in range(8):
+            data[chance.randrange(100, len(data))] ^= 1 << chance.randrange(8)
+        damaged = tmp_path / f"damaged-{number}.db"
+        damaged.write_bytes(data)
+        for command in (["list"], ["show"], ["show", "--stage", a_stage().id, run], ["diff", run, run]):
+            codes[main([*command, "--store", str(damaged)])] += 1
+        damaged.unlink()
+        assert "Traceback" not in capsys.readouterr().err
+    assert set(codes) <= {0, 2, 3, 70} and codes[0] and codes[3], codes
+
+
+def test_names_of_a_store_do_not_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, run = store_with_text(tmp_path)
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE runs SET script = ?", ("/x\x1b]0;stolen\x07\x1b[2Jy.py",))
+        db.execute("UPDATE findings SET facts = replace(facts, 'graph-break', ?)", ("\\u001b[2Jkind",))
+    for command in (["list"], ["show"], ["diff"], ["diff", run, run], ["show", "--stage", "none"]):
+        main([*command, "--store", str(path)])
+        said = capsys.readouterr()
+        assert "\x1b" not in said.out + said.err and "\x07" not in said.out + said.err, command

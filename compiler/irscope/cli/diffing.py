@@ -153,7 +153,7 @@ def run_lines(found: RunDiff, paint: Paint) -> list[str]:
         if change.kernels is not None:
             facts.append(f"{_numbers(change.kernels)} kernels")
         if change.stages:
-            facts.append(f"changed: {', '.join(change.stages)}")
+            facts.append(printable(f"changed: {', '.join(change.stages)}"))
         ids = change.before if change.before == change.after else f"{change.before} → {change.after}"
         where = f"{short_path(change.file)}:{change.line}" if change.file else ""
         lines.append(
@@ -163,7 +163,10 @@ def run_lines(found: RunDiff, paint: Paint) -> list[str]:
         )
     for mark, style, kernels in (("-", "red", found.kernels_gone), ("+", "green", found.kernels_new)):
         lines += [
-            paint(f"  {mark} kernel {printable(kernel.name)} ({kernel.language}, {printable(kernel.compile)})", style)
+            paint(
+                f"  {mark} kernel {printable(kernel.name)} ({printable(kernel.language)}, {printable(kernel.compile)})",
+                style,
+            )
             for kernel in kernels
         ]
     lines.append(
@@ -182,7 +185,7 @@ def run_lines(found: RunDiff, paint: Paint) -> list[str]:
 def _finding(finding: Finding, paint: Paint) -> str:
     start = finding.range.start
     where = f"{short_path(finding.file)}:{start.line}:{start.column + 1}"
-    return f"{where}  {paint(f'{finding.kind} {printable(finding.code)}', 'bold')}  {printable(finding.message)}"
+    return f"{where}  {paint(printable(f'{finding.kind} {finding.code}'), 'bold')}  {printable(finding.message)}"
 
 
 def _compile(compile: Compile) -> str:

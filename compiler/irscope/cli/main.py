@@ -6,6 +6,7 @@ import argparse
 import gc
 import importlib
 import os
+import sqlite3
 import sys
 from collections.abc import Callable, Sequence
 
@@ -15,6 +16,7 @@ from irscope.ir.roofline import TARGETS
 from irscope.protocol import DEFAULT_PIPELINE
 from irscope.store.store import StoreError, default_path
 from irscope.vocabulary.severity_option import severity_option
+from irscope.vocabulary.visible import printable
 
 _DESCRIPTION = """\
 See what torch.compile did to a script: graph breaks and recompilations on the exact source range,
@@ -251,6 +253,8 @@ def _later(module: str, function: str) -> Callable[[argparse.Namespace], int]:
 
 
 _RUNS = ("run", "values", "diverge")
+_FAILED = 70
+"""The exit code of a fault of irscope's own (EX_SOFTWARE of sysexits.h), which no finding and no script has."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -274,10 +278,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(options.do(options))
     except StoreError as error:
-        print(f"irscope: {error}", file=sys.stderr)
+        print(f"irscope: {printable(str(error))}", file=sys.stderr)
+        return 3
+    except sqlite3.Error as error:
+        print(f"irscope: The run store {options.store} cannot be read: {printable(str(error))}.", file=sys.stderr)
         return 3
     except LookupError as error:
-        print(f"irscope: {error.args[0] if error.args else error}", file=sys.stderr)
+        print(f"irscope: {printable(str(error.args[0] if error.args else error))}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # `irscope show … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -285,6 +292,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("irscope: interrupted", file=sys.stderr)
         return 130
+    except Exception as error:
+        if os.environ.get("IRSCOPE_DEBUG"):
+            raise
+        said = printable(f"{type(error).__name__}: {error}")
+        print(
+            f"irscope: It failed inside irscope, or the store is damaged: {said}. With IRSCOPE_DEBUG=1 it says where.",
+            file=sys.stderr,
+        )
+        return _FAILED
     finally:
         if collects:  # a command may have stopped it by itself
             gc.enable()

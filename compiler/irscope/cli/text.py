@@ -104,7 +104,11 @@ def left_out(number: int, what: str) -> None:
         print(f"irscope: {count(number, what)} left out; --all gives every one", file=sys.stderr)
 
 
+_STEERS = re.compile(r"\x1b(?!\[[\d;]*m)")
+"""What begins a sequence that a terminal obeys, but for colours."""
+
+
 def to_stdout(lines: Sequence[str]) -> None:
-    """Write the lines, each with a line end, and flush."""
-    sys.stdout.write("\n".join(lines) + "\n" if lines else "")
+    """Write the lines, each with a line end, and flush; names of a store from elsewhere do not steer the terminal."""
+    sys.stdout.write(_STEERS.sub("�", "\n".join(lines) + "\n" if lines else ""))
     sys.stdout.flush()

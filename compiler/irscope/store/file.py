@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import sqlite3
 import sys
@@ -112,15 +113,35 @@ def _opened(path: str) -> sqlite3.Connection:
     if version == VERSION or changes is not None:
         return db
     db.close()
+    if version > VERSION:
+        raise StoreError(
+            f"The run store {path} was made by a newer irscope (version {version}; this one reads up to {VERSION})."
+            " Update irscope, or name another file (--store FILE or the setting irscope.storePath)."
+        )
+    kept = _unused(path + ".old")
     for suffix in ("", "-wal", "-shm"):
         with contextlib.suppress(FileNotFoundError):
-            os.replace(path + suffix, path + ".old" + suffix)
+            os.replace(path + suffix, kept + suffix)
     return _opened(path)
+
+
+def _unused(path: str) -> str:
+    """The path, or with a number behind it: nothing that was put aside is overwritten."""
+    names = (f"{path}{number or ''}" for number in itertools.count())
+    return next(name for name in names if not os.path.exists(name))
 
 
 def _connect(path: str) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
-    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    db.execute("PRAGMA trusted_schema = OFF")
+    objects = db.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+    odd = [
+        name for kind, name, sql in objects if kind not in ("table", "index") or " VIRTUAL " in str(sql)[:40].upper()
+    ]
+    if odd:  # a view may be endless, a trigger may change what is only read
+        db.close()
+        raise sqlite3.DatabaseError(f"it has {odd[0]!r}, which no run store has")
+    tables = {name for kind, name, _ in objects if kind == "table"}
     if tables and not tables >= {"runs", "texts"}:
         db.close()
         raise sqlite3.DatabaseError("it is a database of another program, not a run store")

@@ -36,7 +36,7 @@ from irscope.protocol import (
 )
 from irscope.store.file import StoreError, default_path, open_store, transaction
 from irscope.store.reports import outcome_in, report_of
-from irscope.store.texts import NO_TEXT, MissingCodecError, Texts
+from irscope.store.texts import NO_TEXT, DamagedTextError, MissingCodecError, Texts
 from irscope.store.upkeep import KEEP_BYTES, KEEP_RUNS, Upkeep
 from irscope.vocabulary.stages import KERNELS, Role
 
@@ -361,6 +361,8 @@ class Store:
             return None if digest is None else self._texts.get(digest)
         except MissingCodecError as error:
             raise StoreError(f"The run store {self.path} cannot be read by {sys.executable}: {error}.") from error
+        except DamagedTextError as error:
+            raise StoreError(f"The run store {self.path} is damaged: {error}. Delete the run, or the file.") from error
 
     def _made_text(self, run: str, stage: str, name: str) -> str | None:
         make = made_texts().get(name)

@@ -36,8 +36,16 @@ _KEPT_BYTES = 16_000_000  # of packs that were read
 _LEAST_USED = 0.5  # of a pack; else what is still used of it is packed again
 
 
+_LONGEST = 1 << 28
+"""Bytes of a text or a pack; what says that it is longer comes from elsewhere and means no good."""
+
+
 class MissingCodecError(Exception):
     """This Python lacks the compression module that a pack was written with."""
+
+
+class DamagedTextError(Exception):
+    """What is stored is not what its row says."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +78,13 @@ class Texts:
     def get(self, digest: bytes) -> str | None:
         """A text; None if there is none of this digest.
 
-        Raises MissingCodecError, and zlib.error, lzma.LZMAError or UnicodeError where the file is damaged.
+        Raises MissingCodecError, and DamagedTextError where the file is damaged.
         """
         row = self._row(digest)
-        return None if row is None else self._bytes_of(row).decode("utf-8", "surrogatepass")
+        try:
+            return None if row is None else self._bytes_of(row).decode("utf-8", "surrogatepass")
+        except UnicodeError as error:
+            raise DamagedTextError("a text is not UTF-8") from error
 
     def forget(self) -> None:
         """Keeps no pack that was read."""
@@ -114,15 +125,17 @@ class Texts:
 
     def _bytes_of(self, row: _Row) -> bytes:
         if row.pack is None or row.start is None:
-            return zlib.decompress(row.data)
+            return _unpacked("zlib", row.data, row.size)
         return self._pack(row.pack)[row.start : row.start + row.size]
 
     def _pack(self, id: int) -> bytes:
         if id in self._packs:
             self._packs.move_to_end(id)
             return self._packs[id]
-        codec, packed = self._db.execute("SELECT codec, data FROM packs WHERE id = ?", (id,)).fetchone()
-        data = self._packs[id] = _unpacked(codec, packed)
+        row = self._db.execute("SELECT codec, data, bytes FROM packs WHERE id = ?", (id,)).fetchone()
+        if row is None:
+            raise DamagedTextError(f"there is no pack {id}")
+        data = self._packs[id] = _unpacked(*row)
         while len(self._packs) > 1 and sum(map(len, self._packs.values())) > _KEPT_BYTES:
             self._packs.popitem(last=False)
         return data
@@ -170,11 +183,39 @@ def _packed(data: bytes) -> tuple[str, bytes]:
     return "xz", lzma.compress(data, lzma.FORMAT_XZ, lzma.CHECK_CRC32, filters=filters)
 
 
-def _unpacked(codec: str, data: bytes) -> bytes:
-    if codec == "zlib":
-        return zlib.decompress(data)
+def _unpacked(codec: str, data: bytes, size: int) -> bytes:
+    """As many bytes as the row says, within bounds: a few bytes of a store from elsewhere may stand for gigabytes."""
+    if not isinstance(size, int) or not isinstance(data, bytes) or not 0 <= size <= _LONGEST:
+        raise DamagedTextError(f"a text of {size} bytes")
+    try:
+        unpacked, complete = _inflated(data, size) if codec == "zlib" else _decompressed(data, size)
+    except (zlib.error, ValueError, EOFError) as error:
+        raise DamagedTextError(str(error)) from error
+    if len(unpacked) != size or not complete:
+        raise DamagedTextError(f"a text has not the {size} bytes that it should have")
+    return unpacked
+
+
+def _inflated(data: bytes, size: int) -> tuple[bytes, bool]:
+    stream = zlib.decompressobj()
+    unpacked = stream.decompress(data, size + 1)  # a limit of 0 would be none
+    return unpacked, stream.eof
+
+
+def _decompressed(data: bytes, size: int) -> tuple[bytes, bool]:
     try:
         import lzma
     except ImportError:
         raise MissingCodecError("its texts are compressed with lzma, and this Python was built without it") from None
-    return lzma.decompress(data)
+    try:
+        stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_LONGEST)
+        unpacked = b""
+        while len(unpacked) <= size and not stream.eof:
+            piece = stream.decompress(data, size + 1 - len(unpacked))
+            data = b""
+            if not piece and stream.needs_input:
+                break
+            unpacked += piece
+        return unpacked, stream.eof
+    except lzma.LZMAError as error:
+        raise DamagedTextError(str(error)) from error
