@@ -428,7 +428,7 @@ def test_damaged_stores_are_told_and_give_no_traceback(tmp_path: Path, capsys: p
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         db.execute("PRAGMA journal_mode = DELETE")
     good, chance = path.read_bytes(), random.Random(0)
-    codes = Counter()
+    codes: Counter[int] = Counter()
     for number in range(60):
         data = bytearray(good)
         for _ in range(8):

@@ -57,7 +57,8 @@ exit codes:
   0  captured (whatever the script did: its own failure is in the outcome)
   1  `irscope diverge` found a divergence
   2  wrong usage, or the store has nothing with that name
-  3  the environment cannot run it: no such file, no torch, torch too old"""
+  3  the environment cannot run it (no such file, no torch, torch too old), or the store cannot be used
+  70 irscope itself failed; with IRSCOPE_DEBUG=1 it shows the traceback"""
 
 _RUN = """\
 Runs SCRIPT as `python SCRIPT ARGS…` does, in the current folder, and captures what torch.compile does meanwhile; or a
