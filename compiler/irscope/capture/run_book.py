@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -27,6 +28,7 @@ from irscope.protocol import (
 )
 from irscope.store.store import Store
 from irscope.usercode.source import read_source
+from irscope.vocabulary.visible import bounded
 
 
 class RunBook:
@@ -218,6 +220,8 @@ class RunBook:
 
     def publish(self, finding: Finding) -> None:
         """A finding is new, or something of it changed."""
+        message, explanation = bounded(finding.message), bounded(finding.explanation)
+        finding = dataclasses.replace(finding, message=message, explanation=explanation)
         if self.store is not None:
             self.store.put_finding(self.run, finding)
             self.keep_source(finding.file)
@@ -225,6 +229,7 @@ class RunBook:
 
     def gap(self, gap: CaptureGap) -> None:
         """Something could not be captured; the same one is told once."""
+        gap = CaptureGap(bounded(gap.what), bounded(gap.why))
         if gap in self._gaps or not self._is_open:
             return
         self._gaps.add(gap)

@@ -22,6 +22,7 @@ from irscope.runner.steady import SteadyState
 from irscope.store.store import StoreError
 from irscope.usercode.source import digest_of, read_source
 from irscope.usercode.user_files import is_user_file
+from irscope.vocabulary.visible import bounded
 
 
 class Session:
@@ -57,7 +58,7 @@ class Session:
     def script_ended(self, exit_code: int, error: str) -> None:
         """Send how the script ended: its exit code, and the error that ended it or an empty text."""
         if self._book.is_open:
-            self._messages.send(ScriptEnded(exit_code, error))
+            self._messages.send(ScriptEnded(exit_code, bounded(error)))
 
     def left_out(self, package: str) -> None:
         """A package that a notebook's cell imports is missing, and a stand-in that does nothing is in its place."""

@@ -22,6 +22,15 @@ def visible(text: str) -> str:
     return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
+LONGEST_TEXT = 20_000
+"""Characters of a message; the text of an exception may be a whole tensor."""
+
+
+def bounded(text: str, longest: int = LONGEST_TEXT) -> str:
+    """The text, cut where it is longer than anybody reads, with how long it was."""
+    return text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters)"
+
+
 def printable(text: str) -> str:
     """Without control characters and those that turn the direction: what a script named must not steer the terminal."""
     return _UNPRINTABLE.sub("�", text)

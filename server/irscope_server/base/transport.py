@@ -40,10 +40,11 @@ def read_body(stream: BinaryIO) -> bytes | None:
         if not header:
             return None
         if match := _LENGTH.search(header):
-            length = int(match[1])
+            digits = match[1].lstrip(b"0") or b"0"
+            length = int(digits) if len(digits) < 20 else _LARGEST_BODY + 1  # `int` refuses thousands of digits
         elif not header.strip() and length is not None:
             if length > _LARGEST_BODY:
-                log.error("A message of %d bytes was ignored; the limit is %d.", length, _LARGEST_BODY)
+                log.error("A message of more than %d bytes was ignored.", _LARGEST_BODY)
                 length = None
                 continue
             body = stream.read(length)

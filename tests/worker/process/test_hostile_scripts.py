@@ -116,6 +116,13 @@ print("end", flush=True)
     print(ran.report.capture_gaps)  # can be encoded
 
 
+def test_the_text_of_an_exception_is_cut(run_script: RunScript) -> None:
+    ran = run_script("raise ValueError('x' * 50_000_000)")
+    outcome = ran.report.outcome
+    assert outcome.kind is OutcomeKind.SCRIPT_ERROR and "ValueError: xxx" in outcome.message
+    assert "(50000" in outcome.message[-60:] and len(outcome.message) < 21_000
+
+
 def test_a_message_without_end_is_passed_over() -> None:
     """In linear time, and without keeping it."""
     limits = Limits(Budget(), 0.0)
