@@ -14,7 +14,7 @@ PATIENCE_SECONDS = 5.0
 
 
 def on_end_signals(end: Callable[[], object], patience: float = PATIENCE_SECONDS) -> None:
-    """Calls ``end`` from a thread of its own when SIGTERM, SIGINT or SIGHUP arrives; ends the process where that does not.
+    """Calls ``end`` from a separate thread when SIGTERM, SIGINT or SIGHUP arrives; ends the process where that does not.
 
     A handler in Python runs between two instructions of the main thread, so never while that is inside of a call that
     takes long.  The signal's number is written into a pipe at once (`signal.set_wakeup_fd`).  Call it from the main thread.

@@ -20,7 +20,7 @@ _TYPES = ("python", "debugpy")
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _ENV_LINE = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*$")
 _LONGEST = 2_000_000
-"""Bytes of a configuration or of variables that somebody wrote by hand."""
+"""Bytes of a configuration or of variables that are written by hand."""
 _PLATFORM = {"win32": "windows", "darwin": "osx"}.get(sys.platform, "linux")
 
 
