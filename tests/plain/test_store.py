@@ -352,6 +352,21 @@ def test_only_its_owner_can_read_a_store(tmp_path: Path, monkeypatch: pytest.Mon
         os.umask(before)
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/locks"), reason="the system does not tell its locks")
+def test_a_second_connection_leaves_the_locks_of_the_first(path: str) -> None:
+    """The system drops all locks that a process has on a file when it closes any descriptor of that file."""
+
+    def locks() -> int:
+        return Path("/proc/locks").read_text().count(f":{os.stat(path).st_ino} ")
+
+    with Store(path) as store:
+        new_run(store)
+        before = locks()
+        with Store(path) as other:
+            other.runs()
+        assert locks() == before > 0
+
+
 # --- stores from elsewhere --------------------------------------------------------------------------------------------
 
 

@@ -94,8 +94,12 @@ def _make_private(path: str) -> None:
 
     Older versions made files that everybody could read: the one of the command line, which nobody shares on purpose,
     is closed to others.
+
+    A file that is there must not be opened here: its end would end the locks of every other connection of this process,
+    as POSIX has it, and the next two writers would damage it.
     """
-    os.close(open_private(path, os.O_RDWR | os.O_CREAT))
+    with contextlib.suppress(FileExistsError):
+        os.close(open_private(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
     if os.name == "posix" and path == default_path():
         for suffix in ("", "-wal", "-shm"):
             with contextlib.suppress(OSError):
