@@ -257,7 +257,7 @@ def test_a_client_that_hangs_up_while_a_run_tells(
     [
         (["--help"], 0, "usage: irscope-server"),
         (["--version"], 0, "irscope-server 0."),
-        (["--wrong"], 2, "what is --wrong?"),
+        (["--wrong"], 2, "unknown argument: --wrong"),
     ],
 )
 def test_the_command_line(arguments: list[str], code: int, said: str) -> None:
