@@ -391,7 +391,7 @@ def test_a_pack_that_unpacks_to_more_than_it_says(codec: str, claimed: int, tmp_
         db.execute("UPDATE texts SET pack = 1, start = 0, data = ''")
     tracemalloc.start()
     try:
-        with Store(str(path)) as store, pytest.raises(StoreError, match="is damaged"):
+        with Store(str(path)) as store, pytest.raises(LookupError, match="is damaged"):
             store.stage_text(run, a_stage().id)
         assert tracemalloc.get_traced_memory()[1] < 20_000_000
     finally:

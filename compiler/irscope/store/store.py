@@ -361,8 +361,10 @@ class Store:
             return None if digest is None else self._texts.get(digest)
         except MissingCodecError as error:
             raise StoreError(f"The run store {self.path} cannot be read by {sys.executable}: {error}.") from error
-        except DamagedTextError as error:
-            raise StoreError(f"The run store {self.path} is damaged: {error}. Delete the run, or the file.") from error
+        except DamagedTextError as error:  # this text alone: what else is stored can still be shown
+            raise LookupError(
+                f"A text in the run store {self.path} is damaged: {error}. Run the script again."
+            ) from error
 
     def _made_text(self, run: str, stage: str, name: str) -> str | None:
         make = made_texts().get(name)

@@ -386,9 +386,9 @@ def _damaged(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], Non
                 [packed] = db.execute("SELECT data FROM texts WHERE digest = ?", (digest,)).fetchone()
                 data = json.loads(zlib.decompress(packed))
                 change(data)
-                db.execute(
-                    "UPDATE texts SET data = ? WHERE digest = ?", (zlib.compress(json.dumps(data).encode()), digest)
-                )
+                text = json.dumps(data).encode()
+                changed = (zlib.compress(text), len(text), digest)
+                db.execute("UPDATE texts SET data = ?, bytes = ? WHERE digest = ?", changed)
 
     return apply
 
