@@ -23,7 +23,9 @@ describe("the graph panel", () => {
   it("the view says what to do before the first run", async () => {
     await workbench.open("train.py");
     await workbench.page.locator(".activitybar [aria-label^='IRScope']").first().click();
-    await workbench.page.locator(".welcome-view-content", { hasText: "No run yet" }).waitFor();
+    await workbench.page
+      .locator(".welcome-view-content", { hasText: "No script of this folder was run yet" })
+      .waitFor();
     await workbench.screenshot("tree-empty");
   });
 

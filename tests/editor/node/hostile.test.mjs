@@ -152,26 +152,35 @@ describe("a malicious script in the editor", () => {
     await tree.first().waitFor({ timeout: PATIENCE_MS });
     await tree.locator(".monaco-list-row", { hasText: "train<img" }).first().click();
     const focused = tree.locator(".monaco-list-row.focused");
+    await until(
+      () => focused.getAttribute("aria-expanded"),
+      (expanded) => expanded === "true",
+      "the click has opened the row",
+    );
+    const level = async (/** @type {import("playwright-core").Locator} */ row) =>
+      (await row.count()) > 0 ? Number(await row.getAttribute("aria-level")) : 0;
     for (let step = 0; step < 14; step += 1) {
-      if ((await focused.getAttribute("aria-expanded")) === "false") {
-        await workbench.page.keyboard.press("ArrowRight");
+      const index = Number(await focused.getAttribute("data-index"));
+      const next = tree.locator(`.monaco-list-row[data-index="${index + 1}"]`);
+      const expanded = await focused.getAttribute("aria-expanded");
+      if (expanded !== null) {
+        const own = await level(focused);
+        if (expanded === "false") {
+          await workbench.page.keyboard.press("ArrowRight");
+        }
         await until(
-          async () => [
-            await focused.getAttribute("aria-expanded"),
-            await tree.locator(".codicon-tree-item-loading").count(),
-          ],
-          ([expanded, loading]) => expanded !== "false" && loading === 0,
-          "the row is open",
+          () => level(next),
+          (below) => below > own,
+          "the row's children are there",
         );
       }
-      if ((await focused.getAttribute("data-last-element")) === "true") {
+      if ((await next.count()) === 0) {
         break;
       }
-      const row = await focused.getAttribute("data-index");
       await workbench.page.keyboard.press("ArrowDown");
       await until(
         () => focused.getAttribute("data-index"),
-        (next) => next !== row,
+        (now) => now === String(index + 1),
         "the next row has the focus",
       );
     }
