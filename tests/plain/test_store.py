@@ -399,6 +399,27 @@ def test_a_pack_that_unpacks_to_more_than_it_says(codec: str, claimed: int, tmp_
 
 
 @pytest.mark.parametrize(
+    "damage", ["UPDATE packs SET data = x'00'", "UPDATE texts SET data = x'00' WHERE pack IS NULL"]
+)
+def test_one_damaged_text_does_not_stop_the_upkeep(damage: str, tmp_path: Path) -> None:
+    """A later run ends as ever: what cannot be read cannot be packed again, and goes with its run."""
+    path, run = store_with_text(tmp_path)
+    with Store(str(path)) as store:
+        store.put_stage(run, a_compile().id, dataclasses.replace(a_stage(), id="0/0/other"), "other " * 4000, 2.0)
+        store.tidy(run)
+        store.put_stage(run, a_compile().id, dataclasses.replace(a_stage(), id="0/0/other"), "short", 2.0)
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        assert db.execute(damage).rowcount == 1
+    with Store(str(path)) as store:
+        store.tidy(run)
+        with pytest.raises(LookupError, match="is damaged"):
+            store.stage_text(run, "0/0/other" if "texts" in damage else a_stage().id)
+        store.put_stage(run, a_compile().id, dataclasses.replace(a_stage(), id="0/0/last"), "last", 3.0)
+        store.tidy(run)
+        assert store.stage_text(run, "0/0/last") == "last"
+
+
+@pytest.mark.parametrize(
     "statement",
     [
         "DROP TABLE findings; CREATE VIEW findings AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"

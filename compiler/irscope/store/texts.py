@@ -8,6 +8,7 @@ enough that one text is read from it in hundredths of a second.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import sqlite3
 import zlib
@@ -91,10 +92,11 @@ class Texts:
         self._packs.clear()
 
     def pack(self, digests: Iterable[bytes]) -> None:
-        """Packs those of these texts that are not packed yet, in this order."""
+        """Packs those of these texts that are not packed yet, in this order; damaged ones stay as they are."""
         rows = (self._row(digest) for digest in dict.fromkeys(digests))
         for group in _groups(row for row in rows if row is not None and row.pack is None):
-            self._write_pack(group)
+            with contextlib.suppress(DamagedTextError):
+                self._write_pack(group)
 
     def size(self) -> int:
         """Bytes of all texts as they are stored."""
@@ -114,7 +116,10 @@ class Texts:
         for pack, size in self._db.execute("SELECT id, bytes FROM packs").fetchall():
             if pack in left and left[pack] < _LEAST_USED * size:
                 rows = self._db.execute("SELECT * FROM texts WHERE pack = ? ORDER BY start", (pack,)).fetchall()
-                self._write_pack([_Row(*row) for row in rows])
+                try:
+                    self._write_pack([_Row(*row) for row in rows])
+                except DamagedTextError:
+                    continue  # it goes with the last of its texts
             if left.get(pack, 0) < _LEAST_USED * size:
                 self._db.execute("DELETE FROM packs WHERE id = ?", (pack,))
                 self._packs.pop(pack, None)
