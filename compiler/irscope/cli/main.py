@@ -298,7 +298,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         said = printable(f"{type(error).__name__}: {error}")
         print(
-            f"irscope: It failed inside irscope, or the store is damaged: {said}. With IRSCOPE_DEBUG=1 it says where.",
+            f"irscope: internal error, or a damaged store: {said}. Set IRSCOPE_DEBUG=1 to see the traceback.",
             file=sys.stderr,
         )
         return _FAILED

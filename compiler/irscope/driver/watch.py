@@ -37,7 +37,7 @@ _TICK_SECONDS = 0.05
 _LONG_TICK_SECONDS = 1.0  # where there is neither a cancel nor a limit to be seen
 _DRAIN_SECONDS = 2.0
 _LONGEST_MESSAGE = 1 << 24
-"""Bytes of a message; a longer one is passed over: texts go into the store, so only a script writes such a line."""
+"""The most bytes of a message.  Texts go into the store, so only a script writes a longer line; it is ignored."""
 _END = "the end of the process"
 
 
@@ -155,7 +155,7 @@ class Watch:
                 continue  # a script that writes into every descriptor it finds
             if isinstance(message, Refused):
                 if self._began:
-                    continue  # that is said before the script begins, or by the script
+                    continue  # irscope sends it before the script begins; later only the script can have written it
                 self._refused = message.reason
             elif isinstance(message, Unfit):
                 if self._is_fork:

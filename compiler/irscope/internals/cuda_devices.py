@@ -1,7 +1,7 @@
 """How PyTorch counts CUDA's devices, and whether that has made CUDA unusable in forks.
 
-Both are asked in the fork server, where there is no run: a name that does not fit leaves no capture gap.  The fork
-server then counts as torch does, or takes CUDA as usable; a run in which it is not fails as that of a fresh process.
+The fork server asks both before any run, so a name that does not fit leaves no capture gap.  The fork server then
+counts as torch does, or assumes that CUDA is usable; if it is not, the run fails as it would in a fresh process.
 Checked on torch 2.11 and 2.13.
 """
 

@@ -1,7 +1,7 @@
 """What a first compile of a process imports and meets, for the fork server, which does it ahead.
 
-There is no run yet, so a name that does not fit leaves no capture gap.  A module that cannot be imported is told to the
-user as the reason why there is no fork server; a break that is missing costs some time at the first run.
+The fork server does this before any run, so a name that does not fit leaves no capture gap.  If a module cannot be
+imported, the user sees that as the reason why runs start slowly; a missing break only makes the first run slower.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Provenance:
         return self._stages.codes
 
     def elements(self, stage: str) -> tuple[Element, ...]:
-        """What a stage is made of, in the order of its text.  Raises LookupError if there is no such stage."""
+        """What a stage is made of, in the order of its text.  Raises LookupError for an unknown stage."""
         return tuple(item.element for item in self._stages.items(stage).items)
 
     def at(self, stage: str, line: int) -> Element | None:
@@ -69,7 +69,7 @@ class Provenance:
         return None if item is None else item.element
 
     def items(self, stage: str) -> Items:
-        """A stage's elements with what ties them to others.  Raises LookupError if there is no such stage."""
+        """A stage's elements with what ties them to others.  Raises LookupError for an unknown stage."""
         return self._stages.items(stage)
 
     def item(self, element: Element) -> Item:

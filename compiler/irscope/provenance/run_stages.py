@@ -46,7 +46,7 @@ class RunStages:
         return self.items(element.stage).by_name[element.name]
 
     def items(self, stage: str) -> Items:
-        """A stage's elements with what ties them to others.  Raises LookupError if there is no such stage."""
+        """A stage's elements with what ties them to others.  Raises LookupError for an unknown stage."""
         if stage not in self._items:
             if stage not in self.by_id:
                 raise LookupError(f"Run {self.report.run} has no stage {stage}.")
@@ -55,7 +55,7 @@ class RunStages:
             try:
                 self._items[stage] = items_of(self.by_id[stage], text, data)
             except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
-                self._items[stage] = Items()  # data of another version, or from elsewhere: nothing is linked
+                self._items[stage] = Items()  # written by another version: without links
         return self._items[stage]
 
     def passes_over(self, compile: Compile, stage: StageRef) -> list[tuple[StageRef, dict[str, Any]]]:

@@ -16,7 +16,7 @@ def can_measure() -> bool:
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process is there and has not ended; one that nobody has waited for (a zombie) has."""
+    """Whether a process exists and has not ended.  A zombie has ended."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()[0] not in b"ZX"

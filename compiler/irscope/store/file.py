@@ -80,7 +80,7 @@ def open_store(path: str) -> sqlite3.Connection:
 
 
 def make_private_folder(folder: str) -> None:
-    """A folder that only its owner can look into; one that is there stays as it is, since it may hold other things."""
+    """Creates a folder that only its owner can open.  An existing folder keeps its mode: it may hold other things."""
     os.makedirs(folder, mode=0o700, exist_ok=True)
 
 
@@ -95,8 +95,8 @@ def _make_private(path: str) -> None:
     Older versions made files that everybody could read: the one of the command line, which nobody shares on purpose,
     is closed to others.
 
-    A file that is there must not be opened here: its end would end the locks of every other connection of this process,
-    as POSIX has it, and the next two writers would damage it.
+    An existing file must not be opened here.  When a process closes any descriptor of a file, POSIX releases all locks
+    that the process has on it; the other connections would go on without locks, and damage the file.
     """
     with contextlib.suppress(FileExistsError):
         os.close(open_private(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
@@ -130,7 +130,7 @@ def _opened(path: str) -> sqlite3.Connection:
 
 
 def _unused(path: str) -> str:
-    """The path, or with a number behind it: nothing that was put aside is overwritten."""
+    """The path, with the first free number if it is taken, so that no earlier file is overwritten."""
     names = (f"{path}{number or ''}" for number in itertools.count())
     return next(name for name in names if not os.path.exists(name))
 
@@ -144,7 +144,7 @@ def _connect(path: str) -> sqlite3.Connection:
     ]
     if odd:  # a view may be endless, a trigger may change what is only read
         db.close()
-        raise sqlite3.DatabaseError(f"it has {odd[0]!r}, which no run store has")
+        raise sqlite3.DatabaseError(f"it contains {odd[0]!r}, and a run store has only tables and indices")
     tables = {name for kind, name, _ in objects if kind == "table"}
     if tables and not tables >= {"runs", "texts"}:
         db.close()

@@ -26,7 +26,7 @@ from irscope.store.repeats import without_repeats
 
 
 def report_of(db: sqlite3.Connection, run: str) -> Report:
-    """All that is known about a run.  Raises LookupError if there is no such run."""
+    """All that is known about a run.  Raises LookupError for an unknown run."""
     with transaction(db, "BEGIN"):  # one snapshot, however much is written meanwhile
         row = db.execute("SELECT script, torch, outcome, started, pipeline FROM runs WHERE id = ?", (run,)).fetchone()
         if row is None:

@@ -166,7 +166,7 @@ class Store:
                 self._db.execute("DELETE FROM trails WHERE run = ? AND compile = ?", (run, compile))
 
     def put_stage_data(self, run: str, stage: str, data: object) -> None:
-        """Replaces what is kept of a stage beside its text; does nothing if there is no such stage."""
+        """Replaces what is kept of a stage beside its text; does nothing for an unknown stage."""
         with self.transaction():
             digest = self._texts.put(json.dumps(data, separators=(",", ":")))[0]
             self._db.execute("UPDATE stages SET data = ? WHERE run = ? AND id = ?", (digest, run, stage))
@@ -278,7 +278,7 @@ class Store:
         return str(row[0])
 
     def lane_of(self, run: str) -> Lane:
-        """The lane of a run.  Raises LookupError if there is no such run."""
+        """The lane of a run.  Raises LookupError for an unknown run."""
         row = self._db.execute("SELECT lane FROM runs WHERE id = ?", (run,)).fetchone()
         if row is None:
             raise LookupError(f"No run is named {run}.")
@@ -287,7 +287,7 @@ class Store:
     def report(self, run: str) -> Report:
         """All that is known about a run, also of a run in progress (its outcome is then *running so far* as cancelled).
 
-        Raises LookupError if there is no such run.
+        Raises LookupError for an unknown run.
         """
         return report_of(self._db, run)
 
@@ -302,7 +302,7 @@ class Store:
     def stage_data(self, run: str, stage: str) -> Any:
         """What was kept of a stage beside its text, as plain JSON values; None if there is none.
 
-        Raises LookupError if there is no such stage.
+        Raises LookupError for an unknown stage.
         """
         text = self._text(self._stage(run, stage)[2])
         return None if text is None else json.loads(text)
@@ -337,7 +337,7 @@ class Store:
     def how_run(self, run: str) -> tuple[dict[str, Any], str]:
         """How a run was started (``args``, what `create_run` was given, ``files``) and the digest of its script's text.
 
-        A run of an older irscope has its arguments alone.  Raises LookupError if there is no such run.
+        A run of an older irscope has its arguments alone.  Raises LookupError for an unknown run.
         """
         row = self._db.execute("SELECT args, source FROM runs WHERE id = ?", (run,)).fetchone()
         if row is None:

@@ -38,7 +38,7 @@ _LEAST_USED = 0.5  # of a pack; else what is still used of it is packed again
 
 
 _LONGEST = 1 << 28
-"""Bytes of a text or a pack; what says that it is longer comes from elsewhere and means no good."""
+"""The most bytes of a text or a pack.  A row that claims more is taken for an attack."""
 
 
 class MissingCodecError(Exception):
@@ -139,7 +139,7 @@ class Texts:
             return self._packs[id]
         row = self._db.execute("SELECT codec, data, bytes FROM packs WHERE id = ?", (id,)).fetchone()
         if row is None:
-            raise DamagedTextError(f"there is no pack {id}")
+            raise DamagedTextError(f"pack {id} is missing")
         data = self._packs[id] = _unpacked(*row)
         while len(self._packs) > 1 and sum(map(len, self._packs.values())) > _KEPT_BYTES:
             self._packs.popitem(last=False)
@@ -191,13 +191,13 @@ def _packed(data: bytes) -> tuple[str, bytes]:
 def _unpacked(codec: str, data: bytes, size: int) -> bytes:
     """As many bytes as the row says, within bounds: a few bytes of a store from elsewhere may stand for gigabytes."""
     if not isinstance(size, int) or not isinstance(data, bytes) or not 0 <= size <= _LONGEST:
-        raise DamagedTextError(f"a text of {size} bytes")
+        raise DamagedTextError(f"invalid size of a text: {size}")
     try:
         unpacked, complete = _inflated(data, size) if codec == "zlib" else _decompressed(data, size)
     except (zlib.error, ValueError, EOFError) as error:
         raise DamagedTextError(str(error)) from error
     if len(unpacked) != size or not complete:
-        raise DamagedTextError(f"a text has not the {size} bytes that it should have")
+        raise DamagedTextError(f"a text does not have the expected {size} bytes")
     return unpacked
 
 

@@ -186,7 +186,7 @@ class Walk:
     # --- what a step is -----------------------------------------------------------------------------------------------
 
     def step(self, index: int) -> Step:
-        """Raises IndexError if there is no such step."""
+        """Raises IndexError for an unknown step."""
         self._check(index)
         code, offset, operation, argument, *_ = self._instructions[self._instruction[index]]
         file, function, _ = self._codes[code]
@@ -216,7 +216,7 @@ class Walk:
     # --- the state ----------------------------------------------------------------------------------------------------
 
     def state(self, index: int) -> State:
-        """What was known before step ``index`` ran.  Raises IndexError if there is no such step."""
+        """What was known before step ``index`` ran.  Raises IndexError for an unknown step."""
         self._check(index)
         frames = []
         at = index
@@ -226,7 +226,7 @@ class Walk:
         return State(tuple(frames), self.nodes(index), self.guards(index))
 
     def frame(self, index: int) -> Frame:
-        """The frame that step ``index`` belongs to, before it ran.  Raises IndexError if there is no such step."""
+        """The frame that step ``index`` belongs to, before it ran.  Raises IndexError for an unknown step."""
         self._check(index)
         file, function = self.place_of(index)
         stack, locals = self._states.before(self._frame[index], index)

@@ -9,14 +9,13 @@ import stat
 from irscope.vocabulary.units import size
 
 LONGEST_FILE = 32_000_000
-"""Bytes of a text; nobody writes a longer one."""
+"""The most bytes of a text that is read."""
 
 
 def read_bounded(path: str, longest: int = LONGEST_FILE) -> bytes:
     """The bytes of a regular file.
 
-    A name may lead anywhere: to a device without end, or to a pipe that nobody writes into.  So nothing is waited for,
-    and nothing is read of what is not a file.
+    A name may lead to an endless device, or to a pipe without a writer.  So this never waits, and reads regular files only.
 
     Raises
     ------

@@ -55,7 +55,7 @@ async def runs(server: ReadContext, params: RunsParams) -> RunsResult:
 
 
 async def report(server: ReadContext, params: ReportParams) -> RunTree:
-    """Raises LookupError if there is no such run."""
+    """Raises LookupError for an unknown run."""
 
     def read(store: Store) -> RunTree:
         report = store.report(params.run)

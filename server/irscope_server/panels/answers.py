@@ -41,7 +41,7 @@ class CompileChoice:
 
 
 async def answer(context: ReadContext, key: Hashable, run: str, read: Callable[[Store, Report], Any]) -> Encoded:
-    """What ``read`` makes of a run.  Raises LookupError if there is no such run, and what ``read`` raises.
+    """What ``read`` makes of a run.  Raises LookupError for an unknown run, and what ``read`` raises.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ async def findings(context: ReadContext, params: FindingsParams, wishes: Wishes,
     severities
         Gives those that the user wants for a script, by code or kind.
 
-    Raises LookupError if there is no such run.
+    Raises LookupError for an unknown run.
     """
     texts = await context.archive.ask_aside(
         lambda store: {file: split_lines(text) for file, text in store.sources(params.run).items()}

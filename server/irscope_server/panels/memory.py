@@ -96,7 +96,7 @@ class MemoryResult:
 
 
 async def memory(context: ReadContext, params: MemoryParams) -> Encoded:
-    """Raises LookupError if there is no such run or compile."""
+    """Raises LookupError for an unknown run or compile."""
 
     def read(store: Store, report: Report) -> MemoryResult:
         choices = compile_choices(report, context.uri_of, Role.MEMORY)

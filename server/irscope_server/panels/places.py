@@ -47,7 +47,7 @@ class StepResult:
 
 
 async def step(context: ReadContext, params: StepParams) -> Encoded:
-    """Raises LookupError if there is no such run or stage, ValueError for a stage that is not part of the way."""
+    """Raises LookupError for an unknown run or stage, ValueError for a stage that is not part of the way."""
 
     path = context.path_of(params.uri) if params.uri else None
     lines = context.texts.lines(path) if path is not None else ()

@@ -61,7 +61,7 @@ class PhasesResult:
 
 
 async def phases_of(context: ReadContext, params: PhasesParams) -> Encoded:
-    """Raises LookupError if there is no such run or compile."""
+    """Raises LookupError for an unknown run or compile."""
 
     def read(store: Store, report: Report) -> PhasesResult:
         compiles = report.compiles

@@ -95,7 +95,7 @@ class Track:
 
 
 class Recording:
-    """A run of a store.  Raises LookupError if there is no such run."""
+    """A run of a store.  Raises LookupError for an unknown run."""
 
     def __init__(self, store: Store, run: str) -> None:
         self.store = store

@@ -89,7 +89,7 @@ def _budget(arguments: Arguments) -> Budget:
 
 
 def _pipeline(name: str) -> str:
-    """A pipeline's name.  Raises RequestFailed if there is no such pipeline."""
+    """A pipeline's name.  Raises RequestFailed for an unknown pipeline."""
     try:
         return pipeline_named(name or DEFAULT_PIPELINE).name
     except LookupError as error:
