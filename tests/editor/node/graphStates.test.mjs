@@ -24,7 +24,7 @@ describe("the graph panel", () => {
     await workbench.open("train.py");
     await workbench.page.locator(".activitybar [aria-label^='IRScope']").first().click();
     await workbench.page
-      .locator(".welcome-view-content", { hasText: "No script of this folder was run yet" })
+      .locator(".welcome-view-content", { hasText: "No script in this folder has been run yet" })
       .waitFor();
     await workbench.screenshot("tree-empty");
   });
