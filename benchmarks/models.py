@@ -178,7 +178,7 @@ def measure(editor: Editor, name: str, arguments: Any, folder: Path) -> list[dic
 
 def idle(pid: int) -> dict[str, float]:
     """Memory of the server and of the worker with its layers, and the processor time of all of them in five seconds."""
-    from irscope.runner.processes import proportional_bytes, resident_bytes, tree
+    from irscope.system.processes import proportional_bytes, resident_bytes, tree
 
     def ticks() -> int:
         found = 0

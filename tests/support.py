@@ -13,8 +13,8 @@ from pathlib import Path
 
 from irscope.driver.driver import RunSpec, execute
 from irscope.protocol import Compile, Finding, Kernel, Lane, Message, Report
-from irscope.runner import processes
 from irscope.store.store import Store
+from irscope.system import processes
 from irscope.worker.client import Worker
 from irscope.worker.spare import SPARE, TRIAL
 

@@ -5,9 +5,12 @@ It loads the irscope package from where this file lies, without touching ``sys.p
 modules that it would see without irscope.  It is written for old Pythons too, to tell them what is missing.
 """
 
-import json
-import os
 import sys
+
+AT_START = frozenset(sys.modules)
+
+import json  # noqa: E402
+import os  # noqa: E402
 
 
 def boot():
@@ -37,6 +40,11 @@ def boot():
         return
 
     load_package()
+    from irscope.runner.hidden_modules import shield_from
+
+    folder = os.path.dirname(os.path.realpath(request["script"])) if os.path.isabs(request["script"]) else os.getcwd()
+    shield_from(folder, AT_START)
+
     from irscope.protocol import RunRequest, from_json
     from irscope.runner.main import run
     from irscope.runner.messages import MessagePipe

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from irscope.protocol import Budget, Limit, LimitReached
-from irscope.runner import processes
+from irscope.system import processes
 from irscope.vocabulary.limits import limit_row
 from irscope.vocabulary.units import size
 

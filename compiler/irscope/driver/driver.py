@@ -35,8 +35,8 @@ from irscope.protocol import (
     ValuesRequest,
 )
 from irscope.provenance.kernels import add_missing_origins
-from irscope.runner import processes
 from irscope.store.store import Store, StoreError
+from irscope.system import processes
 from irscope.usercode.notebooks import cell_name, joined, python_of_cell, read_cells
 from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source, digest_of

@@ -17,6 +17,7 @@ from irscope.driver.budgets import Limits
 from irscope.driver.launch import Launched
 from irscope.protocol import (
     CaptureGap,
+    CompileSeen,
     GapSeen,
     Limit,
     LimitReached,
@@ -58,7 +59,7 @@ class Watch:
         self.unfit = ""
         """Why a fork cannot run this script."""
         self._refused: str | None = None
-        self._began = self._is_fork = False
+        self._began = self._is_fork = self._compiled = False
         self._ended: ScriptEnded | None = None
         self._partial = bytearray()
         self._too_long = False
@@ -167,6 +168,8 @@ class Watch:
                 self._ended = message
             elif isinstance(message, LimitReached):
                 self._limits.told(message)
+            elif isinstance(message, CompileSeen):
+                self._compiled = True
             elif isinstance(message, GapSeen):
                 self.keep_gap(message.gap)
             self._on_message(message)
@@ -206,7 +209,7 @@ class Watch:
         return Outcome(OutcomeKind.COMPLETED, 0, self._completed(), seconds)
 
     def _completed(self) -> str:
-        if self._store.report(self._request.run).compiles:
+        if self._compiled:  # as it was told: the store may not have been writable
             return "The script ran to its end."
         return "The script ran to its end, and nothing was compiled: no function under torch.compile was called with tensors."
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from irscope.ir.line_tables import KernelText
+from irscope.system.ending import run_bounded
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _SECONDS = 300
@@ -34,16 +35,7 @@ def in_interpreter(python: str, script: str, *arguments: str) -> Any:
 def output_of(command: Sequence[str], cwd: str | None = None, text: str | None = None) -> str:
     """Stdout of a command.  Raises LoweringError if it is not there, fails or takes too long."""
     try:
-        done = subprocess.run(
-            command,
-            input=text,
-            stdin=None if text is not None else subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            cwd=cwd,
-            timeout=_SECONDS,
-        )
+        done = run_bounded(command, _SECONDS, text=text, cwd=cwd)
     except FileNotFoundError:
         raise LoweringError(f"{command[0]} is not installed here, or not on the PATH.") from None
     except OSError as error:

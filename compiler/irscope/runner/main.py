@@ -12,6 +12,7 @@ from irscope.capture.base import missing
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import Refused, RunRequest, Started
 from irscope.runner.entries import run_entry, set_first_path, why_not
+from irscope.runner.hidden_modules import reveal_hidden
 from irscope.runner.messages import MessagePipe
 from irscope.runner.overlays import install_overlays
 from irscope.runner.script import ScriptFailure
@@ -37,6 +38,7 @@ def run(request: RunRequest, messages: MessagePipe) -> None:
     # Registered before the script runs, so it is the last of the functions at exit: what the script compiles in its
     # own, or in threads that outlive its main module, is still captured.
     atexit.register(session.finish)
+    reveal_hidden()
     failure = run_entry(request, session.script_ended, session.left_out)
     if isinstance(failure, ScriptFailure):
         sys.exit(failure.exit_code)

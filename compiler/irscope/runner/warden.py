@@ -16,9 +16,9 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Collection
 
-from irscope.runner.processes import children_of
+from irscope.system.ending import end_all_below, end_tree
+from irscope.system.processes import children_of
 
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36  # of <linux/prctl.h>
 _LOOK_SECONDS = 0.5
@@ -79,26 +79,6 @@ def _prctl(option: int, value: int) -> bool:
         return False
 
 
-def end_all_below(but: Collection[int] = ()) -> None:
-    """Kills every process below this one and waits until it is gone, but for these children with what is below them."""
-    while below := [pid for pid in children_of(os.getpid()) if pid not in but]:
-        for pid in below:
-            _kill_tree(pid)
-        for pid in below:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, 0)
-
-
-def _kill_tree(pid: int) -> None:
-    """A process is stopped before its children are looked for, so that it makes no new ones meanwhile."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, signal.SIGSTOP)
-    for child in children_of(pid):
-        _kill_tree(child)
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, signal.SIGKILL)
-
-
 def _leave_alone(*fds: int) -> None:
     """Gives the script's files free, so that a pipe of its ends when the script ends."""
     null = os.open(os.devnull, os.O_RDWR)
@@ -123,7 +103,7 @@ def _keep(pid: int, messages: int, wake: int, asked: list[int]) -> int:
             end_all_below()
             return status
         if signal.SIGTERM in asked or any(fd == messages for fd, _ in poll.poll(_LOOK_SECONDS * 1000)):
-            _kill_tree(pid)
+            end_tree(pid)
             _, status = os.waitpid(pid, 0)
             end_all_below()
             return status

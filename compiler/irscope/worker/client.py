@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from irscope.protocol import RunRequest, to_json
-from irscope.runner import processes
+from irscope.system import processes
 from irscope.worker.process import ForkedProcess
 from irscope.worker.wire import send
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import select
 import signal
@@ -12,7 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from irscope.runner import processes
+from irscope.system import processes
+from irscope.system.ending import end_group
 
 
 class RunProcess(Protocol):
@@ -57,7 +57,7 @@ class FreshProcess:
         if sys.platform.startswith("linux") and time.monotonic() - self._asked < self.PATIENCE_SECONDS:
             self._process.terminate()
         else:
-            kill_group(self.pid)
+            end_group(self.pid)
 
     def close(self) -> None:
         """Wait for the end of the process and close its descriptor."""
@@ -146,19 +146,10 @@ class ForkedProcess:
     def kill(self) -> None:
         """Kill the process and its whole group, once its pid is known."""
         if self.pid:
-            kill_group(self.pid)
+            end_group(self.pid)
 
     def close(self) -> None:
         """Close the descriptor of the exit code."""
         if self.status_fd is not None:
             os.close(self.status_fd)
             self.status_fd = None
-
-
-def kill_group(pid: int) -> None:
-    """Ends a process and everything that it has started and that is still in its process group."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        if hasattr(os, "killpg"):
-            os.killpg(pid, signal.SIGKILL)
-        else:
-            os.kill(pid, signal.SIGTERM)

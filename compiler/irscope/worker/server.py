@@ -22,7 +22,8 @@ from typing import Any
 
 from irscope.internals.first_compile import MODULES
 from irscope.runner.main import find_torch
-from irscope.runner.warden import adopt_orphans, end_all_below
+from irscope.runner.warden import adopt_orphans
+from irscope.system.ending import end_all_below
 from irscope.worker import cuda
 from irscope.worker.building import Built
 from irscope.worker.child import run_in_child
@@ -54,7 +55,9 @@ def serve(connection: socket.socket) -> None:
     gc.collect()
     gc.freeze()  # so that the children's collector does not touch, and thereby copy, the pages that they share
     _say(connection, {"state": "ready", "torch": found[1]})
-    if not ForkServer(connection, asked.names, Layers(lambda note: _say(connection, note))).serve():
+    standard = {name.partition(".")[0] for name in sys.modules} & sys.stdlib_module_names
+    names = {*asked.names, *standard}  # what irscope has imported, torch has not looked for
+    if not ForkServer(connection, names, Layers(lambda note: _say(connection, note))).serve():
         os._exit(0)  # the layers end when their sockets close, so at once
 
 

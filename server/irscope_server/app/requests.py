@@ -32,7 +32,6 @@ from irscope_server.base.results import (
 )
 from irscope_server.base.stage_uris import SCHEME, parts_of
 from irscope_server.base.texts import file_key, split_lines
-from irscope_server.running.candidates import candidates_for
 from irscope_server.running.plans import Plan
 from irscope_server.running.results import Ended, files_of
 from irscope_server.running.runs import Run
@@ -94,7 +93,7 @@ async def entries(server: IrscopeServer, params: UriParams) -> EntriesResult:
     plan = await server.activity.plan(params.uri, path)
     launches = server.planner.launches(path, folder, await server.settings_for(params.uri))
     buffers = {file_key(file): text for file, text in server.overlays().items()}
-    found = await asyncio.to_thread(candidates_for, path, folder, launches, buffers)
+    found = await server.candidates.candidates(path, folder, launches, buffers)
     relative = os.path.relpath(file_key(path), file_key(folder)).replace(os.sep, "/")
     candidates = tuple(EntryCandidate(one.entry, one.detail) for one in found)
     return EntriesResult(relative, plan.entry.title if plan else None, candidates)

@@ -26,6 +26,7 @@ from irscope_server.language.diagnostics import Publisher
 from irscope_server.language.line_facts import LineFactsOfRuns
 from irscope_server.language.views import Views
 from irscope_server.running.activity import Activity, Parts
+from irscope_server.running.candidates import Search
 from irscope_server.running.entries import BadEntry, parse_entry
 from irscope_server.running.file_states import FileStates
 from irscope_server.running.notebooks import SYNC, Notebooks
@@ -81,6 +82,7 @@ class IrscopeServer(LanguageServer):
         self.views = Views(self.results, self.texts)
         self.line_facts = LineFactsOfRuns(self)
         self.planner = Planner(self, self.results)
+        self.candidates = Search()
         self.workers = Workers()
         self.runs = Runs(execute, self.workers)
         self.publisher = Publisher(self, self.results, self.views, self.runs)

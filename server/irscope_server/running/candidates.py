@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import asyncio
+import itertools
 import os
 import re
 import warnings
@@ -20,6 +22,9 @@ from irscope_server.running.top_level import does_work
 
 _MOST_FILES = 4_000
 _MOST_BYTES = 1_000_000
+_MOST_FOLDERS = 4_000
+"""A file that lies in the root of the file system has all of it for a folder."""
+_MOST_BYTES_IN_ALL = 50_000_000
 _SKIPPED = frozenset({"node_modules", "site-packages", "__pycache__", "build", "dist", "venv", "env"})
 _TEST_FILE = re.compile(r"(?:test_.*|.*_test)\.py$")
 _IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]", re.MULTILINE)
@@ -34,12 +39,37 @@ class Candidate:
     detail: str
 
 
+class Search:
+    """Looks for candidates in a thread, one search at a time: requests for the same module share one."""
+
+    def __init__(self) -> None:
+        self._one_at_a_time = asyncio.Lock()
+        self._running: dict[tuple[str, str], asyncio.Task[tuple[Candidate, ...]]] = {}
+
+    async def candidates(
+        self, path: str, folder: str, launches: Sequence[Launch], buffers: Mapping[str, str]
+    ) -> tuple[Candidate, ...]:
+        """As `candidates_for`."""
+        key = (path, folder)
+        if key not in self._running:
+            task = asyncio.ensure_future(self._search(path, folder, launches, buffers))
+            task.add_done_callback(lambda _: self._running.pop(key, None))
+            self._running[key] = task
+        return await asyncio.shield(self._running[key])  # one client's cancel is not the others'
+
+    async def _search(
+        self, path: str, folder: str, launches: Sequence[Launch], buffers: Mapping[str, str]
+    ) -> tuple[Candidate, ...]:
+        async with self._one_at_a_time:
+            return await asyncio.to_thread(candidates_for, path, folder, launches, buffers)
+
+
 def candidates_for(
     path: str, folder: str, launches: Sequence[Launch], buffers: Mapping[str, str] | None = None
 ) -> tuple[Candidate, ...]:
     """What may run a module: scripts and tests that import it, directly or not, then launch configurations.
 
-    Reads the Python files of the folder, some thousands at most: to be called in its own thread.
+    Reads the Python files of the folder, some thousands at most: for a thread of its own.
 
     Parameters
     ----------
@@ -77,8 +107,8 @@ def candidates_for(
 
 def _texts(folder: str, buffers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """The Python files of a folder by `file_key`."""
-    count = 0
-    for root, folders, names in os.walk(folder):
+    files, total = 0, 0
+    for root, folders, names in itertools.islice(os.walk(folder), _MOST_FOLDERS):
         folders[:] = sorted(
             name
             for name in folders
@@ -89,8 +119,8 @@ def _texts(folder: str, buffers: Mapping[str, str]) -> Iterator[tuple[str, str]]
         for name in sorted(names):
             if not name.endswith(".py"):
                 continue
-            count += 1
-            if count > _MOST_FILES:
+            files += 1
+            if files > _MOST_FILES or total > _MOST_BYTES_IN_ALL:
                 return
             path = os.path.join(root, name)
             key = file_key(path)
@@ -98,9 +128,11 @@ def _texts(folder: str, buffers: Mapping[str, str]) -> Iterator[tuple[str, str]]
                 yield key, buffers[key]
                 continue
             try:
-                yield key, decode_source(read_bounded(path, _MOST_BYTES))
+                data = read_bounded(path, _MOST_BYTES)
             except OSError:
                 continue
+            total += len(data)
+            yield key, decode_source(data)
 
 
 def _distances(target: str, texts: Mapping[str, str], folder: str) -> dict[str, int]:

@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from irscope.system.ending import end_group
 from irscope.vocabulary.units import duration, size
 from irscope.worker.client import Worker, WorkerState
-from irscope.worker.process import kill_group
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class ServerWorker(Worker):
     def stop(self) -> None:
         """As `Worker.stop`, and at once while it is still importing torch: it has no runs then, and does not listen."""
         if self.state is WorkerState.STARTING and self._process is not None:
-            kill_group(self._process.pid)
+            end_group(self._process.pid)
         super().stop()
 
     def wait_until_dead(self) -> None:

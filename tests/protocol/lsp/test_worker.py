@@ -124,31 +124,25 @@ async def test_a_break_in_a_module_of_the_user(start_editor: StartEditor, tmp_pa
 
 
 @pytest.mark.worker
-@pytest.mark.parametrize(
-    ("text", "code", "line", "said"),
-    [
-        ("import torch\n@torch.compile\ndef f(:\n", "syntax-error", 2, "SyntaxError"),
-        (
-            "import torch\ntorch.compile(print)\nimport nothing_of_this_name\n",
-            "script-error",
-            2,
-            "nothing_of_this_name",
-        ),
-        ("import torch\ntorch.compile(print)\n\n1 / 0\n", "script-error", 3, "ZeroDivisionError"),
-        ("import torch, sys\ntorch.compile\nsys.exit(3)\n", "script-error", 0, "sys.exit(3)"),
-        ("import torch, os\ntorch.compile\nos._exit(3)\n", "crashed", 0, "exit code 3"),
-        ("import torch, os\ntorch.compile\nos.kill(os.getpid(), 11)\n", "crashed", 0, "SIGSEGV"),
-    ],
-)
-async def test_a_script_that_fails(
-    start_editor: StartEditor, tmp_path: Path, text: str, code: str, line: int, said: str
-) -> None:
+async def test_scripts_that_fail(start_editor: StartEditor, tmp_path: Path) -> None:
+    """One after the other in one editor: none of them harms the next."""
     editor = await start_editor()
-    uri = editor.open(write(tmp_path, text))
-    await editor.until_ended()
-    await editor.until(lambda: editor.codes(uri) == [code])
-    (found,) = editor.diagnostics(uri)
-    assert found.range.start.line == line and said in found.message
+    for number, (text, code, line, said) in enumerate(
+        (
+            ("import torch\n@torch.compile\ndef f(:\n", "syntax-error", 2, "SyntaxError"),
+            ("import torch\ntorch.compile(print)\nimport no_such_module\n", "script-error", 2, "no_such_module"),
+            ("import torch\ntorch.compile(print)\n\n1 / 0\n", "script-error", 3, "ZeroDivisionError"),
+            ("import torch, sys\ntorch.compile\nsys.exit(3)\n", "script-error", 0, "sys.exit(3)"),
+            ("import torch, os\ntorch.compile\nos._exit(3)\n", "crashed", 0, "exit code 3"),
+            ("import torch, os\ntorch.compile\nos.kill(os.getpid(), 11)\n", "crashed", 0, "SIGSEGV"),
+        ),
+        1,
+    ):
+        uri = editor.open(write(tmp_path, text, f"fails_{number}.py"))
+        await editor.until_ended(number)
+        await editor.until(lambda uri=uri, code=code: editor.codes(uri) == [code])  # type: ignore[misc]
+        (found,) = editor.diagnostics(uri)
+        assert found.range.start.line == line and said in found.message
     assert editor.client.messages == []
 
 

@@ -32,7 +32,11 @@ from support import run_captured
 
 MARKERS = Path(__file__).parents[2] / "markers"
 SCRIPTS = sorted(MARKERS.glob("*/*.py"))
-FRESH = {script.parent: script for script in reversed(SCRIPTS)}
+FRESH = [
+    next(iter(sorted((MARKERS / kind).glob("*.py"))))
+    for kind in ("deep", "graph_break", "recompilation", "compile_error")
+]
+"""These run in a fresh process, as on the command line, the others in forks, as in the editor."""
 NO_LINES = "reasons of recompilations name no line of the user's, so they are at the parameter or the variable"
 OTHER_IDS = "PyTorch has other ids for some of these breaks, or breaks elsewhere"
 SINCE = {
@@ -91,7 +95,7 @@ def of_versions(script: Path) -> list[pytest.MarkDecorator]:
 
 @pytest.mark.parametrize("script", [pytest.param(each, marks=of_versions(each), id=name_of(each)) for each in SCRIPTS])
 def test_script(script: Path, tmp_path: Path, shared_worker: Worker | None) -> None:
-    check_findings(script, tmp_path, None if script in FRESH.values() else shared_worker)
+    check_findings(script, tmp_path, None if script in FRESH else shared_worker)
 
 
 def test_the_tables_name_scripts() -> None:

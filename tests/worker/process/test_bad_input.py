@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from irscope.protocol import OutcomeKind, Report, from_json
 from irscope.store.store import Store
+from irscope.worker.client import Worker
 from support import BREAKS, COMPILED, RunScript, run_cli, run_plain, write
 
 # --- scripts that fail by themselves ----------------------------------------------------------------------------------
@@ -39,9 +40,10 @@ FAILING: dict[str, tuple[str, OutcomeKind, int | None, str, int]] = {
 
 
 @pytest.mark.parametrize("name", FAILING)
-def test_a_script_that_fails(name: str, run_script: RunScript, tmp_path: Path) -> None:
+def test_a_script_that_fails(name: str, run_script: RunScript, tmp_path: Path, shared_worker: Worker | None) -> None:
+    """Those that import torch run in forks, which do not import it again; the others in fresh processes."""
     source, kind, exit_code, message, compiles = FAILING[name]
-    ran = run_script(source)
+    ran = run_script(source, worker=shared_worker if "import torch" in source else None)
     outcome = ran.report.outcome
     assert (outcome.kind, outcome.exit_code) == (kind, exit_code)
     assert outcome.message == message.replace("SCRIPT", str(tmp_path / "script.py"))

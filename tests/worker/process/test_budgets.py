@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from irscope.protocol import Budget, Limit, OutcomeKind
-from irscope.runner import processes
 from irscope.runner.steady import QUIET_SECONDS
+from irscope.system import processes
 from irscope.worker.client import Worker, WorkerState, wait_for
 from support import Instant, Ran, passed_at_this_load, run_captured, run_cli, run_plain, write
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from irscope.driver.driver import RunSpec, execute
 from irscope.protocol import Budget, FindingSeen, Lane, Message, Outcome, OutcomeKind, Report
-from irscope.runner import processes
 from irscope.store.store import Store
+from irscope.system import processes
 from irscope.worker.client import Worker, WorkerState, can_fork, wait_for
 from support import at_rest, children_but_spares, ends, name_of, run_plain, write
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from irscope.driver.driver import RunSpec, execute
 from irscope.protocol import EntryKind, Lane, Outcome, OutcomeKind, Report
-from irscope.runner.processes import proportional_bytes
 from irscope.store.store import Store
+from irscope.system.processes import proportional_bytes
 from irscope.worker.client import LayerNote, Worker, WorkerState, can_fork, wait_for
 from support import Instant, alive, at_rest, children_but_spares, late, run_plain, write
 

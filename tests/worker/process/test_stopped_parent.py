@@ -24,6 +24,7 @@ STOPS = "import os, signal, time\nos.kill(os.getppid(), signal.SIGSTOP)\nprint('
 
 @pytest.fixture
 def worker() -> Iterator[Worker]:
+    """One of its own: it does not live on."""
     worker = Worker(sys.executable)
     assert wait_for(worker, 120) is WorkerState.READY, worker.reason
     yield worker
@@ -39,15 +40,18 @@ def run(script: Path, worker: Worker | None, *, seconds: float = 60, cancel: thr
 
 
 @pytest.mark.parametrize("forked", [True, False])
-@pytest.mark.parametrize("end", ["budget", "cancel"])
-def test_a_script_that_stops_its_parent_is_ended(end: str, forked: bool, worker: Worker, tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", ["budget", pytest.param("cancel", marks=pytest.mark.nightly)])
+def test_a_script_that_stops_its_parent_is_ended(
+    end: str, forked: bool, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    worker: Worker | None = request.getfixturevalue("worker") if forked else None
     script = write(tmp_path, STOPS + "time.sleep(1000)\n")
     cancel = threading.Event() if end == "cancel" else None
     begun = Instant()
-    outcome = run(script, worker if forked else None, seconds=2 if end == "budget" else 60, cancel=cancel)
+    outcome = run(script, worker, seconds=2 if end == "budget" else 60, cancel=cancel)
     assert outcome.kind is (OutcomeKind.BUDGET if end == "budget" else OutcomeKind.CANCELLED)
     assert not late(begun, 15)
-    if forked:
+    if worker is not None:
         assert worker.state is WorkerState.CRASHED and "did not answer" in worker.reason
         assert run(write(tmp_path, "print(1)", "next.py"), worker).kind is OutcomeKind.COMPLETED  # in a fresh process
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from irscope.driver.driver import RunSpec, execute
 from irscope.protocol import Budget, Lane, OutcomeKind, Progress
-from irscope.runner import processes
 from irscope.store.store import Store
+from irscope.system import processes
 from irscope.worker.client import Worker, WorkerState, can_fork, wait_for
 from support import (
     IRSCOPE,
@@ -348,7 +348,13 @@ with Store(sys.argv[1]) as store:
 """
 
 
-@pytest.mark.parametrize("both", [False, True], ids=["the server", "the server and the fork server"])
+@pytest.mark.parametrize(
+    "both",
+    [
+        pytest.param(False, id="the server", marks=pytest.mark.nightly),
+        pytest.param(True, id="the server and the fork server"),
+    ],
+)
 def test_no_orphan_when_the_host_of_a_worker_is_killed(both: bool, tmp_path: Path) -> None:
     """As an editor that kills the language server, or all of its processes that it knows of."""
     host = write(tmp_path, HOST.replace("COMPILER", repr(str(Path(processes.__file__).parents[2]))), "host.py")
@@ -376,7 +382,7 @@ def test_no_orphan_when_the_host_of_a_worker_is_killed(both: bool, tmp_path: Pat
     assert all(ends(pid, 5.0) for pid in (worker, run[0]))
 
 
-@pytest.mark.parametrize("runs", [60, pytest.param(200, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("runs", [30, pytest.param(200, marks=pytest.mark.nightly)])
 def test_many_runs_leave_nothing(runs: int, worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No process, no descriptor, no thread, no temporary file, and no memory worth the name."""
     folder = tmp_path / "tmp"

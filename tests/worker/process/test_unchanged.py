@@ -297,7 +297,7 @@ with Store(sys.argv[1]) as store:
 """
 
 
-@pytest.mark.parametrize(("lane", "hooks"), [("fast", 1), ("deep", 3)])
+@pytest.mark.parametrize(("lane", "hooks"), [pytest.param("fast", 1, marks=pytest.mark.nightly), ("deep", 3)])
 def test_everything_is_put_back_at_the_end(lane: str, hooks: int, tmp_path: Path) -> None:
     """Every callable of every torch module and class, every setting, log handler and import finder."""
     script = write(tmp_path, PUT_BACK.replace("COMPILER", repr(str(REPOSITORY / "compiler"))))

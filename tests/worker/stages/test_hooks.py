@@ -76,7 +76,9 @@ def run_with_misfits(folder: Path, lane: Lane, chosen: list[int]) -> Ran:
     return run_captured(write(folder, SCRIPT), folder / "runs.db", lane.value, env=env)
 
 
-@pytest.mark.parametrize("lane", list(Lane), ids=lambda lane: lane.value)
+@pytest.mark.parametrize(
+    "lane", [pytest.param(Lane.FAST, marks=pytest.mark.nightly), Lane.DEEP], ids=lambda lane: lane.value
+)
 def test_no_hook_fits_and_the_run_goes_on(lane: Lane, tmp_path: Path) -> None:
     """PyTorch's trace alone gives the findings, the compiles and most stages; what is missing is said."""
     hooks = hooks_of(lane)
@@ -121,8 +123,8 @@ def deep_twice(tmp_path_factory: pytest.TempPathFactory, shared_worker: Worker |
     return first, second
 
 
-def test_no_gaps_on_this_torch(deep_twice: tuple[Ran, Ran], tmp_path: Path) -> None:
-    fast = run_captured(write(tmp_path, SCRIPT), tmp_path / "runs.db", "fast")
+def test_no_gaps_on_this_torch(deep_twice: tuple[Ran, Ran], tmp_path: Path, shared_worker: Worker | None) -> None:
+    fast = run_captured(write(tmp_path, SCRIPT), tmp_path / "runs.db", "fast", worker=shared_worker)
     for ran in (*deep_twice, fast):
         assert ran.report.capture_gaps == ()
         assert ran.stdout == OUTPUT

@@ -100,7 +100,8 @@ class Both:
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param(("gpt2", "mlp"), id="gpt2-mlp"),  # one with a backward and dynamic shapes, one without
+        pytest.param(("mlp",), id="mlp"),
+        pytest.param(("gpt2",), id="gpt2", marks=pytest.mark.nightly),  # with a backward and dynamic shapes
         pytest.param(ALL_MODELS, id="all", marks=pytest.mark.nightly),
     ],
 )

@@ -2,7 +2,7 @@
 
 Each script runs twice: under irscope, and as plain Python with ``TORCH_TRACE``, whose files are read here by a few
 lines of their own.  The models are tiny and have random weights; each is called in eval and in train mode, with two
-sizes.  Two of them also go through the deep lane, where graphs, kernels and stages are compared with what PyTorch's
+sizes.  At night some also go through the deep lane, where graphs, kernels and stages are compared with what PyTorch's
 counters and logs say.
 """
 
@@ -129,8 +129,8 @@ in_both_modes(whisper, *(dict(input_features=torch.ones(2, 8, 16), decoder_input
 """,
 }
 GROUPS = (
-    ("gpt2", "qwen2", "vit"),  # a language model, one with a break in the user's function, pictures
-    ("bert", "roberta", "distilbert", "electra", "deberta"),
+    ("qwen2", "vit"),  # a language model with a break in the user's function, pictures
+    ("gpt2", "bert", "roberta", "distilbert", "electra", "deberta"),
     ("llama", "mistral", "mixtral", "mamba"),
     ("t5", "bart", "clip", "whisper"),
 )
@@ -226,7 +226,7 @@ def logits_of(tokens):
 }
 
 
-@pytest.fixture(scope="module", params=["small", pytest.param("llama", marks=pytest.mark.nightly)])
+@pytest.fixture(scope="module", params=[pytest.param(name, marks=pytest.mark.nightly) for name in LANGUAGE])
 def deep(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     folder = tmp_path_factory.mktemp("deep")
     script = folder / "models.py"

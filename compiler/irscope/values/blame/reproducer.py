@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from irscope.system.ending import run_bounded
 from irscope.values.blame.locating import differing
 from irscope.values.check.measuring import Measure
 from irscope.values.check.tolerance import RTOL
@@ -275,9 +276,7 @@ class Proof:
 def proven(path: str, python: str, environment: Mapping[str, str], seconds: float = 600) -> Proof:
     """Runs a reproducer by itself."""
     try:
-        done = subprocess.run(
-            [python, path], capture_output=True, text=True, timeout=seconds, env=dict(environment), check=False
-        )
+        done = run_bounded([python, path], seconds, env=environment)
     except subprocess.TimeoutExpired:
         return Proof(False, f"It did not end within {seconds:.0f} s.")
     except OSError as error:

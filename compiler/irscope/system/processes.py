@@ -42,6 +42,18 @@ def children_of(pid: int) -> list[int]:
     return children
 
 
+def members_of_group(group: int) -> list[int]:
+    """The processes of a process group; empty if the system does not report them."""
+    members = []
+    with contextlib.suppress(OSError):
+        for name in filter(str.isdecimal, os.listdir("/proc")):
+            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
+                # After the name, which can hold anything: state, parent, group.
+                if int(file.read().rpartition(b")")[2].split()[2]) == group:
+                    members.append(int(name))
+    return members
+
+
 def resident_bytes(pids: list[int]) -> int:
     """The sum of what each process has in memory (RSS): pages that several share count several times."""
     total = 0

@@ -1,0 +1,1 @@
+"""What the operating system says about processes, and how they are ended."""

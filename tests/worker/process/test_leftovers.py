@@ -1,0 +1,108 @@
+"""What processes leave where they are killed: nothing of what they would have removed themselves."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from irscope.lowering import tools
+from irscope.protocol import Budget, OutcomeKind
+from irscope.system.ending import end_tree, run_bounded
+from irscope.system.processes import is_running
+from irscope.worker.client import Worker
+from support import run_captured, write
+
+POOL = """\
+import multiprocessing, time
+from multiprocessing import synchronize
+
+def wait(lock):
+    with lock:
+        time.sleep(300)
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    lock, events = context.Lock(), [context.Event() for _ in range(3)]
+    process = context.Process(target=wait, args=(lock,))
+    process.start()
+    print("started", flush=True)
+    time.sleep(300)
+"""
+# The compiler waits for the end of its input, with the temporary file for its assembly open.
+COMPILER = """\
+import subprocess, sys, time
+process = subprocess.Popen(["g++", "-x", "c++", "-c", "-", "-o", "/dev/null"], stdin=subprocess.PIPE)
+time.sleep(300)
+"""
+NO_COMPILER = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="semaphores have no files here")
+@pytest.mark.parametrize("in_worker", [False, True])
+def test_semaphores_of_a_pool(tmp_path: Path, shared_worker: Worker | None, in_worker: bool) -> None:
+    before = set(os.listdir("/dev/shm"))
+    ran = run_captured(
+        write(tmp_path, POOL),
+        tmp_path / "runs.db",
+        budget=Budget(seconds=4),
+        worker=shared_worker if in_worker else None,
+    )
+    assert ran.report.outcome.kind is OutcomeKind.BUDGET
+    assert "started" in ran.stdout
+    assert set(os.listdir("/dev/shm")) - before == set()
+
+
+@NO_COMPILER
+@pytest.mark.parametrize("in_worker", [False, True])
+def test_temporary_files_of_a_compiler(tmp_path: Path, shared_worker: Worker | None, in_worker: bool) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    ran = run_captured(
+        write(tmp_path, COMPILER),
+        tmp_path / "runs.db",
+        env={"TMPDIR": str(temporary)},
+        budget=Budget(seconds=3),
+        worker=shared_worker if in_worker else None,
+    )
+    assert ran.report.outcome.kind is OutcomeKind.BUDGET
+    assert list(temporary.iterdir()) == []
+
+
+@NO_COMPILER
+def test_a_command_that_takes_too_long_ends_with_what_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the assembly of a kernel is made on demand: the compiler proper is a child of the command."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tools, "_SECONDS", 1)
+    fifo = tmp_path / "endless.cpp"
+    os.mkfifo(fifo)
+    with pytest.raises(tools.LoweringError, match="took longer than 1 s"):
+        tools.output_of(["g++", "-c", str(fifo), "-o", os.devnull])
+    assert list(tmp_path.iterdir()) == [fifo]
+    processes = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert str(fifo) not in processes
+
+
+def test_a_process_that_only_looks_as_if_it_cleaned_up(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(300)", "multiprocessing.resource_tracker"]
+    )
+    started = time.monotonic()
+    end_tree(process.pid)
+    process.wait(10)
+    assert time.monotonic() - started < 10
+
+
+def test_what_a_command_prints(tmp_path: Path) -> None:
+    code = "import sys; print(sys.stdin.read()); print('é', file=sys.stderr); sys.exit(3)"
+    done = run_bounded([sys.executable, "-c", code], 60, text="in", env={"PYTHONIOENCODING": "utf-8"})
+    assert (done.stdout, done.stderr, done.returncode) == ("in\n", "é\n", 3)
+    with pytest.raises(subprocess.TimeoutExpired):
+        run_bounded([sys.executable, "-c", "import time; time.sleep(300)"], 0.5)
+    assert not is_running(0)
