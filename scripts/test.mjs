@@ -18,10 +18,10 @@ import { ensureChromium, ensureCodeServer, ensureCompiler, ensureNodeModules, en
 
 const CHECKS = "checks";
 /**
- * The tiers, one after the other, in two rows side by side: the worker's tests compute all the time, the others wait half of
- * the time, for a process to start or for a window.
+ * The tiers, one after the other, in two rows side by side: what computes all the time, and what waits half of the time, for
+ * a window.
  */
-const ROWS = [["worker"], [CHECKS, "plain", "protocol", "editor"]];
+const ROWS = [["worker", "protocol"], [CHECKS, "plain", "editor"]];
 /** In the order in which they are shown. */
 const TIERS = ["plain", "worker", "protocol", "editor"];
 /** pytest's exit code when a selection leaves nothing to run. */

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from irscope.system.processes import resident_bytes
+
 
 class Raw:
     """Starts a server and reads what it sends in a thread."""
@@ -50,6 +52,15 @@ class Raw:
 
     def answer(self, id: Any) -> dict[str, Any]:
         return self.until(lambda message: "method" not in message and message.get("id") == id)
+
+    def past_answer(self, id: Any) -> dict[str, Any]:
+        """As `answer`; it may have been read already."""
+        seen = (message for message in self.seen if "method" not in message and message.get("id") == id)
+        return next(seen, None) or self.answer(id)
+
+    def memory(self) -> int:
+        """Bytes that the server holds (RSS)."""
+        return resident_bytes([self.process.pid])
 
     def until(self, wanted: Callable[[dict[str, Any]], bool], seconds: float = 60.0) -> dict[str, Any]:
         """The next message that fits; the server's own requests are answered with nothing."""

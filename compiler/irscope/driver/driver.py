@@ -133,9 +133,15 @@ def execute(
     No error of the script is raised here; StoreError is raised where the store cannot even begin a run.  Where it
     can only not be told the outcome, the outcome that is returned says so.
     """
-    path = spec.stored_script
+    path, reason = spec.stored_script, None
+    if path != (readable := path.encode("utf-8", "backslashreplace").decode()):
+        path, reason = (
+            readable,
+            f"PyTorch cannot compile what is in {readable}: the name is not UTF-8. Rename the file.",
+        )
     source = spec.overlays.get(path)
-    reason = _unreadable(path) if source is None and spec.entry.is_file else None
+    if reason is None and source is None and spec.entry.is_file:
+        reason = _unreadable(path)
     if source is None:
         source = _read(path) if spec.entry.is_file and reason is None else ""
     if spec.entry is EntryKind.NOTEBOOK and not spec.cells and reason is None:
@@ -233,19 +239,22 @@ def _watched(
     """Runs it in a fork of the worker where that is possible, else, or where the fork proves unfit, in a fresh process."""
     started = time.monotonic()
     request, limits = launch.request, Limits(spec.budget, started)
-    watch = Watch(request, launch.python, store, limits, on_message, on_output)
+    gaps = []
     if spec.budget.memory is not None and not processes.can_measure():
-        gap = CaptureGap("the memory limit", "this system does not report how much memory a process uses")
-        watch.keep_gap(gap)
-        on_message(GapSeen(gap))
+        gaps.append(CaptureGap("the memory limit", "this system does not report how much memory a process uses"))
+        on_message(GapSeen(gaps[0]))
+
+    def watch() -> Watch:
+        return Watch(request, launch.python, store, limits, on_message, on_output, gaps)
+
     try:
         forked = launch.in_worker(worker) if worker is not None and known_as not in worker.unfit else None
-        outcome = watch.over(forked or launch.fresh(), cancel, started, is_fork=forked is not None)
+        first = watch()
+        outcome = first.over(forked or launch.fresh(), cancel, started, is_fork=forked is not None)
         if outcome is None and worker is not None:
-            worker.unfit[known_as] = watch.unfit
+            worker.unfit[known_as] = first.unfit
             store.forget_findings(request.run)
-            watch = Watch(request, launch.python, store, limits, on_message, on_output)
-            outcome = watch.over(launch.fresh(), cancel, started)
+            outcome = watch().over(launch.fresh(), cancel, started)
     except CannotStartError as error:
         return Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, str(error), 0.0)
     assert outcome is not None

@@ -11,7 +11,7 @@ import signal
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from irscope.driver.budgets import Limits
 from irscope.driver.launch import Launched
@@ -39,6 +39,7 @@ _LONG_TICK_SECONDS = 1.0  # where there is neither a cancel nor a limit to be se
 _DRAIN_SECONDS = 2.0
 _LONGEST_MESSAGE = 1 << 24
 """The most bytes of a message.  Texts go into the store, so only a script writes a longer line; it is ignored."""
+_MOST_GAPS = 10_000
 _END = "the end of the process"
 
 
@@ -53,6 +54,7 @@ class Watch:
         limits: Limits,
         on_message: Callable[[Message], None],
         on_output: Callable[[str, str], None] | None,
+        gaps: Sequence[CaptureGap] = (),
     ) -> None:
         self._python, self._limits = python, limits
         self._request, self._store, self._on_message, self._on_output = request, store, on_message, on_output
@@ -61,6 +63,7 @@ class Watch:
         self._refused: str | None = None
         self._began = self._is_fork = self._compiled = False
         self._ended: ScriptEnded | None = None
+        self._gaps = list(gaps)
         self._partial = bytearray()
         self._too_long = False
         # A character may be cut in two by the pipe.
@@ -106,6 +109,7 @@ class Watch:
             process.kill()
             selector.close()
             process.close()
+            self._store_gaps()
             for fd in (run.messages, *run.outputs):
                 os.close(fd)
         if self.unfit and stopped is None:
@@ -171,13 +175,15 @@ class Watch:
             elif isinstance(message, CompileSeen):
                 self._compiled = True
             elif isinstance(message, GapSeen):
-                self.keep_gap(message.gap)
+                if len(self._gaps) < _MOST_GAPS:
+                    self._gaps.append(message.gap)
             self._on_message(message)
 
-    def keep_gap(self, gap: CaptureGap) -> None:
-        """Store a gap of the run; errors of the store are ignored."""
-        with contextlib.suppress(sqlite3.Error):  # a full disk; the gap has been told, too
-            self._store.put_gap(self._request.run, gap)
+    def _store_gaps(self) -> None:
+        """When the run has ended: until then a script can lock the store."""
+        with contextlib.suppress(sqlite3.Error):  # a full disk; the gaps have been told, too
+            for gap in self._gaps:
+                self._store.put_gap(self._request.run, gap)
 
     def _outcome(self, code: int, stopped: OutcomeKind | None, seconds: float) -> Outcome:
         if self._refused is not None:

@@ -1,8 +1,8 @@
 """Files of the user's that hide modules of the standard library, such as a ``json.py`` beside the script.
 
 In ``python script.py`` the script and torch import that file.  irscope has imported the standard library's module
-before, and needs it to the end.  So where such files exist, irscope's own modules import through a function of their
-own, and everybody else sees ``sys.modules`` as if irscope had not been there.
+before, and needs it to the end.  So where such files exist, irscope's modules import through another
+function, and everybody else sees ``sys.modules`` as if irscope had not been there.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def end_tree(root: int) -> None:
 
 
 def end_group(leader: int) -> None:
-    """Kills a process, every process below it and what is left of its process group; nothing where all are gone."""
+    """Kills a process, every process below it and what is left of its process group.  They may be gone."""
     if not hasattr(os, "killpg"):
         _signal(leader, signal.SIGTERM)
         return

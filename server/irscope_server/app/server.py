@@ -17,7 +17,7 @@ from pygls.uris import from_fs_path, to_fs_path, uri_scheme
 
 from irscope_server.base import wire
 from irscope_server.base.archive import Archive
-from irscope_server.base.messages import IrscopeProtocol, RequestFailed
+from irscope_server.base.messages import IrscopeProtocol, RequestFailed, fast_converter
 from irscope_server.base.settings import SECTION, Settings, read_settings
 from irscope_server.base.texts import Texts, file_key
 from irscope_server.graph.requests import GraphCache
@@ -65,6 +65,7 @@ class IrscopeServer(LanguageServer):
             __version__,
             types.TextDocumentSyncKind.Full,
             protocol_cls=IrscopeProtocol,
+            converter_factory=fast_converter,
             notebook_document_sync=SYNC,
         )
         self.settings = Settings()

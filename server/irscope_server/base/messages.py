@@ -10,7 +10,13 @@ from typing import Any
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInternalError
-from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, LanguageServerProtocol, lsp_method
+from pygls.protocol import (
+    JsonRPCNotification,
+    JsonRPCRequestMessage,
+    LanguageServerProtocol,
+    default_converter,
+    lsp_method,
+)
 
 from irscope_server.base.params import PARAMS
 from irscope_server.base.stage_uris import SCHEME
@@ -36,6 +42,14 @@ class Encoded:
     """A result that is JSON already, made in another thread: a big one would stop the event loop."""
 
     json: str
+
+
+def fast_converter() -> Any:
+    """What makes structures of LSP's messages.  It ends at the first thing that does not fit: to collect all of them
+    takes seconds and hundreds of megabytes where a client sends a long text in place of a list."""
+    converter = default_converter()
+    converter.detailed_validation = False
+    return converter
 
 
 class IrscopeProtocol(LanguageServerProtocol):

@@ -69,7 +69,7 @@ def candidates_for(
 ) -> tuple[Candidate, ...]:
     """What may run a module: scripts and tests that import it, directly or not, then launch configurations.
 
-    Reads the Python files of the folder, some thousands at most: for a thread of its own.
+    Reads the Python files of the folder, some thousands at most: call it in a separate thread.
 
     Parameters
     ----------

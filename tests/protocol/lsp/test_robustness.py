@@ -15,7 +15,7 @@ import pytest
 from lsp_editor import PLAYING_SERVER, SERVER
 from made import SCRIPT
 from raw import Raw
-from support import Instant, ends, passed_at_this_load
+from support import Instant, ends, late, passed_at_this_load
 
 
 @pytest.fixture
@@ -93,6 +93,34 @@ def test_requests_out_of_order(start_raw: Callable[..., Raw]) -> None:
     assert raw.ask(3, "textDocument/hover", {})["error"]["code"] == -32600
     raw.notify("exit")
     assert raw.wait() == 0
+
+
+def test_a_long_text_in_place_of_a_list_is_passed_over_at_once(start_raw: Callable[..., Raw]) -> None:
+    raw = start_raw()
+    raw.initialize()
+    before = raw.memory()
+    for _ in range(3):
+        raw.notify("workspace/didChangeWorkspaceFolders", {"event": {"added": "a" * 100_000, "removed": []}})
+    begun = Instant()
+    assert _alive(raw)
+    assert passed_at_this_load(begun) < 2
+    assert raw.memory() - before < 50_000_000
+
+
+def test_many_searches_for_what_runs_a_file_in_the_root(start_raw: Callable[..., Raw]) -> None:
+    """All of the file system is its folder: a part is looked through, once, and others are answered meanwhile."""
+    raw = start_raw()
+    raw.initialize()
+    asked = range(100, 130)
+    for id in asked:
+        raw.send(
+            {"jsonrpc": "2.0", "id": id, "method": "irscope/entries", "params": {"uri": "file:///no_such_file.py"}}
+        )
+    begun = Instant()
+    assert _alive(raw)
+    assert passed_at_this_load(begun) < 2
+    assert {id for id in asked if "result" in raw.past_answer(id)} == set(asked)
+    assert not late(begun, 60)
 
 
 def test_odd_notifications(start_raw: Callable[..., Raw]) -> None:

@@ -14,7 +14,7 @@ import pytest
 from irscope.protocol import OutcomeKind, Report, from_json
 from irscope.store.store import Store
 from irscope.worker.client import Worker
-from support import BREAKS, COMPILED, RunScript, run_cli, run_plain, write
+from support import BREAKS, COMPILED, RunScript, run_captured, run_cli, run_plain, write
 
 # --- scripts that fail by themselves ----------------------------------------------------------------------------------
 
@@ -180,6 +180,22 @@ def test_an_interpreter_that_is_not_python(program: str, why: str, tmp_path: Pat
     assert json.loads(done.stdout)["outcome"]["message"].startswith(
         f"{path} is not a Python that irscope can use: {why} before the script began. Name one"
     )
+
+
+def test_names_with_a_line_break(tmp_path: Path, shared_worker: Worker | None) -> None:
+    ran = run_captured(write(tmp_path, BREAKS, "two\nlines.py"), tmp_path / "runs.db", worker=shared_worker)
+    assert [(finding.code, finding.range.start.line) for finding in ran.findings("graph-break")] == [("GB0059", 5)]
+    assert ran.report.capture_gaps == ()
+
+
+def test_names_that_are_not_utf_8(tmp_path: Path) -> None:
+    """PyTorch itself fails on them, with a RuntimeError of pybind11."""
+    script = write(tmp_path, BREAKS, os.fsdecode(b"caf\xe9.py"))
+    done = run_cli("run", script)
+    assert done.returncode == 3
+    assert done.stdout.startswith("environment-error: PyTorch cannot compile what is in ")
+    assert "caf\\udce9.py: the name is not UTF-8. Rename the file." in done.stdout
+    assert "caf\\udce9.py" in run_cli("list").stdout
 
 
 def test_what_cannot_be_started(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from irscope.driver.watch import _LONGEST_MESSAGE, Watch
 from irscope.protocol import Budget, CompileSeen, Lane, OutcomeKind, RunRequest, ScriptEnded, Started
 from irscope.store.store import Store
 from irscope.worker.client import Worker
-from support import BREAKS, RunScript, run_captured, write
+from support import BREAKS, Instant, RunScript, passed_at_this_load, run_captured, write
 
 
 def test_output_is_not_kept_in_memory(tmp_path: Path) -> None:
@@ -62,6 +62,39 @@ print("end", flush=True)
     assert {path.read_text() for path in tmp_path.glob("mine-*")} == {"mine alone"}
     assert [finding.code for finding in ran.findings("graph-break")] == ["GB0059"]
     assert ran.report.outcome.exit_code == 0
+
+
+LOCKS = """
+import sqlite3
+db = sqlite3.connect(STORE, isolation_level=None)
+db.execute("BEGIN EXCLUSIVE")
+f(torch.ones(3, 3))
+print("end", flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("does", "most"), [(LOCKS, 12.0), ("import os\nos.closerange(3, 4096)\nf(torch.ones(3, 3))\n", 8.0)]
+)
+def test_a_script_does_not_wait_for_its_store(
+    does: str, most: float, tmp_path: Path, shared_worker: Worker | None
+) -> None:
+    """It locks the store, or closes its files, for which SQLite alone would wait half a minute and ten seconds."""
+    store = tmp_path / "runs.db"
+    script = write(tmp_path, BREAKS + does.replace("STORE", repr(str(store))))
+    begun = Instant()
+    ran = run_captured(script, store, worker=shared_worker)
+    assert passed_at_this_load(begun) < most
+    assert [finding.code for finding in ran.findings("graph-break")] == ["GB0059"], "what was found before is kept"
+    if does == LOCKS:
+        assert "database is locked" in str(ran.report.capture_gaps)
+
+
+def test_what_was_compiled_is_known_without_a_store(tmp_path: Path, shared_worker: Worker | None) -> None:
+    limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+    ran = run_captured(write(tmp_path, limit + BREAKS), tmp_path / "runs.db", worker=shared_worker)
+    assert ran.report.outcome.message == "The script ran to its end."
+    assert "is not kept" in str(ran.report.capture_gaps) and ran.report.compiles == ()
 
 
 def test_a_script_that_writes_into_every_descriptor(run_script: RunScript, shared_worker: Worker | None) -> None:

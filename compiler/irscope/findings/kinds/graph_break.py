@@ -25,7 +25,8 @@ KIND = FindingKind(
     explains_steps=("graph-break",),
     order=10,
 )
-_HEADER = re.compile(r"Graph break in user code at (?P<file>.+):(?P<line>\d+)")
+_HEADER = re.compile(r"Graph break in user code at (?P<file>.+?):(?P<line>\d+)$", re.DOTALL | re.MULTILINE)
+"""A file's name may have a line break in it."""
 
 
 def detect(moment: Moment) -> Iterator[Finding]:
