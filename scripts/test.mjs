@@ -21,7 +21,10 @@ const CHECKS = "checks";
  * The tiers, one after the other, in two rows side by side: what computes all the time, and what waits half of the time, for
  * a window.
  */
-const ROWS = [["worker", "protocol"], [CHECKS, "plain", "editor"]];
+const ROWS = [
+  ["worker", "protocol"],
+  [CHECKS, "plain", "editor"],
+];
 /** In the order in which they are shown. */
 const TIERS = ["plain", "worker", "protocol", "editor"];
 /** pytest's exit code when a selection leaves nothing to run. */
