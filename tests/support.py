@@ -16,7 +16,8 @@ from irscope.protocol import Compile, Finding, Kernel, Lane, Message, Report
 from irscope.store.store import Store
 from irscope.system import processes
 from irscope.worker.client import Worker
-from irscope.worker.spare import SPARE, TRIAL
+from irscope.worker.errand import TRIAL
+from irscope.worker.spare import SPARE
 
 IRSCOPE = str(Path(sys.executable).parent / "irscope")
 REPOSITORY = Path(__file__).parents[1]

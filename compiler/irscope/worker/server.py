@@ -27,15 +27,19 @@ from irscope.system.ending import end_all_below
 from irscope.worker import cuda
 from irscope.worker.building import Built
 from irscope.worker.child import run_in_child
+from irscope.worker.errand import Errand
 from irscope.worker.layers import Layers, build_layer
+from irscope.worker.machine_facts import find_out, learn
 from irscope.worker.modules import AskedNames
-from irscope.worker.spare import Range, Spare, Trial
+from irscope.worker.spare import Range, Spare, pages_of_a_compile, pages_told
 from irscope.worker.warmup import can_rehearse, warm_up
 from irscope.worker.wire import receive
 
 _FDS = 4
 _TRY_AFTER_SECONDS = 0.2
 """After so long without a request it is found out which pages a compile writes to."""
+_FIND_OUT_AFTER_SECONDS = 2.0
+"""After so long without a request more is found out about the machine."""
 _KEEP_SECONDS = 600
 """After so long without a request the spare goes, which holds some 50 MB of its own, until there is another."""
 
@@ -114,7 +118,8 @@ class ForkServer:
         self._leaving = False
         self._spare, self._wants_spare = Spare(), True
         self._pages: list[Range] | None = None if can_rehearse() else []
-        self._trial: Trial | None = None
+        self._errand: Errand | None = None
+        self._knows_machine = not can_rehearse()
         adopt_orphans()
 
     def serve(self) -> bool:
@@ -144,8 +149,8 @@ class ForkServer:
         Returns the descriptors that were readable.
         """
         watched: dict[int, Any] = {self._wake: None, self._connection.fileno(): None}
-        if self._trial is not None:
-            watched[self._trial.fd] = None
+        if self._errand is not None:
+            watched[self._errand.fd] = None
         if self._layers is not None:
             watched |= {layer.connection.fileno(): layer for layer in self._layers.all}
         readable, _, _ = select.select(list(watched), [], [], self._patience())
@@ -155,8 +160,13 @@ class ForkServer:
             with contextlib.suppress(BlockingIOError):
                 os.read(self._wake, 4096)
             self._reap()
-        if self._trial is not None and self._trial.fd in readable and (pages := self._trial.hear()) is not None:
-            self._pages, self._trial = pages, None
+        if self._errand is not None and self._errand.fd in readable and (told := self._errand.hear()) is not None:
+            self._errand = None
+            if self._pages is None:
+                self._pages = pages_told(told)
+            else:
+                learn(told)
+                self._spare.close()  # the next one knows it, too
         for fd in readable:
             if (layer := watched[fd]) is not None and self._layers is not None and layer in self._layers.all:
                 self._layers.hear(layer)
@@ -164,15 +174,19 @@ class ForkServer:
 
     def _patience(self) -> float | None:
         """Seconds after which there is something to do if nothing is heard."""
-        if self._status_of or self._trial is not None:
+        if self._status_of or self._errand is not None:
             return None
         if self._pages is None:
             return _TRY_AFTER_SECONDS
+        if not self._knows_machine:
+            return _FIND_OUT_AFTER_SECONDS
         return _KEEP_SECONDS if self._spare.pid is not None else None
 
     def _idle(self) -> None:
         if self._pages is None:
-            self._trial = Trial(self._let_go)
+            self._errand = Errand(self._let_go, pages_of_a_compile)
+        elif not self._knows_machine:
+            self._errand, self._knows_machine = Errand(self._let_go, find_out), True
         else:
             self._wants_spare = False
             self._spare.close()
@@ -203,8 +217,8 @@ class ForkServer:
             os.close(fd)
         self._connection.close()
         self._spare.close()
-        if self._trial is not None:
-            os.close(self._trial.fd)
+        if self._errand is not None:
+            os.close(self._errand.fd)
         for layer in self._layers.all if self._layers is not None else ():
             layer.connection.close()
 
@@ -239,7 +253,7 @@ class ForkServer:
                 os.close(fd)
         if not self._status_of:  # what is left now is what runs have left behind: daemons that got away from them
             ours = {layer.pid for layer in self._layers.all} if self._layers is not None else set()
-            ours |= {one.pid for one in (self._spare, self._trial) if one is not None and one.pid is not None}
+            ours |= {one.pid for one in (self._spare, self._errand) if one is not None and one.pid is not None}
             end_all_below(but=ours)
 
 

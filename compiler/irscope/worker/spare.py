@@ -18,15 +18,16 @@ import re
 import signal
 import socket
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from irscope.runner.warden import end_with_parent
+from irscope.worker.errand import named
 from irscope.worker.warmup import rehearse
 from irscope.worker.wire import receive, send
 
-SPARE, TRIAL = "irscope spare", "irscope trial"
-"""What `ps` calls these forks."""
+SPARE = "irscope spare"
+"""What `ps` calls this fork."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _PRESENT, _EXCLUSIVE = 1 << 63, 1 << 56
 _GAP = 2
@@ -69,7 +70,7 @@ class Spare:
         let_go()
         with contextlib.suppress(Exception):  # no such call here: the pages are copied when they are written to
             _populate(pages)
-        with _named(SPARE):
+        with named(SPARE):
             received = receive(theirs)
         theirs.close()
         if received is None:
@@ -100,38 +101,17 @@ class Spare:
         self.forget()
 
 
-class Trial:
-    """A fork that compiles something and tells which pages that took."""
+def pages_of_a_compile() -> bytes:
+    """Compiles something and tells which pages that took; for a process that does nothing else."""
+    areas = _areas()
+    rehearse()
+    return b"".join(_RANGE.pack(*one) for one in _touched(areas))
 
-    def __init__(self, let_go: Callable[[], None]) -> None:
-        self._told = b""
-        self.pid = 0
-        self.fd, write = os.pipe()
-        try:
-            self.pid = os.fork()
-        finally:
-            if self.pid:
-                os.close(write)
-        if self.pid == 0:
-            with contextlib.suppress(BaseException):  # then no pages are told, and a spare copies none ahead
-                os.close(self.fd)
-                os.nice(10)
-                let_go()
-                areas = _areas()
-                with _named(TRIAL):
-                    rehearse()
-                _write_all(write, b"".join(_RANGE.pack(*one) for one in _touched(areas)))
-            os._exit(0)
 
-    def hear(self) -> list[Range] | None:
-        """Reads what there is; all pages once it has sent them, None before that."""
-        data = os.read(self.fd, 1 << 16)
-        if data:
-            self._told += data
-            return None
-        os.close(self.fd)
-        whole = len(self._told) - len(self._told) % _RANGE.size
-        return list(_RANGE.iter_unpack(self._told[:whole]))
+def pages_told(told: bytes) -> list[Range]:
+    """What `pages_of_a_compile` told; a part of it where it did not come to its end."""
+    whole = len(told) - len(told) % _RANGE.size
+    return list(_RANGE.iter_unpack(told[:whole]))
 
 
 def _areas() -> list[tuple[int, int, int]]:
@@ -166,19 +146,6 @@ def _touched(areas: Iterable[tuple[int, int, int]]) -> list[Range]:
     return found
 
 
-@contextlib.contextmanager
-def _named(name: str) -> Iterator[None]:
-    """Gives this process a name, meanwhile."""
-    with contextlib.suppress(OSError), open("/proc/self/comm", "r+", encoding="utf-8") as file:
-        before = file.read().rstrip("\n")
-        file.write(name)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError, NameError), open("/proc/self/comm", "w", encoding="utf-8") as file:
-            file.write(before)
-
-
 def _populate(pages: Iterable[Range]) -> None:
     import ctypes
 
@@ -186,9 +153,3 @@ def _populate(pages: Iterable[Range]) -> None:
     advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     for advice, start, length in pages:
         advise(start, length, advice)
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]

@@ -1,0 +1,73 @@
+"""What the worker has found out about the machine, its forks do not find out again."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from irscope.worker.client import Worker, WorkerState, can_fork, wait_for
+from support import Instant, Ran, late, run_captured, write
+
+pytestmark = pytest.mark.skipif(not can_fork(), reason="forking with torch is not safe on this system")
+
+# It asks as a compile does.  `WAYS` takes away what the answers are found out with, so that only who knows them has them.
+ASKS = """\
+import torch
+import torch._inductor.compile_fx
+from torch._inductor import codecache, config, cpu_vec_isa
+
+WAYS
+
+for name, ask in (
+    ("key", lambda: codecache.torch_key().hex()),
+    ("vectors", lambda: str(cpu_vec_isa.pick_vec_isa())),
+):
+    try:
+        print(name, ask())
+    except ZeroDivisionError:
+        print(name, "not known")
+"""
+NO_WAYS = """\
+def fails(*_):
+    return 1 / 0
+codecache.build_code_hash = cpu_vec_isa.VecISA._probe_load = fails
+if hasattr(cpu_vec_isa, "VecISA") and not hasattr(cpu_vec_isa.VecISA, "_probe_load"):
+    raise AssertionError("the ways have other names")
+"""
+ENVIRONMENT = {"TORCHINDUCTOR_VEC_ISA_OK": ""}
+
+
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    """One that has been idle for long enough."""
+    worker = Worker(sys.executable, ENVIRONMENT)
+    assert wait_for(worker, 120) is WorkerState.READY, worker.reason
+    folder, begun = tmp_path_factory.mktemp("warm"), Instant()
+    while "not known" in ask(worker, folder, NO_WAYS).stdout:
+        assert not late(begun, 90), "the worker has not found it out"
+        time.sleep(4)
+    yield worker
+    worker.stop()
+
+
+def ask(worker: Worker | None, folder: Path, ways: str = "") -> Ran:
+    return run_captured(write(folder, ASKS.replace("WAYS", ways)), folder / "runs.db", env=ENVIRONMENT, worker=worker)
+
+
+def test_forks_know_what_a_fresh_process_finds_out(worker: Worker, tmp_path: Path) -> None:
+    known = ask(worker, tmp_path, NO_WAYS).stdout
+    assert known == ask(None, tmp_path).stdout
+    assert len(known.split("\n")[0]) == len("key ") + 64
+
+
+def test_another_compiler_is_asked_for_itself(worker: Worker, tmp_path: Path) -> None:
+    other = NO_WAYS + "import os\nos.environ['CXX'] = '/usr/bin/another-compiler'\n"
+    assert "vectors not known" in ask(worker, tmp_path, other).stdout
+
+
+def test_the_script_s_own_settings_count(worker: Worker, tmp_path: Path) -> None:
+    said = ask(worker, tmp_path, NO_WAYS + "config.cpp.vec_isa_ok = False\n").stdout
+    assert said == ask(None, tmp_path, "config.cpp.vec_isa_ok = False\n").stdout
