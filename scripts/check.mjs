@@ -2,7 +2,7 @@
 
 import * as path from "node:path";
 import { fileURLToPath } from "node:url";
-import { ROOT, VENV } from "./lib/paths.mjs";
+import { CACHE, ROOT, VENV } from "./lib/paths.mjs";
 import { execute, runMain, step } from "./lib/terminal.mjs";
 import { ensureNodeModules, ensureVenv } from "./setup.mjs";
 
@@ -17,7 +17,8 @@ const CHECKS = [
   ["plain English", python("python"), ["scripts/plain_english.py"]],
   ["ruff check", python("ruff"), ["check", "."]],
   ["ruff format", python("ruff"), ["format", "--check", "."]],
-  ["mypy", python("mypy"), []],
+  // What it knows of torch takes a minute to find out, and is the same for every checkout.
+  ["mypy", python("mypy"), ["--cache-dir", path.join(CACHE, "mypy")]],
   ["import-linter", python("lint-imports"), ["--no-logo"]],
   ["tsc: extension", node("tsc"), ["-p", "extension/src"]],
   ["tsc: graph panel", node("tsc"), ["-p", "extension/src/graph"]],

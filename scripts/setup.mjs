@@ -157,6 +157,24 @@ export async function ensureChromium() {
   return chromium;
 }
 
+/** The editors whose set-ups are in the docs. Where they cannot be installed, their tests are skipped. */
+export async function ensureEditors() {
+  /** @param {string} name */
+  const library = (name) => fs.existsSync("/usr/share/emacs/site-lisp/elpa-src") && emacsLibraries().includes(name);
+  const emacsLibraries = () =>
+    fs.readdirSync("/usr/share/emacs/site-lisp/elpa-src").map((name) => name.replace(/-[\d.]+$/, ""));
+  try {
+    await ensureAptPackages([
+      ["neovim", () => which("nvim") !== undefined],
+      ["emacs-nox", () => which("emacs") !== undefined],
+      ["elpa-eglot", () => library("eglot")],
+      ["elpa-lsp-mode", () => library("lsp-mode")],
+    ]);
+  } catch (error) {
+    console.log(`Without Neovim and Emacs: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
 /**
  * Installs Debian packages where that is possible, else says which ones to install.
  * @param {[name: string, isThere: () => boolean][]} packages

@@ -14,7 +14,15 @@ import { CACHE, OUT, ROOT, VENV_PYTHON } from "./lib/paths.mjs";
 import { bold, Failure, runMain } from "./lib/terminal.mjs";
 import { Turns } from "./lib/turns.mjs";
 import { ensureVsix } from "./package.mjs";
-import { ensureChromium, ensureCodeServer, ensureCompiler, ensureNodeModules, ensureVenv, TORCH } from "./setup.mjs";
+import {
+  ensureChromium,
+  ensureCodeServer,
+  ensureCompiler,
+  ensureEditors,
+  ensureNodeModules,
+  ensureVenv,
+  TORCH,
+} from "./setup.mjs";
 
 const CHECKS = "checks";
 /**
@@ -93,6 +101,7 @@ async function setUp(wanted) {
     await ensureVsix();
   }
   if (wanted.includes("protocol")) {
+    await ensureEditors();
     await ensureBuilt(); // the page of `irscope view` is served by tests of the protocol
   }
   fs.mkdirSync(OUT, { recursive: true });

@@ -89,7 +89,6 @@ class Editor:
             capabilities.text_document.diagnostic = types.DiagnosticClientCapabilities()
             capabilities.workspace.diagnostics = types.DiagnosticWorkspaceClientCapabilities(refresh_support=True)
         change(capabilities)
-        editor.pulls = capabilities.text_document.diagnostic is not None
         editor.result = await client.initialize_session(
             types.InitializeParams(
                 capabilities=capabilities,
@@ -97,6 +96,7 @@ class Editor:
                 workspace_folders=[types.WorkspaceFolder(folder.as_uri(), folder.name)] if folder else None,
             )
         )
+        editor.pulls = editor.result is not None and editor.result.capabilities.diagnostic_provider is not None
         return editor
 
     async def close(self) -> None:

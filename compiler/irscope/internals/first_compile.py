@@ -26,7 +26,7 @@ TORCH_KEY = PrivateName(
 VECTOR_ISA = PrivateName(
     "what the processor can do, ahead of the first run", "torch._inductor.cpu_vec_isa", "VecISA", "2.9 to 2.13"
 )
-"""Its ``check_build(code)`` compiles and loads a small library in a process of its own: a second and a half for all."""
+"""Its ``check_build(code)`` compiles and loads a small library in a separate process: a second and a half for all."""
 VECTOR_ISAS = PrivateName(
     "what the processor can do, ahead of the first run",
     "torch._inductor.cpu_vec_isa",

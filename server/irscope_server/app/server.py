@@ -17,7 +17,7 @@ from pygls.uris import from_fs_path, to_fs_path, uri_scheme
 
 from irscope_server.base import wire
 from irscope_server.base.archive import Archive
-from irscope_server.base.messages import IrscopeProtocol, RequestFailed, fast_converter
+from irscope_server.base.messages import IrscopeProtocol, RequestFailed, fast_converter, pulls_diagnostics
 from irscope_server.base.settings import SECTION, Settings, read_settings
 from irscope_server.base.texts import Texts, file_key
 from irscope_server.graph.requests import GraphCache
@@ -86,7 +86,7 @@ class IrscopeServer(LanguageServer):
         self.candidates = Search()
         self.workers = Workers()
         self.runs = Runs(execute, self.workers)
-        self.publisher = Publisher(self, self.results, self.views, self.runs)
+        self.publisher = Publisher(self, self.results, self.views)
         self.notebooks = Notebooks(self)
         self.notices = WorkerNotices(self, self.runs, self.workers)
         since_last_run = SinceLastRun(self, self.results, self.controls.hidden)
@@ -206,8 +206,7 @@ class IrscopeServer(LanguageServer):
     @property
     def pulls(self) -> bool:
         """Whether the client asks for diagnostics; then none are published."""
-        document = self.client_capabilities.text_document
-        return document is not None and document.diagnostic is not None
+        return pulls_diagnostics(self.client_capabilities)
 
     @property
     def shows_progress(self) -> bool:

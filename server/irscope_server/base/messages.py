@@ -19,7 +19,7 @@ from pygls.protocol import (
 )
 
 from irscope_server.base.params import PARAMS
-from irscope_server.base.stage_uris import SCHEME
+from irscope_server.base.stage_uris import SCHEME, write_empty_authority
 from irscope_server.base.transport import BrokenFrame
 from irscope_server.base.wire import BadParams, from_wire
 
@@ -133,6 +133,9 @@ class IrscopeProtocol(LanguageServerProtocol):
         result = yield from super().lsp_initialize(params)
         if result.capabilities.workspace is not None:
             result.capabilities.workspace.text_document_content = types.TextDocumentContentOptions([SCHEME])
+        if not pulls_diagnostics(params.capabilities):
+            result.capabilities.diagnostic_provider = None  # else it would ask all the same, and show everything twice
+        write_empty_authority(not registers_stage_features(params.capabilities))
         if registers_stage_features(params.capabilities):  # for our scheme alone, not for Python files
             result.capabilities.definition_provider = None
             result.capabilities.references_provider = None
@@ -140,6 +143,18 @@ class IrscopeProtocol(LanguageServerProtocol):
             result.capabilities.document_symbol_provider = None
             result.capabilities.folding_range_provider = None
         return result
+
+
+def pulls_diagnostics(capabilities: types.ClientCapabilities) -> bool:
+    """Whether a client asks for diagnostics, and can be told to ask again: a run takes seconds."""
+    document, workspace = capabilities.text_document, capabilities.workspace
+    refresh = workspace.diagnostics if workspace is not None else None
+    return (
+        document is not None
+        and document.diagnostic is not None
+        and refresh is not None
+        and bool(refresh.refresh_support)
+    )
 
 
 def registers_stage_features(capabilities: types.ClientCapabilities) -> bool:

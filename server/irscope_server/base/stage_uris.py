@@ -1,4 +1,8 @@
-"""The addresses of the read-only documents of stages and kernels: ``irscope:/RUN/STAGE_ID.EXT``."""
+"""The addresses of the read-only documents of stages and kernels: ``irscope:/RUN/STAGE_ID.EXT``.
+
+For VS Code that is the normal form.  Other editors take a name for an address only where it has ``://``, so they get
+``irscope:///RUN/STAGE_ID.EXT``, which means the same.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,9 @@ _EXTENSIONS = {
 }
 _OTHER = ".txt"
 
+_root = f"{SCHEME}:/"
+"""What addresses begin with: a server has one client."""
+
 _PYTHON = frozenset({"python", "triton", "pallas", "cutedsl", "halide", "multi_kernel"})
 """Languages whose texts are Python."""
 
@@ -28,9 +35,15 @@ class NoDocument(LookupError):
     """There is no such document; the message says which part is unknown."""
 
 
+def write_empty_authority(wanted: bool) -> None:
+    """Whether the addresses of this process have ``://`` from now on."""
+    global _root
+    _root = f"{SCHEME}:///" if wanted else f"{SCHEME}:/"
+
+
 def uri_of_stage(run: str, stage: str, language: str) -> str:
     """The address of a stage's document; the extension follows the language."""
-    return f"{SCHEME}:/{quote(run)}/{quote(stage)}{_EXTENSIONS.get(language_id(language), _OTHER)}"
+    return f"{_root}{quote(run)}/{quote(stage)}{_EXTENSIONS.get(language_id(language), _OTHER)}"
 
 
 def language_id(language: str) -> str:

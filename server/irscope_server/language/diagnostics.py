@@ -17,7 +17,6 @@ from irscope_server.base.context import EditorContext
 from irscope_server.base.texts import file_key, to_units
 from irscope_server.language.views import PlacedFinding, Views
 from irscope_server.running.results import Results
-from irscope_server.running.runs import Runs
 
 log = logging.getLogger(__name__)
 
@@ -96,8 +95,8 @@ def diagnostics_of(context: EditorContext, views: Views, path: str) -> list[type
 class Publisher:
     """Tells the client about changed diagnostics: by publishing, or by asking it to ask again."""
 
-    def __init__(self, context: EditorContext, results: Results, views: Views, runs: Runs) -> None:
-        self._context, self._results, self._views, self._runs = context, results, views, runs
+    def __init__(self, context: EditorContext, results: Results, views: Views) -> None:
+        self._context, self._results, self._views = context, results, views
         self._published: dict[str, list[types.Diagnostic]] = {}
         self._uris: dict[str, str] = {}
         """Under which URI they were: that of a notebook's cell is not known any more once the notebook is closed."""
@@ -139,17 +138,11 @@ class Publisher:
             )
 
     async def document_report(self, params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
-        """The answer to ``textDocument/diagnostic``.
-
-        A client that can not be asked to ask again would never hear of a run that goes on: it waits for its end.
-        """
+        """The answer to ``textDocument/diagnostic``."""
         context = self._context
         path = context.path_of(params.text_document.uri)
         if path is None:
             return types.RelatedFullDocumentDiagnosticReport([])
-        run = self._runs.current(context.key_of(path))
-        if run is not None and not context.can_refresh("workspace/diagnostic/refresh"):
-            await asyncio.shield(run.done)
         diagnostics = diagnostics_of(context, self._views, path)
         result_id = _result_id(diagnostics)
         if params.previous_result_id == result_id:

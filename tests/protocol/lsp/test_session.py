@@ -22,7 +22,7 @@ Play = Callable[..., Path]
 
 
 async def test_capabilities(start_editor: StartEditor) -> None:
-    editor = await start_editor()
+    editor = await start_editor(pull=True)
     assert editor.result
     capabilities = editor.result.capabilities
     assert capabilities.workspace and capabilities.workspace.text_document_content == types.TextDocumentContentOptions(
@@ -124,22 +124,24 @@ async def test_other_editors_as_they_are(start_editor: StartEditor, play: Play, 
     assert await editor.lenses(uri) == [(2, "1 graph · 1 break · 500 ms")]
 
 
-async def test_a_pulling_client_that_cannot_be_refreshed_is_answered_at_the_end(
+async def test_a_pulling_client_that_cannot_be_refreshed_is_pushed(
     start_editor: StartEditor, play: Play, script: Path
 ) -> None:
+    """Such as Neovim 0.11: it asks when a file is opened and changed, before the run has found anything."""
+
     def no_refresh(capabilities: types.ClientCapabilities) -> None:
         assert capabilities.workspace
         capabilities.workspace.diagnostics = None
 
     play(act(script, seconds=0.5))
     editor = await start_editor(playing=True, pull=True, change=no_refresh)
+    assert editor.result and editor.result.capabilities.diagnostic_provider is None
     uri = editor.open(script)
-    await editor.until(lambda: editor.state == "running")
-    report = await editor.client.text_document_diagnostic_async(
-        types.DocumentDiagnosticParams(types.TextDocumentIdentifier(uri))
-    )
-    assert isinstance(report, types.RelatedFullDocumentDiagnosticReport) and len(report.items) == 1
-    assert not editor.told["irscope/runsChanged"][-1].running
+    await editor.until(lambda: editor.codes(uri) == ["GB0059"])
+    editor.change(uri, SCRIPT + "# an edit\n")
+    editor.save(uri)
+    await editor.until_ended(2)
+    await editor.until(lambda: editor.codes(uri) == ["GB0059"])
 
 
 async def test_findings_in_a_file_that_is_not_open(start_editor: StartEditor, play: Play, script: Path) -> None:

@@ -108,7 +108,7 @@ class Both:
 def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Both:
     pytest.importorskip("transformers")
     folder = tmp_path_factory.mktemp("models")
-    script = write(folder, MODELS.replace("(RUNS)", f"({', '.join(request.param)})"))
+    script = write(folder, MODELS.replace("(RUNS)", f"({', '.join(request.param)},)"))
     cold = {"TORCHINDUCTOR_CACHE_DIR": str(folder / "captured")}
     captured = run_captured(script, folder / "runs.db", "deep", env={**os.environ, **cold})
     cold = {"TORCHINDUCTOR_CACHE_DIR": str(folder / "plain")}
