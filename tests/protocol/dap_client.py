@@ -1,4 +1,7 @@
-"""A small client of the Debug Adapter Protocol: a process, a reader thread, and methods that wait."""
+"""A small client of the Debug Adapter Protocol: a process, a reader thread, and methods that wait.
+
+It holds each message of the adapter's against the protocol's schema.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from dap_schema import problem_of
 
 ADAPTER = [sys.executable, "-m", "irscope_server.dap"]
 WAIT_SECONDS = 120.0
@@ -39,6 +44,7 @@ class Client:
         self._answers: dict[int, Message] = {}
         self._waiting: list[Message] = []
         self._seq = itertools.count(1)
+        self._commands: dict[int, str] = {}
         for work in (self._read, self._drain):
             threading.Thread(target=work, daemon=True).start()
 
@@ -78,6 +84,7 @@ class Client:
 
     def send(self, command: str, arguments: Any = None, **more: Any) -> int:
         seq = next(self._seq)
+        self._commands[seq] = command
         self.send_raw({"seq": seq, "type": "request", "command": command, "arguments": arguments, **more})
         return seq
 
@@ -115,6 +122,8 @@ class Client:
     def _take(self, deadline: float) -> None:
         message = self._arrived.get(timeout=max(0.01, deadline - time.monotonic()))
         assert message is not None, f"the adapter has ended: {self.stderr.decode(errors='replace')[-2000:]}"
+        problem = problem_of(message, self._commands.get(message.get("request_seq", 0), ""))
+        assert not problem, f"{problem} in {str(message)[:2000]}"
         if message["type"] == "response":
             self._answers[message["request_seq"]] = message
         else:

@@ -184,7 +184,7 @@ def test_what_cannot_be_launched_is_said(client: Client, arguments: dict[str, ob
     client.refused("launch", program="still.py")  # the session waits for another try
 
 
-def test_an_interpreter_that_is_not_there_ends_the_session_with_a_reason(client: Client, tmp_path: Path) -> None:
-    launch(client, write(tmp_path, "print(1)"), python="/no/such/python")
+def test_an_interpreter_that_is_none_ends_the_session_with_a_reason(client: Client, tmp_path: Path) -> None:
+    launch(client, write(tmp_path, "print(1)"), python="/bin/true")
     client.event("terminated")
-    assert "No Python interpreter at /no/such/python" in printed(client, "stderr")
+    assert "/bin/true is not a Python that irscope can use" in printed(client, "stderr")

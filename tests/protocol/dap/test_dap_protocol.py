@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from dap_client import ADAPTER, Client
 from dap_runs import small_run, traced_run
+from dap_schema import problem_of
 from irscope.vocabulary.visible import without_links
 from irscope_server.dap.protocol.wire import encode
 
@@ -372,9 +373,28 @@ def test_requests_that_were_taken_back(client: Client, store: str) -> None:
 
 
 def test_pause_where_nothing_runs(client: Client, store: str) -> None:
+    """What is stopped does not stop again."""
     client.attach(store)
     client.ask("pause", threadId=1)
-    assert client.event("stopped")["reason"] == "pause"
+    client.ask("threads")
+    assert client.move("next")["reason"] == "step"
+    assert [event["event"] for event in client.events].count("stopped") == 2
+
+
+def test_the_schema_is_looked_at() -> None:
+    told = {"seq": 1, "type": "event", "event": "stopped", "body": {"reason": "step", "threadId": 1}}
+    assert problem_of(told) == ""
+    assert "'one' is not of type 'integer'" in problem_of({**told, "body": {"reason": "step", "threadId": "one"}})
+    answer = {"seq": 1, "type": "response", "request_seq": 2, "command": "threads", "success": True, "body": {}}
+    assert "'threads' is a required property" in problem_of(answer, "threads")
+
+
+@pytest.mark.parametrize("python", ["/no/such/python", "no-such-python"])
+def test_a_launch_without_an_interpreter_fails(client: Client, tmp_path: Path, python: str) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("")
+    client.initialize()
+    assert f"No Python interpreter at {python}" in client.refused("launch", program=str(script), python=python)
 
 
 def test_what_a_script_named_turns_no_text() -> None:

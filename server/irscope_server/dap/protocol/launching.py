@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import shutil
 import sys
 from dataclasses import dataclass
 
@@ -62,11 +63,14 @@ def launch_of(arguments: Arguments) -> Wanted:
     words = arguments.texts("args")
     if any("\0" in word for word in words):
         raise WrongMessage("'args' must hold words without zero bytes.")
+    python = os.path.expanduser(arguments.text("python", "")) or sys.executable
+    if "\0" in python or shutil.which(python) is None:
+        raise RequestFailed(f"No Python interpreter at {python}. Name one that has torch ('python').", show=True)
     spec = RunSpec(
         path,
         tuple(words),
         Lane.DEEP,
-        python=os.path.expanduser(arguments.text("python", "")) or sys.executable,
+        python=python,
         cwd=cwd or None,
         env=arguments.variables("env") or None,
         budget=budget,

@@ -84,16 +84,13 @@ class MovingRequests:
         session.stopped(stop)
 
     def pause_request(self, arguments: Arguments) -> None:
-        """A search ends where it is; raises NotNow while the script runs."""
+        """A search ends where it is, and tells so itself.  Where nothing runs there is nothing to do: what is stopped does
+        not stop again.  Raises NotNow while the script runs."""
         session = self._session
         session.interrupted.clear()
         if session.state is State.RUNNING:
             raise NotNow("The script is running: it can be stopped (terminate), but not paused.")
-        compile = session.compile_of(arguments)
-        last = session.last_stops.get(compile)
-        if last is None or last.reason != "pause":  # else the search that it ended has told so
-            place = session.here().walker.place(compile)
-            session.afterwards(lambda: session.stopped(Stop(place, "pause", "Paused")))
+        session.compile_of(arguments)
 
     # --- steps --------------------------------------------------------------------------------------------------------
 
