@@ -122,9 +122,8 @@ def test_the_closing_line() -> None:
 
     assert closing(OutcomeKind.SCRIPT_ERROR, 3).startswith("script-error, exit code 3: why\n")
     assert closing(OutcomeKind.COMPLETED, 0).startswith("completed: why\n")
-    assert closing(OutcomeKind.ENVIRONMENT_ERROR, None).endswith(
-        "0 findings, 0 compiles, torch not found, 2.5 s, run r1"
-    )
+    assert closing(OutcomeKind.COMPLETED, 0).endswith("0 findings, 0 compiles, torch not found, 2.5 s, run r1")
+    assert closing(OutcomeKind.ENVIRONMENT_ERROR, None) == "environment-error: why"
 
 
 def test_colours(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -164,9 +164,9 @@ def test_prune_deletes_the_oldest_first(store: Store, path: str) -> None:
             store.set_outcome(run, an_outcome())
     assert store.prune(1_000_000) == 0
     assert store.prune(16_000) == 1
-    assert [run.run for run in store.runs()] == runs[:0:-1]
+    assert [each.run for each in store.runs()] == runs[:0:-1]
     assert store.prune(0) == 1  # runs[2]: runs[1] is still going on, and the last two are always kept
-    assert [run.run for run in store.runs()] == [runs[3], runs[1]]
+    assert [each.run for each in store.runs()] == [runs[3], runs[1]]
     assert store.stage_text(runs[3], "0/0/guards") == "shared by all"
     db = sqlite3.connect(path)
     for table in ("runs", "compiles", "kernels", "findings", "gaps"):
@@ -487,3 +487,28 @@ def test_names_of_a_store_do_not_steer_the_terminal(tmp_path: Path, capsys: pyte
         main([*command, "--store", str(path)])
         said = capsys.readouterr()
         assert "\x1b" not in said.out + said.err and "\x07" not in said.out + said.err, command
+
+
+def test_a_run_that_did_not_begin_is_not_kept(tmp_path: Path) -> None:
+    with Store(str(tmp_path / "runs.db")) as store:
+        before = store.create_run("/s.py", [], Lane.FAST, "d")
+        store.set_outcome(before, an_outcome(kind=OutcomeKind.COMPLETED))
+        refused = store.create_run("/s.py", [], Lane.FAST, "d")
+        store.set_outcome(refused, an_outcome(kind=OutcomeKind.ENVIRONMENT_ERROR))
+        began = store.create_run("/s.py", [], Lane.FAST, "d")
+        store.set_torch(began, "2.13.0")
+        store.set_outcome(began, an_outcome(kind=OutcomeKind.ENVIRONMENT_ERROR))
+        for each in (before, refused, began):
+            store.tidy(each)
+        assert [each.run for each in store.runs()] == [began, before]
+
+
+def test_the_newest_run_that_compiled_something(tmp_path: Path) -> None:
+    with Store(str(tmp_path / "runs.db")) as store:
+        empty = store.create_run("/s.py", [], Lane.FAST, "d")
+        assert store.find_run(compiled=True) == empty, "there is no better one"
+        compiled = store.create_run("/s.py", [], Lane.FAST, "d")
+        store.put_compile(compiled, a_compile())
+        newest = store.create_run("/s.py", [], Lane.FAST, "d")
+        assert (store.find_run(), store.find_run(compiled=True)) == (newest, compiled)
+        assert store.find_run(newest, compiled=True) == newest

@@ -144,8 +144,11 @@ def _closing(report: Report, paint: Paint) -> str:
         facts.append(count(generated, "kernel"))
     head = paint(outcome.kind.value, "green" if good else "red", "bold")
     code = f", exit code {outcome.exit_code}" if outcome.exit_code else ""
+    said = f"{head}{code}: {printable(outcome.message)}"
+    if outcome.kind is OutcomeKind.ENVIRONMENT_ERROR and report.torch is None:
+        return said  # nothing has run, and nothing is kept of it
     return (
-        f"{head}{code}: {printable(outcome.message)}\n"
+        f"{said}\n"
         f"{', '.join(facts)}, torch {printable(report.torch or 'not found')}, "
         f"{duration(outcome.seconds)}, run {printable(report.run)}"
     )

@@ -35,7 +35,7 @@ _MOST_GUARDS = 100
 def show(options: argparse.Namespace) -> int:
     """Prints what was asked for.  Raises LookupError if it is missing."""
     with Store(options.store) as store:
-        run = store.find_run(options.run)
+        run = _run_of_line(store, options) or store.find_run(options.run)
         use_cells(store, run)
         report = controlled(store.report(run), store.lane_of(run))
         if options.line is not None:
@@ -199,12 +199,21 @@ def _line(store: Store, report: Report, options: argparse.Namespace) -> int:
             left_out(sum(max(len(step.places) - most, 0) for step in trail.steps if step.nodes), "node")
         return 0
     paint = Paint(sys.stdout)
+    print(paint(printable(f"run {report.run} of {short_path(report.script)}"), "dim"))
     print(paint(f"{short_path(path)}:{line}  ", "bold") + printable(line_text(path, line).strip()))
     codes = {each.id for compile in report.compiles for each in compile.stages if role_of(each.name) is Role.CODE}
     to_stdout(_trail_lines(trail, codes, paint, most) or ["Nothing in this run came from this line."])
     with contextlib.suppress(sqlite3.Error):  # a run of the editor's, or of an older version: the next time is faster
         keep_trails(store, report.run)
     return 0
+
+
+def _run_of_line(store: Store, options: argparse.Namespace) -> str | None:
+    """The newest run that had to do with the file of ``--line``; None if a run is named, or none had."""
+    if options.run is not None or options.line is None:
+        return None
+    touching = store.runs_touching(os.path.abspath(options.line.rpartition(":")[0]), limit=1)
+    return touching[0][0] if touching else None
 
 
 def _known_file(report: Report, name: str) -> str:

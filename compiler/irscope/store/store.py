@@ -217,7 +217,8 @@ class Store:
 
     def tidy(self, run: str, keep_bytes: int = KEEP_BYTES, keep_runs: int = KEEP_RUNS) -> int:
         """What is to be done when a run has ended, and can wait: packs its texts, and prunes; returns how many runs
-        went.  Takes about a second for 25 MB of texts."""
+        went.  Takes about a second for 25 MB of texts.  A run that did not begin is deleted: the environment could not
+        run it, and it must not be in the place of the newest run."""
         return self._upkeep.tidy(run, made_texts(), keep_bytes, keep_runs)
 
     def prune(self, keep_bytes: int, keep_runs: int = KEEP_RUNS) -> int:
@@ -252,13 +253,21 @@ class Store:
         )
         return [(str(run), str(script)) for run, script in rows]
 
-    def find_run(self, name: str | None = None) -> str:
+    def find_run(self, name: str | None = None, *, compiled: bool = False) -> str:
         """The id of the run that is named by its id or a part that only it begins with; the newest if none is named.
+
+        Parameters
+        ----------
+        compiled
+            Where none is named, prefer the newest that compiled something.
 
         Raises LookupError with a message for the user if there is none, or more than one.
         """
         if name is None:
-            row = self._db.execute("SELECT id FROM runs ORDER BY started DESC, rowid DESC LIMIT 1").fetchone()
+            first = "EXISTS (SELECT 1 FROM compiles WHERE run = runs.id) DESC, " if compiled else ""
+            row = self._db.execute(
+                f"SELECT id FROM runs ORDER BY {first}started DESC, rowid DESC LIMIT 1"
+            ).fetchone()
             if row is None:
                 raise LookupError(f"No run in {self.path} yet. Start one: irscope run SCRIPT.py")
             return str(row[0])

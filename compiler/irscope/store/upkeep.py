@@ -7,7 +7,9 @@ import shutil
 import sqlite3
 from collections.abc import Container
 
+from irscope.protocol import OutcomeKind
 from irscope.store.file import USED_TEXTS, transaction
+from irscope.store.reports import outcome_in
 from irscope.store.texts import Texts
 from irscope.store.value_file import DamagedValues, folder_of
 
@@ -32,6 +34,9 @@ class Upkeep:
 
     def tidy(self, run: str, made: Container[str], keep_bytes: int, keep_runs: int) -> int:
         """As `Store.tidy`; ``made``: the names of stages whose texts are made from their data."""
+        if self._did_not_begin(run):
+            self._delete(run)
+            return 1
         self._pack(run, made)
         with transaction(self._db, "BEGIN IMMEDIATE"):
             self._texts.sweep(USED_TEXTS)  # what a stage had before it was written again
@@ -48,12 +53,22 @@ class Upkeep:
             ).fetchone()
             if oldest is None or self._count() <= 2:
                 break
-            with transaction(self._db, "BEGIN IMMEDIATE"):
-                self.delete_facts(oldest[0])
-                self._db.execute("DELETE FROM runs WHERE id = ?", oldest)
-                self._texts.sweep(USED_TEXTS)
+            self._delete(oldest[0])
             gone += 1
         return gone
+
+    def _delete(self, run: str) -> None:
+        with transaction(self._db, "BEGIN IMMEDIATE"):
+            self.delete_facts(run)
+            self._db.execute("DELETE FROM runs WHERE id = ?", (run,))
+            self._texts.sweep(USED_TEXTS)
+
+    def _did_not_begin(self, run: str) -> bool:
+        row = self._db.execute("SELECT outcome, torch FROM runs WHERE id = ?", (run,)).fetchone()
+        if row is None or row[1] is not None:
+            return False
+        outcome = outcome_in(row[0])
+        return outcome is not None and outcome.kind is OutcomeKind.ENVIRONMENT_ERROR
 
     def _count(self) -> int:
         return int(self._db.execute("SELECT count(*) FROM runs").fetchone()[0])
