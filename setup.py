@@ -13,7 +13,7 @@ class BuildWithPage(build_py):
         if self.editable_mode:
             return  # a checkout serves extension/dist itself
         target = Path(self.build_lib) / "irscope_server" / "view" / "static"
-        for pattern in ("*.js", "*.css"):
+        for pattern in ("*.js", "*.css", "*.txt"):
             for file in sorted(Path("extension/dist").glob(pattern)):
                 if file.name != "extension.js":
                     target.mkdir(parents=True, exist_ok=True)

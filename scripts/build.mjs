@@ -4,28 +4,38 @@ import * as fs from "node:fs";
 import * as path from "node:path";
 import { fileURLToPath } from "node:url";
 import { BUNDLED, hashOfFiles, once, ROOT, VENV_PYTHON } from "./lib/paths.mjs";
+import { noticesText } from "./lib/notices.mjs";
 import { execute, Failure, runMain, step } from "./lib/terminal.mjs";
 
 const SOURCES = path.join(ROOT, "extension", "src");
 const DIST = path.join(ROOT, "extension", "dist");
+const LIBS = path.join(BUNDLED, "libs");
+const ELK_WORKER = path.join(ROOT, "node_modules", "elkjs", "lib", "elk-worker.min.js");
+/** The licences of what is in the bundles and the libraries; the .vsix and the wheel carry it. */
+export const NOTICES = path.join(DIST, "THIRD_PARTY_NOTICES.txt");
 
 /** Everything that the extension needs at run time from a checkout; nothing is done twice. */
 export async function ensureBuilt() {
   await ensureLibraries();
-  const inputs = hashOfFiles("extension/src", "package-lock.json", "scripts/build.mjs");
+  const inputs = hashOfFiles(
+    "extension/src",
+    "extension/requirements.txt",
+    "package-lock.json",
+    "scripts/build.mjs",
+    "scripts/lib/notices.mjs",
+  );
   await once(path.join(DIST, ".stamp"), inputs, () => step("Building the extension", () => bundle()));
 }
 
 /** The server's pure-Python libraries, for any interpreter from 3.10 on. */
 export async function ensureLibraries() {
   const requirements = path.join(ROOT, "extension", "requirements.txt");
-  const libs = path.join(BUNDLED, "libs");
   await once(path.join(BUNDLED, ".libs-stamp"), hashOfFiles("extension/requirements.txt"), () =>
     step("Collecting the server's libraries", async (report) => {
       if (!fs.existsSync(VENV_PYTHON)) {
         throw new Failure(".venv is missing.", "Run `npm start -- --once` first.");
       }
-      fs.rmSync(libs, { recursive: true, force: true });
+      fs.rmSync(LIBS, { recursive: true, force: true });
       const anyPython = ["--python-version", "3.10", "--implementation", "py", "--abi", "none", "--platform", "any"];
       await execute(
         VENV_PYTHON,
@@ -35,7 +45,7 @@ export async function ensureLibraries() {
           "install",
           "--disable-pip-version-check",
           "--target",
-          libs,
+          LIBS,
           "--no-deps",
           "--no-compile",
           ...anyPython,
@@ -45,7 +55,7 @@ export async function ensureLibraries() {
         ],
         { report },
       );
-      fs.rmSync(path.join(libs, "bin"), { recursive: true, force: true });
+      fs.rmSync(path.join(LIBS, "bin"), { recursive: true, force: true });
     }),
   );
 }
@@ -95,7 +105,7 @@ export async function bundle({ watch = false } = {}) {
         namespace: "worker-source",
       }));
       build.onLoad({ filter: /.*/, namespace: "worker-source" }, () => ({
-        contents: fs.readFileSync(path.join(ROOT, "node_modules", "elkjs", "lib", "elk-worker.min.js"), "utf8"),
+        contents: fs.readFileSync(ELK_WORKER, "utf8"),
         loader: "text",
       }));
     },
@@ -157,12 +167,18 @@ export async function bundle({ watch = false } = {}) {
       outfile: path.join(DIST, `${name}.js`),
     });
   }
+  /** @type {Set<string>} */
+  const inputs = new Set([path.relative(ROOT, ELK_WORKER)]);
   for (const options of builds) {
     if (watch) {
       await (await esbuild.context({ ...options, logLevel: "info" })).watch();
     } else {
-      await esbuild.build(options);
+      const { metafile } = await esbuild.build({ ...options, absWorkingDir: ROOT, metafile: true });
+      Object.keys(metafile.inputs).forEach((each) => inputs.add(each));
     }
+  }
+  if (!watch) {
+    fs.writeFileSync(NOTICES, noticesText([...inputs], ROOT, LIBS));
   }
 }
 

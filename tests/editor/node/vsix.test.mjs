@@ -52,6 +52,24 @@ describe("the packed extension", () => {
     assert.ok(!files.some((file) => file.includes("__pycache__")));
   });
 
+  it("carries the licences of what it is packed with, and says where the source of ELK is", () => {
+    const text = fs.readFileSync(path.join(extension, "extension", "dist", "THIRD_PARTY_NOTICES.txt"), "utf8");
+    for (const name of ["elkjs", "@codemirror/view", "@lezer/lr", "vscode-languageclient", "pygls", "cattrs"]) {
+      assert.match(text, new RegExp(`^${name} [0-9.]+ \\(\\S`, "m"), name);
+    }
+    assert.match(
+      text,
+      /^elkjs .*\n(https:\S+elkjs\S*)\nThe source code of elkjs \S+ is available from that address\./m,
+    );
+    assert.match(text, /Eclipse Public License - v 2\.0/i);
+    const libs = fs.readdirSync(path.join(extension, "extension", "bundled", "libs"));
+    for (const library of libs.filter((name) => name.endsWith(".dist-info"))) {
+      const [name = ""] = library.split("-");
+      assert.match(text.toLowerCase(), new RegExp(`^${name.toLowerCase()} [0-9.]+ `, "m"), library);
+    }
+    assert.doesNotMatch(fs.readFileSync(path.join(extension, "LICENSE.txt"), "utf8"), /\[(yyyy|name)/);
+  });
+
   it("pins the same library versions as pyproject.toml", () => {
     const pins = (/** @type {string} */ text) =>
       [...text.matchAll(/\b(pygls|lsprotocol)==([\w.]+)/g)].map(([pin]) => pin).sort();
