@@ -5,7 +5,8 @@ import * as path from "node:path";
 import { fileURLToPath } from "node:url";
 import { BUNDLED, hashOfFiles, once, ROOT, VENV_PYTHON } from "./lib/paths.mjs";
 import { noticesText } from "./lib/notices.mjs";
-import { execute, Failure, runMain, step } from "./lib/terminal.mjs";
+import { execute, runMain, step } from "./lib/terminal.mjs";
+import { ensureEmptyVenv } from "./setup.mjs";
 
 const SOURCES = path.join(ROOT, "extension", "src");
 const DIST = path.join(ROOT, "extension", "dist");
@@ -32,9 +33,7 @@ export async function ensureLibraries() {
   const requirements = path.join(ROOT, "extension", "requirements.txt");
   await once(path.join(BUNDLED, ".libs-stamp"), hashOfFiles("extension/requirements.txt"), () =>
     step("Collecting the server's libraries", async (report) => {
-      if (!fs.existsSync(VENV_PYTHON)) {
-        throw new Failure(".venv is missing.", "Run `npm start -- --once` first.");
-      }
+      await ensureEmptyVenv();
       fs.rmSync(LIBS, { recursive: true, force: true });
       const anyPython = ["--python-version", "3.10", "--implementation", "py", "--abi", "none", "--platform", "any"];
       await execute(

@@ -36,14 +36,7 @@ export async function ensureVsix() {
       fs.mkdirSync(OUT, { recursive: true });
       const vsce = path.join(ROOT, "node_modules", "@vscode", "vsce", "vsce");
       // Everything is bundled, so no npm package goes in.
-      const args = [
-        "package",
-        "--no-dependencies",
-        "--allow-missing-repository",
-        "--no-rewrite-relative-links",
-        "--out",
-        VSIX,
-      ];
+      const args = ["package", "--no-dependencies", "--out", VSIX];
       await execute(process.execPath, [vsce, ...args], { cwd: ROOT, report });
     }),
   );

@@ -12,11 +12,8 @@ const OLDEST_NODE = 20;
 export const CODE_SERVER = "4.139.1";
 const CODE_SERVER_NODE = "24";
 
-/**
- * `.venv` with torch and irscope itself. `start` is what running irscope needs; `test` adds the tools and the models.
- * @param {"start" | "test"} profile
- */
-export async function ensureVenv(profile) {
+/** `.venv` with pip alone: that is all that building the extension needs. */
+export async function ensureEmptyVenv() {
   if (!fs.existsSync(VENV_PYTHON)) {
     const python = findPython();
     await step("Making .venv", () =>
@@ -25,6 +22,14 @@ export async function ensureVenv(profile) {
       ),
     );
   }
+}
+
+/**
+ * `.venv` with torch and irscope itself. `start` is what running irscope needs; `test` adds the tools and the models.
+ * @param {"start" | "test"} profile
+ */
+export async function ensureVenv(profile) {
+  await ensureEmptyVenv();
   const pip = (/** @type {string[]} */ ...args) => [
     "-m",
     "pip",
