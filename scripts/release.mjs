@@ -26,7 +26,7 @@ await runMain(async () => {
   });
   problems.forEach((problem) => console.log(`- ${problem}`));
   if (problems.length > 0 && !process.argv.includes("--draft")) {
-    throw new Failure("This version cannot be published yet.", "Mend what is named above, or make a draft: --draft");
+    throw new Failure("This version cannot be published yet.", "Fix what is named above, or make a draft: --draft");
   }
   if (!process.argv.includes("--check")) {
     await makeFiles();

@@ -9,7 +9,7 @@
  * @property {string} changes what git says is not committed
  */
 
-/** What only the owner of the project knows stands in package.json, as this word. */
+/** In package.json this word is the placeholder for what only the owner of the project knows. */
 const OWNER = "OWNER";
 
 /** @param {Facts} facts @returns {string[]} what is wrong, each with what to do; empty: it can be released */

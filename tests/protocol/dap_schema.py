@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from importlib.metadata import distribution
+from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft4Validator
@@ -41,5 +42,5 @@ def _validator(name: str) -> Draft4Validator:
 @functools.cache
 def _schema() -> dict[str, Any]:
     (file,) = (file for file in distribution("debugpy").files or () if file.name == "debugProtocol.json")
-    schema: dict[str, Any] = json.loads(file.locate().read_text(encoding="utf-8"))
+    schema: dict[str, Any] = json.loads(Path(str(file.locate())).read_text(encoding="utf-8"))
     return {key: schema[key] for key in ("$schema", "definitions")}

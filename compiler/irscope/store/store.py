@@ -265,9 +265,7 @@ class Store:
         """
         if name is None:
             first = "EXISTS (SELECT 1 FROM compiles WHERE run = runs.id) DESC, " if compiled else ""
-            row = self._db.execute(
-                f"SELECT id FROM runs ORDER BY {first}started DESC, rowid DESC LIMIT 1"
-            ).fetchone()
+            row = self._db.execute(f"SELECT id FROM runs ORDER BY {first}started DESC, rowid DESC LIMIT 1").fetchone()
             if row is None:
                 raise LookupError(f"No run in {self.path} yet. Start one: irscope run SCRIPT.py")
             return str(row[0])
