@@ -117,7 +117,7 @@ local ok, problem = pcall(function()
     vim.wait(10000, function()
       local lenses = vim.lsp.codelens.get(file)
       known = lenses[1] and lenses[1].command and lenses[1].command.title
-      return known ~= nil
+      return known ~= nil and known:find("graph") ~= nil   -- not "running…" any more
     end, 50)
     return known or "none"
   end
