@@ -117,6 +117,13 @@ def test_show_a_kernel(show: Shown) -> None:
     assert show("--kernel", "cpp_fused_relu_0") == "void kernel() {}\n"
 
 
+def test_a_line_is_shown_of_the_newest_run_of_its_file(show: Shown, filled: Filled) -> None:
+    with Store(filled.path) as store:
+        newer = store.create_run("/home/me/other.py", [], Lane.DEEP, "d")
+    assert show("--line", f"{MODEL}:15").startswith(f"run {filled.run} of ")
+    assert show("--line", "/home/me/other.py:1").startswith(f"run {newer} of ")
+
+
 def test_show_a_line(show: Shown, filled: Filled) -> None:
     text = show("--line", f"{MODEL}:15")
     assert text == show("--line", "model.py:15")

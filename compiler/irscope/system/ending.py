@@ -61,7 +61,7 @@ def run_bounded(
     Parameters
     ----------
     text
-        What it reads from stdin; None: nothing.
+        Its standard input.  None: empty.
 
     Raises OSError if it cannot be started, and subprocess.TimeoutExpired.
     """

@@ -30,8 +30,9 @@ def find_out() -> bytes:
         check = isa.check_build
 
         def recorded(self: Any, code: str) -> bool:
-            key = _key(self, code)
-            facts["builds"].append([key, good := bool(check(self, code))])
+            key = _key(self, code)  # before: the check may change the flags
+            if good := bool(check(self, code)):
+                facts["builds"].append(key)
             return good
 
         isa.check_build = recorded
@@ -45,17 +46,19 @@ def learn(told: bytes) -> None:
         facts = json.loads(told)
         with contextlib.suppress(Exception):
             TORCH_KEY.get().set(bytes.fromhex(facts["torch_key"]))
-        builds = {tuple(key): good for key, good in facts["builds"]}
+        builds = {tuple(key) for key in facts["builds"]}
         isa = VECTOR_ISA.get()
         isa.check_build = _remembered(isa.check_build, builds)
 
 
-def _remembered(check: Callable[[Any, str], bool], builds: dict[Key, bool]) -> Callable[[Any, str], bool]:
+def _remembered(check: Callable[[Any, str], bool], builds: set[Key]) -> Callable[[Any, str], bool]:
+    """The same check, which is passed over for what has been built.  What failed is tried again: a disk may be full."""
+
     def check_build(self: Any, code: str) -> bool:
-        good = None
         with contextlib.suppress(Exception):
-            good = builds.get(_key(self, code))
-        return check(self, code) if good is None else good
+            if _key(self, code) in builds:
+                return True
+        return check(self, code)
 
     return check_build
 

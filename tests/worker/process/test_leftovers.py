@@ -1,4 +1,4 @@
-"""What processes leave where they are killed: nothing of what they would have removed themselves."""
+"""Killed processes leave nothing behind that they would have removed themselves."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ import subprocess, sys, time
 process = subprocess.Popen(["g++", "-x", "c++", "-c", "-", "-o", "/dev/null"], stdin=subprocess.PIPE)
 time.sleep(300)
 """
-NO_COMPILER = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
+NO_COMPILER = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
 
 
 @pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="semaphores have no files here")
