@@ -30,7 +30,8 @@ if __name__ == "__main__":
     lock, events = context.Lock(), [context.Event() for _ in range(3)]
     process = context.Process(target=wait, args=(lock,))
     process.start()
-    print("started", flush=True)
+    made = [lock, *(part for event in events for part in (event._flag, event._cond._lock))]
+    print("started", *(part._semlock.name for part in made), flush=True)
     time.sleep(300)
 """
 # The compiler waits for the end of its input, with the temporary file for its assembly open.
@@ -45,7 +46,6 @@ NO_COMPILER = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not
 @pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="semaphores have no files here")
 @pytest.mark.parametrize("in_worker", [False, True])
 def test_semaphores_of_a_pool(tmp_path: Path, shared_worker: Worker | None, in_worker: bool) -> None:
-    before = set(os.listdir("/dev/shm"))
     ran = run_captured(
         write(tmp_path, POOL),
         tmp_path / "runs.db",
@@ -53,8 +53,9 @@ def test_semaphores_of_a_pool(tmp_path: Path, shared_worker: Worker | None, in_w
         worker=shared_worker if in_worker else None,
     )
     assert ran.report.outcome.kind is OutcomeKind.BUDGET
-    assert "started" in ran.stdout
-    assert set(os.listdir("/dev/shm")) - before == set()
+    started, *names = ran.stdout.split()
+    assert started == "started" and len(names) == 7
+    assert [name for name in names if os.path.exists(f"/dev/shm/sem.{name.removeprefix('/')}")] == []
 
 
 @NO_COMPILER
