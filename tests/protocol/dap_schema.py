@@ -28,7 +28,7 @@ def problem_of(message: dict[str, Any], command: str = "") -> str:
     else:
         word = str(message.get("event" if kind == "event" else "command", ""))
         name = f"{word[:1].upper()}{word[1:]}{str(kind).capitalize()}"
-    if name not in _schema()["definitions"]:
+    if name not in schema()["definitions"]:
         name = {"response": "Response", "event": "Event", "request": "Request"}.get(str(kind), "ProtocolMessage")
     error = best_match(_validator(name).iter_errors(message))
     return "" if error is None else f"{name}: {error.json_path}: {error.message}"
@@ -36,11 +36,12 @@ def problem_of(message: dict[str, Any], command: str = "") -> str:
 
 @functools.cache
 def _validator(name: str) -> Draft4Validator:
-    return Draft4Validator({**_schema(), "$ref": f"#/definitions/{name}"})
+    return Draft4Validator({**schema(), "$ref": f"#/definitions/{name}"})
 
 
 @functools.cache
-def _schema() -> dict[str, Any]:
+def schema() -> dict[str, Any]:
+    """The whole of it."""
     (file,) = (file for file in distribution("debugpy").files or () if file.name == "debugProtocol.json")
-    schema: dict[str, Any] = json.loads(Path(str(file.locate())).read_text(encoding="utf-8"))
-    return {key: schema[key] for key in ("$schema", "definitions")}
+    read: dict[str, Any] = json.loads(Path(str(file.locate())).read_text(encoding="utf-8"))
+    return {key: read[key] for key in ("$schema", "definitions")}

@@ -7,7 +7,8 @@ import shutil
 
 from irscope.ir.assembly import FLAGS, clean_assembly
 from irscope.ir.line_tables import KernelText, Lines
-from irscope.lowering.tools import LoweringError, folder, in_interpreter, output_of
+from irscope.lowering.tools import LoweringError, in_interpreter, output_of
+from irscope.system.commands import temporary_folder
 
 _FILE = "kernel.cpp"
 
@@ -36,7 +37,7 @@ def assembly_of(text: str, python: str) -> tuple[str, Lines]:
 
 def written_by_compiler(text: str, python: str) -> str:
     """All that the compiler writes for the kernel, with the command that Inductor would compile it with."""
-    with folder() as work:
+    with temporary_folder() as work:
         path = os.path.join(work, _FILE)
         with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(text)

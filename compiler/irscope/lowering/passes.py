@@ -8,7 +8,8 @@ import os
 
 from irscope.ir.line_tables import mlir_lines
 from irscope.ir.mlir import PassStep, normal, steps_of
-from irscope.lowering.tools import LoweringError, folder, in_interpreter, kernel_text
+from irscope.lowering.tools import LoweringError, in_interpreter, kernel_text
+from irscope.system.commands import temporary_folder
 from irscope.pipelines.inductor.stages import BINARY, LLIR, TTIR_UNOPTIMIZED
 from irscope.store.store import Store
 
@@ -25,7 +26,7 @@ def passes_of(store: Store, run: str, kernel: str, python: str) -> tuple[str, li
     kept = store.stage_data(run, f"{kernel}/{BINARY.name}")
     place = kernel_text(kept)
     metadata = store.stage_text(run, f"{kernel}/{BINARY.name}")
-    with folder() as work:
+    with temporary_folder() as work:
         for name, text in (("kernel.ttir", module), ("metadata.json", metadata)):
             with open(os.path.join(work, name), "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.write(text)

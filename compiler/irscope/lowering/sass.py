@@ -9,7 +9,8 @@ import re
 import shutil
 
 from irscope.ir.line_tables import KernelText, Lines, library_calls
-from irscope.lowering.tools import LoweringError, folder, in_interpreter, kernel_text, output_of
+from irscope.lowering.tools import LoweringError, in_interpreter, kernel_text, output_of
+from irscope.system.commands import temporary_folder
 from irscope.pipelines.inductor.stages import AMDGCN, BINARY, PTX
 from irscope.store.store import Store
 
@@ -32,7 +33,7 @@ def sass_of(store: Store, run: str, kernel: str, python: str) -> tuple[str, Line
     except binascii.Error as error:
         raise LoweringError(f"The binary of {kernel} is damaged in the store: {error}.") from error
     disassembler = _disassembler(python)
-    with folder() as work:
+    with temporary_folder() as work:
         with open(os.path.join(work, "kernel.cubin"), "wb") as file:
             file.write(binary)
         listing = output_of([disassembler, "-c", "-gi", "kernel.cubin"], cwd=work)

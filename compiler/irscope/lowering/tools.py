@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from typing import Any
 
 from irscope.ir.line_tables import KernelText
-from irscope.system.ending import run_bounded
+from irscope.system.commands import run_bounded
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _SECONDS = 300
@@ -54,8 +53,3 @@ def kernel_text(kept: Any) -> KernelText:
         return KernelText(str(kept["file"]), int(kept["first_line"]), int(kept["lines"]))
     except (KeyError, TypeError, ValueError) as error:
         raise LoweringError(f"The stored binary of the kernel is damaged: {error!r}.") from error
-
-
-def folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder that is gone afterwards."""
-    return tempfile.TemporaryDirectory(prefix="irscope-", ignore_cleanup_errors=True)

@@ -6,7 +6,7 @@ import typing
 from dataclasses import dataclass
 from typing import Any, Union
 
-from irscope.protocol.plain import from_json, to_json
+from irscope.protocol.plain import encodable, from_json, to_json
 from irscope.protocol.report import CaptureGap, Compile, Finding
 from irscope.vocabulary.limits import Limit
 
@@ -105,13 +105,4 @@ def decode_message(data: dict[str, Any]) -> Message:
     cls = _MESSAGES.get(name) if isinstance(name, str) else None
     if cls is None:
         raise ValueError(f"not a message: {str(data)[:200]}")
-    return typing.cast(Message, from_json(cls, _encodable(data)))
-
-
-def _encodable(data: Any) -> Any:
-    """The same without lone surrogates, which no file, pipe or database takes; a script may have sent them."""
-    if isinstance(data, str):
-        return data.encode("utf-8", "replace").decode("utf-8")
-    if isinstance(data, dict):
-        return {_encodable(key): _encodable(value) for key, value in data.items()}
-    return [_encodable(item) for item in data] if isinstance(data, list) else data
+    return typing.cast(Message, from_json(cls, encodable(data)))

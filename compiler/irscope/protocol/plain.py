@@ -89,3 +89,12 @@ def _checked(data: Any, *kinds: type) -> Any:
     if not isinstance(data, kinds):
         raise ValueError(f"{type(data).__name__} where {' or '.join(kind.__name__ for kind in kinds)} is expected")
     return data
+
+
+def encodable(data: Any) -> Any:
+    """The same without lone surrogates, which no file, pipe or database takes; JSON can hold them."""
+    if isinstance(data, str):
+        return data.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(data, dict):
+        return {encodable(key): encodable(value) for key, value in data.items()}
+    return [encodable(item) for item in data] if isinstance(data, list) else data

@@ -10,9 +10,8 @@ import contextlib
 import os
 import re
 import signal
-import subprocess
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from irscope.system.processes import children_of, is_running, members_of_group
 
@@ -46,42 +45,6 @@ def end_all_below(but: Collection[int] = ()) -> None:
         for pid in below:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)
-
-
-def run_bounded(
-    command: Sequence[str],
-    seconds: float,
-    *,
-    text: str | None = None,
-    cwd: str | None = None,
-    env: Mapping[str, str] | None = None,
-) -> subprocess.CompletedProcess[str]:
-    """Runs a command and returns what it printed; ends it with everything that it has started where it takes too long.
-
-    Parameters
-    ----------
-    text
-        Its standard input.  None: empty.
-
-    Raises OSError if it cannot be started, and subprocess.TimeoutExpired.
-    """
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL if text is None else subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        errors="replace",
-        cwd=cwd,
-        env=env,
-    ) as process:
-        try:
-            out, error = process.communicate(text, timeout=seconds)
-        except BaseException:
-            end_tree(process.pid)
-            process.communicate()
-            raise
-        return subprocess.CompletedProcess(command, process.returncode, out, error)
 
 
 def _end(roots: Sequence[int]) -> None:

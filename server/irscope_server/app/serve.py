@@ -9,6 +9,7 @@ import logging
 import os
 import sys
 
+from irscope.system.commands import leave_nothing
 from lsprotocol import types
 
 from irscope_server.app.ending import on_end_signals
@@ -43,6 +44,7 @@ def serve_stdio(execute: Execute | None = None) -> None:
         pass
     finally:
         server.close()
+        leave_nothing()
         os._exit(code)
 
 

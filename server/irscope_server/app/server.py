@@ -8,6 +8,7 @@ import logging
 import os
 from collections.abc import Awaitable
 from typing import Any
+from urllib.parse import unquote
 
 from irscope import __version__
 from irscope.usercode.notebooks import is_notebook, notebook_of
@@ -145,7 +146,8 @@ class IrscopeServer(LanguageServer):
     def version_of(self, path: str) -> int | None:
         """The client's version number of an open document; None if the file is not open or has no version."""
         known = self._open.get(file_key(path))
-        return self.workspace.get_text_document(known[0]).version if known else None
+        document = self.workspace.text_documents.get(unquote(known[0])) if known else None
+        return None if document is None else document.version
 
     def open_beside(self, entry: str) -> list[str]:
         """Paths of the open Python files that count in a run of a file: all but other notebooks with their cells."""
@@ -194,7 +196,9 @@ class IrscopeServer(LanguageServer):
             return None
         if _is_of_notebook(known[1]):
             return self.notebooks.text_of(*known)
-        return self.workspace.get_text_document(known[0]).source
+        # pygls would read a document that is not open from disk, whatever is there.
+        document = self.workspace.text_documents.get(unquote(known[0]))
+        return None if document is None else document.source
 
     # --- the client ---------------------------------------------------------------------------------------------------
 

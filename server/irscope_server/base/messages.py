@@ -67,11 +67,9 @@ class IrscopeProtocol(LanguageServerProtocol):
             log.error("A message was ignored: %s", data)
             self._refuse(None, _PARSE_ERROR, str(data))
             return
-        if not isinstance(data, dict) or data.get("jsonrpc") != "2.0":
-            log.error("A message was ignored: it is not a JSON-RPC 2.0 object")
-            self._refuse(
-                data.get("id") if isinstance(data, dict) else None, _INVALID_REQUEST, "not a JSON-RPC 2.0 message"
-            )
+        if wrong := _wrong_shape(data):
+            log.error("A message was ignored: %s", wrong)
+            self._refuse(_id_in(data), _INVALID_REQUEST, wrong)
             return
         method, request = data.get("method"), data.get("id") if "method" in data else None
         if request is not None and (self._workspace is None) != (method == types.INITIALIZE):
@@ -81,7 +79,7 @@ class IrscopeProtocol(LanguageServerProtocol):
         if request is not None and self._shutdown:
             self._refuse(request, _INVALID_REQUEST, "the server has been shut down")
             return
-        if method == types.CANCEL_REQUEST and (data.get("params") or {}).get("id") not in self._request_futures:
+        if method == types.CANCEL_REQUEST and _id_in(data.get("params")) not in self._request_futures:
             return  # answered already, as most are; pygls would warn each time
         try:
             message = self.structure_message(data)
@@ -143,6 +141,22 @@ class IrscopeProtocol(LanguageServerProtocol):
             result.capabilities.document_symbol_provider = None
             result.capabilities.folding_range_provider = None
         return result
+
+
+def _wrong_shape(data: Any) -> str:
+    """What is wrong with a message as JSON-RPC 2.0 has it; empty if nothing is.  The rest depends on its method."""
+    if not isinstance(data, dict) or data.get("jsonrpc") != "2.0":
+        return "not a JSON-RPC 2.0 message"
+    if "method" in data and not isinstance(data["method"], str):
+        return "'method' must be a text"
+    if data.get("id") is not None and _id_in(data) is None:
+        return "'id' must be a text or a whole number"
+    return ""
+
+
+def _id_in(data: Any) -> str | int | None:
+    id = data.get("id") if isinstance(data, dict) else None
+    return id if isinstance(id, (str, int)) else None
 
 
 def pulls_diagnostics(capabilities: types.ClientCapabilities) -> bool:

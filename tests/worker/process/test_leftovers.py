@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from irscope.lowering import tools
 from irscope.protocol import Budget, OutcomeKind
-from irscope.system.ending import end_tree, run_bounded
+from irscope.system.commands import run_bounded
+from irscope.system.ending import end_tree
 from irscope.system.processes import is_running
 from irscope.worker.client import Worker
 from support import run_captured, write
@@ -107,3 +108,28 @@ def test_what_a_command_prints(tmp_path: Path) -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         run_bounded([sys.executable, "-c", "import time; time.sleep(300)"], 0.5)
     assert not is_running(0)
+
+
+WAITS = """\
+import os, sys, threading, time
+from irscope.system import commands
+
+def compile():
+    with commands.temporary_folder() as folder:
+        print(folder, flush=True)
+        commands.run_bounded([sys.executable, "-c", "import time; time.sleep(300)"], 300)
+
+threading.Thread(target=compile).start()
+while not commands._running:
+    time.sleep(0.01)
+print(*commands._running, flush=True)
+commands.leave_nothing()
+os._exit(0)
+"""
+
+
+def test_a_process_that_ends_without_its_threads_leaves_no_command_and_no_folder() -> None:
+    done = run_bounded([sys.executable, "-c", WAITS], 60)
+    folder, pid = done.stdout.split()
+    assert not os.path.exists(folder)
+    assert not is_running(int(pid))

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.system.ending import run_bounded
+from irscope.system.commands import run_bounded
 from irscope.values.blame.locating import differing
 from irscope.values.check.measuring import Measure
 from irscope.values.check.tolerance import RTOL

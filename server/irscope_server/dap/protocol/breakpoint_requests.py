@@ -91,7 +91,7 @@ class BreakpointRequests:
         key = json.dumps(["source", real(path) if not reference else "", reference])
         asked = arguments.objects("breakpoints")
         if not asked and "lines" in arguments:  # the older way of asking
-            asked = [Arguments({"line": line}) for line in arguments.raw("lines") or ()]
+            asked = [Arguments({"line": line}) for line in arguments.integers("lines")]
         for each in asked:
             each.integer("line")
             each.integer("column", 0)

@@ -11,6 +11,9 @@ import threading
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
+from irscope.protocol.plain import encodable
+from irscope.system.commands import leave_nothing
+
 from irscope_server.base.transport import Writer, read_body, take_protocol_streams
 from irscope_server.dap.protocol.breakpoint_requests import BreakpointRequests
 from irscope_server.dap.protocol.inspecting_requests import InspectingRequests
@@ -65,6 +68,8 @@ def _read(stdin: BinaryIO, session: Session, waiting: queue.Queue[Any]) -> None:
         while (body := read_body(stdin)) is not None:
             try:
                 message = json.loads(body)
+                if b"\\ud" in body.lower():
+                    message = encodable(message)
             except (ValueError, RecursionError) as error:
                 message = ValueError(f"not JSON: {error}")
             _look_ahead(message, session)
@@ -98,6 +103,7 @@ def serve_stdio() -> None:
     try:
         serve(stdin, stdout)
     finally:
+        leave_nothing()
         os._exit(0)
 
 

@@ -87,7 +87,10 @@ class Arguments:
 
     def number(self, name: str, default: float = _MISSING) -> float:
         """The number of an argument, as a float.  Raises WrongMessage if it is missing or has another type."""
-        return float(self._get(name, (int, float), default))
+        try:
+            return float(self._get(name, (int, float), default))
+        except OverflowError:
+            raise WrongMessage(f"{name!r} is too large a number.") from None
 
     def flag(self, name: str, default: bool = False) -> bool:
         """The truth value of an argument.  Raises WrongMessage if it has another type."""
@@ -108,6 +111,10 @@ class Arguments:
             if not isinstance(each, str):
                 raise WrongMessage(f"{name!r} must hold strings, not {_type(each)}.")
         return cast("list[str]", values)
+
+    def integers(self, name: str) -> list[int]:
+        """A list of integers, empty if it is missing."""
+        return [Arguments({name: each}).integer(name) for each in self._get(name, list, [])]
 
     def variables(self, name: str) -> dict[str, str]:
         """An object of strings (environment variables); null leaves one out."""

@@ -1,0 +1,78 @@
+"""Commands that a thread runs to their end, and what they leave behind where this process ends before them."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+
+from irscope.system.ending import end_tree
+
+_ending = threading.Event()
+_running: set[int] = set()
+_folders: set[str] = set()
+
+
+def run_bounded(
+    command: Sequence[str],
+    seconds: float,
+    *,
+    text: str | None = None,
+    cwd: str | None = None,
+    env: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command and returns what it printed; ends it with everything that it has started where it takes too long.
+
+    Parameters
+    ----------
+    text
+        Its standard input.  None: empty.
+
+    Raises OSError if it cannot be started or this process is about to end, and subprocess.TimeoutExpired.
+    """
+    if _ending.is_set():
+        raise OSError(errno.ECANCELED, "irscope is ending")
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL if text is None else subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
+        cwd=cwd,
+        env=env,
+    ) as process:
+        _running.add(process.pid)
+        try:
+            out, error = process.communicate(text, timeout=seconds)
+        except BaseException:
+            end_tree(process.pid)
+            process.communicate()
+            raise
+        finally:
+            _running.discard(process.pid)
+        return subprocess.CompletedProcess(command, process.returncode, out, error)
+
+
+@contextlib.contextmanager
+def temporary_folder() -> Iterator[str]:
+    """A folder for what commands write, which is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="irscope-", ignore_cleanup_errors=True) as folder:
+        _folders.add(folder)
+        try:
+            yield folder
+        finally:
+            _folders.discard(folder)
+
+
+def leave_nothing() -> None:
+    """For a process that ends without its threads: ends the commands that they wait for, and removes their folders."""
+    _ending.set()
+    for pid in [*_running]:
+        end_tree(pid)
+    for folder in [*_folders]:
+        shutil.rmtree(folder, ignore_errors=True)

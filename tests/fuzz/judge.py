@@ -1,0 +1,94 @@
+"""What no message may bring about: a traceback, a hang, growth, or something that is left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from irscope.system import processes
+from support import Instant, passed_at_this_load
+
+HANG_SECONDS = 2.0
+GROWTH_BYTES = 200 << 20
+_END_SECONDS = 10.0
+_TRACEBACK = "Traceback (most recent call last)"
+
+
+class FuzzError(AssertionError):
+    """Something gave way; the message says what, and the folder that it names holds the last messages."""
+
+
+@dataclass
+class Judge:
+    """Looks at one process.
+
+    ``folder`` takes what was sent last, for a person to send it again.
+    """
+
+    pid: int
+    folder: Path
+    sent: list[bytes] = field(default_factory=list)
+    _begin: int = 0
+
+    def __post_init__(self) -> None:
+        self._begin = processes.resident_bytes([self.pid])
+
+    def note(self, data: bytes) -> None:
+        """Keeps a message until the process has proven that it lives."""
+        self.sent.append(data[:100_000])
+
+    def answered(self, since: Instant) -> None:
+        """After an answer to something simple that was sent at that moment, behind all messages that were noted."""
+        if time.monotonic() - since > HANG_SECONDS and (seconds := passed_at_this_load(since)) > HANG_SECONDS:
+            self.fail(f"no answer for {seconds:.1f} s")
+        grown = processes.resident_bytes([self.pid]) - self._begin
+        if grown > GROWTH_BYTES:
+            self.fail(f"it holds {grown >> 20} MB more than at its beginning")
+        del self.sent[:-200]
+
+    def said(self, text: str) -> None:
+        """What the process wrote on standard error."""
+        if _TRACEBACK in text:
+            self.fail(f"a traceback: …{text[text.index(_TRACEBACK) :][:3000]}")
+
+    def fail(self, what: str) -> None:
+        """Raises FuzzError."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / "last-messages").write_bytes(b"\n".join(self.sent))
+        raise FuzzError(f"{what}; see {self.folder}/last-messages")
+
+
+def nothing_left(mark: str, temporary: Path) -> None:
+    """Raises FuzzError if a process that has the mark in its environment is alive after ten seconds, or a file is left.
+
+    Parameters
+    ----------
+    temporary
+        Was the folder for temporary files of what was looked at.
+    """
+    deadline = time.monotonic() + _END_SECONDS
+    while running := _marked(mark):
+        if time.monotonic() > deadline:
+            raise FuzzError(f"processes are left: {running}")
+        time.sleep(0.05)
+    if files := sorted(os.listdir(temporary)):
+        raise FuzzError(f"files are left in {temporary}: {files[:10]}")
+
+
+def _marked(mark: str) -> list[str]:
+    found = []
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if mark.encode() in Path(f"/proc/{pid}/environ").read_bytes() and processes.is_running(int(pid)):
+                found.append(Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")[:200])
+    return found
+
+
+def until(seconds: float) -> Callable[[], bool]:
+    """Whether so many seconds have passed since now."""
+    ends = time.monotonic() + seconds
+    return lambda: time.monotonic() > ends
