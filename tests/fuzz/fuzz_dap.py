@@ -93,7 +93,9 @@ def _speak(raw: Raw, garbler: Garbler, judge: Judge, over: Callable[[], bool]) -
     while not over():
         for _ in range(_BATCH):
             command = garbler.random.choice(_commands())
-            arguments = garbler.of_schema(schema()["definitions"].get(_arguments_of(command), {}), schema()["definitions"])
+            arguments = garbler.of_schema(
+                schema()["definitions"].get(_arguments_of(command), {}), schema()["definitions"]
+            )
             share = garbler.random.choice((0.0, 0.0, 0.02, 0.1))
             message: Any = _request(sent, command, arguments)
             message = garbler.spoiled(message, share) if share else message

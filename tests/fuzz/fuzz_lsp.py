@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import functools
 import itertools
 import json
 import os
-import time
 import typing
 from collections.abc import Callable
 from pathlib import Path
@@ -29,9 +27,14 @@ from support import Instant
 _NOT_SENT = {"exit", "shutdown", "initialize"}
 _BATCH = 8
 _LIVES = 3
-_LEARNED = {"uri": "uri", "run": "run", "id": "stage", "stage": "stage", "resultId": "previousResultId", "newUri": "uri"}
-
-
+_LEARNED = {
+    "uri": "uri",
+    "run": "run",
+    "id": "stage",
+    "stage": "stage",
+    "resultId": "previousResultId",
+    "newUri": "uri",
+}
 
 
 def fuzz(seconds: float, random: Random, folder: Path) -> int:
@@ -108,7 +111,9 @@ def _frame(garbler: Garbler, number: int) -> bytes:
     if choice == 2:
         return b"Content-Length: %d\r\n\r\n" % max(0, len(body) - 7) + body + b"\r\n"
     if choice == 3:
-        return garbler.random.choice((b"\r\n", b"nonsense\r\n\r\n", b"Content-Length: -5\r\n\r\n", b"\0" * 50 + b"\r\n"))
+        return garbler.random.choice(
+            (b"\r\n", b"nonsense\r\n\r\n", b"Content-Length: -5\r\n\r\n", b"\0" * 50 + b"\r\n")
+        )
     return b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
@@ -125,7 +130,7 @@ def _message(garbler: Garbler, number: int) -> Any:
 def _methods() -> list[str]:
     """What the server answers, twice for each of the protocol's others."""
     answered = [*features.make_server().protocol.fm.features]
-    return sorted(({*types.METHOD_TO_TYPES} - _NOT_SENT)) + 2 * sorted({*answered} - _NOT_SENT)
+    return sorted({*types.METHOD_TO_TYPES} - _NOT_SENT) + 2 * sorted({*answered} - _NOT_SENT)
 
 
 def _is_notification(method: str) -> bool:
@@ -137,4 +142,8 @@ def _type_of(method: str) -> Any:
     known = types.METHOD_TO_TYPES.get(method)
     if known is None:
         return PARAMS.get(method, dict[str, Any])
-    return known[2] if len(known) > 2 and known[2] is not None else typing.get_type_hints(known[0]).get("params", type(None))
+    return (
+        known[2]
+        if len(known) > 2 and known[2] is not None
+        else typing.get_type_hints(known[0]).get("params", type(None))
+    )

@@ -8,6 +8,7 @@ import enum
 import re
 import types
 import typing
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -18,7 +19,26 @@ _TEXTS = (
     "", "x", "0", "-1", "def f(x):\n    return x\n", "irscope", "0/0", "../../etc/passwd", "/", "%00", "\0", "\u2028", "\U0001f600",
     "a" * 5000, "[" * 3000, "<script>alert(1)</script>", "{0.__class__}", "%s%n", "\ud800", "NaN", "1e999", "\r\n\r\n", "(" * 400,
 )  # fmt: skip
-_NUMBERS = (0, 1, 2, 3, 5, 17, -1, 2**31 - 1, 2**31, 2**53, 2**63, -(2**63), 10**30, 1.5, -0.0, 1e308, float("inf"), float("nan"))
+_NUMBERS = (
+    0,
+    1,
+    2,
+    3,
+    5,
+    17,
+    -1,
+    2**31 - 1,
+    2**31,
+    2**53,
+    2**63,
+    -(2**63),
+    10**30,
+    1.5,
+    -0.0,
+    1e308,
+    float("inf"),
+    float("nan"),
+)
 _KNOWN_PER_NAME = 300
 
 
@@ -66,7 +86,13 @@ class Garbler:
             return self._of_fields(hint, depth)
         if isinstance(hint, type) and issubclass(hint, enum.Enum):
             return self.random.choice([member.value for member in hint])
-        plain = {str: self._text, bool: lambda: self.random.random() < 0.5, int: self._number, float: self._number, type(None): lambda: None}
+        plain: dict[Any, Callable[[], Any]] = {
+            str: self._text,
+            bool: lambda: self.random.random() < 0.5,
+            int: self._number,
+            float: self._number,
+            type(None): lambda: None,
+        }
         return plain[hint]() if hint in plain else self.anything(depth)
 
     def _of_fields(self, cls: type, depth: int) -> dict[str, Any]:
@@ -104,7 +130,13 @@ class Garbler:
             }
         if kind == "array":
             return [self.of_schema(schema.get("items", {}), definitions, name, depth + 1) for _ in range(self._few())]
-        plain = {"string": self._text, "boolean": lambda: self.random.random() < 0.5, "integer": self._number, "number": self._number, "null": lambda: None}
+        plain: dict[str, Callable[[], Any]] = {
+            "string": self._text,
+            "boolean": lambda: self.random.random() < 0.5,
+            "integer": self._number,
+            "number": self._number,
+            "null": lambda: None,
+        }
         return plain[kind]() if kind in plain else self.anything(depth)
 
     # --- others -------------------------------------------------------------------------------------------------------
@@ -132,7 +164,9 @@ class Garbler:
             kept = {key: self.spoiled(item, share) for key, item in value.items() if self.random.random() > share / 2}
             return {**kept, self._text(): self.anything()} if self.random.random() < share / 2 else kept
         if isinstance(value, list):
-            return [self.spoiled(item, share) for item in value for _ in range(2 if self.random.random() < share / 2 else 1)]
+            return [
+                self.spoiled(item, share) for item in value for _ in range(2 if self.random.random() < share / 2 else 1)
+            ]
         return value
 
     def scratched(self, data: bytes) -> bytes:

@@ -84,7 +84,9 @@ def _marked(mark: str) -> list[str]:
     for pid in filter(str.isdecimal, os.listdir("/proc")):
         with contextlib.suppress(OSError):
             if mark.encode() in Path(f"/proc/{pid}/environ").read_bytes() and processes.is_running(int(pid)):
-                found.append(Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")[:200])
+                found.append(
+                    Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")[:200]
+                )
     return found
 
 

@@ -45,7 +45,7 @@ def _two_runs(store: Store, runs: list[str]) -> tuple[str, str]:
     after = runs[0] if runs else store.find_run()
     report, lane = store.report(after), store.lane_of(after)
     older = [run.run for run in store.runs(limit=1000, script=report.script) if run.lane is lane]
-    before = older[older.index(after) + 1 :]
+    before = older[older.index(after) + 1 :] if after in older else []  # what is damaged is not listed
     if not before:
         raise LookupError(
             f"{after} is the first {lane.value} run of {report.script}, so no earlier run can be compared with it."

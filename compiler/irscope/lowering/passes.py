@@ -9,9 +9,9 @@ import os
 from irscope.ir.line_tables import mlir_lines
 from irscope.ir.mlir import PassStep, normal, steps_of
 from irscope.lowering.tools import LoweringError, in_interpreter, kernel_text
-from irscope.system.commands import temporary_folder
 from irscope.pipelines.inductor.stages import BINARY, LLIR, TTIR_UNOPTIMIZED
 from irscope.store.store import Store
+from irscope.system.commands import temporary_folder
 
 
 def passes_of(store: Store, run: str, kernel: str, python: str) -> tuple[str, list[PassStep]]:

@@ -10,9 +10,9 @@ import shutil
 
 from irscope.ir.line_tables import KernelText, Lines, library_calls
 from irscope.lowering.tools import LoweringError, in_interpreter, kernel_text, output_of
-from irscope.system.commands import temporary_folder
 from irscope.pipelines.inductor.stages import AMDGCN, BINARY, PTX
 from irscope.store.store import Store
+from irscope.system.commands import temporary_folder
 
 _PLACE = re.compile(r'^\s*//## File "([^"]*)", line (\d+)(?: inlined at "([^"]*)", line (\d+))?')
 _DIRECTIVE = re.compile(r"^\s*\.\w[\w.]*\s|^\s*\.text\.|^\s*//")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
+import math
 import types
 import typing
 from typing import Any, TypeVar, Union
@@ -79,7 +80,7 @@ def _decode(hint: Any, data: Any) -> Any:
         return _checked(data, bool)
     if hint in (int, float):
         number = _checked(data, int, float) if hint is float else _checked(data, int)
-        if isinstance(data, bool) or (isinstance(data, int) and not -(2**63) <= data < 2**63):
+        if isinstance(data, bool) or not (math.isfinite(data) if isinstance(data, float) else -(2**63) <= data < 2**63):
             raise ValueError(f"not a number that can be kept: {str(data)[:40]}")
         return number
     return data

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from irscope.protocol import DEFAULT_PIPELINE
 from irscope.store.texts import CHANGES_FROM_4, TABLES
@@ -52,6 +54,49 @@ _CHANGES = {
 
 class StoreError(Exception):
     """The store cannot be used; the message says what to do."""
+
+
+class DamagedStoreError(StoreError, sqlite3.DatabaseError):
+    """What is in the store cannot be understood."""
+
+
+class _HasPath(Protocol):
+    path: str
+
+
+_S = TypeVar("_S", bound=_HasPath)
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def reading(method: Callable[Concatenate[_S, _P], _T]) -> Callable[Concatenate[_S, _P], _T]:
+    """Has a method of a store raise DamagedStoreError where it meets what no irscope has written.
+
+    A LookupError of its own, for what is not in the store, stays.
+    """
+
+    @functools.wraps(method)
+    def read(self: _S, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        try:
+            return method(self, *args, **kwargs)
+        except StoreError:
+            raise
+        except (
+            sqlite3.Error,
+            ValueError,
+            KeyError,
+            IndexError,
+            TypeError,
+            AttributeError,
+            RecursionError,
+            OverflowError,
+        ) as error:
+            raise DamagedStoreError(
+                f"The run store {self.path} cannot be read: {type(error).__name__}: {str(error)[:200]}."
+                f" If it is damaged, move it away and run the script again."
+            ) from error
+
+    return read
 
 
 def default_path() -> str:

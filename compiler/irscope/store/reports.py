@@ -48,17 +48,17 @@ def report_of(db: sqlite3.Connection, run: str) -> Report:
         return Report(
             schema=SCHEMA,
             run=run,
-            script=row[0],
-            torch=row[1],
+            script=from_json(str, row[0]),
+            torch=None if row[1] is None else from_json(str, row[1]),
             outcome=outcome_in(row[2]) or _unfinished(time.time() - row[3]),
             compiles=compiles,
             findings=with_costs(without_repeats(findings), compiles),
             kernels=tuple(_facts(db, Kernel, "kernels", run)),
             capture_gaps=tuple(
-                CaptureGap(*gap)
+                from_json(CaptureGap, to_json(CaptureGap(*gap)))
                 for gap in db.execute("SELECT what, why FROM gaps WHERE run = ? ORDER BY rowid", (run,))
             ),
-            pipeline=row[4],
+            pipeline=from_json(str, row[4]),
         )
 
 

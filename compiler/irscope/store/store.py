@@ -32,9 +32,10 @@ from irscope.protocol import (
     Report,
     RunSummary,
     StageRef,
+    from_json,
     to_json,
 )
-from irscope.store.file import StoreError, default_path, open_store, transaction
+from irscope.store.file import StoreError, default_path, open_store, reading, transaction
 from irscope.store.reports import outcome_in, report_of
 from irscope.store.texts import NO_TEXT, DamagedTextError, MissingCodecError, Texts
 from irscope.store.upkeep import KEEP_BYTES, KEEP_RUNS, Upkeep
@@ -228,8 +229,9 @@ class Store:
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
+    @reading
     def runs(self, limit: int = 50, script: str | None = None) -> list[RunSummary]:
-        """The newest runs first, of one script where it is named."""
+        """The newest runs first, of one script where it is named; without those whose rows are damaged."""
         rows = self._db.execute(
             "SELECT id, script, lane, started, torch, outcome,"
             " (SELECT count(*) FROM compiles WHERE run = runs.id), (SELECT count(*) FROM findings WHERE run = runs.id),"
@@ -237,11 +239,17 @@ class Store:
             " FROM runs WHERE ? IS NULL OR script = ? ORDER BY started DESC, rowid DESC LIMIT ?",
             (script, script, limit),
         )
-        return [
-            RunSummary(run, path, Lane(lane), started, torch, outcome_in(outcome), *rest)
-            for run, path, lane, started, torch, outcome, *rest in rows
-        ]
+        found = []
+        for run, path, lane, started, torch, outcome, *rest in rows:
+            with contextlib.suppress(
+                ValueError, KeyError, TypeError, OverflowError, RecursionError
+            ):  # of the others all is known
+                summary = RunSummary(run, path, Lane(lane), started, torch, outcome_in(outcome), *rest)
+                time.gmtime(started)  # is a time that can be shown
+                found.append(from_json(RunSummary, to_json(summary)))
+        return found
 
+    @reading
     def runs_touching(self, file: str, limit: int = 20) -> list[tuple[str, str]]:
         """The newest runs that compiled, found or generated something in a file, with their scripts; newest first."""
         rows = self._db.execute(
@@ -253,6 +261,7 @@ class Store:
         )
         return [(str(run), str(script)) for run, script in rows]
 
+    @reading
     def find_run(self, name: str | None = None, *, compiled: bool = False) -> str:
         """The id of the run that is named by its id or a part that only it begins with; the newest if none is named.
 
@@ -277,6 +286,7 @@ class Store:
         what = "No run is named" if not found else "More than one run starts with"
         raise LookupError(f"{what} {name}. `irscope list` shows the runs in {self.path}.")
 
+    @reading
     def source_of(self, run: str) -> str:
         """The digest of the script's text with which the run was made."""
         row = self._db.execute("SELECT source FROM runs WHERE id = ?", (run,)).fetchone()
@@ -284,6 +294,7 @@ class Store:
             raise LookupError(f"No run is named {run}.")
         return str(row[0])
 
+    @reading
     def lane_of(self, run: str) -> Lane:
         """The lane of a run.  Raises LookupError for an unknown run."""
         row = self._db.execute("SELECT lane FROM runs WHERE id = ?", (run,)).fetchone()
@@ -291,6 +302,7 @@ class Store:
             raise LookupError(f"No run is named {run}.")
         return Lane(row[0])
 
+    @reading
     def report(self, run: str) -> Report:
         """All that is known about a run, also of a run in progress (its outcome is then *running so far* as cancelled).
 
@@ -298,6 +310,7 @@ class Store:
         """
         return report_of(self._db, run)
 
+    @reading
     def stage_text(self, run: str, stage: str) -> str:
         """The text of a stage.  Raises LookupError if there is none."""
         name, digest, _ = self._stage(run, stage)
@@ -306,6 +319,7 @@ class Store:
             raise LookupError(f"The text of stage {stage} of run {run} is missing.")
         return text
 
+    @reading
     def stage_data(self, run: str, stage: str) -> Any:
         """What was kept of a stage beside its text, as plain JSON values; None if there is none.
 
@@ -314,20 +328,24 @@ class Store:
         text = self._text(self._stage(run, stage)[2])
         return None if text is None else json.loads(text)
 
+    @reading
     def stages_with_data(self, run: str, name: str) -> frozenset[str]:
         """Ids of the stages of this name of which more than a text is kept."""
         rows = self._db.execute("SELECT id FROM stages WHERE run = ? AND name = ? AND data IS NOT NULL", (run, name))
         return frozenset(id for (id,) in rows)
 
+    @reading
     def sources(self, run: str, wanted: Callable[[str], object] = lambda _: True) -> dict[str, str]:
         """The source files that a run names, by path, with their texts as they were then."""
         rows = self._db.execute("SELECT file, digest FROM sources WHERE run = ?", (run,)).fetchall()
         return {file: text for file, digest in rows if wanted(file) and (text := self._text(digest)) is not None}
 
+    @reading
     def has_trails(self, run: str) -> bool:
         """Whether trails were kept for any compile of a run."""
         return self._db.execute("SELECT 1 FROM trails WHERE run = ?", (run,)).fetchone() is not None
 
+    @reading
     def trails(self, run: str) -> dict[str, Any]:
         """By compile what `put_trails` kept, as plain JSON values; without what is none: it can be made again."""
         found = {}
@@ -341,6 +359,7 @@ class Store:
         how, _ = self.how_run(run)
         self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (json.dumps({**how, "files": dict(digests)}), run))
 
+    @reading
     def how_run(self, run: str) -> tuple[dict[str, Any], str]:
         """How a run was started (``args``, what `create_run` was given, ``files``) and the digest of its script's text.
 

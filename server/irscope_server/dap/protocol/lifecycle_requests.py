@@ -164,7 +164,7 @@ class LifecycleRequests:
             raise RequestFailed(str(error), show=True) from None
         try:
             recording = Recording(store, store.find_run(wanted.run or None, compiled=True))
-        except (LookupError, ValueError) as error:
+        except (LookupError, ValueError, StoreError) as error:
             store.close()
             raise RequestFailed(str(error.args[0]) if error.args else "The run cannot be read.", show=True) from None
         if not recording.tracks:

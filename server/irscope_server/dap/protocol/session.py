@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import sqlite3
 import threading
 import traceback
 from collections.abc import Callable, Mapping
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from irscope.protocol import Outcome
+from irscope.store.store import StoreError
 from irscope.vocabulary.visible import without_links
 
 from irscope_server.dap.engine.breakpoints import Stop, Stops
@@ -28,6 +30,14 @@ from irscope_server.dap.protocol.wire import Arguments, Body, Cancelled, NotNow,
 Answer = Callable[[Arguments], "Body | None"]
 
 _MOST_CANCELLED = 1000
+
+
+def _failure(error: Exception, what: str) -> str:
+    """What to say where something failed; a defect of ours is written to standard error, too."""
+    if isinstance(error, (StoreError, sqlite3.Error)) or type(error) is LookupError:
+        return str(error)  # the store is damaged or locked, or has another content by now
+    traceback.print_exc()
+    return f"{what}: {type(error).__name__}: {error}"
 
 
 class State(enum.Enum):
@@ -149,8 +159,7 @@ class Session:
         except RequestFailed as failure:
             body = failure
         except Exception as error:  # noqa: BLE001  a defect in one answer must not end the session
-            traceback.print_exc()
-            body = RequestFailed(f"irscope failed at {name!r}: {type(error).__name__}: {error}", show=True)
+            body = RequestFailed(_failure(error, f"irscope failed at {name!r}"), show=True)
         self._answer(number, name, body)
         self._run_afterwards()
 
@@ -175,8 +184,7 @@ class Session:
             try:
                 work()
             except Exception as error:  # noqa: BLE001
-                traceback.print_exc()
-                self.output(f"irscope failed: {type(error).__name__}: {error}\n", "stderr")
+                self.output(f"{_failure(error, 'irscope failed')}\n", "stderr")
 
     def do(self, work: Callable[[], None]) -> None:
         """Something that does not come from a message: the end of a run."""

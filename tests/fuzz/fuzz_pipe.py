@@ -1,0 +1,117 @@
+"""What a run's process writes to its message pipe: valid messages, spoiled ones, and bytes.
+
+A shell stands in for the interpreter.  The driver reads from it what irscope would print or store of a run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import typing
+from pathlib import Path
+from random import Random
+
+from garble import Garbler
+from irscope.driver.driver import RunSpec, execute
+from irscope.protocol import Budget, Message, Report, encode_message, from_json, to_json
+from irscope.store.store import Store
+from judge import Judge, nothing_left, until
+from support import Instant, run_cli
+
+_PYTHON = """\
+#!/bin/sh
+cat "$IRSCOPE_FUZZ_BYTES" > /dev/fd/$3
+printf 'x\\303\\244'
+exit $(($$ % 3))
+"""
+_MESSAGES = typing.get_args(Message)
+_RUNS_PER_STORE = 300
+
+
+def fuzz(seconds: float, random: Random, folder: Path) -> int:
+    """Runs the stand-in for so long; returns how often.  Raises FuzzError."""
+    temporary = folder / "temporary"
+    temporary.mkdir(parents=True)
+    script = folder / "script.py"
+    script.write_text("import torch\nprint(1)\n")
+    python = folder / "python"
+    python.write_text(_PYTHON)
+    python.chmod(0o755)
+    written = folder / "bytes"
+    garbler = Garbler(random, {"file": [str(script)], "line": [1, 2, 3], "is": [cls.__name__ for cls in _MESSAGES]})
+    judge = Judge(os.getpid(), folder)
+    env = {"IRSCOPE_FUZZ": str(folder), "IRSCOPE_FUZZ_BYTES": str(written), "TMPDIR": str(temporary)}
+    over, count = until(seconds), 0
+    while not over():
+        store = folder / f"{count // _RUNS_PER_STORE}.db"
+        data = _bytes(garbler)
+        written.write_bytes(data)
+        judge.note(data)
+        since = Instant()
+        if random.random() < 0.97:
+            _execute(RunSpec(str(script), python=str(python), env=env, budget=Budget(seconds=20)), store, judge)
+        else:
+            _on_the_command_line(script, python, store, env, judge, json_asked=random.random() < 0.5)
+        judge.answered(since)
+        count += 1
+    nothing_left(f"IRSCOPE_FUZZ={folder}", temporary)
+    return count
+
+
+def _execute(spec: RunSpec, store: Path, judge: Judge) -> None:
+    told: list[Message] = []
+    printed: list[str] = []
+    with Store(str(store)) as opened:
+        run, outcome = execute(
+            spec, opened, on_message=told.append, on_output=lambda stream, text: printed.append(text)
+        )
+        report = opened.report(run)
+    if report.outcome != outcome:
+        judge.fail(f"{report.outcome} is stored, and {outcome} told")
+    if from_json(Report, json.loads(json.dumps(to_json(report)))) != report:
+        judge.fail("the report is not what its JSON says")
+    for message in told:
+        json.dumps(encode_message(message)).encode()
+    if not "x\u00e4".startswith("".join(printed)):  # a message can say that a limit is reached: then it is ended
+        judge.fail(f"{printed} was printed")
+
+
+def _on_the_command_line(
+    script: Path, python: Path, store: Path, env: dict[str, str], judge: Judge, *, json_asked: bool
+) -> None:
+    arguments = [
+        "run",
+        str(script),
+        "--python",
+        str(python),
+        "--store",
+        str(store),
+        *(["--json"] if json_asked else []),
+    ]
+    done = run_cli(*arguments, env=env)
+    judge.said(done.stderr)
+    if done.returncode not in (0, 3):
+        judge.fail(f"exit code {done.returncode}: {done.stderr[-1000:]}")
+    if json_asked:
+        json.loads(done.stdout)
+
+
+def _bytes(garbler: Garbler) -> bytes:
+    """Some lines."""
+    random = garbler.random
+    lines = []
+    for _ in range(random.choice((0, 1, 3, 10, 40))):
+        cls = random.choice(_MESSAGES)
+        message = {"is": cls.__name__, **garbler.of_type(cls)}
+        share = random.choice((0.0, 0.0, 0.02, 0.1))
+        message = garbler.spoiled(message, share) if share else message
+        line = json.dumps(message).encode("utf-8", "surrogatepass")
+        choice = random.randrange(60)
+        if choice == 0:
+            line = garbler.scratched(line)
+        elif choice == 1:
+            line = random.choice(
+                (b"[" * 100_000, b'{"is":' * 50_000, b"\xff\xfe", b"\0" * 10_000, b"9" * 5_000, b'"' + b"x" * (1 << 20))
+            )
+        lines.append(line)
+    return b"\n".join(lines) + random.choice((b"", b"\n"))
