@@ -28,7 +28,7 @@ def serve(answers: int) -> None:
                 code = main(json.loads(line))
             except SystemExit as left:
                 code = left.code if isinstance(left.code, int) else 2
-            except Exception:
+            except Exception:  # noqa: BLE001
                 code = INTERNAL
                 sys.stderr.write(traceback.format_exc()[-1500:])
             sys.stdout.flush()
