@@ -52,6 +52,7 @@ def _life(seconds: float, random: Random, folder: Path) -> int:
     play.write_text(json.dumps([act(script, prints=[["stdout", "x"]]), act(script, outcome="crashed", seconds=0.3)]))
     garbler = Garbler(random, _known(script, model))
     env = {**os.environ, "IRSCOPE_FUZZ": str(folder), "IRSCOPE_TEST_PLAY": str(play), "TMPDIR": str(temporary)}
+    env["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "kernels")  # it is PyTorch's, and stays
     with (folder / "log").open("wb") as log:
         raw = Raw(PLAYING_SERVER, stderr=log, env=env)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
 import re
@@ -25,6 +26,10 @@ class Raw:
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
+        with contextlib.suppress(ValueError):  # closed meanwhile
+            self._read_all()
+
+    def _read_all(self) -> None:
         assert self.process.stdout
         while header := self.process.stdout.readline():
             if match := re.match(rb"Content-Length: (\d+)", header):

@@ -118,7 +118,7 @@ def open_store(path: str) -> sqlite3.Connection:
         make_private_folder(os.path.dirname(path))
         _make_private(path)
         return _opened(path)
-    except (OSError, sqlite3.Error) as error:
+    except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
         raise StoreError(
             f"The run store {path} cannot be used: {error}. Name another file (--store FILE or the setting irscope.storePath), or delete this one."
         ) from error
