@@ -109,6 +109,7 @@ Prints the script that makes a shell complete irscope's commands, options and fi
 
   eval "$(irscope completion bash)"     in this shell; in ~/.bashrc: in every one
   eval "$(irscope completion zsh)"      the same for zsh, in ~/.zshrc after compinit
+  irscope completion fish | source      in fish, in ~/.config/fish/config.fish
   irscope completion tcsh > ~/.irscope.tcsh     and `source ~/.irscope.tcsh` in ~/.tcshrc"""
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from irscope.cli.text import to_stdout
 
-SHELLS = ("bash", "zsh", "tcsh")
+SHELLS = ("bash", "zsh", "fish", "tcsh")
 FOLDER = Path(__file__).parent / "completions"
 
 

@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import gc
 import json
+import os
 import sqlite3
 import sys
 
@@ -41,6 +42,8 @@ def run(options: argparse.Namespace) -> int:
         pipeline=pipeline_named(options.pipeline).name,
     )
     baseline = read_baseline(options.baseline) if options.baseline else {}
+    if options.write_baseline:
+        refuse_unwritable(options.write_baseline)
     progress = ProgressLine()
     with Store(options.store) as store:
         # With --json stdout is the report's alone, so the script prints to our stderr.
@@ -82,6 +85,15 @@ def run(options: argparse.Namespace) -> int:
                 keep_trails(store, run_id)
                 store.tidy(run_id)
     return _exit_code(outcome, exits, options.exit_code)
+
+
+def refuse_unwritable(path: str) -> None:
+    """Raises LookupError, before minutes of a run, for a file that cannot be written after it."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise LookupError(f"{path} cannot be written: there is no folder {folder}. Create it first.")
+    if os.path.isdir(path) or not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        raise LookupError(f"{path} cannot be written. Name another file.")
 
 
 _LIMIT_ENDED_IT = 124

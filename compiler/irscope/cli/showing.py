@@ -196,7 +196,7 @@ def _print_stages(store: Store, report: Report, stages: list[StageRef], options:
 
 
 def _line(store: Store, report: Report, options: argparse.Namespace) -> int:
-    file, _, number = options.line.rpartition(":")
+    file, _, number = _as_stored(options.line).rpartition(":")
     if not file or not number.isdigit():
         raise LookupError(f"--line needs FILE:LINE, as in model.py:42, not {options.line!r}.")
     from irscope.provenance.lines import trail_of
@@ -224,8 +224,13 @@ def _run_of_line(store: Store, options: argparse.Namespace) -> str | None:
     """The newest run that had to do with the file of ``--line``; None if a run is named, or none had."""
     if options.run is not None or options.line is None:
         return None
-    touching = store.runs_touching(os.path.abspath(options.line.rpartition(":")[0]), limit=1)
+    touching = store.runs_touching(os.path.abspath(_as_stored(options.line).rpartition(":")[0]), limit=1)
     return touching[0][0] if touching else None
+
+
+def _as_stored(name: str) -> str:
+    """A name as the store has it: an argument has surrogates where the locale's encoding is not UTF-8."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _known_file(report: Report, name: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from irscope.cli.limits import budget_of_flags
 from irscope.cli.progress import ProgressLine
+from irscope.cli.running import refuse_unwritable
 from irscope.cli.tables import table
 from irscope.cli.text import Paint, short_path, to_stdout
 from irscope.driver.driver import RunSpec, execute
@@ -52,6 +53,8 @@ def values(options: argparse.Namespace) -> int:
 
 def diverge(options: argparse.Namespace) -> int:
     """Runs the script and compares its compiled code with its graphs; 1 where they differ."""
+    if options.reproducer:
+        refuse_unwritable(options.reproducer)
     wanted = ValuesRequest(
         options.compile or "", "", options.call, statistics=False, divergence=True, inputs=_inputs(options)
     )

@@ -143,10 +143,7 @@ def execute(
     """
     path, reason = spec.stored_script, None
     if path != (readable := path.encode("utf-8", "backslashreplace").decode()):
-        path, reason = (
-            readable,
-            f"PyTorch cannot compile what is in {readable}: the name is not UTF-8. Rename the file.",
-        )
+        path, reason = readable, f"PyTorch cannot compile what is in {readable}: {_unnamable(path)}"
     source = spec.overlays.get(path)
     if reason is None and source is None and spec.entry.is_file:
         reason = _unreadable(path)
@@ -285,6 +282,16 @@ def _watched(
         return Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, str(error), 0.0)
     assert outcome is not None
     return outcome
+
+
+def _unnamable(path: str) -> str:
+    """Why a path has bytes that Python could not decode, and what to do."""
+    encoding = sys.getfilesystemencoding()
+    try:
+        os.fsencode(path).decode("utf-8")
+    except ValueError:
+        return "the name is not UTF-8. Rename the file."
+    return f"this locale's encoding of file names is {encoding}, which lacks its characters. Set PYTHONUTF8=1."
 
 
 def _unreadable(path: str) -> str | None:

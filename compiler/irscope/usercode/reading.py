@@ -12,6 +12,15 @@ LONGEST_FILE = 32_000_000
 """The most bytes of a text that is read."""
 
 
+def real_path(path: str) -> str:
+    """The path without links; of a name that this system cannot have (a stored one, with characters that the locale's
+    encoding lacks) only the absolute one."""
+    try:
+        return os.path.realpath(path)
+    except ValueError:
+        return os.path.abspath(path)
+
+
 def read_bounded(path: str, longest: int = LONGEST_FILE) -> bytes:
     """The bytes of a regular file.
 

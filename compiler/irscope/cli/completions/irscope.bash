@@ -52,7 +52,7 @@ _shtab_irscope_diverge___reproducer_COMPGEN=_shtab_compgen_files
 
 _shtab_irscope_run___lane_choices=(fast deep)
 _shtab_irscope_show___target_choices=(a100 h100 h200 mi300x)
-_shtab_irscope_completion_pos_0_choices=(bash zsh tcsh)
+_shtab_irscope_completion_pos_0_choices=(bash zsh fish tcsh)
 _shtab_irscope_pos_0_choices=(run list show explain diff view values diverge completion)
 
 _shtab_irscope_run_pos_1_nargs='*'

@@ -38,5 +38,5 @@ complete irscope \
         'n/run/f/' \
         'n/values/f/' \
         'n/diverge/f/' \
-        'n/completion/(bash zsh tcsh)/' \
+        'n/completion/(bash zsh fish tcsh)/' \
         'p/*/()/'

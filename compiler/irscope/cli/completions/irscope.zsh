@@ -33,7 +33,7 @@ _shtab_irscope_defaults_added=0
 
 _shtab_irscope_completion_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  ":bash or zsh or tcsh:(bash zsh tcsh)"
+  ":bash or zsh or fish or tcsh:(bash zsh fish tcsh)"
 )
 
 # guard to ensure default positional specs are added only once per session
