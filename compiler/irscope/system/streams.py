@@ -80,9 +80,12 @@ def carry_out(program: str, do: Callable[[], int]) -> int:
     with _streams():
         try:
             try:
-                return do()
-            finally:
+                code = do()
+            except SystemExit:  # help, which is printed
                 sys.stdout.flush()
+                raise
+            sys.stdout.flush()
+            return code
         except OutputError as error:
             if error.is_pipe:
                 return BROKEN_PIPE

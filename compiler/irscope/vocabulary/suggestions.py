@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 _MOST_COMPARED = 5_000
 """Names.  Comparing takes a millisecond for each, and a run may have a hundred thousand."""
+_LESS_LIKELY = 0.15
+"""Where one name is this much nearer than another, the other was not meant."""
 _LONGEST_LIST = 600
 """Characters; the names of a hundred kernels would hide the message before them."""
 
@@ -35,7 +37,11 @@ def nearest(wanted: str, known: Iterable[str]) -> list[str]:
     lowered: dict[str, str] = {}
     for name in names:
         lowered.setdefault(name.lower().lstrip("-"), name)
-    found = [lowered[near] for near in difflib.get_close_matches(typed, lowered, n=3, cutoff=0.6)]
+    close = difflib.get_close_matches(typed, lowered, n=3, cutoff=0.6)
+    likeness = {name: difflib.SequenceMatcher(None, name, typed).ratio() for name in close}
+    order = list(lowered)
+    close.sort(key=lambda name: (-likeness[name], order.index(name)))
+    found = [lowered[name] for name in close if likeness[name] > likeness[close[0]] - _LESS_LIKELY]
     if len(typed) > 2:
         found += [name for low, name in lowered.items() if typed in low]
     return list(dict.fromkeys(found))
