@@ -241,7 +241,7 @@ def test_an_error_of_a_file_names_it(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_streams_are_afterwards_as_they_were(capsys: pytest.CaptureFixture[str]) -> None:
     out, err = sys.stdout, sys.stderr
-    assert carry_out("irscope", lambda: print("→") or 5) == 5  # type: ignore[func-returns-value]
+    assert carry_out("irscope", lambda: print("→") or 5) == 5
     assert sys.stdout is out and sys.stderr is err
     print("after")
     assert capsys.readouterr().out == "→\nafter\n"

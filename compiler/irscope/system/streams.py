@@ -148,7 +148,7 @@ def _fill_descriptors() -> None:
 
 
 class _Output(io.TextIOWrapper):
-    """Standard output: a failure has a type of its own, since a command has other files that can fail."""
+    """Standard output: a failure has its own type, since a command has other files that can fail."""
 
     def write(self, text: str) -> int:
         try:
