@@ -142,6 +142,7 @@ def test_the_beginning_of_an_option_is_enough(tmp_path: Path) -> None:
     [
         ("post-grad", ["pre-grad-graph", "post-grad-graph"], " Did you mean post-grad-graph?"),
         ("Fused_Relu", ["cpp_fused_relu_0", "cpp_fused_relu_1"], " Did you mean cpp_fused_relu_0 or cpp_fused_relu_1?"),
+        ("relu", ["cpp_fused_sigmoid_0", "cpp_fused_relu_and_more_0"], " Did you mean cpp_fused_relu_and_more_0?"),
         ("0/2", ["0/0", "0/1"], " Did you mean 0/0 or 0/1?"),
         ("zzz", ["abc"], ""),
         ("x", [], ""),
@@ -195,7 +196,9 @@ def test_every_option_is_completed() -> None:
         assert name in text
         actions = parser._option_string_actions.items()
         options = [o for o, action in actions if o.startswith("--") and action.help != argparse.SUPPRESS]
-        assert [option for option in options if option.lstrip("-") not in text] == []
+        # fish has `-l json`, tcsh a list of names; `docs/json.md` is no option.
+        missing = [o for o in options if not re.search(rf"(?<![\w/.-])(--)?{o.lstrip('-')}(?![\w.])", text)]
+        assert missing == [], shell
         assert os.path.expanduser("~") not in text
 
 
