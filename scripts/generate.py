@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from generating import messages, settings, typescript
+from generating import completions, messages, settings, typescript
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -42,7 +42,7 @@ OUTPUTS: dict[str, Callable[[str], str]] = {
 def stale() -> dict[Path, str]:
     """The files that are not what they would be if they were written now, with their new texts."""
     found: dict[Path, str] = {}
-    modules = typescript.write(messages.MODULES)
+    modules = {**typescript.write(messages.MODULES), **completions.scripts()}
     for name in (*OUTPUTS, *modules):
         path = ROOT / name
         old = path.read_text("utf-8") if path.exists() else ""
@@ -63,6 +63,7 @@ def main() -> int:
         if options.check:
             print(f"{name} is stale: run `npm run fmt` (or `python scripts/generate.py`)", file=sys.stderr)
         else:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(new, "utf-8")
             print(f"wrote {name}")
     return 1 if found and options.check else 0

@@ -35,23 +35,32 @@ def _help() -> str:
 def main(argv: list[str] | None = None) -> None:
     """Serves until the client says goodbye or standard input ends; ends the process."""
     arguments = [argument for argument in (sys.argv[1:] if argv is None else argv) if argument != "--stdio"]
-    if "--help" in arguments or "-h" in arguments:
-        print(_help(), end="")
-        sys.exit(0)
-    if "--version" in arguments:
-        from irscope import __version__
-
-        print(f"irscope-server {__version__}")
-        sys.exit(0)
     if arguments:
-        print(f"irscope-server: unknown argument: {arguments[0]}. See --help.", file=sys.stderr)
-        sys.exit(2)
+        from irscope.system.streams import carry_out
+
+        sys.exit(carry_out("irscope-server", lambda: _told(arguments)))
     gc.disable()  # while the protocol's 500 classes are made: none is garbage, and collecting takes 0.5 s
     from irscope_server.app.serve import serve_stdio
 
     gc.freeze()
     gc.enable()
     serve_stdio()
+
+
+def _told(arguments: list[str]) -> int:
+    if "--help" in arguments or "-h" in arguments:
+        print(_help(), end="")
+        return 0
+    if "--version" in arguments:
+        from irscope import __version__
+
+        print(f"irscope-server {__version__}")
+        return 0
+    from irscope.vocabulary.suggestions import did_you_mean
+
+    near = did_you_mean(arguments[0], ("--help", "--version", "--stdio"))
+    print(f"irscope-server: unknown argument: {arguments[0]}.{near} See --help.", file=sys.stderr)
+    return 2
 
 
 if __name__ == "__main__":

@@ -206,9 +206,9 @@ def test_help_tells_the_exit_codes_and_gives_examples(capsys: pytest.CaptureFixt
     for words in (
         "irscope run train.py -- --steps 10",
         "exit codes:",
-        "  0  captured",
-        "  2  wrong usage",
-        "  3  the environment",
+        "  0   captured",
+        "  2   wrong usage",
+        "  3   the environment",
     ):
         assert words in text
 

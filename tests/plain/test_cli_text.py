@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from facts import a_compile, a_finding, a_kernel, a_range, an_outcome
 from irscope.cli.report import finding_lines, report_lines
-from irscope.cli.text import Paint, short_path, table, width_of
+from irscope.cli.tables import table
+from irscope.cli.text import Paint, short_path, width_of
 from irscope.protocol import SCHEMA, CaptureGap, Origin, OutcomeKind, Related, Report
 from irscope.vocabulary.visible import printable
 

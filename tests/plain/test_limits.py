@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from irscope.cli.arguments import parser
 from irscope.cli.limits import budget_of_flags
-from irscope.cli.main import parser
 from irscope.vocabulary.limits import LIMITS, Budget, Limit, limit_row
 from irscope.vocabulary.settings import SETTINGS
 

@@ -95,6 +95,7 @@ def test_nodes(store: Store) -> None:
 
 def test_the_command(store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "200")
     assert main(["show", "--store", store.path, "--costs", "--target", "h100"]) == 0
     title, head, mm, relu = capsys.readouterr().out.splitlines()
     assert title == "Lower bound on NVIDIA H100 SXM, from its data sheet"

@@ -6,7 +6,8 @@ import argparse
 import sys
 
 from irscope.cli.diffing import find_stage
-from irscope.cli.text import Paint, print_json, table, to_stdout
+from irscope.cli.tables import table
+from irscope.cli.text import Paint, print_json, to_stdout
 from irscope.ir.roofline import TARGETS, Work, kernel_costs, node_costs
 from irscope.protocol import Report, to_json
 from irscope.store.store import Store
@@ -50,7 +51,11 @@ def show_costs(store: Store, report: Report, options: argparse.Namespace) -> int
     ]
     to_stdout(
         table(
-            [*head, *(["lower bound", "bound by"] if peaks else [])], rows, paint, right=frozenset({2, 4, 5, 6, 7, 8})
+            [*head, *(["lower bound", "bound by"] if peaks else [])],
+            rows,
+            paint,
+            right=frozenset({2, 4, 5, 6, 7, 8}),
+            whole=frozenset({0}),
         )
     )
     return 0

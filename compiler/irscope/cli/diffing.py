@@ -6,6 +6,7 @@ import argparse
 import difflib
 import json
 import sys
+from collections.abc import Sequence
 
 from irscope.cli.text import Paint, short_path, to_stdout
 from irscope.comparing.graphs import GraphDiff, diff_graphs
@@ -14,6 +15,7 @@ from irscope.ir.graphs import GraphNode
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Compile, Finding, Report, StageRef, to_json
 from irscope.store.store import Store
+from irscope.vocabulary.suggestions import did_you_mean, listed
 from irscope.vocabulary.units import count, duration
 from irscope.vocabulary.visible import printable
 
@@ -88,9 +90,15 @@ def find_stage(report: Report, wanted: str, compile: str | None = None) -> Stage
     if len(found) == 1:
         return found[0]
     if not found:
-        names = ", ".join(dict.fromkeys(stage.name for stage in stages)) or "none"
-        raise LookupError(f"Run {report.run} has no stage {wanted}. It has: {names}.")
-    raise LookupError(f"{wanted} names several stages. Choose one: {', '.join(stage.id for stage in found)}.")
+        raise no_stage(report, wanted, stages)
+    raise LookupError(f"{wanted} names several stages. Choose one: {listed(stage.id for stage in found)}.")
+
+
+def no_stage(report: Report, wanted: str, stages: Sequence[StageRef]) -> LookupError:
+    """The error for a stage that is not among these: what there is, and what was perhaps meant."""
+    names = [stage.name for stage in stages]
+    near = did_you_mean(wanted, [stage.id for stage in stages] if "/" in wanted else names)
+    return LookupError(f"Run {report.run} has no stage {wanted}. It has: {listed(names)}.{near}")
 
 
 def _text_diff(before: str, after: str, a: str, b: str) -> list[str]:

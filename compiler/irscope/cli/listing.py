@@ -7,7 +7,8 @@ import json
 import sys
 import time
 
-from irscope.cli.text import Paint, short_path, table, to_stdout
+from irscope.cli.tables import table
+from irscope.cli.text import Paint, short_path, to_stdout
 from irscope.protocol import to_json
 from irscope.store.store import Store
 from irscope.vocabulary.units import duration
@@ -39,5 +40,5 @@ def list_runs(options: argparse.Namespace) -> int:
         for run in runs
     ]
     head = ["run", "started", "lane", "script", "outcome", "findings", "compiles", "kernels", "time"]
-    to_stdout(table(head, rows, Paint(sys.stdout), right=frozenset({5, 6, 7, 8})))
+    to_stdout(table(head, rows, Paint(sys.stdout), right=frozenset({5, 6, 7, 8}), whole=frozenset({0, 1})))
     return 0

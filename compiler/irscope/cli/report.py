@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import textwrap
 
-from irscope.cli.text import Paint, short_path, table, terminal_width, width_of
+from irscope.cli.tables import listed_in, table
+from irscope.cli.text import Paint, short_path, terminal_width, width_of
 from irscope.protocol import CompileOutcome, Finding, OutcomeKind, Range, Report, Severity
 from irscope.store.store import Store
 from irscope.usercode.notebooks import notebook_of
@@ -57,12 +58,13 @@ def finding_lines(finding: Finding, paint: Paint) -> list[str]:
         lines += ["  " + paint("→", "green") + first[3:], *rest]
     for related in finding.related[:_RELATED_SHOWN]:
         place = f"{short_path(related.file)}:{related.range.start.line}"
-        lines.append(paint(f"  {place}: {printable(related.message)}", "dim"))
+        lines += [paint(line, "dim") for line in _wrapped(f"{place}: {related.message}", "  ")]
     if len(finding.related) > _RELATED_SHOWN:
         lines.append(paint(f"  and {len(finding.related) - _RELATED_SHOWN} more places", "dim"))
     if finding.compiles:
-        shown = printable(", ".join(finding.compiles[:12])) + (", …" if len(finding.compiles) > 12 else "")
-        lines.append(paint(f"  in {count(len(finding.compiles), 'compile')}: {shown}", "dim"))
+        shown = ", ".join(finding.compiles[:12]) + (", …" if len(finding.compiles) > 12 else "")
+        said = f"in {count(len(finding.compiles), 'compile')}: {shown}"
+        lines += [paint(line, "dim") for line in _wrapped(said, "  ")]
     if finding.cost.graphs or finding.cost.seconds:
         lines.append(
             paint(
@@ -86,8 +88,8 @@ def _excerpt(file: str, where: Range, paint: Paint, style: str) -> list[str]:
             continue
         start = where.start.column if number == where.start.line else len(text) - len(text.lstrip())
         end = where.end.column if number == where.end.line else len(text.rstrip())
-        before = "".join("\t" if c == "\t" else " " * width_of(c) for c in text[:start])
-        carets = "^" * max(1, width_of(text[start:end]))
+        before = "".join("\t" if c == "\t" else " " * width_of(c) for c in paint.shown(text[:start]))
+        carets = "^" * max(1, width_of(paint.shown(text[start:end])))
         lines.append(paint(f"  {number:>{margin}} │ ", "dim") + text)
         lines.append(paint(f"  {' ' * margin} │ ", "dim") + before + paint(carets, style, "bold"))
     if where.end.line > last:
@@ -133,7 +135,7 @@ def _compile_table(report: Report, paint: Paint) -> list[str]:
         for compile in report.compiles
     ]
     head = ["compile", "function", "at", "outcome", "ops", "kernels", "restarts", "time"]
-    return table(head, rows, paint, right=frozenset({4, 5, 6, 7}))
+    return table(head, rows, paint, right=frozenset({4, 5, 6, 7}), whole=frozenset({0}))
 
 
 def _closing(report: Report, paint: Paint) -> str:
@@ -147,8 +149,9 @@ def _closing(report: Report, paint: Paint) -> str:
     said = f"{head}{code}: {printable(outcome.message)}"
     if outcome.kind is OutcomeKind.ENVIRONMENT_ERROR and report.torch is None:
         return said  # nothing has run, and nothing is kept of it
-    return (
-        f"{said}\n"
-        f"{', '.join(facts)}, torch {printable(report.torch or 'not found')}, "
-        f"{duration(outcome.seconds)}, run {printable(report.run)}"
-    )
+    facts += [
+        f"torch {printable(report.torch or 'not found')}",
+        duration(outcome.seconds),
+        f"run {printable(report.run)}",
+    ]
+    return f"{said}\n" + "\n".join(listed_in(facts, paint.columns))

@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import gc
 import json
+import os
 import sqlite3
 import sys
 
@@ -17,9 +18,10 @@ from irscope.cli.text import Paint, to_stdout
 from irscope.driver.driver import RunSpec, execute
 from irscope.findings.control import controlled, read_baseline, write_baseline
 from irscope.pipelines.registry import pipeline_named
-from irscope.protocol import CaptureGap, EntryKind, GapSeen, Lane, Message, OutcomeKind, to_json
+from irscope.protocol import CaptureGap, EntryKind, GapSeen, Lane, Message, Outcome, OutcomeKind, Report, to_json
 from irscope.provenance.trails import keep_trails
 from irscope.store.store import Store
+from irscope.system.streams import OutputError
 from irscope.usercode.notebooks import is_notebook
 
 
@@ -40,22 +42,28 @@ def run(options: argparse.Namespace) -> int:
         pipeline=pipeline_named(options.pipeline).name,
     )
     baseline = read_baseline(options.baseline) if options.baseline else {}
+    if options.write_baseline:
+        refuse_unwritable(options.write_baseline)
     progress = ProgressLine()
     with Store(options.store) as store:
         # With --json stdout is the report's alone, so the script prints to our stderr.
         stdout = sys.stderr.fileno() if options.json else None
         # What is to be counted has to pass through our hands.
-        on_output = _Echo(to_stderr=options.json) if spec.budget.output else None
+        echo = _Echo(to_stderr=options.json) if spec.budget.output else None
         gaps: dict[CaptureGap, None] = {}
+
+        exits: list[int] = []
 
         def on_message(message: Message) -> None:
             progress.see(message)
             if isinstance(message, GapSeen):
                 gaps[message.gap] = None
 
-        run_id, outcome = execute(spec, store, on_message=on_message, on_output=on_output, stdout=stdout)
-        if on_output is not None:
-            on_output.end_line()
+        run_id, outcome = execute(
+            spec, store, on_message=on_message, on_bytes=echo, on_exit=exits.append, stdout=stdout
+        )
+        if echo is not None:
+            echo.end_line()
         progress.wipe()
         # On a full disk the store knows neither the outcome nor the gaps.
         report = store.report(run_id)
@@ -65,30 +73,66 @@ def run(options: argparse.Namespace) -> int:
         report = controlled(report, spec.lane, dict(options.severity), baseline)
         if options.write_baseline:
             write_baseline(options.write_baseline, report.findings)
-        if options.json:
-            print(json.dumps(to_json(report), indent=1))
-        else:
-            to_stdout(report_lines(report, Paint(sys.stdout)))
-        with contextlib.suppress(sqlite3.Error):
-            gc.disable()  # from here on everything is in use until the end, where `main` sets it back
-            keep_trails(store, run_id)
-            store.tidy(run_id)
-    return 3 if outcome.kind is OutcomeKind.ENVIRONMENT_ERROR else 0
+        try:
+            _print(report, options.json)
+        except OutputError as error:
+            if outcome.kind is not OutcomeKind.ENVIRONMENT_ERROR:
+                error.next_step = f"The run is stored: irscope show {run_id}"
+            raise
+        finally:
+            with contextlib.suppress(sqlite3.Error):
+                gc.disable()  # from here on everything is in use until the end, where `main` sets it back
+                keep_trails(store, run_id)
+                store.tidy(run_id)
+    return _exit_code(outcome, exits, options.exit_code)
+
+
+def refuse_unwritable(path: str) -> None:
+    """Raises LookupError, before minutes of a run, for a file that cannot be written after it."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise LookupError(f"{path} cannot be written: folder not found: {folder}. Create it first.")
+    if os.path.isdir(path) or not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        raise LookupError(f"{path} cannot be written. Name another file.")
+
+
+_LIMIT_ENDED_IT = 124
+"""With --exit-code, as `timeout` has it."""
+
+
+def _exit_code(outcome: Outcome, exits: list[int], as_script: bool) -> int:
+    if outcome.kind is OutcomeKind.ENVIRONMENT_ERROR:
+        return 3
+    if not as_script:
+        return 0
+    if not exits:
+        return _LIMIT_ENDED_IT
+    return exits[-1] if exits[-1] >= 0 else 128 - exits[-1]
+
+
+def _print(report: Report, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(to_json(report), indent=1))
+        sys.stdout.flush()
+    else:
+        to_stdout(report_lines(report, Paint(sys.stdout)))
 
 
 class _Echo:
-    """Prints what the script prints, as it comes."""
+    """Prints what the script prints, as it comes and byte for byte."""
 
     def __init__(self, to_stderr: bool) -> None:
         self._streams = {"stdout": sys.stderr if to_stderr else sys.stdout, "stderr": sys.stderr}
-        self._last = "\n"
+        self._last = b"\n"
 
     def end_line(self) -> None:
         """The script may have been stopped in the middle of a line."""
-        if self._last != "\n":
-            self("stdout", "\n")
+        if self._last != b"\n":
+            self("stdout", b"\n")
 
-    def __call__(self, stream: str, text: str) -> None:
-        self._last = text[-1:] or self._last
-        self._streams[stream].write(text)
-        self._streams[stream].flush()
+    def __call__(self, stream: str, data: bytes) -> None:
+        self._last = data[-1:] or self._last
+        # The script goes on where this fails; its report will fail as well, which says so.
+        with contextlib.suppress(OSError):
+            self._streams[stream].buffer.write(data)
+            self._streams[stream].buffer.flush()

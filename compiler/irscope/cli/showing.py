@@ -10,8 +10,10 @@ import sys
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from irscope.cli.diffing import no_stage
 from irscope.cli.report import report_lines, use_cells
-from irscope.cli.text import Paint, left_out, print_json, short_path, shortened, table, to_stdout
+from irscope.cli.tables import table
+from irscope.cli.text import Paint, left_out, print_json, short_path, to_stdout
 from irscope.findings.control import controlled
 from irscope.ir.guards import guards_of
 from irscope.pipelines.registry import role_of
@@ -19,6 +21,7 @@ from irscope.protocol import Compile, Report, StageRef, to_json
 from irscope.store.store import Store
 from irscope.usercode.source import line_text
 from irscope.vocabulary.stages import Role
+from irscope.vocabulary.suggestions import did_you_mean, listed
 from irscope.vocabulary.units import count, duration, size
 from irscope.vocabulary.visible import printable
 
@@ -69,8 +72,8 @@ def show(options: argparse.Namespace) -> int:
 def _find_compile(report: Report, id: str) -> Compile:
     found = next((compile for compile in report.compiles if compile.id == id), None)
     if found is None:
-        ids = ", ".join(compile.id for compile in report.compiles) or "none"
-        raise LookupError(f"Run {report.run} has no compile {id}. It has: {ids}.")
+        ids = [compile.id for compile in report.compiles]
+        raise LookupError(f"Run {report.run} has no compile {id}. It has: {listed(ids)}.{did_you_mean(id, ids)}")
     return found
 
 
@@ -95,7 +98,15 @@ def _compile(compile: Compile, options: argparse.Namespace) -> int:
             for stage in group:
                 nodes = "" if stage.nodes is None else count(stage.nodes)
                 rows.append([stage.id, stage.name, stage.language, nodes, size(stage.bytes)])
-    to_stdout(table(["stage", "name", "language", "nodes", "size"], rows, Paint(sys.stdout), right=frozenset({3, 4})))
+    to_stdout(
+        table(
+            ["stage", "name", "language", "nodes", "size"],
+            rows,
+            Paint(sys.stdout),
+            right=frozenset({3, 4}),
+            whole=frozenset({0}),
+        )
+    )
     return 0
 
 
@@ -127,7 +138,7 @@ def _guards(store: Store, report: Report, options: argparse.Namespace) -> int:
                 guard.kind,
                 printable(guard.source),
                 f"{paths[guard.origin.file]}:{guard.origin.line}" if guard.origin else "",
-                shortened(printable(guard.check), 70),
+                printable(guard.check),
             ]
             for guard in guards.guards
         ]
@@ -152,16 +163,17 @@ def _stage(store: Store, report: Report, options: argparse.Namespace) -> int:
         stage for stage in stages if stage.name == wanted and not stage.passed
     ]
     if not found:
-        names = ", ".join(dict.fromkeys(stage.name for stage in stages)) or "none"
-        raise LookupError(f"Run {report.run} has no stage {wanted}. It has: {names}.")
+        raise no_stage(report, wanted, stages)
     return _print_stages(store, report, found, options)
 
 
 def _kernel(store: Store, report: Report, options: argparse.Namespace) -> int:
     kernels = [k for k in report.kernels if k.name == options.kernel and options.compile in (None, k.compile)]
     if not kernels:
-        names = ", ".join(dict.fromkeys(kernel.name for kernel in report.kernels)) or "none; kernels need the deep lane"
-        raise LookupError(f"Run {report.run} has no kernel {options.kernel}. It has: {names}.")
+        names = [kernel.name for kernel in report.kernels]
+        there = listed(names) if names else "none; kernels need the deep lane"
+        near = did_you_mean(options.kernel, names)
+        raise LookupError(f"Run {report.run} has no kernel {options.kernel}. It has: {there}.{near}")
     by_id = {stage.id: stage for compile in report.compiles for stage in compile.stages}
     return _print_stages(store, report, [by_id[k.stage] for k in kernels if k.stage in by_id], options)
 
@@ -184,7 +196,7 @@ def _print_stages(store: Store, report: Report, stages: list[StageRef], options:
 
 
 def _line(store: Store, report: Report, options: argparse.Namespace) -> int:
-    file, _, number = options.line.rpartition(":")
+    file, _, number = _as_stored(options.line).rpartition(":")
     if not file or not number.isdigit():
         raise LookupError(f"--line needs FILE:LINE, as in model.py:42, not {options.line!r}.")
     from irscope.provenance.lines import trail_of
@@ -212,8 +224,13 @@ def _run_of_line(store: Store, options: argparse.Namespace) -> str | None:
     """The newest run that had to do with the file of ``--line``; None if a run is named, or none had."""
     if options.run is not None or options.line is None:
         return None
-    touching = store.runs_touching(os.path.abspath(options.line.rpartition(":")[0]), limit=1)
+    touching = store.runs_touching(os.path.abspath(_as_stored(options.line).rpartition(":")[0]), limit=1)
     return touching[0][0] if touching else None
+
+
+def _as_stored(name: str) -> str:
+    """A name as the store has it: an argument has surrogates where the locale's encoding is not UTF-8."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _known_file(report: Report, name: str) -> str:

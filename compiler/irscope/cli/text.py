@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import TextIO
 
+from irscope.system.streams import shown
 from irscope.vocabulary.units import count
 from irscope.vocabulary.visible import printable
 
@@ -28,10 +29,15 @@ _CODES = {
 }
 
 
+_NARROWEST = 40
+
+
 class Paint:
-    """Colours, where the stream shows them: a terminal, unless ``NO_COLOR`` is set; or where ``FORCE_COLOR`` is."""
+    """What a stream can show: its characters and how many columns.  Colours, where it is a terminal, unless
+    ``NO_COLOR`` is set; or where ``FORCE_COLOR`` is."""
 
     def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
         forced = bool(os.environ.get("FORCE_COLOR"))
         self.on = forced or (stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb")
 
@@ -41,21 +47,16 @@ class Paint:
             return text
         return f"\033[{';'.join(_CODES[style] for style in styles)}m{text}\033[0m"
 
+    def shown(self, text: str) -> str:
+        """The text with stand-ins for the characters that the stream lacks; what is aligned must be so first."""
+        return shown(text, self._stream)
 
-def table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], paint: Paint, right: frozenset[int] = frozenset()
-) -> list[str]:
-    """Lines of a table with two spaces between columns; the columns of ``right`` (indices) are set flush right."""
-    widths = [max(width_of(row[i]) for row in [head, *rows]) for i in range(len(head))]
-
-    def line(row: Sequence[str]) -> str:
-        cells = []
-        for i, cell in enumerate(row):
-            gap = " " * (widths[i] - width_of(cell))
-            cells.append(gap + cell if i in right else cell + gap)
-        return "  ".join(cells).rstrip()
-
-    return [paint(line(head), "dim"), *(line(row) for row in rows)]
+    @property
+    def columns(self) -> int | None:
+        """Columns for a table: those of the terminal, or of ``COLUMNS``; None into a file or a pipe, which lose nothing."""
+        if not self._stream.isatty() and not (os.environ.get("COLUMNS") or "").isdecimal():
+            return None
+        return max(_NARROWEST, shutil.get_terminal_size().columns)
 
 
 def width_of(text: str) -> int:
@@ -82,11 +83,6 @@ def short_path(path: str) -> str:
     except ValueError:  # another drive, or a null byte
         relative = path
     return printable(relative if len(relative) < len(path) else path)
-
-
-def shortened(text: str, width: int) -> str:
-    """The text, cut to `width` characters with ``…`` as the last one where it is longer."""
-    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def print_json(value: object) -> None:

@@ -6,7 +6,8 @@ import json
 import sys
 from collections.abc import Sequence
 
-from irscope.cli.text import Paint, short_path, to_stdout
+from irscope.cli.tables import middle_cut
+from irscope.cli.text import Paint, short_path, to_stdout, width_of
 from irscope.ir import phases
 from irscope.pipelines.registry import role_of
 from irscope.protocol import Compile, Report, to_json
@@ -14,6 +15,10 @@ from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
 from irscope.vocabulary.units import count
 from irscope.vocabulary.visible import printable
+
+_NUMBERS = 19
+"""Columns of the seconds and the per cent before the name of a phase."""
+_SHORTEST_NAME = 24
 
 
 def show_times(store: Store, report: Report, compiles: Sequence[Compile], as_json: bool) -> int:
@@ -48,10 +53,20 @@ def show_times(store: Store, report: Report, compiles: Sequence[Compile], as_jso
     for id in sorted(trees, key=lambda id: -phases.whole(trees[id])) if len(trees) > 1 else ():
         compile = by_id[id]
         where = f"{short_path(compile.file)}:{compile.line}"
-        print(
-            f"{phases.whole(trees[id]):>9.4f} s  {id}  {printable(compile.function)}  {paint(printable(where), 'dim')}"
-        )
+        line = f"{phases.whole(trees[id]):>9.4f} s  {id}  {printable(compile.function)}  {printable(where)}"
+        print(line if paint.columns is None else middle_cut(line, paint.columns, paint.shown("…")))
     total = sum(map(phases.whole, trees.values()))
     print(paint(f"{total:>9.4f} s in {count(len(trees), 'compile')}", "bold"))
-    to_stdout([printable(line) for line in phases.text_of(sums).splitlines()])
+    to_stdout([_fitted(printable(line), paint) for line in phases.text_of(sums).splitlines()])
     return 0
+
+
+def _fitted(line: str, paint: Paint) -> str:
+    """A line of the tree; on a narrow terminal the middle of its name is cut, and its indent where that is too deep."""
+    if paint.columns is None or width_of(line) <= paint.columns:
+        return line
+    numbers, rest = line[:_NUMBERS], line[_NUMBERS:]
+    name = rest.lstrip()
+    room = paint.columns - _NUMBERS
+    indent = max(min(len(rest) - len(name), room - _SHORTEST_NAME), 0)
+    return numbers + " " * indent + middle_cut(name, room - indent, paint.shown("…"))

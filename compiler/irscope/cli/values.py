@@ -12,7 +12,9 @@ from typing import Any
 
 from irscope.cli.limits import budget_of_flags
 from irscope.cli.progress import ProgressLine
-from irscope.cli.text import Paint, short_path, table, to_stdout
+from irscope.cli.running import refuse_unwritable
+from irscope.cli.tables import table
+from irscope.cli.text import Paint, short_path, to_stdout
 from irscope.driver.driver import RunSpec, execute
 from irscope.protocol import GIVEN, EntryKind, Lane, OutcomeKind, Report, ValuesRequest, to_json
 from irscope.store.store import Store
@@ -51,6 +53,8 @@ def values(options: argparse.Namespace) -> int:
 
 def diverge(options: argparse.Namespace) -> int:
     """Runs the script and compares its compiled code with its graphs; 1 where they differ."""
+    if options.reproducer:
+        refuse_unwritable(options.reproducer)
     wanted = ValuesRequest(
         options.compile or "", "", options.call, statistics=False, divergence=True, inputs=_inputs(options)
     )
@@ -133,7 +137,7 @@ def _table(kept: StoredValues, paint: Paint) -> list[str]:
     for cells in rows:
         cells[6:] = [paint(cell, "red") for cell in cells[6:]]
     notes = [paint(printable(note), "yellow") for note in kept.data["notes"]]
-    return [*table(head, rows, paint, right=frozenset(range(2, 8))), *notes, ""]
+    return [*table(head, rows, paint, right=frozenset(range(2, 8)), whole=frozenset({0})), *notes, ""]
 
 
 def _node_lines(kept: StoredValues, node: str, paint: Paint) -> list[str]:
@@ -174,7 +178,7 @@ def _comparison_lines(data: dict[str, Any], paint: Paint, all_nodes: bool) -> li
         local = node["local"]
         if local and (isinstance(local["ratio"], str) or local["ratio"] > 1):
             cells[3] = paint(cells[3], "red")
-    return [*told, *notes, *table(DIVERGENCE_HEAD, rows, paint, right=frozenset(range(3, 9))), ""]
+    return [*told, *notes, *table(DIVERGENCE_HEAD, rows, paint, right=frozenset(range(3, 9)), whole=frozenset({0})), ""]
 
 
 def _write_reproducer(options: argparse.Namespace, data: dict[str, Any] | None, folder: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ runs in an interpreter of the user's choice, in its own process group, which can
 
 from __future__ import annotations
 
+import codecs
 import dataclasses
 import os
 import shutil
@@ -61,7 +62,8 @@ class RunSpec:
     env
         Variables on top of this process's environment, which is taken without those of a Python debugger.
     budget
-        Limits at which it is stopped.  That of output counts what passes through `execute`'s ``on_output``.
+        Limits at which it is stopped.  That of output counts what passes through `execute`'s ``on_output`` or
+        ``on_bytes``.
     overlays
         Text that stands in for files, by absolute path.
     entry
@@ -106,6 +108,8 @@ def execute(
     on_start: Callable[[str], None] = lambda run: None,
     on_message: Callable[[Message], None] = lambda message: None,
     on_output: Callable[[str, str], None] | None = None,
+    on_bytes: Callable[[str, bytes], None] | None = None,
+    on_exit: Callable[[int], None] = lambda code: None,
     stdout: int | None = None,
     cancel: threading.Event | None = None,
     worker: Worker | None = None,
@@ -123,8 +127,12 @@ def execute(
     on_output
         Called with ``"stdout"`` or ``"stderr"`` and what the script printed.  None: the script writes to this
         process's own stdout and stderr.
+    on_bytes
+        The same with the bytes as they are, in place of ``on_output``.
+    on_exit
+        Called with what the script's process ended with, -N for signal N; not where irscope ended it.
     stdout
-        Where the script's stdout goes instead, without ``on_output``: a file descriptor of this process.
+        Where the script's stdout goes instead, without ``on_output`` and ``on_bytes``: a file descriptor of this process.
     cancel
         Set by another thread to stop the run: its processes are killed at once.
     worker
@@ -135,10 +143,7 @@ def execute(
     """
     path, reason = spec.stored_script, None
     if path != (readable := path.encode("utf-8", "backslashreplace").decode()):
-        path, reason = (
-            readable,
-            f"PyTorch cannot compile what is in {readable}: the name is not UTF-8. Rename the file.",
-        )
+        path, reason = readable, f"PyTorch cannot compile what is in {readable}: {_unnamable(path)}"
     source = spec.overlays.get(path)
     if reason is None and source is None and spec.entry.is_file:
         reason = _unreadable(path)
@@ -168,10 +173,11 @@ def execute(
         request = _request(run, spec, store.path)
         environment = {**without_debugger(os.environ), **(spec.env or {})}
         cwd = spec.cwd or _default_cwd(spec)
-        launch = Launch(python, request, environment, cwd, piped=on_output is not None, stdout=stdout)
+        launch = Launch(python, request, environment, cwd, piped=bool(on_output or on_bytes), stdout=stdout)
         # A script is known to a worker by its text; what a name refers to is not known before it runs.
         known_as = digest_of(source or path)
-        outcome = _watched(launch, spec, store, known_as, on_message, on_output, cancel, worker)
+        hearing = _Hearing(on_message, on_output, on_bytes, on_exit)
+        outcome = _watched(launch, spec, store, known_as, hearing, cancel, worker)
     try:
         if spec.lane is Lane.DEEP:
             add_missing_origins(store, run)
@@ -226,13 +232,29 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
     )
 
 
+@dataclass(frozen=True)
+class _Hearing:
+    """Who is told what of a run, as `execute` has it."""
+
+    on_message: Callable[[Message], None]
+    on_output: Callable[[str, str], None] | None
+    on_bytes: Callable[[str, bytes], None] | None
+    on_exit: Callable[[int], None]
+
+    def new_on_bytes(self) -> Callable[[str, bytes], None] | None:
+        """For one process: a character may be cut in two by its pipe."""
+        if self.on_bytes is not None or (on_output := self.on_output) is None:
+            return self.on_bytes
+        decoders = {name: codecs.getincrementaldecoder("utf-8")("replace") for name in ("stdout", "stderr")}
+        return lambda name, data: on_output(name, decoders[name].decode(data))
+
+
 def _watched(
     launch: Launch,
     spec: RunSpec,
     store: Store,
     known_as: str,
-    on_message: Callable[[Message], None],
-    on_output: Callable[[str, str], None] | None,
+    hearing: _Hearing,
     cancel: threading.Event | None,
     worker: Worker | None,
 ) -> Outcome:
@@ -242,10 +264,11 @@ def _watched(
     gaps = []
     if spec.budget.memory is not None and not processes.can_measure():
         gaps.append(CaptureGap("the memory limit", "this system does not report how much memory a process uses"))
-        on_message(GapSeen(gaps[0]))
+        hearing.on_message(GapSeen(gaps[0]))
 
     def watch() -> Watch:
-        return Watch(request, launch.python, store, limits, on_message, on_output, gaps)
+        on_bytes = hearing.new_on_bytes()
+        return Watch(request, launch.python, store, limits, hearing.on_message, on_bytes, gaps, hearing.on_exit)
 
     try:
         forked = launch.in_worker(worker) if worker is not None and known_as not in worker.unfit else None
@@ -259,6 +282,16 @@ def _watched(
         return Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, str(error), 0.0)
     assert outcome is not None
     return outcome
+
+
+def _unnamable(path: str) -> str:
+    """Why a path has bytes that Python could not decode, and what to do."""
+    encoding = sys.getfilesystemencoding()
+    try:
+        os.fsencode(path).decode("utf-8")
+    except ValueError:
+        return "the name is not UTF-8. Rename the file."
+    return f"this locale's encoding of file names is {encoding}, which lacks its characters. Set PYTHONUTF8=1."
 
 
 def _unreadable(path: str) -> str | None:

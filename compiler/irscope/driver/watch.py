@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import json
 import os
@@ -53,11 +52,13 @@ class Watch:
         store: Store,
         limits: Limits,
         on_message: Callable[[Message], None],
-        on_output: Callable[[str, str], None] | None,
+        on_bytes: Callable[[str, bytes], None] | None,
         gaps: Sequence[CaptureGap] = (),
+        on_exit: Callable[[int], None] = lambda code: None,
     ) -> None:
         self._python, self._limits = python, limits
-        self._request, self._store, self._on_message, self._on_output = request, store, on_message, on_output
+        self._request, self._store, self._on_message, self._on_bytes = request, store, on_message, on_bytes
+        self._on_exit = on_exit
         self.unfit = ""
         """Why a fork cannot run this script."""
         self._refused: str | None = None
@@ -66,8 +67,6 @@ class Watch:
         self._gaps = list(gaps)
         self._partial = bytearray()
         self._too_long = False
-        # A character may be cut in two by the pipe.
-        self._decoders = {name: codecs.getincrementaldecoder("utf-8")("replace") for name in ("stdout", "stderr")}
 
     def over(
         self, run: Launched, cancel: threading.Event | None, started: float, *, is_fork: bool = False
@@ -114,6 +113,8 @@ class Watch:
                 os.close(fd)
         if self.unfit and stopped is None:
             return None
+        if stopped is None:
+            self._on_exit(code)
         return self._outcome(code, stopped, round(time.monotonic() - started, 3))
 
     def _read(self, selector: selectors.BaseSelector, timeout: float) -> bool:
@@ -133,9 +134,9 @@ class Watch:
             arrived = True
             if key.data is None:
                 self._take(data)
-            elif self._on_output is not None:
+            elif self._on_bytes is not None:
                 self._limits.printed(len(data))
-                self._on_output(key.data, self._decoders[key.data].decode(data))
+                self._on_bytes(key.data, data)
         return arrived
 
     def _lines(self, data: bytes) -> Iterator[bytes]:

@@ -14,6 +14,7 @@ from irscope.protocol import Origin, Report, StageRef
 from irscope.provenance import Element, Provenance, chain
 from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
+from irscope.vocabulary.suggestions import did_you_mean, listed
 
 _MEANINGS = {
     "no shared data": "they access the shared data in a different order or shape, so fusing saves no memory access",
@@ -108,8 +109,9 @@ def explain_fusion(
             if a and b:
                 answers.append(_answer(one.id, stage.id, schedule, (first, a), (second, b)))
     if not answers:
-        names = ", ".join(dict.fromkeys(known)) or "none; fusion is seen in the deep lane, with Inductor"
-        raise LookupError(f"No schedule in run {report.run} has both {first} and {second}. Kernels: {names}.")
+        names = listed(known) if known else "none; fusion is seen in the deep lane, with Inductor"
+        near = "".join(did_you_mean(name, known) for name in (first, second) if name not in known)
+        raise LookupError(f"No schedule in run {report.run} has both {first} and {second}. Kernels: {names}.{near}")
     return answers
 
 

@@ -40,6 +40,7 @@ from irscope.store.reports import outcome_in, report_of
 from irscope.store.texts import NO_TEXT, DamagedTextError, MissingCodecError, Texts
 from irscope.store.upkeep import KEEP_BYTES, KEEP_RUNS, Upkeep
 from irscope.vocabulary.stages import KERNELS, Role
+from irscope.vocabulary.suggestions import did_you_mean_id, listed
 
 __all__ = ["Store", "StoreError", "default_path"]
 
@@ -283,8 +284,12 @@ class Store:
         ]
         if len(found) == 1:
             return str(found[0])
-        what = "No run is named" if not found else "More than one run starts with"
-        raise LookupError(f"{what} {name}. `irscope list` shows the runs in {self.path}.")
+        where = f"`irscope list` shows the runs in {self.path}."
+        if found:
+            ids = listed(row[0] for row in found)
+            raise LookupError(f"More than one run starts with {name}. {where} These do: {ids}.")
+        rows = self._db.execute("SELECT id FROM runs ORDER BY started DESC, rowid DESC LIMIT 1000")
+        raise LookupError(f"No run is named {name}. {where}{did_you_mean_id(name, [row[0] for row in rows])}")
 
     @reading
     def source_of(self, run: str) -> str:

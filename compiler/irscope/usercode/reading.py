@@ -12,6 +12,24 @@ LONGEST_FILE = 32_000_000
 """The most bytes of a text that is read."""
 
 
+def real_path(path: str) -> str:
+    """The path without links; of a name that no file can have (one with a null byte) only the absolute one."""
+    try:
+        return os.fsencode(os.path.realpath(_system_name(path))).decode("utf-8", "surrogateescape")
+    except ValueError:
+        return os.path.abspath(path)
+
+
+def _system_name(path: str) -> str | bytes:
+    """The path as the system's functions take it, also where the locale's encoding lacks its characters: a store has the
+    paths of other sessions."""
+    try:
+        os.fsencode(path)
+        return path
+    except UnicodeEncodeError:
+        return path.encode("utf-8")
+
+
 def read_bounded(path: str, longest: int = LONGEST_FILE) -> bytes:
     """The bytes of a regular file.
 
@@ -22,9 +40,10 @@ def read_bounded(path: str, longest: int = LONGEST_FILE) -> bytes:
     OSError
         If it cannot be read, is not a regular file, or has more bytes than ``longest``.
     """
-    if not stat.S_ISREG(os.stat(path).st_mode):  # before it is opened, which has effects on some devices
+    name = _system_name(path)
+    if not stat.S_ISREG(os.stat(name).st_mode):  # before it is opened, which has effects on some devices
         raise OSError(errno.EINVAL, "it is not a regular file", path)
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    descriptor = os.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # another one since then
             raise OSError(errno.EINVAL, "it is not a regular file", path)

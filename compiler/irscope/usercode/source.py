@@ -6,12 +6,11 @@ import ast
 import functools
 import hashlib
 import io
-import os
 import tokenize
 from collections.abc import Iterator
 
 from irscope.protocol import Position, Range
-from irscope.usercode.reading import read_bounded
+from irscope.usercode.reading import read_bounded, real_path
 
 _overlays: dict[str, str] = {}
 
@@ -19,14 +18,14 @@ _overlays: dict[str, str] = {}
 def use_overlays(overlays: dict[str, str]) -> None:
     """From now on these texts stand in for the files of these absolute paths."""
     _overlays.clear()
-    _overlays.update({os.path.realpath(path): text for path, text in overlays.items()})
+    _overlays.update({real_path(path): text for path, text in overlays.items()})
     read_source.cache_clear()
     parse.cache_clear()
 
 
 def overlay_of(path: str) -> str | None:
     """The text that stands in for a file's content; None if the file on disk counts."""
-    return _overlays.get(os.path.realpath(path)) if _overlays else None
+    return _overlays.get(real_path(path)) if _overlays else None
 
 
 def digest_of(text: str) -> str:

@@ -7,13 +7,15 @@ import os
 import site
 import sysconfig
 
+from irscope.usercode.reading import real_path
+
 _own: set[str] = set()
 _torch: list[str] = []
 
 
 def set_torch_folder(path: str) -> None:
     """Where torch lies; it may be a source checkout outside any site-packages."""
-    _torch[:] = [os.path.realpath(path) + os.sep]
+    _torch[:] = [real_path(path) + os.sep]
     _forget()
 
 
@@ -25,7 +27,7 @@ def _forget() -> None:
 
 def treat_as_user_code(path: str) -> None:
     """The open file is user code wherever it lies."""
-    _own.add(os.path.realpath(path))
+    _own.add(real_path(path))
     _forget()
 
 
@@ -34,7 +36,7 @@ def is_user_file(path: str) -> bool:
     """True for a file on disk that the user can be thought to have written."""
     if not path or path.startswith("<"):
         return False
-    real = os.path.realpath(path)
+    real = real_path(path)
     if real in _own:
         return True
     return not real.startswith(_library_folders()) and not _in_site_packages(real)
@@ -45,7 +47,7 @@ def is_package_file(path: str) -> bool:
     """True for a file of an installed package other than torch: not the user's, yet worth showing as an origin."""
     if not path or path.startswith("<") or is_user_file(path):
         return False
-    real = os.path.realpath(path)
+    real = real_path(path)
     return _in_site_packages(real) and not real.startswith((*_torch, _irscope_folder()))
 
 
@@ -61,9 +63,9 @@ def _library_folders() -> tuple[str, ...]:
     folders.update(site.getsitepackages() if hasattr(site, "getsitepackages") else [])
     if getattr(site, "ENABLE_USER_SITE", False):
         folders.add(site.getusersitepackages())
-    real = {os.path.realpath(folder) + os.sep for folder in folders if folder}
+    real = {real_path(folder) + os.sep for folder in folders if folder}
     return (*real, *_torch, _irscope_folder())
 
 
 def _irscope_folder() -> str:
-    return os.path.realpath(os.path.dirname(os.path.dirname(__file__))) + os.sep
+    return real_path(os.path.dirname(os.path.dirname(__file__))) + os.sep

@@ -21,20 +21,29 @@ attach: run (ID of a stored run, default: the newest), store, stopOn.  See docs/
 def main(argv: list[str] | None = None) -> None:
     """Serves until the client says goodbye or standard input ends; ends the process."""
     arguments = sys.argv[1:] if argv is None else argv
+    if arguments:
+        from irscope.system.streams import carry_out
+
+        sys.exit(carry_out("irscope-dap", lambda: _told(arguments)))
+    from irscope_server.dap.protocol.serve import serve_stdio
+
+    serve_stdio()
+
+
+def _told(arguments: list[str]) -> int:
     if "--help" in arguments or "-h" in arguments:
         print(_HELP, end="")
-        sys.exit(0)
+        return 0
     if "--version" in arguments:
         from irscope import __version__
 
         print(f"irscope-dap {__version__}")
-        sys.exit(0)
-    if arguments:
-        print(f"irscope-dap: unknown argument: {arguments[0]}. See --help.", file=sys.stderr)
-        sys.exit(2)
-    from irscope_server.dap.protocol.serve import serve_stdio
+        return 0
+    from irscope.vocabulary.suggestions import did_you_mean
 
-    serve_stdio()
+    near = did_you_mean(arguments[0], ("--help", "--version"))
+    print(f"irscope-dap: unknown argument: {arguments[0]}.{near} See --help.", file=sys.stderr)
+    return 2
 
 
 if __name__ == "__main__":

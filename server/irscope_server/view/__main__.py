@@ -13,6 +13,8 @@ from collections.abc import Sequence
 
 from irscope import __version__
 from irscope.store.store import Store, StoreError, default_path
+from irscope.system.streams import carry_out
+from irscope.vocabulary.command_line import Parser
 from irscope.vocabulary.severity_option import severity_option
 
 _DESCRIPTION = """\
@@ -27,10 +29,9 @@ With --open a file and a line are shown, in the page that is open already where 
 for the line at the cursor."""
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="irscope view", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def parser() -> Parser:
+    """The parser of the command's options."""
+    parser = Parser(prog="irscope view", description=_DESCRIPTION)
     parser.add_argument("run", metavar="RUN", nargs="?", help="run ID or prefix (default: the newest)")
     parser.add_argument("--open", metavar="FILE[:LINE]", type=_place, help="show this line of a source file")
     parser.add_argument("--stage", metavar="STAGE", help="show this stage of the run, as in 0/0/output-code")
@@ -58,7 +59,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Serves until it is interrupted; returns the exit code."""
-    options = _parser().parse_args(argv)
+    given = list(sys.argv[1:] if argv is None else argv)
+    return carry_out("irscope view", lambda: _view(parser().read(given)))
+
+
+def _view(options: argparse.Namespace) -> int:
     from irscope_server.view.view_options import wishes_of  # here: --help needs none of this
 
     try:
@@ -93,9 +98,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         signal.signal(number, _interrupt)
     address.remember(server.address)
     threading.Thread(target=server.serve_forever, name="irscope-view", daemon=True).start()
-    print(f"Open this address (it holds the token; keep it to yourself):\n\n  {server.address.url(subject)}\n")
-    print("Ctrl-C stops it.", flush=True)
     try:
+        print(f"Open this address (it holds the token; keep it to yourself):\n\n  {server.address.url(subject)}\n")
+        print("Ctrl-C stops it.", flush=True)
         _open_browser(server.address, subject, options.no_browser)
         threading.Event().wait()
     except KeyboardInterrupt:

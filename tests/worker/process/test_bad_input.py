@@ -226,7 +226,7 @@ def test_an_old_python(tmp_path: Path) -> None:
     [
         ([], "required: COMMAND"),
         (["run"], "required: SCRIPT"),
-        (["fly"], "invalid choice: 'fly'"),
+        (["fly"], "unknown command: fly."),
         (["run", "x.py", "--lane", "middle"], "invalid choice: 'middle'"),
         (["run", "x.py", "--budget", "0"], "the budget must be more than 0 seconds"),
         (["run", "x.py", "--budget", "soon"], "Invalid number of seconds: 'soon'"),
