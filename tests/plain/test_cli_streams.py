@@ -173,6 +173,24 @@ def test_the_servers_commands_as_well() -> None:
         assert (done.returncode, done.stderr.count(b"\n")) == (74, 1), done.stderr
 
 
+def test_the_address_of_the_page_has_names_of_every_locale(filled: dict[str, str]) -> None:
+    code = """
+import sys
+from irscope_server.view.__main__ import _subject, parser
+from irscope_server.view.address import Address, running
+options = parser().read(sys.argv[1:])
+subject = _subject(options)
+assert running(options.store, subject) is None
+print(Address(1, "token", options.store).url(subject))
+"""
+    addresses = []
+    for env in ({"LC_ALL": "C", "PYTHONUTF8": "0"}, {"PYTHONUTF8": "1"}):
+        done = irscope("--store", filled["store"], "--open", filled["script"] + ":2", env=env, code=code)
+        assert done.returncode == 0, done.stderr.decode()
+        addresses.append(done.stdout)
+    assert addresses[0] == addresses[1] and b"%D0%BC" in addresses[0]
+
+
 def test_a_long_text_fails_as_well(filled: dict[str, str]) -> None:
     """Longer than the buffers are: the failure comes in the middle of a write."""
     code = f"from irscope.system.streams import carry_out; import sys\nsys.exit(carry_out('irscope', lambda: print('x' * {1 << 20}) or 0))"

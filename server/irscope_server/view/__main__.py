@@ -123,7 +123,8 @@ def _subject(options: argparse.Namespace) -> dict[str, str]:
         subject["stage"] = options.stage
     if options.open is not None:
         file, line = options.open
-        subject["file"] = os.path.abspath(file)
+        # As the store has it, also where the locale's encoding of file names is not UTF-8.
+        subject["file"] = os.fsencode(os.path.abspath(file)).decode("utf-8", "backslashreplace")
         if line:
             subject["line"] = str(line)
     return subject

@@ -93,7 +93,7 @@ def _folder() -> Path:
 
 
 def _note(store: str) -> Path:
-    return _folder() / f"{hashlib.sha256(os.path.realpath(store).encode()).hexdigest()[:24]}.json"
+    return _folder() / f"{hashlib.sha256(os.fsencode(os.path.realpath(store))).hexdigest()[:24]}.json"
 
 
 def _door(address: Address) -> Path:
