@@ -61,8 +61,8 @@ async function runApiTests(report, grep) {
 /** When a test is given up: one that hangs, on a machine that is five times slower than it should be. */
 const TEST_MS = 600_000;
 
-/** What takes minutes, and begins first. */
-const LONG = ["rendering", "start", "source", "view", "graphStates", "debugging", "hostile", "linkedViews", "gpuViews"];
+/** What takes minutes, and begins first: `rendering` runs the same example as `start`, whose kernels are compiled by then. */
+const LONG = ["start", "source", "debugging", "rendering", "view", "graphStates", "hostile", "linkedViews", "gpuViews"];
 
 /**
  * Tests that run in Node: rendering, packing, isolation, the scripts. Two files at a time, each in a process of its own:

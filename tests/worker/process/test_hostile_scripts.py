@@ -127,7 +127,7 @@ FORGED = (
 )
 
 
-@pytest.mark.parametrize("forked", [True, False])
+@pytest.mark.parametrize("forked", [True, pytest.param(False, marks=pytest.mark.nightly)])
 def test_a_script_that_forges_messages(forked: bool, shared_worker: Worker | None, tmp_path: Path) -> None:
     source = (
         BREAKS

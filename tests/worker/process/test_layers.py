@@ -367,7 +367,7 @@ def test_few_are_kept_and_none_is_left_behind(desk: Desk) -> None:
     until(lambda: len(os.listdir(f"/proc/{desk.pid}/fd")) == fds, "as many descriptors as before")
 
 
-@pytest.mark.parametrize("end", ["kill", "stop"])
+@pytest.mark.parametrize("end", ["kill", pytest.param("stop", marks=pytest.mark.nightly)])
 def test_layers_and_their_runs_end_with_the_worker(desk: Desk, end: str) -> None:
     worker = Worker(sys.executable, desk.env)
     assert wait_for(worker, 120) is WorkerState.READY
