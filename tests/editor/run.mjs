@@ -62,7 +62,18 @@ async function runApiTests(report, grep) {
 const TEST_MS = 600_000;
 
 /** What takes minutes, and begins first. */
-const LONG = ["rendering", "start", "source", "view", "graphStates", "debugging", "hostile", "linkedViews", "gpuViews", "tutorial"];
+const LONG = [
+  "rendering",
+  "start",
+  "source",
+  "view",
+  "graphStates",
+  "debugging",
+  "hostile",
+  "linkedViews",
+  "gpuViews",
+  "tutorial",
+];
 
 /**
  * Tests that run in Node: rendering, packing, isolation, the scripts. Two files at a time, each in a process of its own:

@@ -111,7 +111,10 @@ describe("the tutorial", () => {
     await workbench.command("View: Toggle Panel Visibility");
     await workbench.goToText(source, "future = ");
     await workbench.command("IRScope: Show Generated Kernel");
-    await workbench.page.locator(".tab", { hasText: /\.cpp|cpp_fused/ }).first().waitFor({ timeout: RUN_MS });
+    await workbench.page
+      .locator(".tab", { hasText: /\.cpp|cpp_fused/ })
+      .first()
+      .waitFor({ timeout: RUN_MS });
     await workbench.page.mouse.move(300, 650); // A tooltip would be in the picture.
     await workbench.page.waitForTimeout(1_500);
     await workbench.screenshot("tutorial-kernel");
