@@ -8,13 +8,17 @@ import * as path from "node:path";
 import { launchBrowser } from "../tests/editor/browser.mjs";
 import { ROOT, SCREENSHOTS } from "./lib/paths.mjs";
 
-/** Target, the screenshots that it may be taken from (the first that is there), and its width in pixels. */
-const PICTURES = /** @type {[target: string, sources: string[], width: number][]} */ ([
+/** Target, the screenshots that it may be taken from (the first that is there), its width in pixels, and its height if it is cut. */
+const PICTURES = /** @type {[target: string, sources: string[], width: number, height?: number][]} */ ([
   ["docs/images/problems.png", ["problems"], 1400],
   ["docs/images/kernel.png", ["demo-kernel"], 1400],
   ["docs/images/graph.png", ["graph-dark", "view-panel-graph-dark"], 1400],
   ["docs/images/pipeline.png", ["demo"], 1400],
   ["docs/images/view.png", ["view-dark"], 1400],
+  ["docs/images/tutorial-break.png", ["tutorial-break"], 1200],
+  ["docs/images/tutorial-recompilation.png", ["tutorial-recompilation"], 1200],
+  ["docs/images/tutorial-kernel.png", ["tutorial-kernel"], 1200, 640],
+  ["docs/images/tutorial-fusion.png", ["tutorial-fusion"], 1200],
   ["extension/media/walkthrough-findings.png", ["problems"], 900],
   ["extension/media/walkthrough-kernel.png", ["demo-kernel"], 900],
   ["extension/media/walkthrough-stages.png", ["dock-pipeline-dark", "view-panel-strip-dark"], 900],
@@ -22,7 +26,7 @@ const PICTURES = /** @type {[target: string, sources: string[], width: number][]
 ]);
 
 const browser = await launchBrowser();
-for (const [target, sources, width] of PICTURES) {
+for (const [target, sources, width, height] of PICTURES) {
   const source = sources.map((name) => path.join(SCREENSHOTS, `${name}.png`)).find((file) => fs.existsSync(file));
   if (source === undefined) {
     console.log(`no screenshot for ${target}`);
@@ -30,10 +34,11 @@ for (const [target, sources, width] of PICTURES) {
   }
   const page = await browser.newPage({ viewport: { width, height: 100 } });
   const data = fs.readFileSync(source).toString("base64");
+  const cut = height === undefined ? "" : `height:${height}px`;
   await page.setContent(
-    `<style>body{margin:0}img{width:100%;display:block}</style><img src="data:image/png;base64,${data}">`,
+    `<style>body{margin:0;overflow:hidden;${cut}}img{width:100%;display:block}</style><img src="data:image/png;base64,${data}">`,
   );
-  await page.locator("img").screenshot({ path: path.join(ROOT, target) });
+  await page.locator(height === undefined ? "img" : "body").screenshot({ path: path.join(ROOT, target) });
   await page.close();
   console.log(
     `${target} from ${path.basename(source)}, ${Math.round(fs.statSync(path.join(ROOT, target)).size / 1000)} kB`,

@@ -120,7 +120,16 @@ async function runTier(name, asked, kernels, turns) {
     name === CHECKS
       ? [process.execPath, [path.join("scripts", "check.mjs")]]
       : isEditor
-        ? [process.execPath, [path.join("tests", "editor", "run.mjs"), "--report", file, asked.rest.join(" ")]]
+        ? [
+            process.execPath,
+            [
+              path.join("tests", "editor", "run.mjs"),
+              "--report",
+              file,
+              ...(asked.all ? ["--all"] : []),
+              asked.rest.join(" "),
+            ],
+          ]
         : [VENV_PYTHON, pytestArguments(name, file, asked)];
   const exit = await run(program, args, kernels, (text) => turns.write(name, text), asked.tier !== undefined);
   const report = name === CHECKS ? emptyReport() : isEditor ? readEditorReport(file) : readJUnit(file);

@@ -15,14 +15,14 @@ import { mochaHooks } from "./retries.mjs";
 
 const HERE = path.join(ROOT, "tests", "editor");
 
-/** @param {{grep?: string}} [options] @returns {Promise<TierReport>} */
-export async function runEditorTests({ grep = "" } = {}) {
+/** @param {{grep?: string, all?: boolean}} [options] @returns {Promise<TierReport>} */
+export async function runEditorTests({ grep = "", all = false } = {}) {
   fs.mkdirSync(OUT, { recursive: true });
   const report = emptyReport();
   await runModelTests(report, grep);
   await ensureVsix();
   await runApiTests(report, grep);
-  await runNodeTests(report, grep);
+  await runNodeTests(report, grep, all || grep !== "");
   return report;
 }
 
@@ -64,17 +64,20 @@ const TEST_MS = 600_000;
 /** What takes minutes, and begins first: `rendering` runs the same example as `start`, whose kernels are compiled by then. */
 const LONG = ["start", "source", "debugging", "rendering", "view", "graphStates", "hostile", "linkedViews", "gpuViews"];
 
+/** What only `npm run test:all` runs, and who asks for it: the tutorial goes where `rendering` and `source` go. */
+const NIGHTLY = ["tutorial.test.mjs"];
+
 /**
  * Tests that run in Node: rendering, packing, isolation, the scripts. Two files at a time, each in a process of its own:
  * half of the time a window waits for something.
- * @param {TierReport} report @param {string} grep
+ * @param {TierReport} report @param {string} grep @param {boolean} all
  */
-async function runNodeTests(report, grep) {
+async function runNodeTests(report, grep, all) {
   const require = [path.join(HERE, "retries.mjs")];
   const common = { ui: /** @type {const} */ ("bdd"), timeout: TEST_MS, reporter: "spec", require };
   const mocha = new Mocha(grep === "" ? { ...common, parallel: true, jobs: 2 } : { ...common, grep });
   const folder = path.join(HERE, "node");
-  const names = fs.readdirSync(folder).filter((each) => each.endsWith(".test.mjs"));
+  const names = fs.readdirSync(folder).filter((each) => each.endsWith(".test.mjs") && (all || !NIGHTLY.includes(each)));
   const place = (/** @type {string} */ name) => {
     const at = LONG.indexOf(name.replace(".test.mjs", ""));
     return at < 0 ? LONG.length : at;
@@ -138,7 +141,8 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   await runMain(async () => {
     const args = process.argv.slice(2);
     const file = args[0] === "--report" ? args.splice(0, 2)[1] : undefined;
-    const report = await runEditorTests({ grep: args.join(" ") });
+    const all = args[0] === "--all" && args.shift() !== undefined;
+    const report = await runEditorTests({ grep: args.join(" "), all });
     if (file !== undefined) {
       fs.writeFileSync(file, JSON.stringify(report));
     }

@@ -136,7 +136,7 @@ def _other(value: Any, garbler: Garbler) -> Any:
     if isinstance(value, bytes) and garbler.random.random() < 0.5:
         return garbler.scratched(value)
     if isinstance(value, str) and garbler.random.random() < 0.7:
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):  # an earlier one left no JSON
             return json.dumps(garbler.spoiled(json.loads(value))).encode("utf-8", "replace").decode()
     made = garbler.anything()
     made = made if isinstance(made, (str, int, float, type(None))) else json.dumps(made)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from facts import a_compile, a_kernel
 from irscope.capture.trace import Record
+from irscope.cli.report import finding_lines
+from irscope.cli.text import Paint
 from irscope.findings.kinds import cache_bypass, cudagraph_skip, fallback, host_sync, missed_fusion, performance_hint
 from irscope.findings.kinds.missed_fusion import Refusal
 from irscope.findings.moment import Moment
@@ -142,6 +146,20 @@ def test_a_skip_is_read_from_the_metrics_and_from_the_log(file: Path) -> None:
     logger.warning("%s", SKIP)
     logger.warning("something else")
     assert heard == [SKIP]
+
+
+def test_the_page_of_skips_quotes_what_is_found_in_its_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "findings" / "cudagraph-skip.md").read_text("utf-8")
+    [source] = re.findall(r"^```python\n(import .*?)^```$", page, re.MULTILINE | re.DOTALL)
+    [quoted] = re.findall(r"^```text\n(.*?)\n```$", page, re.MULTILINE | re.DOTALL)
+    file = tmp_path / "example.py"
+    file.write_text(source, encoding="utf-8")
+    (found,) = cudagraph_skip.from_reason(moment(file), SKIP.replace("FILE", str(file)).replace("line 8", "line 6"))
+    assert stands_at(found, file) == "x.add_(1)"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    shown = [line for line in quoted.split("\n") if line.strip() != "…"]
+    assert [line for line in finding_lines(found, Paint(io.StringIO())) if line in shown] == shown != []
 
 
 # --- what Inductor says -----------------------------------------------------------------------------------------------

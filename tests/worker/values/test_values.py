@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 from irscope.protocol import ValuesRequest
 from irscope.store.store import Store
+from irscope.values.check.comparing import NOT_DETERMINISTIC
 from irscope.values.run.client import ValueProcess, ValueProcessError
 from irscope.values.run.reading import StoredValues, divergences, stored_values
 from irscope.worker.client import Worker
@@ -314,6 +315,33 @@ def test_nothing_else_is_evaluated(training: Ran, text: str, value_process: Valu
     with pytest.raises(ValueProcessError):
         value_process.evaluate(text, kept(training)[0])
     assert value_process.evaluate("div.dim()", kept(training)[0])[1] == "2"
+
+
+COUNTS = """\
+import torch
+
+calls = 0
+
+@torch.library.custom_op("tests::jitter", mutates_args=())
+def jitter(x: torch.Tensor) -> torch.Tensor:
+    global calls
+    calls += COUNTED
+    return x + calls
+
+jitter.register_fake(torch.empty_like)
+torch.compile(lambda x: jitter(x))(torch.ones(4))
+"""
+
+
+@pytest.mark.parametrize(("counted", "notes"), [(1, [NOT_DETERMINISTIC]), (0, [])])
+def test_code_that_is_not_deterministic_has_a_note(
+    counted: int, notes: list[str], tmp_path: Path, shared_worker: Worker | None
+) -> None:
+    script = write(tmp_path, COUNTS.replace("COUNTED", str(counted)))
+    ran = run_captured(
+        script, tmp_path / "runs.db", "deep", worker=shared_worker, values=ValuesRequest(divergence=True)
+    )
+    assert [data["notes"] for data in compared(ran)] == [notes]
 
 
 MODES = """\

@@ -35,6 +35,10 @@ class CompiledValues:
 
 COPIES = 2 * 1024**3
 """Bytes of the copies of buffers, at most."""
+NOT_DETERMINISTIC = (
+    "The compiled code is not deterministic: irscope ran it again on the same inputs, and the results were not those "
+    "of the script's own call. A divergence of this graph may come from that."
+)
 
 
 def compiled_values(moment: CallMoment, outputs: Any, budget: int = COPIES) -> CompiledValues:
@@ -63,7 +67,7 @@ def compiled_values(moment: CallMoment, outputs: Any, budget: int = COPIES) -> C
         found.notes.append(f"{len(snapshots.left_out)} buffers were not copied: the limit for copies was reached.")
     given = list(outputs) if isinstance(outputs, (list, tuple)) and not moment.given else []
     if again is not None and given and not all(map(_same, given, again)):
-        found.notes.append("The compiled code gave different numbers when it ran again on the same inputs.")
+        found.notes.append(NOT_DETERMINISTIC)
     for name, value in zip(_output_names(compiled.graph), again if again is not None else given, strict=False):
         if name and isinstance(value, torch.Tensor) and name not in found.values:
             found.values[name] = value.detach().clone()
