@@ -16,7 +16,7 @@ import {
 } from "@codemirror/view";
 import { UNSEEN } from "../panels/visible";
 import { el } from "./dom";
-import { highlighting } from "./languages";
+import { highlighting } from "./highlighting/languages";
 import { COLOURS, type LinkedLine } from "./links";
 
 const setLinks = StateEffect.define<LinkedLine[]>();
