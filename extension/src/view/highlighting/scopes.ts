@@ -5,7 +5,7 @@
 
 import type { IRawTheme } from "@shikijs/vscode-textmate";
 
-/** A more specific scope wins, and a scope without a class of its own looks like what is around it. */
+/** A more specific scope wins, and a scope without a class looks like what is around it. */
 const SCOPES: readonly [className: string, scopes: string[]][] = [
   ["", ["keyword.operator"]],
   ["tok-comment", ["comment"]],

@@ -29,7 +29,7 @@ export class TokenizedText {
   readonly id = (texts += 1);
   private readonly skipped: number[] = [];
 
-  /** @param onSpans gets the spans of a chunk; none where it took too long */
+  /** @param onSpans gets the spans of a chunk; empty if it took too long */
   constructor(
     private readonly language: string,
     private readonly text: string,
