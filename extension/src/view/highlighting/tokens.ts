@@ -1,8 +1,8 @@
 /**
  * The tokens of one text, by the grammar that VS Code uses. This part runs in the worker.
  *
- * A text is read in chunks of lines, and only the chunks on the screen are read. The state at the end of a chunk is kept, so that
- * the next one goes on from there. A chunk far below all that was read starts some chunks above it, without a state: no
+ * A text is read in chunks of lines, and only the chunks on the screen are read. The state at the end of a chunk is kept, so
+ * that the next one goes on from there. A chunk far below all that was read starts some chunks above it, without a state: no
  * grammar of ours has a construct that is longer, except a very long block comment.
  */
 
