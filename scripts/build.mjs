@@ -3,6 +3,7 @@
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { fileURLToPath } from "node:url";
+import { contributedGrammars, grammarWorker } from "./lib/grammarModules.mjs";
 import { BUNDLED, hashOfFiles, once, ROOT, VENV_PYTHON } from "./lib/paths.mjs";
 import { noticesText } from "./lib/notices.mjs";
 import { execute, runMain, step } from "./lib/terminal.mjs";
@@ -24,6 +25,9 @@ export async function ensureBuilt() {
     "package-lock.json",
     "scripts/build.mjs",
     "scripts/lib/notices.mjs",
+    "scripts/lib/grammarModules.mjs",
+    "extension/media",
+    "package.json",
   );
   await once(path.join(DIST, ".stamp"), inputs, () => step("Building the extension", () => bundle()));
 }
@@ -129,6 +133,8 @@ export async function bundle({ watch = false } = {}) {
       }));
     },
   };
+  /** The files in the bundles. @type {Set<string>} */
+  const inputs = new Set([path.relative(ROOT, ELK_WORKER)]);
   /** @type {import("esbuild").BuildOptions[]} */
   const builds = [
     {
@@ -151,7 +157,12 @@ export async function bundle({ watch = false } = {}) {
       entryPoints: [path.join(SOURCES, "graph", "page", "graph.css")],
       outfile: path.join(DIST, "graph.css"),
     },
-    { ...browser, entryPoints: [path.join(SOURCES, "view", "main.ts")], outfile: path.join(DIST, "view.js") },
+    {
+      ...browser,
+      plugins: [contributedGrammars, grammarWorker(common, inputs)],
+      entryPoints: [path.join(SOURCES, "view", "main.ts")],
+      outfile: path.join(DIST, "view.js"),
+    },
     ...["view", "theme"].map((name) => ({
       ...browser,
       entryPoints: [path.join(SOURCES, "view", `${name}.css`)],
@@ -166,8 +177,6 @@ export async function bundle({ watch = false } = {}) {
       outfile: path.join(DIST, `${name}.js`),
     });
   }
-  /** @type {Set<string>} */
-  const inputs = new Set([path.relative(ROOT, ELK_WORKER)]);
   for (const options of builds) {
     if (watch) {
       await (await esbuild.context({ ...options, logLevel: "info" })).watch();

@@ -2,6 +2,7 @@
 
 import * as path from "node:path";
 import * as esbuild from "esbuild";
+import { contributedGrammars, grammarWorker } from "../../scripts/lib/grammarModules.mjs";
 import { ROOT } from "../../scripts/lib/paths.mjs";
 
 /**
@@ -17,6 +18,7 @@ export async function load(...names) {
       loader: "ts",
     },
     bundle: true,
+    plugins: [contributedGrammars, grammarWorker({ minify: false }, new Set())],
     write: false,
     format: "esm",
   });

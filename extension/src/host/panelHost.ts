@@ -129,7 +129,7 @@ function html(folder: vscode.Uri, page: Page): string {
   const policy = [
     "default-src 'none'",
     `style-src 'nonce-${nonce}'`,
-    `script-src 'nonce-${nonce}' 'wasm-unsafe-eval'`,
+    `script-src 'nonce-${nonce}'`,
     ...(page.policy ?? []),
   ].join("; ");
   return `<!DOCTYPE html>

@@ -1,57 +1,44 @@
-/** Makes elements. All text goes in as text: what a trace or a script is called never becomes markup. */
+/** Makes the elements of all pages. All text goes in as text: what a trace or a script is called never becomes markup. */
 
 import { visible, visibleIn } from "./visible";
 
 type Child = Node | string | null | undefined | false;
+type Listeners = { [Type in keyof HTMLElementEventMap]?: (event: HTMLElementEventMap[Type]) => void };
+type Value = string | number | boolean | undefined;
 
-export interface Properties {
-  class?: string;
-  id?: string;
-  title?: string;
-  hidden?: boolean;
-  disabled?: boolean;
-  tabIndex?: number;
-  /** Any other attributes, `role` and `aria-…` among them; undefined leaves one out. */
-  attributes?: Record<string, string | number | boolean | undefined>;
+/** By name; undefined leaves one out. */
+export interface Attributes {
+  /** `true` is the attribute without a value, `false` leaves it out; of `aria-…` they are the values. */
+  [name: string]: Value | Listeners | Record<string, string>;
   style?: Record<string, string>;
-  on?: { [Type in keyof HTMLElementEventMap]?: (event: HTMLElementEventMap[Type]) => void };
+  on?: Listeners;
 }
 
 export function h<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
-  properties: Properties = {},
+  { style = {}, on = {}, ...attributes }: Attributes = {},
   ...children: Child[]
 ): HTMLElementTagNameMap[Tag] {
   const element = document.createElement(tag);
-  if (properties.class !== undefined) {
-    element.className = properties.class;
+  for (const [name, value] of Object.entries(attributes as Record<string, Value>)) {
+    set(element, name, value);
   }
-  if (properties.id !== undefined) {
-    element.id = properties.id;
-  }
-  if (properties.title !== undefined) {
-    element.title = visible(properties.title);
-  }
-  if (properties.tabIndex !== undefined) {
-    element.tabIndex = properties.tabIndex;
-  }
-  element.hidden = properties.hidden ?? false;
-  if (properties.disabled === true) {
-    element.setAttribute("disabled", "");
-  }
-  for (const [name, value] of Object.entries(properties.attributes ?? {})) {
-    if (value !== undefined) {
-      element.setAttribute(name, visibleIn(name, String(value)));
-    }
-  }
-  for (const [name, value] of Object.entries(properties.style ?? {})) {
+  for (const [name, value] of Object.entries(style)) {
     element.style.setProperty(name, value);
   }
-  for (const [type, listener] of Object.entries(properties.on ?? {})) {
+  for (const [type, listener] of Object.entries(on)) {
     element.addEventListener(type, listener as EventListener);
   }
   element.append(...shown(children));
   return element;
+}
+
+function set(element: Element, name: string, value: Value): void {
+  if (typeof value === "boolean" && !name.startsWith("aria-")) {
+    element.toggleAttribute(name, value);
+  } else if (value !== undefined) {
+    element.setAttribute(name, visibleIn(name, String(value)));
+  }
 }
 
 function shown(children: Child[]): (Node | string)[] {
@@ -69,18 +56,14 @@ export function s<Tag extends keyof SVGElementTagNameMap>(
 ): SVGElementTagNameMap[Tag] {
   const element = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes)) {
-    element.setAttribute(name, visibleIn(name, String(value)));
+    set(element, name, value);
   }
   element.append(...shown(children));
   return element;
 }
 
-export function button(text: string, run: () => void, properties: Properties = {}): HTMLButtonElement {
-  return h(
-    "button",
-    { ...properties, attributes: { type: "button", ...properties.attributes }, on: { click: () => run() } },
-    text,
-  );
+export function button(text: string, run: () => void, attributes: Attributes = {}): HTMLButtonElement {
+  return h("button", { type: "button", ...attributes, on: { click: () => run() } }, text);
 }
 
 /** Text in which words between backticks are code. */
@@ -95,7 +78,7 @@ export function select<Value extends string>(
   chosen: Value | undefined,
   change: (value: Value) => void,
 ): HTMLSelectElement {
-  const element = h("select", { attributes: { "aria-label": label }, title: label });
+  const element = h("select", { "aria-label": label, title: label });
   for (const { value, text } of options) {
     const option = h("option", {}, text);
     option.value = value;
@@ -106,18 +89,19 @@ export function select<Value extends string>(
   return element;
 }
 
+/** Leaves an unchanged text alone, so that a screen reader does not say it again. */
+export function setText(element: HTMLElement, text: string): void {
+  if (element.textContent !== visible(text)) {
+    element.textContent = visible(text);
+  }
+}
+
 /** Says something to a screen reader, once the page has it. */
 export function announce(text: string): void {
   let region = document.getElementById("announcements");
   if (region === null) {
-    region = h("div", {
-      id: "announcements",
-      class: "only-read",
-      attributes: { role: "status", "aria-live": "polite" },
-    });
+    region = h("div", { id: "announcements", class: "only-read", role: "status", "aria-live": "polite" });
     document.body.append(region);
   }
-  if (region.textContent !== visible(text)) {
-    region.textContent = visible(text);
-  }
+  setText(region, text);
 }

@@ -62,7 +62,7 @@ export class Loader<Result> {
 export function notice(text: string, detail = "", action?: HTMLElement): HTMLElement {
   return h(
     "div",
-    { class: "notice", attributes: { role: "status" } },
+    { class: "notice", role: "status" },
     h("p", { class: "notice-text" }, text),
     detail !== "" && h("p", { class: "notice-detail" }, detail),
     action,

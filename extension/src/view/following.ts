@@ -3,19 +3,20 @@
  * A run that was an old one already when it was opened stays: it is looked at on purpose.
  */
 
+import { h } from "../panels/dom";
 import type { RunItem } from "../protocol";
 import { visible } from "../panels/visible";
-import { button, el, toast } from "./dom";
 import type { Opened } from "./opened";
 import { baseName } from "./runs";
 import { request } from "./server";
 import * as units from "../units";
+import { button, toast } from "./widgets";
 
 const KEY = "irscope-follow";
 
 export class Following {
   private readonly toggle = button("Follow new runs", () => this.turned(), { class: "toggle" });
-  private readonly said = el("span", { class: "news", role: "status" });
+  private readonly said = h("span", { class: "news", role: "status" });
   private runs: RunItem[] = [];
   readonly elements = [this.said, this.toggle];
   private on = window.localStorage.getItem(KEY) !== "no";

@@ -1,8 +1,8 @@
 /** The page of `irscope view`: the tree of runs, texts side by side, and the panels that VS Code has. */
 
+import { h } from "../panels/dom";
 import type { PanelName } from "../panels/messages";
 import { format, parse, takeToken } from "./address";
-import { button, el, iconOf, toast } from "./dom";
 import { Following } from "./following";
 import { Opened } from "./opened";
 import { forgetReport, listen, NoSession, runs, startSession, type News } from "./server";
@@ -10,14 +10,14 @@ import { rowOfRun } from "./runs";
 import { refreshAll, tellAll } from "./panelFrame";
 import * as theme from "./theme";
 import { Tree } from "./tree";
+import { button, iconOf, toast } from "./widgets";
 
 const REFRESH_DELAY_MS = 300;
 
 theme.apply();
 const token = takeToken();
-const live = el("div", { id: "live", class: "unseen", "aria-live": "polite" });
-const toasts = el("div", { id: "toasts" });
-document.body.append(live, toasts);
+const toasts = h("div", { id: "toasts" });
+document.body.append(toasts);
 void start();
 
 async function start(): Promise<void> {
@@ -27,7 +27,7 @@ async function start(): Promise<void> {
     }
     await page();
   } catch (error) {
-    document.body.replaceChildren(live, toasts, error instanceof NoSession ? tokenForm() : failure(error));
+    document.body.replaceChildren(toasts, error instanceof NoSession ? tokenForm() : failure(error));
   }
 }
 
@@ -35,29 +35,29 @@ async function page(): Promise<void> {
   const known = await runs();
   const panels = new Set((document.documentElement.dataset["panels"] ?? "").split(" ") as PanelName[]);
   const tree = new Tree("Runs");
-  const state = el("span", { class: "state", role: "status" });
-  const empty = el("div", { class: "empty" });
+  const state = h("span", { class: "state", role: "status" });
+  const empty = h("div", { class: "empty" });
   const opened = new Opened(panels, empty);
   const following = new Following(opened, known);
-  const side = el(
+  const side = h(
     "nav",
     { class: "side", "aria-label": "Runs" },
-    el("h2", {}, "Runs"),
+    h("h2", {}, "Runs"),
     tree.element,
-    el("p", { class: "hint none" }),
+    h("p", { class: "hint none" }),
   );
   document.body.append(
-    el(
+    h(
       "header",
       { class: "bar" },
       iconOf("compile"),
-      el("h1", {}, "irscope"),
+      h("h1", {}, "irscope"),
       state,
-      el("span", { class: "spacer" }),
+      h("span", { class: "spacer" }),
       ...following.elements,
       themeChooser(),
     ),
-    el("div", { class: "work" }, side, el("main", { "aria-label": "Texts and panels" }, opened.panes.element)),
+    h("div", { class: "work" }, side, h("main", { "aria-label": "Texts and panels" }, opened.panes.element)),
   );
   opened.onSubject = (subject) => {
     window.history.replaceState(null, "", `/${format(subject)}`);
@@ -172,22 +172,22 @@ function themeChooser(): HTMLElement {
     ["hc-dark", "High contrast dark"],
     ["hc-light", "High contrast light"],
   ];
-  const select = el(
+  const select = h(
     "select",
     { "aria-label": "Colours" },
-    ...names.map(([value, name]) => el("option", { value }, name)),
+    ...names.map(([value, name]) => h("option", { value }, name)),
   );
   select.value = theme.choice();
   select.addEventListener("change", () => theme.choose(select.value as theme.Choice));
-  return el("label", { class: "theme" }, iconOf("theme"), select);
+  return h("label", { class: "theme" }, iconOf("theme"), select);
 }
 
 function noRuns(): Node[] {
   return [
-    el("h2", {}, "No run yet"),
-    el("p", {}, "Run a script under irscope; it appears here while it runs."),
-    el("pre", {}, "irscope run train.py"),
-    el("p", {}, "Another store is shown by ", el("code", {}, "irscope view --store FILE"), "."),
+    h("h2", {}, "No run yet"),
+    h("p", {}, "Run a script under irscope; it appears here while it runs."),
+    h("pre", {}, "irscope run train.py"),
+    h("p", {}, "Another store is shown by ", h("code", {}, "irscope view --store FILE"), "."),
   ];
 }
 
@@ -200,28 +200,28 @@ function hints(): Node[] {
     ["Delete", "close a tab"],
   ];
   return [
-    el("h2", {}, "Choose a run, a stage or a panel"),
-    el("p", {}, "Lines that came from the same line of your code have the same colour in all texts side by side."),
-    el("dl", {}, ...keys.flatMap(([key, what]) => [el("dt", {}, el("kbd", {}, key)), el("dd", {}, what)])),
+    h("h2", {}, "Choose a run, a stage or a panel"),
+    h("p", {}, "Lines that came from the same line of your code have the same colour in all texts side by side."),
+    h("dl", {}, ...keys.flatMap(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])),
   ];
 }
 
 function tokenForm(): HTMLElement {
-  const input = el("input", { type: "password", autocomplete: "off", "aria-label": "Token", placeholder: "Token" });
-  const form = el(
+  const input = h("input", { type: "password", autocomplete: "off", "aria-label": "Token", placeholder: "Token" });
+  const form = h(
     "main",
     { class: "token" },
-    el("h1", {}, "irscope"),
-    el(
+    h("h1", {}, "irscope"),
+    h(
       "p",
       {},
       "This page needs the address with its token. ",
-      el("code", {}, "irscope view"),
+      h("code", {}, "irscope view"),
       " prints it; the text after ",
-      el("code", {}, "token="),
+      h("code", {}, "token="),
       " can be given here, too.",
     ),
-    el("form", {}, input, el("button", { type: "submit", class: "primary" }, "Open")),
+    h("form", {}, input, h("button", { type: "submit", class: "primary" }, "Open")),
   );
   form.querySelector("form")?.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -239,11 +239,11 @@ function tokenForm(): HTMLElement {
 }
 
 function failure(error: unknown): HTMLElement {
-  return el(
+  return h(
     "main",
     { class: "token" },
-    el("h1", {}, "irscope"),
-    el("p", { role: "alert" }, error instanceof Error ? error.message : String(error)),
+    h("h1", {}, "irscope"),
+    h("p", { role: "alert" }, error instanceof Error ? error.message : String(error)),
     button("Try again", () => window.location.reload(), { class: "primary" }),
   );
 }

@@ -1,10 +1,10 @@
 /** What is open: texts, comparisons and panels, and how they hear of each other. */
 
+import { announce, h } from "../panels/dom";
 import type { PanelName, Subject as PanelSubject } from "../panels/messages";
 import type { Place, Role, RunItem, StageItem } from "../protocol";
 import { fileUri, nameOf, normal, pathOf, sameUri, format, type Subject } from "./address";
 import { diffView } from "./diffView";
-import { announce, button, el, toast } from "./dom";
 import { counterparts, linkedLines } from "./links";
 import { copy, PanelFrame, tellAll, type Host } from "./panelFrame";
 import { Panes, toolbar, type Column, type Tab } from "./panes";
@@ -12,6 +12,7 @@ import { baseName, panelTitle, type Opener } from "./runs";
 import { report, runs } from "./server";
 import { newestOf, runOf, stageOf, stageOfUri, textOf, titleOf, type Text } from "./stages";
 import { TextView } from "./textView";
+import { button, toast } from "./widgets";
 
 interface TextTab extends Tab {
   run: string;
@@ -246,7 +247,7 @@ export class Opened implements Opener, Host {
   }
 
   private textTab(key: string, run: string, uri: string, title: string, text: Text, stage?: StageItem): TextTab {
-    const body = el("div", { class: "text" });
+    const body = h("div", { class: "text" });
     const view = new TextView(body, {
       text: text.text,
       language: text.languageId,
@@ -258,7 +259,7 @@ export class Opened implements Opener, Host {
       ...(stage === undefined ? { file: pathOf(uri) } : { stage: stage.stage }),
       ...(view.line > 0 && { line: String(view.line + 1) }),
     });
-    const element = el("div", { class: "document" }, this.textToolbar(run, uri, title, text, subject, stage), body);
+    const element = h("div", { class: "document" }, this.textToolbar(run, uri, title, text, subject, stage), body);
     const tab: TextTab = {
       key,
       run,
@@ -286,9 +287,9 @@ export class Opened implements Opener, Host {
   ): HTMLElement {
     return toolbar(
       `Of ${title}`,
-      el("span", { class: "what" }, stage === undefined ? pathOf(uri) : stage.stage),
-      text.current === false ? el("span", { class: "stale" }, "as it is now, not as it ran") : undefined,
-      el("span", { class: "spacer" }),
+      h("span", { class: "what" }, stage === undefined ? pathOf(uri) : stage.stage),
+      text.current === false ? h("span", { class: "stale" }, "as it is now, not as it ran") : undefined,
+      h("span", { class: "spacer" }),
       stage?.isGraph && this.panels.has("graph")
         ? button(
             "Show as graph",
@@ -334,7 +335,7 @@ export class Opened implements Opener, Host {
     if (before === undefined || after === undefined) {
       return;
     }
-    const body = el("div", { class: "diff" });
+    const body = h("div", { class: "diff" });
     const view = diffView(
       body,
       { text: before.text, language: before.languageId, label: `Before: ${nameOf(left)}` },
@@ -345,10 +346,10 @@ export class Opened implements Opener, Host {
       title,
       icon: "compare",
       tooltip: title,
-      element: el(
+      element: h(
         "div",
         { class: "document" },
-        toolbar(`Of ${title}`, el("span", { class: "what" }, `${nameOf(left)} ↔ ${nameOf(right)}`)),
+        toolbar(`Of ${title}`, h("span", { class: "what" }, `${nameOf(left)} ↔ ${nameOf(right)}`)),
         body,
       ),
       subject: () => ({ run }),

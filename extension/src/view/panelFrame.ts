@@ -1,12 +1,13 @@
 /** A panel as a frame of the page: we are its host, and say and understand what the extension does (../panels/messages). */
 
+import { h } from "../panels/dom";
 import { Ahead, type Request } from "../panels/ahead";
 import { kept } from "../panels/kept";
 import type { FromPanel, PanelName, Subject, ToPanel } from "../panels/messages";
 import type { Place } from "../protocol";
-import { el, toast } from "./dom";
 import { request } from "./server";
 import { dress, onTheme, theme } from "./theme";
+import { toast } from "./widgets";
 
 /** What a panel can ask of the page. */
 export interface Host {
@@ -35,7 +36,7 @@ export class PanelFrame {
     const address = `/panel/${panel}?${query}`;
     const ask = ({ method, params }: Request): Promise<unknown> => request(method, params);
     this.ahead = new Ahead(panel, subject, kept(address), ask);
-    this.element = el("iframe", { class: "panel", title: subject.title, src: address });
+    this.element = h("iframe", { class: "panel", title: subject.title, src: address });
     this.element.addEventListener("load", () => {
       this.dress();
       this.element.contentDocument?.addEventListener("click", leave);
@@ -134,7 +135,7 @@ export function refreshAll(): void {
 
 function save(name: string, text: string): void {
   const url = URL.createObjectURL(new Blob([text], { type: "application/octet-stream" }));
-  el("a", { href: url, download: name }).click();
+  h("a", { href: url, download: name }).click();
   window.setTimeout(() => URL.revokeObjectURL(url), 1_000);
 }
 

@@ -1,8 +1,9 @@
 /** Columns side by side, each with tabs. */
 
+import { h } from "../panels/dom";
 import { visible } from "../panels/visible";
 import type { Subject } from "./address";
-import { el, iconOf, newId, type IconName } from "./dom";
+import { iconOf, newId, type IconName } from "./widgets";
 
 export interface Tab {
   /** The same thing is shown once. */
@@ -39,7 +40,7 @@ export interface Column {
 const MOST_COLUMNS = 4;
 
 export class Panes {
-  readonly element = el("div", { class: "panes" });
+  readonly element = h("div", { class: "panes" });
   readonly columns: Column[] = [];
   active: Column | undefined;
 
@@ -89,9 +90,9 @@ export class Panes {
   }
 
   open(tab: Tab, column: Column, { preview = false, focus = true } = {}): void {
-    const panel = el("div", { role: "tabpanel", id: newId("panel"), class: "tabpanel", hidden: "" }, tab.element);
-    const close = el("span", { class: "close", title: "Close (Delete)", "aria-hidden": "true" }, iconOf("close"));
-    const handle = el(
+    const panel = h("div", { role: "tabpanel", id: newId("panel"), class: "tabpanel", hidden: "" }, tab.element);
+    const close = h("span", { class: "close", title: "Close (Delete)", "aria-hidden": "true" }, iconOf("close"));
+    const handle = h(
       "div",
       {
         role: "tab",
@@ -103,7 +104,7 @@ export class Panes {
         title: tab.tooltip,
       },
       iconOf(tab.icon),
-      el("span", { class: "label" }, tab.title),
+      h("span", { class: "label" }, tab.title),
       close,
     );
     panel.setAttribute("aria-labelledby", handle.id);
@@ -201,15 +202,15 @@ export class Panes {
   }
 
   private add(): Column {
-    const list = el("div", { role: "tablist", class: "tabs" });
-    const body = el("div", { class: "body" });
+    const list = h("div", { role: "tablist", class: "tabs" });
+    const body = h("div", { class: "body" });
     const column: Column = {
       tabs: [],
       front: undefined,
       list,
       body,
       share: 1,
-      element: el("section", { class: "column" }, list, body),
+      element: h("section", { class: "column" }, list, body),
     };
     list.addEventListener("keydown", (event) => this.key(event, column));
     column.element.addEventListener("focusin", () => {
@@ -249,7 +250,7 @@ export class Panes {
   }
 
   private divider(left: Column, right: Column): HTMLElement {
-    const line = el("div", {
+    const line = h("div", {
       role: "separator",
       class: "divider",
       tabindex: "0",
@@ -319,5 +320,5 @@ export class Panes {
 
 /** A row of buttons over what a tab shows. */
 export function toolbar(label: string, ...items: (Node | undefined)[]): HTMLElement {
-  return el("div", { class: "toolbar", role: "toolbar", "aria-label": label }, ...items);
+  return h("div", { class: "toolbar", role: "toolbar", "aria-label": label }, ...items);
 }

@@ -4,9 +4,9 @@ import * as units from "../units";
 import type { PanelName } from "../panels/messages";
 import { REGISTRY, tabsAbout } from "../panels/registry";
 import type { CompileItem, KernelItem, RunItem, RunTree, StageItem } from "../protocol";
-import type { IconName } from "./dom";
 import { below, report } from "./server";
 import type { Row } from "./tree";
+import type { IconName } from "./widgets";
 
 /** What a row can do. */
 export interface Opener {

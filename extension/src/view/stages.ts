@@ -2,8 +2,8 @@
 
 import type { StageItem } from "../protocol";
 import { nameOf, sameUri } from "./address";
-import { busy } from "./dom";
 import { report, request } from "./server";
+import { busy } from "./widgets";
 
 export interface Text {
   text: string;

@@ -14,9 +14,9 @@ import {
   lineNumbers,
   type DecorationSet,
 } from "@codemirror/view";
+import { h } from "../panels/dom";
 import { UNSEEN } from "../panels/visible";
-import { el } from "./dom";
-import { highlighting } from "./languages";
+import { highlighting } from "./highlighting/languages";
 import { COLOURS, type LinkedLine } from "./links";
 
 const setLinks = StateEffect.define<LinkedLine[]>();
@@ -71,7 +71,7 @@ export function reading(language: string, label: string): Extension {
 /** A character that cannot be seen, or that turns the direction of others. */
 function written(code: number, description: string | null): HTMLElement {
   const title = description ?? "Control character";
-  return el("span", { class: "cm-specialChar", title }, String.fromCharCode(code));
+  return h("span", { class: "cm-specialChar", title }, String.fromCharCode(code));
 }
 
 export interface TextViewOptions {

@@ -1,6 +1,7 @@
 /** A tree that is walked with the keys, as the tree views of editors are. */
 
-import { announce, el, iconOf, type IconName } from "./dom";
+import { announce, h } from "../panels/dom";
+import { iconOf, type IconName } from "./widgets";
 
 export interface Row {
   /** Unlike that of any other row. */
@@ -39,7 +40,7 @@ export class Tree {
   private typedAt = 0;
 
   constructor(label: string) {
-    this.element = el("div", { role: "tree", "aria-label": label, class: "tree" });
+    this.element = h("div", { role: "tree", "aria-label": label, class: "tree" });
     this.element.addEventListener("keydown", (event) => this.key(event));
     this.element.addEventListener("click", (event) => this.click(event));
   }
@@ -125,7 +126,7 @@ export class Tree {
   private elementOf({ row, level, place, siblings }: Shown): HTMLElement {
     const expandable = row.children !== undefined;
     const isOpen = this.expanded.has(row.id);
-    const made = el(
+    const made = h(
       "div",
       {
         role: "treeitem",
@@ -139,11 +140,11 @@ export class Tree {
         tabindex: row.id === this.focused ? "0" : "-1",
         title: row.tooltip,
       },
-      el("span", { class: `twist${isOpen ? " open" : ""}` }, expandable ? iconOf("chevron") : undefined),
+      h("span", { class: `twist${isOpen ? " open" : ""}` }, expandable ? iconOf("chevron") : undefined),
       iconOf(row.icon),
-      row.spoken === undefined ? undefined : el("span", { class: "unseen" }, `${row.spoken} `),
-      el("span", { class: "label" }, row.label),
-      el("span", { class: "detail" }, row.detail),
+      row.spoken === undefined ? undefined : h("span", { class: "only-read" }, `${row.spoken} `),
+      h("span", { class: "label" }, row.label),
+      h("span", { class: "detail" }, row.detail),
     );
     made.style.setProperty("--level", String(level - 1));
     if (row.tone !== undefined) {

@@ -211,7 +211,7 @@ class _Handler(BaseHTTPRequestHandler):
         name = panel or "view"
         policy = [
             "default-src 'none'",
-            f"script-src 'nonce-{nonce}' 'wasm-unsafe-eval'",
+            f"script-src 'nonce-{nonce}'",
             f"style-src 'self' 'nonce-{nonce}'",
             "connect-src 'self'" if panel is None else "connect-src 'none'",
             "img-src 'self' data: blob:",

@@ -2,65 +2,36 @@
 
 import assert from "node:assert/strict";
 import * as fs from "node:fs";
-import { createRequire } from "node:module";
 import * as path from "node:path";
-import oniguruma from "vscode-oniguruma";
 import textmate from "vscode-textmate";
 import { ROOT } from "../../../scripts/lib/paths.mjs";
-
-const { contributes } = JSON.parse(fs.readFileSync(path.join(ROOT, "package.json"), "utf8"));
-const H100 = path.join(ROOT, "tests", "triton_h100");
-const SAMPLES = path.join(ROOT, "tests", "editor", "grammars");
+import { contributes, grammarOf, SAMPLES } from "../textmate.mjs";
 
 /** @typedef {{text: string, scope: string}} Token its innermost scope, empty where it has none of its own */
 
-/** @param {string} language @returns {Promise<import("vscode-textmate").IGrammar>} */
-async function grammarOf(language) {
-  const wasm = createRequire(import.meta.url).resolve("vscode-oniguruma/release/onig.wasm");
-  await (loading ??= oniguruma.loadWASM(fs.readFileSync(wasm)));
-  const { scopeName } = contributes.grammars.find(
-    (/** @type {{language: string}} */ each) => each.language === language,
-  );
-  const registry = new textmate.Registry({
-    onigLib: Promise.resolve({
-      createOnigScanner: (sources) => new oniguruma.OnigScanner(sources),
-      createOnigString: (text) => new oniguruma.OnigString(text),
-    }),
-    loadGrammar: async (scope) => {
-      const file = contributes.grammars.find(
-        (/** @type {{scopeName: string}} */ each) => each.scopeName === scope,
-      )?.path;
-      return file === undefined ? null : textmate.parseRawGrammar(fs.readFileSync(path.join(ROOT, file), "utf8"), file);
-    },
-  });
-  const grammar = await registry.loadGrammar(scopeName);
-  assert.ok(grammar);
-  return grammar;
-}
-/** @type {Promise<void> | undefined} */
-let loading;
-
 /** @param {string} language @param {string} file @returns {Promise<{row: string, tokens: Token[]}[]>} */
 async function tokenized(language, file) {
-  const grammar = await grammarOf(language);
+  return tokensOf(language, fs.readFileSync(file, "utf8"));
+}
+
+/** @param {string} language @param {string} text @returns {Promise<{row: string, tokens: Token[]}[]>} */
+async function tokensOf(language, text) {
+  const { grammar } = await grammarOf(language);
   let stack = textmate.INITIAL;
-  return fs
-    .readFileSync(file, "utf8")
-    .split("\n")
-    .map((row) => {
-      const { tokens, ruleStack, stoppedEarly } = grammar.tokenizeLine(row, stack, 1000);
-      assert.ok(!stoppedEarly, row);
-      stack = ruleStack;
-      return {
-        row,
-        tokens: joined(
-          tokens.map(({ startIndex, endIndex, scopes }) => ({
-            text: row.slice(startIndex, endIndex),
-            scope: scopes.length > 1 ? (scopes.at(-1) ?? "") : "",
-          })),
-        ),
-      };
-    });
+  return text.split("\n").map((row) => {
+    const { tokens, ruleStack, stoppedEarly } = grammar.tokenizeLine(row, stack, 1000);
+    assert.ok(!stoppedEarly, row);
+    stack = ruleStack;
+    return {
+      row,
+      tokens: joined(
+        tokens.map(({ startIndex, endIndex, scopes }) => ({
+          text: row.slice(startIndex, endIndex),
+          scope: scopes.length > 1 ? (scopes.at(-1) ?? "") : "",
+        })),
+      ),
+    };
+  });
 }
 
 /** A string and its quotes are tokens of their own to the engine. @param {Token[]} tokens @returns {Token[]} */
@@ -81,8 +52,7 @@ function joined(tokens) {
 /** Language, file, and in a line with a text the scope of each of some tokens. @type {[string, string, [string, Record<string, string>][]][]} */
 const CASES = [
   [
-    "mlir",
-    path.join(H100, "axpy_kernel", "kernel.ttgir"),
+    ...SAMPLES.ttgir,
     [
       [
         "#blocked = ",
@@ -118,10 +88,9 @@ const CASES = [
       ],
     ],
   ],
-  ["mlir", path.join(H100, "per_fused_mul_sum", "kernel.ttir"), [["tt.return", { return: "support.function" }]]],
+  [...SAMPLES.ttir, [["tt.return", { return: "support.function" }]]],
   [
-    "mlir",
-    path.join(SAMPLES, "stablehlo.mlir"),
+    ...SAMPLES.stablehlo,
     [
       [
         "stablehlo.dot_general",
@@ -139,8 +108,7 @@ const CASES = [
     ],
   ],
   [
-    "llvm",
-    path.join(H100, "axpy_kernel", "kernel.llir"),
+    ...SAMPLES.llir,
     [
       ["; ModuleID", { "; ModuleID = 'LLVMDialectModule'": "comment.line" }],
       [
@@ -170,8 +138,7 @@ const CASES = [
     ],
   ],
   [
-    "ptx",
-    path.join(H100, "axpy_kernel", "kernel.ptx"),
+    ...SAMPLES.ptx,
     [
       [".version 8.7", { ".version": "keyword.control.directive", 8.7: "constant.numeric" }],
       [".target sm_90a", { sm_90a: "constant.other.target" }],
@@ -190,8 +157,7 @@ const CASES = [
     ],
   ],
   [
-    "sass",
-    path.join(H100, "axpy_kernel", "kernel.nvdisasm"),
+    ...SAMPLES.sass,
     [
       [
         "LDC.64 R14",
@@ -216,8 +182,7 @@ const CASES = [
     ],
   ],
   [
-    "asm",
-    path.join(SAMPLES, "x86-64.s"),
+    ...SAMPLES["x86-64"],
     [
       ["kernel:", { kernel: "entity.name.label" }],
       ["pushq\t%rbp", { pushq: "support.function", "%rbp": "variable.other.register" }],
@@ -226,8 +191,7 @@ const CASES = [
     ],
   ],
   [
-    "asm",
-    path.join(SAMPLES, "aarch64.s"),
+    ...SAMPLES.aarch64,
     [
       [
         "stp\tx29",
@@ -245,8 +209,7 @@ const CASES = [
     ],
   ],
   [
-    "asm",
-    path.join(SAMPLES, "amdgcn.s"),
+    ...SAMPLES.amdgcn,
     [
       [
         "s_load_dwordx4",
@@ -259,7 +222,48 @@ const CASES = [
   ],
 ];
 
+/** Language, a line, and the scopes of some of its tokens. @type {[string, string, Record<string, string>][]} */
+const LINES = [
+  [
+    "ptx",
+    "\tcreatepolicy.fractional.L2::evict_last.b64 %rd4, 1.0;",
+    { createpolicy: "support.function", ".fractional.L2::evict_last.b64": "storage.type.modifier" },
+  ],
+  ["irscope-guards", "| +- GuardManager: source=L['x']", { GuardManager: "entity.name.type", "'x'": "string" }],
+  ["irscope-guards", "| | +- NO_TENSOR_ALIASING", { NO_TENSOR_ALIASING: "keyword.control" }],
+  ["python-bytecode", "  6     >>    0 RESUME     0", { 6: "entity.name.tag.line", ">>": "keyword.operator.jump" }],
+];
+
+/** Lines on which a regular expression that tries every way to split them takes seconds to minutes. */
+const BOMBS = [" ", "_", "a ", "1 ", "'\\", '"\\', "a.", "%a, ", "`(", "rep "].map(
+  (unit) => `${unit.repeat(18_000 / unit.length)}A`,
+);
+
 describe("grammars", () => {
+  for (const [language, line, scopes] of LINES) {
+    it(`${language}: ${line.trim()}`, async () => {
+      const [row] = await tokensOf(language, line);
+      for (const [token, scope] of Object.entries(scopes)) {
+        const found = row?.tokens.filter(({ text }) => text.trim() === token).map((each) => each.scope) ?? [];
+        assert.ok(found[0]?.startsWith(scope), `${token} is ${found.join() || "no token"}, not ${scope}`);
+      }
+    });
+  }
+
+  for (const language of contributes.grammars.flatMap(
+    (/** @type {{language?: string}} */ each) => each.language ?? [],
+  )) {
+    it(`${language}: no line of 18,000 letters takes long`, async () => {
+      const { grammar } = await grammarOf(language);
+      for (const line of BOMBS) {
+        const start = performance.now();
+        grammar.tokenizeLine(line, textmate.INITIAL);
+        const seconds = (performance.now() - start) / 1000;
+        assert.ok(seconds < 5, `${seconds} s for ${line.slice(0, 10)}…`);
+      }
+    });
+  }
+
   for (const [language, file, expected] of CASES) {
     it(`${language}: ${path.relative(ROOT, file)}`, async () => {
       const rows = await tokenized(language, file);

@@ -5,7 +5,8 @@ import type { Labels } from "../draw/labels";
 import { LayoutCancelled, type Layouter } from "../layout/layout";
 import type { Model } from "../model/model";
 import { hideNotice, notice } from "./notice";
-import { setText, type Page } from "./page";
+import { setText } from "../../panels/dom";
+import type { Page } from "./page";
 import { arrange } from "../layout/scene";
 import type { GraphView } from "./view";
 

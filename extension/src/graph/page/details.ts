@@ -5,7 +5,8 @@ import { pathOf, type Forest } from "../model/clusters";
 import * as units from "../../units";
 import type { Labels } from "../draw/labels";
 import { CALL, decoded, type Model } from "../model/model";
-import { make, setText, type Page } from "./page";
+import { h, setText } from "../../panels/dom";
+import type { Page } from "./page";
 import type { Box } from "../layout/scene";
 
 export interface Ways {
@@ -113,23 +114,23 @@ function ofCluster(page: Page, model: Model, labels: Labels, box: Box, ways: Way
 export function showPath(page: Page, forest: Forest, model: Model, box: Box | undefined, ways: Ways): void {
   const above = box === undefined ? [] : pathOf(forest, model.count, box.item);
   const steps = above.map((cluster) => {
-    const step = make("button", { type: "button", title: cluster.type }, cluster.name);
+    const step = h("button", { type: "button", title: cluster.type }, cluster.name);
     step.addEventListener("click", () => ways.selectCluster(cluster.item));
     return step;
   });
   const name = box === undefined ? "" : (box.cluster?.name ?? model.name(box.item));
   const parts: Node[] = [];
   for (const step of steps) {
-    parts.push(step, make("span", { "aria-hidden": "true" }, "›"));
+    parts.push(step, h("span", { "aria-hidden": "true" }, "›"));
   }
-  page.path.replaceChildren(...parts, ...(name === "" ? [] : [make("span", { "aria-current": "location" }, name)]));
+  page.path.replaceChildren(...parts, ...(name === "" ? [] : [h("span", { "aria-current": "location" }, name)]));
 }
 
 function facts(list: HTMLElement, pairs: [string, string][]): void {
   list.replaceChildren(
     ...pairs
       .filter(([, value]) => value !== "")
-      .map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))),
+      .map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
   );
 }
 
@@ -139,7 +140,7 @@ function links(title: string, nodes: number[], model: Model, ways: Ways, why = "
   }
   const more = nodes.length - MOST_LINKS;
   const list = nodes.slice(0, MOST_LINKS).map((node) => {
-    const link = make(
+    const link = h(
       "button",
       { type: "button", class: "link", title: `${model.op(node)} ${model.detail(node)}` },
       model.name(node),
@@ -148,13 +149,13 @@ function links(title: string, nodes: number[], model: Model, ways: Ways, why = "
     return link;
   });
   return [
-    make(
+    h(
       "span",
       {},
-      make("span", { class: "quiet" }, title),
+      h("span", { class: "quiet" }, title),
       ...list,
       more > 0 ? ` and ${units.count(more)} more` : "",
-      ...(why === "" ? [] : [make("span", { class: "quiet" }, ` — ${why}`)]),
+      ...(why === "" ? [] : [h("span", { class: "quiet" }, ` — ${why}`)]),
     ),
   ];
 }
@@ -176,7 +177,7 @@ function decisions(model: Model, node: number, ways: Ways): Node[] {
 }
 
 function action(id: string, text: string, title: string, run: () => void): HTMLButtonElement {
-  const button = make("button", { type: "button", id, title }, text);
+  const button = h("button", { type: "button", id, title }, text);
   button.addEventListener("click", run);
   return button;
 }

@@ -1,7 +1,7 @@
 /** What the colours mean, of those that occur. */
 
 import type { Colouring } from "../draw/colours";
-import { make } from "./page";
+import { h } from "../../panels/dom";
 
 const MOST = 8;
 /** Letters at the end of a long name that are always shown. */
@@ -14,14 +14,14 @@ export function showLegend(section: HTMLElement, colours: Colouring, counts: rea
   const shown = colours.isScale ? present : present.sort((left, right) => right.count - left.count).slice(0, MOST);
   section.hidden = shown.length === 0;
   const list = shown.map(({ colour, text, sign }) => {
-    const patch = make("span", { class: "patch", "aria-hidden": "true" }, sign ?? "");
+    const patch = h("span", { class: "patch", "aria-hidden": "true" }, sign ?? "");
     patch.style.setProperty("--patch", colour);
-    return make("li", { title: text }, patch, make("span", {}, ...ends(text)));
+    return h("li", { title: text }, patch, h("span", {}, ...ends(text)));
   });
   const more = present.length - shown.length;
   section.replaceChildren(
-    ...(colours.heading === undefined ? [] : [make("p", { class: "quiet" }, colours.heading)]),
-    make("ul", {}, ...list, ...(more > 0 ? [make("li", { class: "quiet" }, `and ${more} more`)] : [])),
+    ...(colours.heading === undefined ? [] : [h("p", { class: "quiet" }, colours.heading)]),
+    h("ul", {}, ...list, ...(more > 0 ? [h("li", { class: "quiet" }, `and ${more} more`)] : [])),
   );
 }
 
@@ -30,5 +30,5 @@ function ends(text: string): (Node | string)[] {
   if (text.length <= KEPT * 2) {
     return [text];
   }
-  return [make("span", {}, text.slice(0, -KEPT)), make("span", {}, text.slice(-KEPT))];
+  return [h("span", {}, text.slice(0, -KEPT)), h("span", {}, text.slice(-KEPT))];
 }

@@ -13,7 +13,8 @@ import { handleKey } from "./keys";
 import { Layouter } from "../layout/layout";
 import { Model } from "../model/model";
 import { hideNotice, notice } from "./notice";
-import { buildPage, make, setText } from "./page";
+import { h, setText } from "../../panels/dom";
+import { buildPage } from "./page";
 import { GraphPanel } from "./panel";
 import { Results } from "./results";
 import { boxAt, HEADER, type Box } from "../layout/scene";
@@ -116,14 +117,14 @@ function offerChanges(versions: readonly GraphVersion[]): void {
   const option = ({ stage, before, title, pass, backward }: GraphVersion): HTMLElement => {
     const name = pass === "between_passes" ? "between passes" : pass === "start" ? "before its passes" : pass;
     const text = pass === "" ? `${titleOf(before)} → ${title}` : `${name}${backward ? " (backward)" : ""}`;
-    return make("option", { value: JSON.stringify({ stage, before }), title }, text);
+    return h("option", { value: JSON.stringify({ stage, before }), title }, text);
   };
-  page.compare.replaceChildren(make("option", { value: "" }, "this graph"));
+  page.compare.replaceChildren(h("option", { value: "" }, "this graph"));
   if (passes.length > 0) {
-    page.compare.append(make("optgroup", { label: "What a pass changed" }, ...passes.map(option)));
+    page.compare.append(h("optgroup", { label: "What a pass changed" }, ...passes.map(option)));
   }
   if (stages.length > 0) {
-    page.compare.append(make("optgroup", { label: "What changed between stages" }, ...stages.map(option)));
+    page.compare.append(h("optgroup", { label: "What changed between stages" }, ...stages.map(option)));
   }
   page.compare.value = change === undefined ? "" : JSON.stringify({ stage: change.stage, before: change.before });
   page.compareLabel.hidden = comparable.length === 0;

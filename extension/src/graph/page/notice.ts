@@ -1,6 +1,7 @@
 /** The message in the middle of the panel while there is no picture, or one is being made. */
 
-import { setText, type Page } from "./page";
+import { setText } from "../../panels/dom";
+import type { Page } from "./page";
 
 export function notice(page: Page, text: string, detail = "", action?: { text: string; run: () => void }): void {
   const { notice: shown } = page;

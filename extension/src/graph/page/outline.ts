@@ -6,7 +6,7 @@
 import * as units from "../../units";
 import type { Labels } from "../draw/labels";
 import type { View } from "../draw/painter";
-import { make } from "./page";
+import { h } from "../../panels/dom";
 import type { Box, Scene } from "../layout/scene";
 
 /** Of very many siblings only those around the selection are entries. */
@@ -75,7 +75,7 @@ export class Outline {
     if (box.cluster !== undefined) {
       attributes["aria-expanded"] = String(box.isOpen);
     }
-    this.entries.set(make("div", attributes), box);
+    this.entries.set(h("div", attributes), box);
   }
 }
 

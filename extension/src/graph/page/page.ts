@@ -1,6 +1,6 @@
 /** The elements of the panel. They are made here and not in the host's page, which has nothing in it. */
 
-import { visible, visibleIn } from "../../panels/visible";
+import { h } from "../../panels/dom";
 
 export interface Page {
   canvas: HTMLElement;
@@ -37,46 +37,28 @@ export interface Page {
   };
 }
 
-type Attributes = Record<string, string | boolean>;
-
-/** An element with attributes and what is in it; a text is a text, whatever it holds. */
-export function make<Tag extends keyof HTMLElementTagNameMap>(
-  tag: Tag,
-  attributes: Attributes = {},
-  ...content: (Node | string)[]
-): HTMLElementTagNameMap[Tag] {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value !== false) {
-      element.setAttribute(name, value === true ? "" : visibleIn(name, value));
-    }
-  }
-  element.append(...content.map((each) => (typeof each === "string" ? visible(each) : each)));
-  return element;
-}
-
 // A sign has to be put into words; a text must be a part of the button's name.
 function button(id: string, text: string, title: string): HTMLButtonElement {
-  return make("button", { type: "button", id, title, ...(/\w/.test(text) ? {} : { "aria-label": title }) }, text);
+  return h("button", { type: "button", id, title, ...(/\w/.test(text) ? {} : { "aria-label": title }) }, text);
 }
 
 // In a narrow panel the icon replaces the text, which stays the button's name.
 function brief(id: string, text: string, sign: string, title: string): HTMLButtonElement {
-  return make(
+  return h(
     "button",
     { type: "button", id, title },
-    make("span", { class: "long" }, text),
-    make("span", { class: "short", "aria-hidden": "true" }, sign),
+    h("span", { class: "long" }, text),
+    h("span", { class: "short", "aria-hidden": "true" }, sign),
   );
 }
 
 function choice(id: string, label: string, options: [value: string, text: string][]): [HTMLElement, HTMLSelectElement] {
-  const select = make("select", { id }, ...options.map(([value, text]) => make("option", { value }, text)));
-  return [make("label", { class: "choice", for: id }, `${label} `, select), select];
+  const select = h("select", { id }, ...options.map(([value, text]) => h("option", { value }, text)));
+  return [h("label", { class: "choice", for: id }, `${label} `, select), select];
 }
 
 function makeSearch() {
-  const search = make("input", {
+  const search = h("input", {
     type: "search",
     id: "search",
     placeholder: "Search: op, name, shape, module…",
@@ -86,10 +68,10 @@ function makeSearch() {
     "aria-controls": "results",
     spellcheck: "false",
   });
-  const matches = make("span", { id: "matches", role: "status" });
+  const matches = h("span", { id: "matches", role: "status" });
   const previous = button("previous", "↑", "Previous match (Shift+Enter)");
   const next = button("next", "↓", "Next match (Enter)");
-  const only = make(
+  const only = h(
     "button",
     { type: "button", id: "only", "aria-pressed": "false", title: "Show only the matches" },
     "Only Matches",
@@ -130,8 +112,8 @@ function makeButtons() {
     dotShown: button("export-dot-shown", "What is shown as DOT…", "Save what is open as a DOT file"),
     dotWhole: button("export-dot", "Whole graph as DOT…", "Save all nodes with their clusters as a DOT file"),
   };
-  const menu = make("div", { id: "export-menu", popover: "auto" }, buttons.svg, buttons.dotShown, buttons.dotWhole);
-  const exporting = make("button", { type: "button", id: "export", popovertarget: "export-menu" }, "Export…");
+  const menu = h("div", { id: "export-menu", popover: "auto" }, buttons.svg, buttons.dotShown, buttons.dotWhole);
+  const exporting = h("button", { type: "button", id: "export", popovertarget: "export-menu" }, "Export…");
   exporting.addEventListener("click", () => {
     const { right, bottom } = exporting.getBoundingClientRect();
     menu.style.top = `${bottom + 4}px`;
@@ -143,63 +125,63 @@ function makeButtons() {
 
 /** The picture, the tree that a screen reader reads in its place, and what lies on it. */
 function makeCanvas(buttons: Page["buttons"]) {
-  const picture = make("canvas", { id: "picture", "aria-hidden": "true" });
-  const tree = make("div", {
+  const picture = h("canvas", { id: "picture", "aria-hidden": "true" });
+  const tree = h("div", {
     id: "tree",
     role: "tree",
     tabindex: "0",
     "aria-label":
       "Graph. Arrow keys move along the edges and between neighbours, Enter opens a cluster or goes to the source line, Alt+Enter goes to the line in the stage, Escape leaves the cluster.",
   });
-  const minimap = make("canvas", { id: "minimap", "aria-hidden": "true", hidden: true });
-  const legend = make("section", { id: "legend", "aria-label": "Colours" });
-  const results = make("div", {
+  const minimap = h("canvas", { id: "minimap", "aria-hidden": "true", hidden: true });
+  const legend = h("section", { id: "legend", "aria-label": "Colours" });
+  const results = h("div", {
     id: "results",
     role: "listbox",
     "aria-label": "Matches",
     tabindex: "-1",
     hidden: true,
   });
-  const zoom = make(
+  const zoom = h(
     "div",
     { id: "zoom", role: "group", "aria-label": "Zoom" },
     buttons.zoomOut,
     buttons.zoomIn,
     buttons.fit,
   );
-  const corner = make("div", { id: "corner" }, zoom, minimap);
-  const canvas = make("main", { id: "canvas" }, picture, tree, legend, corner);
+  const corner = h("div", { id: "corner" }, zoom, minimap);
+  const canvas = h("main", { id: "canvas" }, picture, tree, legend, corner);
 
   return { canvas, picture, minimap, tree, legend, results };
 }
 
 function makeNotice() {
   const notice = {
-    text: make("p", { id: "notice-text" }, "Loading the graph…"),
-    detail: make("p", { id: "notice-detail" }),
-    action: make("button", { type: "button", id: "notice-action", hidden: true }),
+    text: h("p", { id: "notice-text" }, "Loading the graph…"),
+    detail: h("p", { id: "notice-detail" }),
+    action: h("button", { type: "button", id: "notice-action", hidden: true }),
   };
-  const noticeRoot = make("section", { id: "notice", role: "status" }, notice.text, notice.detail, notice.action);
+  const noticeRoot = h("section", { id: "notice", role: "status" }, notice.text, notice.detail, notice.action);
 
   return { root: noticeRoot, ...notice };
 }
 
 function makeDetails() {
   const details = {
-    name: make("strong", { id: "details-name" }),
-    op: make("span", { id: "details-op" }),
-    detail: make("code", { id: "details-detail" }),
-    facts: make("dl", { id: "details-facts" }),
-    links: make("div", { id: "details-links" }),
-    actions: make("div", { id: "details-actions" }),
+    name: h("strong", { id: "details-name" }),
+    op: h("span", { id: "details-op" }),
+    detail: h("code", { id: "details-detail" }),
+    facts: h("dl", { id: "details-facts" }),
+    links: h("div", { id: "details-links" }),
+    actions: h("div", { id: "details-actions" }),
   };
-  const detailsRoot = make(
+  const detailsRoot = h(
     "footer",
     { id: "details", "aria-label": "The selected node", hidden: true },
-    make(
+    h(
       "div",
       { id: "details-text" },
-      make("div", { id: "details-head" }, details.name, details.op, details.detail),
+      h("div", { id: "details-head" }, details.name, details.op, details.detail),
       details.facts,
       details.links,
     ),
@@ -212,24 +194,24 @@ export function buildPage(): Page {
   const seeking = makeSearch();
   const { groupingLabel, grouping, colourLabel, colour, compareLabel, compare } = makeChoices();
   const { buttons, menu, exporting } = makeButtons();
-  const summary = make("span", { id: "summary" });
+  const summary = h("span", { id: "summary" });
 
-  const toolbar = make(
+  const toolbar = h(
     "div",
     { id: "toolbar", role: "toolbar", "aria-label": "Graph" },
-    make("span", { class: "group", id: "seeking" }, ...Object.values(seeking)),
-    make("span", { class: "group" }, buttons.expand, buttons.collapse, exporting),
-    make("span", { class: "group", id: "choices" }, compareLabel, groupingLabel, colourLabel),
+    h("span", { class: "group", id: "seeking" }, ...Object.values(seeking)),
+    h("span", { class: "group" }, buttons.expand, buttons.collapse, exporting),
+    h("span", { class: "group", id: "choices" }, compareLabel, groupingLabel, colourLabel),
     menu,
   );
 
-  const path = make("nav", { id: "path", "aria-label": "Where the selection is" });
+  const path = h("nav", { id: "path", "aria-label": "Where the selection is" });
   const onCanvas = makeCanvas(buttons);
   const [notice, details] = [makeNotice(), makeDetails()];
-  const announcement = make("div", { id: "announcement", class: "unseen", role: "status", "aria-live": "polite" });
+  const announcement = h("div", { id: "announcement", class: "only-read", role: "status", "aria-live": "polite" });
 
-  const heading = make("h1", { class: "unseen" }, "Graph");
-  const header = make("header", {}, heading, toolbar, onCanvas.results, make("div", { id: "where" }, path, summary));
+  const heading = h("h1", { class: "only-read" }, "Graph");
+  const header = h("header", {}, heading, toolbar, onCanvas.results, h("div", { id: "where" }, path, summary));
   onCanvas.canvas.append(announcement);
   document.body.append(header, onCanvas.canvas, notice.root, details.root);
   return {
@@ -246,11 +228,4 @@ export function buildPage(): Page {
     notice,
     details,
   };
-}
-
-/** Leaves an unchanged text alone, so that a screen reader does not say it again. */
-export function setText(element: HTMLElement, text: string): void {
-  if (element.textContent !== visible(text)) {
-    element.textContent = visible(text);
-  }
 }

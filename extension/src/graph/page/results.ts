@@ -1,7 +1,8 @@
 /** The list of what a search found: shown below the search box, walked with the arrow keys. */
 
 import type { GraphPanel } from "./panel";
-import { make, type Page } from "./page";
+import { h } from "../../panels/dom";
+import type { Page } from "./page";
 
 const MOST = 200;
 
@@ -46,17 +47,17 @@ export class Results {
         "data-index": String(index),
         "aria-selected": String(isCurrent),
       };
-      return make(
+      return h(
         "div",
         attributes,
-        make("span", { class: "match-name" }, model.name(node)),
-        make("span", { class: "quiet" }, `${model.op(node)}  ${model.shape(node)}`),
-        make("span", { class: "quiet" }, model.module(node)?.path.join(".") ?? ""),
+        h("span", { class: "match-name" }, model.name(node)),
+        h("span", { class: "quiet" }, `${model.op(node)}  ${model.shape(node)}`),
+        h("span", { class: "quiet" }, model.module(node)?.path.join(".") ?? ""),
       );
     });
     results.replaceChildren(...entries);
     if (search.matches.length > MOST) {
-      results.append(make("div", { class: "quiet" }, `and ${search.matches.length - entries.length} more`));
+      results.append(h("div", { class: "quiet" }, `and ${search.matches.length - entries.length} more`));
     }
     results.hidden = false;
     const { left, bottom } = box.getBoundingClientRect();

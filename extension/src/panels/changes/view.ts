@@ -60,7 +60,7 @@ class ChangesView implements View {
         this.since = run;
         this.refresh();
       }),
-      h("span", { class: "summary", attributes: { role: "status" } }, result.summary),
+      h("span", { class: "summary", role: "status" }, result.summary),
     );
     this.body.replaceChildren(
       ...(result.reason === "" ? [] : [h("p", { class: "same" }, result.reason)]),
@@ -98,7 +98,7 @@ function times(changes: TimeChange[]): HTMLElement {
 
 function row(change: Change): HTMLElement {
   const { word, tone } = wordOf(change);
-  const sign = { class: "sign", title: word, attributes: { role: "img", "aria-label": word } };
+  const sign = { class: "sign", title: word, role: "img", "aria-label": word };
   return h("li", { class: tone }, h("span", sign, SIGNS[change.sign]), h("div", {}, ...told(change)));
 }
 
@@ -130,7 +130,7 @@ function compileText(compile: ChangedCompile, isGone: boolean): Told[] {
   const stages = compile.stages.map(({ title, left, right }) =>
     button(title, () => bridge.compare(left, right, `${title}: before ↔ now`), {
       class: "small",
-      attributes: { "aria-label": `Compare ${title} before and now` },
+      "aria-label": `Compare ${title} before and now`,
       title: "Compare before and now",
     }),
   );
@@ -150,7 +150,7 @@ function kernelText(kernel: ChangedKernel): Told[] {
     kernel.other !== "" &&
       button("Compare", () => bridge.compare(kernel.other, kernel.uri, `${kernel.name}: before ↔ now`), {
         class: "small",
-        attributes: { "aria-label": `Compare ${kernel.name} before and now` },
+        "aria-label": `Compare ${kernel.name} before and now`,
       }),
   ];
 }

@@ -39,12 +39,13 @@ let unread = new Set<Tab>();
 const tabs = new Map<Tab, HTMLButtonElement>();
 const controls = h("div", { class: "controls" });
 const nothing = h("div", { class: "view" });
-const page = h("div", { id: "page", attributes: { role: "tabpanel" } });
-const list = h("div", { class: "tabs", attributes: { role: "tablist", "aria-label": "IRScope" } });
+const page = h("div", { id: "page", role: "tabpanel" });
+const list = h("div", { class: "tabs", role: "tablist", "aria-label": "IRScope" });
 for (const tab of TABS) {
   const made = button(REGISTRY[tab].title, () => showTab(tab, false), {
     id: `tab-${tab}`,
-    attributes: { role: "tab", "aria-controls": "page" },
+    role: "tab",
+    "aria-controls": "page",
   });
   tabs.set(tab, made);
   list.append(made);
@@ -170,7 +171,7 @@ async function readRuns(): Promise<void> {
   const follow = button("Follow Editor", () => setFollowing(!following), {
     class: "toggle",
     title: following ? "Shows the run of the file in the editor" : "Shows the chosen run, whatever is in the editor",
-    attributes: { "aria-pressed": following },
+    "aria-pressed": following,
   });
   controls.replaceChildren(follow, select("Run", options, shown ?? "", pin));
 }

@@ -22,7 +22,9 @@ function groupRow({ group, places, key }: Shown, total: number, isOpen: boolean,
     "tr",
     {
       class: `group ${group.severity}${dimmed ? " hidden-finding" : ""}`,
-      attributes: { "aria-level": 1, "aria-expanded": isOpen, "data-key": key },
+      "aria-level": 1,
+      "aria-expanded": isOpen,
+      "data-key": key,
       on: {
         click: ({ target }) => target instanceof Element && target.closest("a, button") === null && toggle(),
       },
@@ -45,11 +47,12 @@ function causeCell(group: FindingGroup, isOpen: boolean): HTMLElement {
   return h(
     "td",
     { class: "cause" },
-    h("span", { class: "twisty", attributes: { "aria-hidden": true } }, isOpen ? "▾" : "▸"),
+    h("span", { class: "twisty", "aria-hidden": true }, isOpen ? "▾" : "▸"),
     h("span", {
       class: "severity",
       title: group.severity,
-      attributes: { role: "img", "aria-label": group.severity },
+      role: "img",
+      "aria-label": group.severity,
     }),
     h("strong", {}, group.title),
     " ",
@@ -63,7 +66,8 @@ function placeRow(group: FindingGroup, place: FindingPlace, key: string): HTMLEl
     "tr",
     {
       class: `place${place.hidden === "" ? "" : " hidden-finding"}`,
-      attributes: { "aria-level": 2, "data-key": key },
+      "aria-level": 2,
+      "data-key": key,
       on: {
         click: ({ target }) => target instanceof Element && target.closest("button") === null && bridge.open(place),
       },
@@ -95,14 +99,14 @@ function gains({ graphs, fixes }: { graphs: number; fixes: number }): HTMLElemen
 }
 
 function adviceRow(group: FindingGroup): HTMLElement {
-  const cell = h("td", { class: "advice", attributes: { colspan: COLUMNS.length } });
+  const cell = h("td", { class: "advice", colspan: COLUMNS.length });
   if (group.explanation !== "") {
     cell.append(h("p", {}, ...rich(group.explanation)));
   }
   if (group.hints.length > 0) {
     cell.append(h("ul", {}, ...group.hints.map((hint) => h("li", {}, ...rich(hint)))));
   }
-  return h("tr", { class: "advice", attributes: { "aria-level": 2, "data-key": `${keyOf(group)}/advice` } }, cell);
+  return h("tr", { class: "advice", "aria-level": 2, "data-key": `${keyOf(group)}/advice` }, cell);
 }
 
 function codeOf({ code, link, title }: FindingGroup): HTMLElement {
@@ -114,7 +118,7 @@ function codeOf({ code, link, title }: FindingGroup): HTMLElement {
     {
       class: "code",
       title: "PyTorch's page about it",
-      attributes: { "aria-label": `${code}: PyTorch's page on this ${title.toLowerCase()}` },
+      "aria-label": `${code}: PyTorch's page on this ${title.toLowerCase()}`,
     },
     code,
   );

@@ -21,10 +21,12 @@ export function create(): View {
 class FindingsView implements View {
   private readonly filter = h("input", {
     class: "search",
-    attributes: { type: "search", placeholder: "Filter findings", "aria-label": "Filter findings" },
+    type: "search",
+    placeholder: "Filter findings",
+    "aria-label": "Filter findings",
   });
-  private readonly shownCount = h("span", { class: "dim", attributes: { role: "status" } });
-  private readonly hiddenBox = h("input", { attributes: { type: "checkbox" } });
+  private readonly shownCount = h("span", { class: "dim", role: "status" });
+  private readonly hiddenBox = h("input", { type: "checkbox" });
   private readonly hiddenText = h("span", {}, "");
   private readonly hiddenLabel = h("label", { class: "check", hidden: true }, this.hiddenBox, this.hiddenText);
   private readonly body = h("div", { class: "body scroll" });
@@ -109,7 +111,7 @@ class FindingsView implements View {
     this.body.replaceChildren(
       h(
         "table",
-        { class: "findings", attributes: { role: "treegrid", "aria-label": "Findings by cause" } },
+        { class: "findings", role: "treegrid", "aria-label": "Findings by cause" },
         h("thead", {}, h("tr", {}, ...COLUMNS.map((column) => this.heading(column)))),
         h("tbody", { on: { keydown: (event) => this.onKey(event) } }, ...rows),
       ),
@@ -127,7 +129,8 @@ class FindingsView implements View {
       "th",
       {
         class: column,
-        attributes: { scope: "col", "aria-sort": this.sort.column === column ? direction : "none" },
+        scope: "col",
+        "aria-sort": this.sort.column === column ? direction : "none",
       },
       button(
         title,

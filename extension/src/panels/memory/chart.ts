@@ -16,23 +16,21 @@ export class Chart {
     private readonly choose: (step: number) => void,
   ) {
     const steps = plan.steps.length;
-    this.mark = h("div", { class: "step-mark", attributes: { "aria-hidden": true } });
+    this.mark = h("div", { class: "step-mark", "aria-hidden": true });
     const peak = h("span", {}, `peak ${units.size(Math.max(1, ...plan.live))}`);
     this.slider = h(
       "div",
       {
         class: "chart",
-        tabIndex: 0,
-        attributes: {
-          role: "slider",
-          "aria-label": "Step of the schedule",
-          "aria-valuemin": 1,
-          "aria-valuemax": steps,
-          "aria-orientation": "horizontal",
-        },
+        tabindex: 0,
+        role: "slider",
+        "aria-label": "Step of the schedule",
+        "aria-valuemin": 1,
+        "aria-valuemax": steps,
+        "aria-orientation": "horizontal",
       },
       areas(plan),
-      h("div", { class: "peak-line", attributes: { "aria-hidden": true } }, peak),
+      h("div", { class: "peak-line", "aria-hidden": true }, peak),
       this.mark,
     );
     this.listen();
@@ -89,7 +87,7 @@ function axis(): HTMLElement {
   );
   return h(
     "div",
-    { class: "axis", attributes: { "aria-hidden": true } },
+    { class: "axis", "aria-hidden": true },
     h("span", {}, "first call"),
     h("span", { class: "legend" }, ...legend),
     h("span", {}, "last call"),

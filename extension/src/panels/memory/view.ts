@@ -23,7 +23,8 @@ class MemoryView implements View {
   readonly element = h("section", { class: "view" }, this.toolbar, this.body);
   private readonly holders = h("div", {
     class: "holders",
-    attributes: { role: "region", "aria-label": "Buffers at the chosen step" },
+    role: "region",
+    "aria-label": "Buffers at the chosen step",
   });
   private subject: Subject | undefined;
   private data: Memory | undefined;
@@ -97,7 +98,7 @@ class MemoryView implements View {
   private planButtons(plans: MemoryPlan[]): HTMLElement {
     return h(
       "div",
-      { class: "segmented", attributes: { role: "group", "aria-label": "Memory plan" } },
+      { class: "segmented", role: "group", "aria-label": "Memory plan" },
       ...plans.map((one, index) =>
         button(
           /backward/i.test(one.title) ? "Backward" : "Forward",
@@ -107,7 +108,7 @@ class MemoryView implements View {
             this.draw();
             this.toolbar.querySelectorAll<HTMLElement>(".segmented button")[index]?.focus();
           },
-          { attributes: { "aria-pressed": index === this.which } },
+          { "aria-pressed": index === this.which },
         ),
       ),
     );
@@ -145,7 +146,7 @@ class MemoryView implements View {
 function table(plan: MemoryPlan, { largest, rest, live }: AtStep): HTMLElement {
   const titles = ["Buffer", "Bytes", "", "Made by", "Your line"];
   const heads = titles.map((title) =>
-    h("th", { attributes: { scope: "col" } }, title === "" ? h("span", { class: "only-read" }, "Share") : title),
+    h("th", { scope: "col" }, title === "" ? h("span", { class: "only-read" }, "Share") : title),
   );
   const more = `and ${units.count(rest.count, "smaller one")}, ${units.size(rest.bytes)}`;
   return h(
@@ -156,7 +157,7 @@ function table(plan: MemoryPlan, { largest, rest, live }: AtStep): HTMLElement {
       "tbody",
       {},
       ...largest.map((buffer) => row(plan, buffer, live)),
-      rest.count > 0 && h("tr", {}, h("td", { class: "dim", attributes: { colspan: titles.length } }, more)),
+      rest.count > 0 && h("tr", {}, h("td", { class: "dim", colspan: titles.length }, more)),
     ),
   );
 }
@@ -172,7 +173,8 @@ function row(plan: MemoryPlan, buffer: MemoryBuffer, live: number): HTMLElement 
       h("span", {
         class: `dot ${buffer.category}`,
         title: category,
-        attributes: { role: "img", "aria-label": category },
+        role: "img",
+        "aria-label": category,
       }),
       button(buffer.name, () => bridge.open({ uri: plan.uri, line: buffer.line }), {
         class: "link code",

@@ -109,7 +109,7 @@ function passRow(pass: PassItem, hit: boolean): HTMLElement {
           () => pass.before !== null && bridge.compare(pass.before, pass.uri, `${pass.name}: before ↔ after`),
           {
             class: "small",
-            attributes: { "aria-label": `Compare the graph before and after ${pass.name}` },
+            "aria-label": `Compare the graph before and after ${pass.name}`,
           },
         ),
     ),

@@ -36,23 +36,24 @@ class StripView implements View {
   private readonly toolbar = h("div", { class: "toolbar" });
   private readonly row = h("div", {
     class: "strip",
-    attributes: { role: "listbox", "aria-label": "Stages of the compile", "aria-orientation": "horizontal" },
+    role: "listbox",
+    "aria-label": "Stages of the compile",
+    "aria-orientation": "horizontal",
   });
   private readonly side = h("div", {
     class: "details",
-    attributes: { role: "region", "aria-label": "The chosen stage" },
+    role: "region",
+    "aria-label": "The chosen stage",
   });
   private readonly body = h("div", { class: "body" });
   readonly element = h("section", { class: "view strip-view" }, this.toolbar, this.body);
   private readonly search = h("input", {
     class: "search",
-    attributes: {
-      type: "search",
-      placeholder: "Search passes and operations",
-      "aria-label": "Search passes and operations",
-    },
+    type: "search",
+    placeholder: "Search passes and operations",
+    "aria-label": "Search passes and operations",
   });
-  private readonly found = h("span", { class: "dim", attributes: { role: "status" } });
+  private readonly found = h("span", { class: "dim", role: "status" });
   private subject: Subject | undefined;
   private data: Pipeline | undefined;
   private chosen: PipelineStage | undefined;
@@ -124,7 +125,7 @@ class StripView implements View {
     const groups = (["shared", "forward", "backward"] as const).map((track) =>
       h(
         "div",
-        { class: "track", attributes: { role: "group", "aria-label": TRACK_NAMES[track] } },
+        { class: "track", role: "group", "aria-label": TRACK_NAMES[track] },
         ...result.stages.filter((stage) => stage.track === track).map((stage) => this.cards.get(stage.stage)),
       ),
     );

@@ -18,9 +18,10 @@ class TimeView implements View {
   private readonly toolbar = h("div", { class: "toolbar" });
   private readonly chart = h("div", {
     class: "flame",
-    attributes: { role: "tree", "aria-label": "Compile time by phase" },
+    role: "tree",
+    "aria-label": "Compile time by phase",
   });
-  private readonly told = h("div", { class: "statusline", attributes: { "aria-live": "polite" } });
+  private readonly told = h("div", { class: "statusline", "aria-live": "polite" });
   private readonly body = h("div", { class: "body time-body" });
   readonly element = h("section", { class: "view" }, this.toolbar, this.body);
   private subject: Subject | undefined;
@@ -138,13 +139,11 @@ class TimeView implements View {
       "div",
       {
         class: `box ${partOf(box)}${box.beside ? " beside" : ""}${above ? " above" : ""}`,
-        tabIndex: -1,
-        attributes: {
-          role: "treeitem",
-          "aria-level": box.depth + 1,
-          "aria-label": spoken(box, this.boxes[0]?.seconds ?? 0),
-          ...(box.children.length > 0 ? { "aria-expanded": "true" } : {}),
-        },
+        tabindex: -1,
+        role: "treeitem",
+        "aria-level": box.depth + 1,
+        "aria-label": spoken(box, this.boxes[0]?.seconds ?? 0),
+        ...(box.children.length > 0 ? { "aria-expanded": "true" } : {}),
         style: { left: `${left}px`, width: `${Math.max(1, width - 1)}px`, top: `${box.depth * ROW_PIXELS}px` },
       },
       width > 34 ? `${titleOf(box)} ${width > 120 ? units.duration(box.seconds) : ""}` : "",
@@ -232,7 +231,7 @@ function table(boxes: Box[]): HTMLElement {
   return h(
     "table",
     { class: "phases" },
-    h("thead", {}, h("tr", {}, ...titles.map((title) => h("th", { attributes: { scope: "col" } }, title)))),
+    h("thead", {}, h("tr", {}, ...titles.map((title) => h("th", { scope: "col" }, title)))),
     h("tbody", {}, ...rows),
   );
 }

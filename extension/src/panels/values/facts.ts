@@ -13,7 +13,7 @@ export function facts(answer: Answer): HTMLElement[] {
     h(
       "tr",
       { class: alarming ? "alarming" : "" },
-      h("th", { attributes: { scope: "row" } }, name),
+      h("th", { scope: "row" }, name),
       h("td", { class: "number code" }, text),
     ),
   );
@@ -56,7 +56,7 @@ export function legend({ scale }: Heatmap, picture: Picture): HTMLElement {
     "div",
     { class: "scale-legend" },
     h("span", { class: "code" }, short(scale.low)),
-    h("span", { class: "bar", style: { background: scale.gradient }, attributes: { "aria-hidden": true } }),
+    h("span", { class: "bar", style: { background: scale.gradient }, "aria-hidden": true }),
     h("span", { class: "code" }, short(scale.high)),
     ...NOT_FINITE.filter((name) => picture[name].length > 0).map((name) =>
       h(

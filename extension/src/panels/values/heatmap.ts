@@ -16,7 +16,7 @@ const LARGEST_CELL = 48;
 export class Heatmap {
   readonly element: HTMLElement;
   readonly scale: Scale;
-  private readonly mark = h("div", { class: "at-hand", attributes: { "aria-hidden": true } });
+  private readonly mark = h("div", { class: "at-hand", "aria-hidden": true });
   private readonly rows: number;
   private readonly columns: number;
   private at: [number, number] = [0, 0];
@@ -29,18 +29,20 @@ export class Heatmap {
   ) {
     const [rows, columns] = ([this.rows, this.columns] = picture.size);
     this.scale = scaleOf(picture.cells.map(numberOf), theme, isDifference);
-    const canvas = h("canvas", { class: "cells", attributes: { width: columns, height: rows, "aria-hidden": true } });
+    const canvas = h("canvas", { class: "cells", width: columns, height: rows, "aria-hidden": true });
     paint(canvas, picture, this.scale);
     this.element = h(
       "div",
       {
         class: "heatmap",
-        tabIndex: 0,
-        attributes: { role: "application", "aria-roledescription": "heat map", "aria-label": label },
+        tabindex: 0,
+        role: "application",
+        "aria-roledescription": "heat map",
+        "aria-label": label,
         style: { "--rows": String(rows), "--columns": String(columns), "--largest": `${LARGEST_CELL}px` },
       },
       canvas,
-      h("div", { class: "signs", attributes: { "aria-hidden": true } }, ...signsOf(picture)),
+      h("div", { class: "signs", "aria-hidden": true }, ...signsOf(picture)),
       this.mark,
     );
     this.element.addEventListener("pointermove", (event) => this.choose(...this.under(event)));

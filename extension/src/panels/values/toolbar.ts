@@ -41,7 +41,9 @@ export function controls(answer: Answer, expression: string, asking: Asking): HT
 function expressionField(expression: string, asking: Asking): HTMLElement {
   const field = h("input", {
     class: "search",
-    attributes: { type: "text", "aria-label": "Expression over the nodes of this stage", spellcheck: "false" },
+    type: "text",
+    "aria-label": "Expression over the nodes of this stage",
+    spellcheck: "false",
     title: "An expression over the nodes of this stage: value, mm_1.abs(), value[0]",
   });
   field.value = expression;
@@ -73,7 +75,10 @@ function slices(picture: Picture, asking: Asking): HTMLElement[] {
   const others = cutDimensions(picture).map(({ at, size, index }) => {
     const field = h("input", {
       class: "index",
-      attributes: { type: "number", min: 0, max: size - 1, "aria-label": `Index of dimension ${at}, of ${size}` },
+      type: "number",
+      min: 0,
+      max: size - 1,
+      "aria-label": `Index of dimension ${at}, of ${size}`,
     });
     field.value = String(index);
     field.addEventListener("change", () => {

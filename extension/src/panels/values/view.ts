@@ -15,16 +15,12 @@ export function create(): View {
 class ValuesView implements View {
   private readonly toolbar = h("div", {
     class: "toolbar",
-    attributes: { role: "group", "aria-label": "What is shown" },
+    role: "group",
+    "aria-label": "What is shown",
   });
   private readonly body = h("div", { class: "body values-body" });
-  readonly element = h(
-    "section",
-    { class: "view values-view", attributes: { "aria-label": "Value" } },
-    this.toolbar,
-    this.body,
-  );
-  private readonly readout = h("p", { class: "readout code", attributes: { role: "status", "aria-live": "polite" } });
+  readonly element = h("section", { class: "view values-view", "aria-label": "Value" }, this.toolbar, this.body);
+  private readonly readout = h("p", { class: "readout code", role: "status", "aria-live": "polite" });
   private subject: Subject | undefined;
   private expression = "value";
   private wish: Wish = {};

@@ -1,33 +1,11 @@
-/** Elements without markup: whatever a name or a text holds, it is shown as text. */
+/** What the page shows again and again: buttons, icons, and lines that say what goes on. */
 
+import { h, s, type Attributes } from "../panels/dom";
 import { REGISTRY, type Tab } from "../panels/registry";
-import { visible, visibleIn } from "../panels/visible";
-
-type Child = Node | string | undefined;
-
-export type Attributes = Record<string, string | undefined>;
-
-export function el<Tag extends keyof HTMLElementTagNameMap>(
-  tag: Tag,
-  attributes: Attributes = {},
-  ...children: Child[]
-): HTMLElementTagNameMap[Tag] {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value !== undefined) {
-      made.setAttribute(name, visibleIn(name, value));
-    }
-  }
-  made.append(
-    ...children
-      .filter((child) => child !== undefined)
-      .map((child) => (typeof child === "string" ? visible(child) : child)),
-  );
-  return made;
-}
+import { visible } from "../panels/visible";
 
 export function button(label: string, action: () => void, attributes: Attributes = {}, icon?: IconName): HTMLElement {
-  const made = el("button", { type: "button", title: label, ...attributes });
+  const made = h("button", { type: "button", title: label, ...attributes });
   if (icon === undefined) {
     made.append(visible(label));
   } else {
@@ -67,15 +45,9 @@ const ICONS = {
 export type IconName = keyof typeof ICONS | Tab;
 
 export function iconOf(name: IconName): SVGElement {
-  const space = "http://www.w3.org/2000/svg";
-  const svg = document.createElementNS(space, "svg");
-  svg.setAttribute("viewBox", "0 0 16 16");
-  svg.setAttribute("class", `icon icon-${name}`);
-  svg.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS(space, "path");
-  path.setAttribute("d", name in REGISTRY ? REGISTRY[name as Tab].icon : ICONS[name as keyof typeof ICONS]);
-  svg.append(path);
-  return svg;
+  const d = name in REGISTRY ? REGISTRY[name as Tab].icon : ICONS[name as keyof typeof ICONS];
+  const attributes = { viewBox: "0 0 16 16", class: `icon icon-${name}`, "aria-hidden": "true" };
+  return s("svg", attributes, s("path", { d }));
 }
 
 let numbers = 0;
@@ -86,17 +58,9 @@ export function newId(prefix: string): string {
   return `${prefix}-${numbers}`;
 }
 
-/** Announces a text to screen readers only. */
-export function announce(text: string): void {
-  const live = document.getElementById("live");
-  if (live !== null) {
-    live.textContent = visible(text);
-  }
-}
-
 /** Shows a line until the function that it gives is called. */
 export function busy(text: string): () => void {
-  const line = el("div", { class: "toast info", role: "status" }, iconOf("running"), el("span", {}, text));
+  const line = h("div", { class: "toast info", role: "status" }, iconOf("running"), h("span", {}, text));
   document.getElementById("toasts")?.append(line);
   return () => line.remove();
 }
@@ -104,7 +68,7 @@ export function busy(text: string): () => void {
 /** Shows a line that goes by itself; errors stay longer. */
 export function toast(text: string, kind: "info" | "error" = "info"): void {
   const host = document.getElementById("toasts");
-  const line = el("div", { class: `toast ${kind}`, role: kind === "error" ? "alert" : "status" }, text);
+  const line = h("div", { class: `toast ${kind}`, role: kind === "error" ? "alert" : "status" }, text);
   const gone = (): void => line.remove();
   line.append(button("Close", gone, {}, "close"));
   host?.append(line);
