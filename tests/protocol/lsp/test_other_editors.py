@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from irscope.protocol import to_json
 from lsp_editor import PLAYING_SERVER
-from made import GRAPH, SCRIPT, compile_of, finding, stage
+from made import GRAPH, SCRIPT, act, compile_of, finding, stage
 
 DOCS = (Path(__file__).parents[3] / "docs" / "other-editors.md").read_text(encoding="utf-8")
 Play = Callable[..., Path]
@@ -195,14 +195,29 @@ def emacs(driver: str, env: Mapping[str, str], script: Path) -> Any:
     return said([editor("emacs"), "--batch", "-l", str(file)], env, script.parent)
 
 
-def test_emacs_with_eglot(env: Mapping[str, str], script: Path) -> None:
+def test_emacs_with_eglot(env: Mapping[str, str], script: Path, play: Play) -> None:
     if "found" not in _emacs_has("eglot"):
         pytest.skip("eglot is not installed")
-    setup = blocks("Emacs", "elisp")[0].replace("/path/to/python", sys.executable)
+    play(act(script))
+    setup = script.with_name("irscope.el")
+    setup.write_text(blocks("Emacs", "elisp")[0].replace("/path/to/python", sys.executable))
     result = emacs(
         f"""(require 'eglot)
-{setup}
+(load {json.dumps(str(setup))})
 (defun y-or-n-p (&rest _) t)
+(defun completing-read (_ choices &rest _)
+  (car (seq-find (lambda (each) (string-match-p wanted (car each))) choices)))
+(defun opened (command choice name)
+  (let ((shown (lambda ()
+                 (seq-find (lambda (each) (string-match-p (concat "^.irscope .*" name) (buffer-name each))) (buffer-list)))))
+    (setq wanted choice)
+    (save-excursion (funcall command))
+    (wait-until shown)
+    (with-current-buffer (funcall shown) (buffer-string))))
+(defun told (text)
+  (with-current-buffer "*Messages*"
+    (goto-char (point-max))
+    (and (search-backward text nil t) (buffer-substring (point) (line-end-position)))))
 (with-current-buffer (find-file-noselect {json.dumps(str(script))})
   (python-mode)
   (add-to-list 'project-find-functions (lambda (_) (cons 'transient {json.dumps(str(script.parent) + "/")})))
@@ -211,18 +226,25 @@ def test_emacs_with_eglot(env: Mapping[str, str], script: Path) -> None:
   (wait-until (lambda () (flymake-start) (flymake-diagnostics)))
   (let ((found (car (flymake-diagnostics))))
     (princ (format "RESULT %s\\n" (json-encode (list (cons "text" (flymake-diagnostic-text found))
-      (cons "line" (line-number-at-pos (flymake-diagnostic-beg found)))))))))
+      (cons "line" (line-number-at-pos (flymake-diagnostic-beg found)))
+      (cons "stage" (opened (lambda () (irscope-stage)) "Output code" "output-code"))
+      (cons "kernel" (opened (lambda () (goto-line 5) (irscope-kernel)) "k0" "k0"))
+      (cons "nothing" (progn (goto-line 1) (irscope-kernel) (wait-until (lambda () (told "irscope: ")))))
+      (cons "messages" (with-current-buffer "*Messages*" (buffer-string)))))))))
 """,
         env,
         script,
     )
+    assert "unknown notification" not in result["messages"]
+    assert result["stage"].startswith("import x") and result["kernel"] == "void k0() {}\n"
+    assert "no kernel" in result["nothing"].lower()
     assert result["line"] == 6 and "GB0059" in result["text"] and "cannot be traced" in result["text"]
 
 
 def test_emacs_with_lsp_mode(env: Mapping[str, str], script: Path) -> None:
     if "found" not in _emacs_has("lsp-mode"):
         pytest.skip("lsp-mode is not installed")
-    setup = blocks("Emacs", "elisp")[1].replace("/path/to/python", sys.executable)
+    setup = blocks("Emacs", "elisp")[2].replace("/path/to/python", sys.executable)
     result = emacs(
         f"""(require 'lsp-mode)
 (require 'lsp-diagnostics)
