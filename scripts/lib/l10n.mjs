@@ -91,13 +91,18 @@ function nameOf(element, parent, at) {
   return own ?? parent?.enum?.[at] ?? hashOf(JSON.stringify(element)).slice(0, 6);
 }
 
-/** The texts that the extension passes to `vscode.l10n.t`. @returns {Promise<Texts>} */
-export async function textsOfSource() {
-  const { getL10nJson } = await import("@vscode/l10n-dev");
-  const files = HOST_ROOMS.flatMap((room) => {
+/** The files whose texts can be translated. */
+export function filesOfHost() {
+  return HOST_ROOMS.flatMap((room) => {
     const folder = path.join(ROOT, "extension", "src", room);
     return fs.readdirSync(folder).map((name) => path.join(folder, name));
   });
+}
+
+/** The texts that the extension passes to `vscode.l10n.t`. @returns {Promise<Texts>} */
+export async function textsOfSource() {
+  const { getL10nJson } = await import("@vscode/l10n-dev");
+  const files = filesOfHost();
   const sources = files.map((file) => ({ extension: path.extname(file), contents: fs.readFileSync(file, "utf8") }));
   const found = await getL10nJson(sources);
   return Object.fromEntries(

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import * as fs from "node:fs";
 import * as path from "node:path";
-import { externalized } from "../../../scripts/lib/l10n.mjs";
+import ts from "typescript";
+import { externalized, filesOfHost, textsOfSource } from "../../../scripts/lib/l10n.mjs";
 import { ROOT } from "../../../scripts/lib/paths.mjs";
 import { withTexts } from "../nls.mjs";
 
@@ -37,6 +38,11 @@ describe("the texts of the manifest", () => {
     assert.deepEqual({ ...after, ...texts }, after);
   });
 
+  it("are not what a setting holds", () => {
+    const contributes = { configuration: { properties: { setting: { default: { title: "A value" } } } } };
+    assert.deepEqual(externalized({ ...PACKAGE, contributes }).manifest["contributes"], contributes);
+  });
+
   it("are all that the manifest has, but for names and data", () => {
     const kept = new Set();
     /** @param {any} value @param {string} key */
@@ -59,3 +65,32 @@ describe("the texts of the manifest", () => {
     ]);
   });
 });
+
+describe("the texts of the extension", () => {
+  it("are all in the bundle for translators", async function () {
+    this.timeout(60_000); // Two parsers, one of them in WebAssembly.
+    const used = filesOfHost().flatMap((file) => {
+      const source = ts.createSourceFile(file, fs.readFileSync(file, "utf8"), ts.ScriptTarget.Latest);
+      return textsPassedIn(source, source);
+    });
+    assert.ok(used.length > 80, `${used.length} were found`);
+    const texts = await textsOfSource();
+    assert.deepEqual(Object.keys(texts).sort(), [...new Set(used)].sort());
+    for (const [key, text] of Object.entries(texts)) {
+      assert.equal(text, key);
+    }
+  });
+});
+
+/** What a part of a file passes to `vscode.l10n.t`, found another way than for the bundle. @param {ts.Node} node @param {ts.SourceFile} source @returns {string[]} */
+function textsPassedIn(node, source) {
+  const own = [];
+  if (ts.isCallExpression(node) && node.expression.getText(source) === "vscode.l10n.t") {
+    const [text] = node.arguments;
+    own.push(text !== undefined && ts.isStringLiteral(text) ? text.text : "no literal");
+  }
+  /** @type {string[]} */
+  const below = [];
+  ts.forEachChild(node, (child) => void below.push(...textsPassedIn(child, source)));
+  return [...own, ...below];
+}

@@ -58,6 +58,7 @@ describe("the packed extension", () => {
     const [manifest, texts] = [read("package.json"), read("package.nls.json")];
     assert.match(manifest.contributes.commands[0].title, /^%.+%$/);
     assert.deepEqual(withTexts(manifest, texts), JSON.parse(fs.readFileSync(path.join(ROOT, "package.json"), "utf8")));
+    assert.equal(read(path.join(manifest.l10n, "bundle.l10n.json"))["Restart Server"], "Restart Server");
     // What the Marketplace shows.
     const about = fs.readFileSync(path.join(home, "extension.vsixmanifest"), "utf8");
     assert.ok(about.includes(`<DisplayName>${texts.displayName}</DisplayName>`));
