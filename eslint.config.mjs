@@ -26,6 +26,37 @@ function bars(folders, rooms, why) {
 
 const HOST = ["host", "commands", "linked"];
 
+/**
+ * Texts that people see go through `vscode.l10n.t`, so that they can be translated. What has two words is such a text, unless
+ * it goes to a log; where VS Code shows whatever it is given, one word is enough. The product's name and icons are none.
+ */
+function untranslated() {
+  const words = "/[A-Za-z,.] [A-Za-z]/";
+  const word = String.raw`/^(?!(IRScope(: )?)?(\$\([\w~-]*\)?)? *$).*[A-Za-z]/`;
+  const either = (/** @type {string} */ text) => [`Literal[value=${text}]`, `TemplateElement[value.cooked=${text}]`];
+  const elsewhere = [
+    'CallExpression[callee.property.name="t"] > *',
+    "CallExpression[callee.property.name=/^(info|warn|error)$/] *",
+    "TSLiteralType > *",
+  ];
+  const shown = [
+    "CallExpression[callee.property.name=/^show(Information|Warning|Error)Message$/]",
+    "Property[key.name=/^(title|placeHolder|prompt|label|description|detail|tooltip)$/]",
+    "AssignmentExpression[left.property.name=/^(title|label|description|tooltip|text)$/]",
+    'NewExpression[callee.property.name="TreeItem"]',
+  ];
+  const within = ["", " > TemplateLiteral", " > ConditionalExpression", " > LogicalExpression"];
+  const selectors = [
+    ...either(words).map((each) => `${each}:not(${elsewhere.join(", ")})`),
+    ...shown.flatMap((each) => within.flatMap((way) => either(word).map((text) => `${each}${way} > ${text}`))),
+  ];
+  const message = "People see this text: pass it to vscode.l10n.t, with {0} for what is filled in.";
+  return {
+    files: HOST.map((folder) => `extension/src/${folder}/**/*.ts`),
+    rules: { "no-restricted-syntax": ["error", ...selectors.map((selector) => ({ selector, message }))] },
+  };
+}
+
 export default tseslint.config(
   { ignores: ["extension/dist/**", "extension/bundled/**", "out/**", "build/**", ".venv/**", "node_modules/**"] },
   {
@@ -52,6 +83,7 @@ export default tseslint.config(
       "@typescript-eslint/require-await": "off",
     },
   },
+  untranslated(),
   bars(["panels"], [...HOST, "view", "graph"], "A panel knows its host by panels/messages.ts alone."),
   bars(["view"], [...HOST, "graph"], "The page of `irscope view` knows nothing of VS Code."),
   bars(["graph/page"], [...HOST, "view"], "A panel knows its host by panels/messages.ts alone."),

@@ -4,6 +4,7 @@ import * as fs from "node:fs";
 import * as path from "node:path";
 import { fileURLToPath } from "node:url";
 import { contributedGrammars, grammarWorker } from "./lib/grammarModules.mjs";
+import { writeTexts } from "./lib/l10n.mjs";
 import { BUNDLED, hashOfFiles, once, ROOT, VENV_PYTHON } from "./lib/paths.mjs";
 import { noticesText } from "./lib/notices.mjs";
 import { execute, runMain, step } from "./lib/terminal.mjs";
@@ -30,6 +31,8 @@ export async function ensureBuilt() {
     "package.json",
   );
   await once(path.join(DIST, ".stamp"), inputs, () => step("Building the extension", () => bundle()));
+  const texts = hashOfFiles("extension/src", "package.json", "package-lock.json", "scripts/lib/l10n.mjs");
+  await once(path.join(DIST, ".texts-stamp"), texts, () => step("Collecting texts", writeTexts));
 }
 
 /** The server's pure-Python libraries, for any interpreter from 3.10 on. */

@@ -4,10 +4,13 @@ import * as fs from "node:fs";
 import * as path from "node:path";
 import { fileURLToPath } from "node:url";
 import { ensureBuilt } from "./build.mjs";
+import { externalized, L10N, MANIFEST_TEXTS } from "./lib/l10n.mjs";
 import { BUNDLED, hashOfFiles, once, OUT, ROOT } from "./lib/paths.mjs";
 import { execute, runMain, step } from "./lib/terminal.mjs";
 
 const MANIFEST = JSON.parse(fs.readFileSync(path.join(ROOT, "package.json"), "utf8"));
+/** What is packed: the checkout's files with the manifest as VS Code wants it. */
+const STAGE = path.join(OUT, "packed");
 export const VSIX = path.join(OUT, `irscope-${MANIFEST.version}.vsix`);
 
 /** @returns {Promise<string>} the packed file */
@@ -18,6 +21,7 @@ export async function ensureVsix() {
     "extension/media",
     "extension/launch_server.py",
     "extension/requirements.txt",
+    "l10n",
     "compiler",
     "server",
     "examples",
@@ -29,18 +33,33 @@ export async function ensureVsix() {
     "LICENSE",
     "scripts/build.mjs",
     "scripts/package.mjs",
+    "scripts/lib/l10n.mjs",
   );
   await once(`${VSIX}.stamp`, inputs, () =>
     step("Packing the extension", async (report) => {
       copyPackages();
-      fs.mkdirSync(OUT, { recursive: true });
+      await stage();
       const vsce = path.join(ROOT, "node_modules", "@vscode", "vsce", "vsce");
       // Everything is bundled, so no npm package goes in.
       const args = ["package", "--no-dependencies", "--out", VSIX];
-      await execute(process.execPath, [vsce, ...args], { cwd: ROOT, report });
+      await execute(process.execPath, [vsce, ...args], { cwd: STAGE, report });
     }),
   );
   return VSIX;
+}
+
+/** Copies what .vscodeignore names, with `%key%` for each text of the manifest and the texts in files beside it. */
+async function stage() {
+  const { listFiles, PackageManager } = await import("@vscode/vsce");
+  const files = await listFiles({ cwd: ROOT, packageManager: PackageManager.None });
+  fs.rmSync(STAGE, { recursive: true, force: true });
+  for (const file of [...files, ".vscodeignore"]) {
+    fs.cpSync(path.join(ROOT, file), path.join(STAGE, file));
+  }
+  fs.writeFileSync(path.join(STAGE, "package.json"), JSON.stringify(externalized(MANIFEST).manifest, null, 2));
+  for (const name of fs.readdirSync(L10N).filter((each) => MANIFEST_TEXTS.test(each))) {
+    fs.cpSync(path.join(L10N, name), path.join(STAGE, name));
+  }
 }
 
 /** Copies our own Python packages, without caches, to where launch_server.py looks in a packed extension. */

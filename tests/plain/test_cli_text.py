@@ -96,6 +96,7 @@ def test_a_finding_in_a_file_that_is_gone() -> None:
 
 def test_a_finding_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.chdir(tmp_path)  # a path is shown as it is shortest, from where this is
     file = tmp_path / "model.py"
     file.write_text("\n" * 5 + "    print(x, y)\n")
     assert "\n".join(finding_lines(a_finding(file=str(file)), PLAIN)).replace(str(file), "model.py") == (

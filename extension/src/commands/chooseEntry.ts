@@ -22,7 +22,7 @@ export async function chooseEntry(services: Services, given?: string): Promise<v
   const folder = vscode.workspace.getWorkspaceFolder(uri);
   if (folder === undefined) {
     void vscode.window.showInformationMessage(
-      "IRScope: open the folder of this file; the choice is kept in its settings.",
+      vscode.l10n.t("IRScope: open the folder of this file; the choice is kept in its settings."),
     );
     return;
   }
@@ -31,19 +31,22 @@ export async function chooseEntry(services: Services, given?: string): Promise<v
     entry: each.entry,
     label: withoutIcons(each.entry),
     description: withoutIcons(each.detail),
-    ...(each.entry === entry ? { detail: "$(check) runs this file now" } : {}),
+    ...(each.entry === entry ? { detail: `$(check) ${vscode.l10n.t("runs this file now")}` } : {}),
   }));
   choices.push(
     { label: "", kind: vscode.QuickPickItemKind.Separator },
-    { entry: file, label: "$(file) This file by itself", description: withoutIcons(file) },
-    { label: "$(edit) Another entry…", description: "a script, -m package.module or pytest tests/test_model.py::test" },
+    { entry: file, label: `$(file) ${vscode.l10n.t("This file by itself")}`, description: withoutIcons(file) },
+    {
+      label: `$(edit) ${vscode.l10n.t("Another entry…")}`,
+      description: vscode.l10n.t("a script, -m package.module or pytest tests/test_model.py::test"),
+    },
   );
   const chosen = await vscode.window.showQuickPick(choices, {
-    title: visible(`Choose Entry Script for ${path.basename(uri.fsPath)}`),
+    title: visible(vscode.l10n.t("Choose Entry Script for {0}", path.basename(uri.fsPath))),
     placeHolder:
       candidates.length > 0
-        ? "Which script runs this file?"
-        : "No file in this folder imports it. Which script runs this file?",
+        ? vscode.l10n.t("Which script runs this file?")
+        : vscode.l10n.t("No file in this folder imports it. Which script runs this file?"),
     matchOnDescription: true,
   });
   const wanted = chosen === undefined ? undefined : (chosen.entry ?? (await askEntry()));
@@ -64,7 +67,7 @@ export async function chooseEntry(services: Services, given?: string): Promise<v
 
 /** Says that nothing is known to run a file, and offers to choose. */
 export async function offerEntries(services: Services, uri: vscode.Uri, message: string): Promise<void> {
-  const choose = "Choose Entry Script";
+  const choose = vscode.l10n.t("Choose Entry Script");
   if ((await vscode.window.showInformationMessage(`IRScope: ${withoutLinks(message)}`, choose)) === choose) {
     await chooseEntry(services, uri.toString());
   }
@@ -72,8 +75,10 @@ export async function offerEntries(services: Services, uri: vscode.Uri, message:
 
 async function askEntry(): Promise<string | undefined> {
   return vscode.window.showInputBox({
-    title: "Entry of this file",
-    prompt: "A script's path, -m package.module, or a pytest node id; paths start at the workspace folder.",
-    placeHolder: "scripts/train.py --small",
+    title: vscode.l10n.t("Entry of this file"),
+    prompt: vscode.l10n.t(
+      "A script's path, -m package.module, or a pytest node id; paths start at the workspace folder.",
+    ),
+    placeHolder: vscode.l10n.t("scripts/train.py --small"),
   });
 }

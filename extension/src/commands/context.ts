@@ -42,7 +42,7 @@ export async function guarded(services: Services, command: () => Promise<void>):
 }
 
 export async function showProblem(services: Services, message: string, offerRestart = false): Promise<void> {
-  const restart = { "Restart Server": () => services.server.restart() };
+  const restart = { [vscode.l10n.t("Restart Server")]: () => services.server.restart() };
   await showWithLog("warning", message, offerRestart ? restart : {});
 }
 
@@ -56,7 +56,7 @@ export function activePythonFile(): vscode.TextEditor | undefined {
     return only;
   }
   void vscode.window.showInformationMessage(
-    "IRScope: open the Python script first; this command works on the active editor.",
+    vscode.l10n.t("IRScope: open the Python script first; this command works on the active editor."),
   );
   return undefined;
 }
@@ -66,9 +66,9 @@ export async function requireTrust(): Promise<boolean> {
   if (vscode.workspace.isTrusted) {
     return true;
   }
-  const manage = "Manage Workspace Trust";
+  const manage = vscode.l10n.t("Manage Workspace Trust");
   const chosen = await vscode.window.showWarningMessage(
-    "IRScope: this folder is in Restricted Mode, so no script of it is run.",
+    vscode.l10n.t("IRScope: this folder is in Restricted Mode, so no script of it is run."),
     manage,
   );
   if (chosen === manage) {

@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 import { visible } from "../panels/visible";
+import { nameOf } from "../host/interpreter";
 import { withoutIcons } from "../host/plainText";
 import type { Services } from "./context";
 
@@ -16,38 +17,40 @@ export async function showMenu(services: Services): Promise<void> {
   const file = services.status.activeFile();
   const items: MenuItem[] = [];
   if (!vscode.workspace.isTrusted) {
-    items.push({ label: "$(shield) Manage Workspace Trust", command: "workbench.trust.manage" });
+    items.push({ label: `$(shield) ${vscode.l10n.t("Manage Workspace Trust")}`, command: "workbench.trust.manage" });
   }
   if (file?.changed) {
     const description = withoutIcons(file.changed.text);
-    items.push({ label: "$(diff) Show What Changed", description, command: "irscope.showChanges" });
+    const label = `$(diff) ${vscode.l10n.t("Show What Changed")}`;
+    items.push({ label, description, command: "irscope.showChanges" });
   }
   if (running) {
-    items.push({ label: "$(debug-stop) Cancel Run", command: "irscope.cancel" });
+    items.push({ label: `$(debug-stop) ${vscode.l10n.t("Cancel Run")}`, command: "irscope.cancel" });
   } else if (state === "ready") {
-    items.push({ label: "$(beaker) Analyze This File", command: "irscope.run" });
+    items.push({ label: `$(beaker) ${vscode.l10n.t("Analyze This File")}`, command: "irscope.run" });
   }
   if (state === "ready" && file !== undefined && (file.state === "noEntry" || file.entry !== null)) {
-    const choose = { label: "$(file-code) Choose Entry Script for This File", command: "irscope.chooseEntry" };
-    const item = file.entry === null ? choose : { ...choose, description: withoutIcons(`now ${file.entry}`) };
+    const label = `$(file-code) ${vscode.l10n.t("Choose Entry Script for This File")}`;
+    const choose = { label, command: "irscope.chooseEntry" };
+    const now = vscode.l10n.t("now {0}", file.entry ?? "");
+    const item = file.entry === null ? choose : { ...choose, description: withoutIcons(now) };
     items.splice(file.state === "noEntry" ? 0 : items.length, 0, item);
   }
   items.push(
-    { label: "$(list-tree) Show Runs", command: "irscope.runs.focus" },
-    { label: "$(terminal) Show Script Output", command: "irscope.showOutput" },
-    { label: "$(output) Show Log", command: "irscope.showLog" },
-    { label: "$(refresh) Restart Server", command: "irscope.restartServer" },
+    { label: `$(list-tree) ${vscode.l10n.t("Show Runs")}`, command: "irscope.runs.focus" },
+    { label: `$(terminal) ${vscode.l10n.t("Show Script Output")}`, command: "irscope.showOutput" },
+    { label: `$(output) ${vscode.l10n.t("Show Log")}`, command: "irscope.showLog" },
+    { label: `$(refresh) ${vscode.l10n.t("Restart Server")}`, command: "irscope.restartServer" },
     {
-      label: "$(settings-gear) Choose an Interpreter",
-      description:
-        interpreter === undefined ? "" : withoutIcons(`${interpreter.path} (from the ${interpreter.source})`),
+      label: `$(settings-gear) ${vscode.l10n.t("Choose an Interpreter")}`,
+      description: interpreter === undefined ? "" : withoutIcons(nameOf(interpreter)),
       command: "workbench.action.openSettings",
       arguments: ["irscope.python"],
     },
   );
   const chosen = await vscode.window.showQuickPick(items, {
     title: "IRScope",
-    placeHolder: visible(problem) || "What to do?",
+    placeHolder: visible(problem) || vscode.l10n.t("What to do?"),
   });
   if (chosen !== undefined) {
     await vscode.commands.executeCommand(chosen.command, ...(chosen.arguments ?? []));

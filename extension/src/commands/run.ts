@@ -24,7 +24,7 @@ export async function runFile(services: Services, uri: vscode.Uri, lane: Lane, e
     return;
   }
   const name = path.basename(uri.fsPath);
-  const { outcome, message } = await withRunProgress(services, `running ${name}`, uri, (token) =>
+  const { outcome, message } = await withRunProgress(services, vscode.l10n.t("running {0}", name), uri, (token) =>
     services.server.request(
       RunRequest,
       { uri: uri.toString(), lane, ...(entry === undefined ? {} : { entry }) },

@@ -21,7 +21,7 @@ export async function showKernel(services: Services, place?: Partial<Place>): Pr
   const { uri, line } = at;
   const { kernels, reason } = await kernelsAt(services, uri, line);
   if (kernels.length === 0) {
-    void showWithLog("information", reason || `No kernel came from line ${line + 1}.`);
+    void showWithLog("information", reason || vscode.l10n.t("No kernel came from line {0}.", line + 1));
     return;
   }
   const kernel = kernels.length === 1 ? kernels[0] : await pickKernel(kernels, line);
@@ -48,7 +48,7 @@ async function kernelsAt(services: Services, uri: vscode.Uri, line: number): Pro
     return services.server.request(KernelsAtRequest, { uri: wireUri(uri), line });
   }
   const run = await requireTrust();
-  const title = `kernels of ${path.basename(uri.fsPath)}, line ${line + 1}`;
+  const title = vscode.l10n.t("kernels of {0}, line {1}", path.basename(uri.fsPath), line + 1);
   return withRunProgress(services, title, uri, (token) =>
     services.server.request(KernelsAtRequest, { uri: uri.toString(), line, run }, token),
   );
@@ -62,7 +62,11 @@ function columnBeside(uri: vscode.Uri): vscode.ViewColumn {
   return open?.viewColumn ?? vscode.ViewColumn.Beside;
 }
 
-const LANGUAGES: Partial<Record<string, string>> = { cpp: "C++", triton: "Triton", extern: "library call" };
+const LANGUAGES: Partial<Record<string, string>> = {
+  cpp: "C++",
+  triton: "Triton",
+  extern: vscode.l10n.t("library call"),
+};
 
 type KernelChoice = vscode.QuickPickItem & { kernel: KernelItem };
 
@@ -70,12 +74,14 @@ async function pickKernel(kernels: KernelItem[], line: number): Promise<KernelIt
   const choices: KernelChoice[] = kernels.map((kernel) => ({
     kernel,
     label: `$(circuit-board) ${withoutIcons(kernel.name)}`,
-    description: withoutIcons(`${LANGUAGES[kernel.language] ?? kernel.language} · compile ${kernel.compile}`),
+    description: withoutIcons(
+      `${LANGUAGES[kernel.language] ?? kernel.language} · ${vscode.l10n.t("compile {0}", kernel.compile)}`,
+    ),
     detail: originsOf(kernel),
   }));
   const chosen = await vscode.window.showQuickPick(choices, {
-    title: "Show Generated Kernel",
-    placeHolder: `${kernels.length} kernels came from line ${line + 1}`,
+    title: vscode.l10n.t("Show Generated Kernel"),
+    placeHolder: vscode.l10n.t("{0} kernels came from line {1}", kernels.length, line + 1),
     matchOnDescription: true,
   });
   return chosen?.kernel;
@@ -83,5 +89,9 @@ async function pickKernel(kernels: KernelItem[], line: number): Promise<KernelIt
 
 function originsOf(kernel: KernelItem): string {
   const lines = [...new Set(kernel.origins.map((origin) => origin.line + 1))].sort((a, b) => a - b);
-  return lines.length === 0 ? "" : `from line${lines.length > 1 ? "s" : ""} ${lines.join(", ")}`;
+  if (lines.length === 0) {
+    return "";
+  }
+  const text = lines.join(", ");
+  return lines.length > 1 ? vscode.l10n.t("from lines {0}", text) : vscode.l10n.t("from line {0}", text);
 }

@@ -16,7 +16,7 @@ export async function showStage(services: Services): Promise<void> {
   if (found === undefined) {
     return;
   }
-  const stage = await pickStage(found.stages, "Show Stage", "Which stage?");
+  const stage = await pickStage(found.stages, vscode.l10n.t("Show Stage"), vscode.l10n.t("Which stage?"));
   if (stage !== undefined) {
     await services.documents.show(stage.uri, { column: vscode.ViewColumn.Beside });
   }
@@ -30,11 +30,13 @@ export async function showGraph(services: Services): Promise<void> {
   const graphs = found.stages.filter((stage) => stage.isGraph);
   const open = vscode.window.activeTextEditor?.document.uri.toString() ?? "";
   const shown = graphs.find((stage) => sameUri(stage.uri, open));
-  const stage = shown ?? (graphs.length === 1 ? graphs[0] : await pickStage(graphs, "Show FX Graph", "Which graph?"));
+  const pick = (): Promise<StageItem | undefined> =>
+    pickStage(graphs, vscode.l10n.t("Show FX Graph"), vscode.l10n.t("Which graph?"));
+  const stage = shown ?? (graphs.length === 1 ? graphs[0] : await pick());
   if (stage !== undefined) {
     services.graphs.show({ run: stage.run, stage: stage.stage, title: stage.title });
   } else if (graphs.length === 0) {
-    void showWithLog("information", "No graph was captured in this run: the script compiled nothing.");
+    void showWithLog("information", vscode.l10n.t("No graph was captured in this run: the script compiled nothing."));
   }
 }
 
@@ -51,11 +53,14 @@ async function stagesOfActiveEditor(services: Services): Promise<StagesOf | unde
   }
   const { uri } = editor.document;
   const run = await requireTrust();
-  const found = await withRunProgress(services, `stages of ${path.basename(uri.fsPath)}`, uri, (token) =>
-    services.server.request(StagesOfRequest, { uri: uri.toString(), run }, token),
+  const found = await withRunProgress(
+    services,
+    vscode.l10n.t("stages of {0}", path.basename(uri.fsPath)),
+    uri,
+    (token) => services.server.request(StagesOfRequest, { uri: uri.toString(), run }, token),
   );
   if (found.stages.length === 0) {
-    void showWithLog("information", found.reason || "No stage was captured for this file.");
+    void showWithLog("information", found.reason || vscode.l10n.t("No stage was captured for this file."));
     return undefined;
   }
   return found;

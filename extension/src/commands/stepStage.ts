@@ -40,7 +40,7 @@ function stageEditor(): vscode.TextEditor | undefined {
   if (editor !== undefined && partsOf(editor.document.uri) !== undefined) {
     return editor;
   }
-  void vscode.window.showInformationMessage("IRScope: open a stage first (IRScope: Show Stage…).");
+  void vscode.window.showInformationMessage(vscode.l10n.t("IRScope: open a stage first (IRScope: Show Stage…)."));
   return undefined;
 }
 

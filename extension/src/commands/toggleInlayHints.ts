@@ -12,8 +12,10 @@ export async function toggleInlayHints(): Promise<void> {
   await settings.update(SETTING, on, settings.inspect(SETTING)?.workspaceValue === undefined ? Global : Workspace);
   const editor = vscode.workspace.getConfiguration("editor", vscode.window.activeTextEditor?.document.uri);
   if (on && editor.get<string>("inlayHints.enabled") === "off") {
-    const open = "Open Setting";
-    const message = "IRScope: the editor's own setting editor.inlayHints.enabled is off, so no hint is shown.";
+    const open = vscode.l10n.t("Open Setting");
+    const message = vscode.l10n.t(
+      "IRScope: the editor's own setting editor.inlayHints.enabled is off, so no hint is shown.",
+    );
     if ((await vscode.window.showInformationMessage(message, open)) === open) {
       await vscode.commands.executeCommand("workbench.action.openSettings", "editor.inlayHints.enabled");
     }

@@ -11,7 +11,7 @@ export interface Channels extends vscode.Disposable {
 
 export function createChannels(): Channels {
   const client = vscode.window.createOutputChannel("IRScope", { log: true });
-  const server = vscode.window.createOutputChannel("IRScope Server", { log: true });
+  const server = vscode.window.createOutputChannel(vscode.l10n.t("IRScope Server"), { log: true });
   const script = new ScriptChannel();
   return {
     client,
@@ -27,7 +27,7 @@ export function createChannels(): Channels {
 
 /** Prints the output of the newest run; the text of an older one is cleared when a newer run prints. */
 export class ScriptChannel implements vscode.Disposable {
-  private readonly channel = vscode.window.createOutputChannel("IRScope Script Output");
+  private readonly channel = vscode.window.createOutputChannel(vscode.l10n.t("IRScope Script Output"));
   private run: string | undefined;
 
   append(output: ScriptOutput): void {

@@ -80,14 +80,16 @@ function textOf(value: unknown): string {
 }
 
 function launchOf(program: string): vscode.DebugConfiguration {
-  return { type: DEBUG_TYPE, request: "launch", name: "Debug Compilation", program };
+  return { type: DEBUG_TYPE, request: "launch", name: vscode.l10n.t("Debug Compilation"), program };
 }
 
 /** The script that is to be debugged: the active Python file, saved. */
 async function savedScript(): Promise<vscode.Uri | undefined> {
   const document = vscode.window.activeTextEditor?.document;
   if (document?.languageId !== "python" || document.uri.scheme !== "file") {
-    void vscode.window.showInformationMessage("IRScope: open the Python script first, and save it to a file.");
+    void vscode.window.showInformationMessage(
+      vscode.l10n.t("IRScope: open the Python script first, and save it to a file."),
+    );
     return undefined;
   }
   return document.isDirty && !(await document.save()) ? undefined : document.uri;
@@ -111,9 +113,9 @@ async function debugSideBySide(): Promise<void> {
     return;
   }
   if (vscode.extensions.getExtension(PYTHON_DEBUGGER) === undefined) {
-    const install = "Show Extension";
+    const install = vscode.l10n.t("Show Extension");
     const answer = await vscode.window.showInformationMessage(
-      "IRScope: debugging the script itself needs the extension Python Debugger.",
+      vscode.l10n.t("IRScope: debugging the script itself needs the extension Python Debugger."),
       install,
     );
     if (answer === install) {
@@ -124,7 +126,8 @@ async function debugSideBySide(): Promise<void> {
   const folder = vscode.workspace.getWorkspaceFolder(script);
   // What is left out is as the user has set it for the Python Debugger, `justMyCode` among it.
   const console = "integratedTerminal";
-  const python = { type: "debugpy", request: "launch", name: "Debug Script", program: script.fsPath, console };
+  const name = vscode.l10n.t("Debug Script");
+  const python = { type: "debugpy", request: "launch", name, program: script.fsPath, console };
   await Promise.all([
     vscode.debug.startDebugging(folder, python),
     vscode.debug.startDebugging(folder, launchOf(script.fsPath)),
@@ -137,7 +140,7 @@ async function debugRun(element: Element | undefined): Promise<void> {
   await vscode.debug.startDebugging(vscode.workspace.workspaceFolders?.[0], {
     type: DEBUG_TYPE,
     request: "attach",
-    name: run === "" ? "Newest Run" : `Run ${run}`,
+    name: run === "" ? vscode.l10n.t("Newest Run") : vscode.l10n.t("Run {0}", run),
     ...(run === "" ? {} : { run }),
   });
 }

@@ -200,9 +200,9 @@ export class Dock implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 }
 
-const EMPTY = "Open a Python script that uses torch.compile and run it.";
-const NO_RUN = "No run includes this file yet. Analyze it to see what torch.compile does with it.";
-const NO_SERVER = "The language server is not running. The status item at the bottom right says why.";
+const EMPTY = vscode.l10n.t("Open a Python script that uses torch.compile and run it.");
+const NO_RUN = vscode.l10n.t("No run includes this file yet. Analyze it to see what torch.compile does with it.");
+const NO_SERVER = vscode.l10n.t("The language server is not running. The status item at the bottom right says why.");
 
 function subjectFrom({ run, deep, compile, stage }: SubjectOf): Subject | undefined {
   if (run === null) {
@@ -218,7 +218,8 @@ function subjectFrom({ run, deep, compile, stage }: SubjectOf): Subject | undefi
 }
 
 export function titleOf({ script, lane }: RunItem): string {
-  return `${script.slice(script.lastIndexOf("/") + 1)}, ${lane} run`;
+  const name = script.slice(script.lastIndexOf("/") + 1);
+  return lane === "fast" ? vscode.l10n.t("{0}, fast run", name) : vscode.l10n.t("{0}, deep run", name);
 }
 
 /** Where a document opens: where it is open, else stages beside the source and sources beside the stages. */

@@ -14,7 +14,7 @@ import { pathSetting } from "./settings";
 
 export const OLDEST_PYTHON: readonly [number, number] = [3, 10];
 
-export type InterpreterSource = "setting" | "environments extension" | "Python extension" | "PATH";
+export type InterpreterSource = "setting" | "environments" | "python" | "path";
 
 export interface Interpreter {
   path: string;
@@ -27,27 +27,51 @@ export interface NoInterpreter {
   problem: string;
 }
 
+/** Where an interpreter was found, for messages. */
+const FOUND: Record<InterpreterSource, string> = {
+  setting: vscode.l10n.t("from the setting"),
+  environments: vscode.l10n.t("from the environments extension"),
+  python: vscode.l10n.t("from the Python extension"),
+  path: vscode.l10n.t("from the PATH"),
+};
+
 type Candidate = { path: string; source: InterpreterSource };
 
 export async function findInterpreter(scope?: vscode.Uri): Promise<Interpreter | NoInterpreter> {
   const candidate = await firstCandidate(scope);
   if (candidate === undefined) {
     return {
-      problem: `No Python was found. Set "irscope.python" to an interpreter (${OLDEST_PYTHON.join(".")} or newer) that has torch.`,
+      problem: vscode.l10n.t(
+        'No Python was found. Set "irscope.python" to an interpreter ({0} or newer) that has torch.',
+        OLDEST_PYTHON.join("."),
+      ),
     };
   }
   const version = await versionOf(candidate.path);
   if (version === undefined) {
     return {
-      problem: `${candidate.path} (from the ${candidate.source}) could not be started as Python. Set "irscope.python" to another interpreter.`,
+      problem: vscode.l10n.t(
+        '{0} could not be started as Python. Set "irscope.python" to another interpreter.',
+        nameOf(candidate),
+      ),
     };
   }
   if (version[0] < OLDEST_PYTHON[0] || (version[0] === OLDEST_PYTHON[0] && version[1] < OLDEST_PYTHON[1])) {
     return {
-      problem: `${candidate.path} (from the ${candidate.source}) is Python ${version.join(".")}; IRScope needs ${OLDEST_PYTHON.join(".")} or newer. Set "irscope.python" to a newer one that has torch.`,
+      problem: vscode.l10n.t(
+        '{0} is Python {1}; IRScope needs {2} or newer. Set "irscope.python" to a newer one that has torch.',
+        nameOf(candidate),
+        version.join("."),
+        OLDEST_PYTHON.join("."),
+      ),
     };
   }
   return { ...candidate, version };
+}
+
+/** The path, and where it is from. */
+export function nameOf({ path, source }: { path: string; source: InterpreterSource }): string {
+  return `${path} (${FOUND[source]})`;
 }
 
 /** Calls back when another interpreter may have been chosen; `findInterpreter` says whether it really was. */
@@ -96,17 +120,17 @@ async function firstCandidate(scope?: vscode.Uri): Promise<Candidate | undefined
   if (vscode.workspace.isTrusted) {
     const fromEnvironments = await environmentsExtensionPython(scope);
     if (fromEnvironments !== undefined) {
-      return { path: fromEnvironments, source: "environments extension" };
+      return { path: fromEnvironments, source: "environments" };
     }
     const fromPython = await pythonExtensionPython(scope);
     if (fromPython !== undefined) {
-      return { path: fromPython, source: "Python extension" };
+      return { path: fromPython, source: "python" };
     }
   }
   for (const name of process.platform === "win32" ? ["python.exe"] : ["python3", "python"]) {
     const found = await onPath(name);
     if (found !== undefined) {
-      return { path: found, source: "PATH" };
+      return { path: found, source: "path" };
     }
   }
   return undefined;
@@ -193,6 +217,7 @@ async function onPath(name: string): Promise<string | undefined> {
 
 /** Major and minor version, or undefined when it is not a Python that starts. */
 function versionOf(python: string): Promise<readonly [number, number] | undefined> {
+  // eslint-disable-next-line no-restricted-syntax -- Python, and no text
   const ask = "import sys; print(sys.version_info[0], sys.version_info[1])";
   return new Promise((resolve) => {
     execFile(python, ["-I", "-S", "-c", ask], { timeout: 20_000 }, (error, stdout) => {

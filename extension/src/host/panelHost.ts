@@ -90,7 +90,7 @@ async function answer(
   const tell = (message: ToPanel): void => void webview.postMessage(message);
   try {
     if (!host.requests.includes(method)) {
-      throw new Error(`The panel may not ask for ${method}.`);
+      throw new Error(vscode.l10n.t("The panel may not ask for {0}.", method));
     }
     tell({ type: "answer", id, result: await host.ask({ method, params }) });
   } catch (error) {
@@ -116,6 +116,8 @@ async function save(name: string, text: string): Promise<void> {
     await vscode.workspace.fs.writeFile(uri, new TextEncoder().encode(text));
   }
 }
+
+/* eslint-disable no-restricted-syntax -- What follows is HTML, and shows no text. */
 
 /**
  * A page with nothing in it: a panel builds what it shows in its script, so that it is the same outside of VS Code.

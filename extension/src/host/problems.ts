@@ -3,9 +3,9 @@
 import * as vscode from "vscode";
 import { withoutLinks } from "./plainText";
 
-const LOG = "Show Log";
-const INTERPRETER = "Choose an Interpreter";
-/** What messages say that can be helped by another interpreter. */
+const LOG = vscode.l10n.t("Show Log");
+const INTERPRETER = vscode.l10n.t("Choose an Interpreter");
+/** What messages say that can be helped by another interpreter; a translation keeps the name of the setting. */
 const ABOUT_INTERPRETER = /irscope\.python|another interpreter/;
 
 /** Shows one message with its actions, and does what is chosen. The last action of each is the log. */

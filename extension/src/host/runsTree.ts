@@ -121,7 +121,9 @@ export class RunsTree implements vscode.TreeDataProvider<Element>, vscode.Dispos
   private async tryToReveal(run: string, place?: Place): Promise<void> {
     const found = (await this.getChildren()).find((each) => each.kind === "run" && each.item.run === run);
     if (found === undefined) {
-      void vscode.window.showInformationMessage("This run is no longer in the store. Save the file to run it again.");
+      void vscode.window.showInformationMessage(
+        vscode.l10n.t("This run is no longer in the store. Save the file to run it again."),
+      );
       return;
     }
     const compiles = place === undefined ? [] : await this.getChildren(found);
@@ -161,7 +163,7 @@ export class RunsTree implements vscode.TreeDataProvider<Element>, vscode.Dispos
   private childrenOfRun(run: Element & { kind: "run" }, tree: RunTree): Element[] {
     const compiles: Element[] = tree.compiles.map((item) => ({ kind: "compile", run: run.item, item }));
     if (compiles.length === 0 && run.item.outcome !== null) {
-      const text = run.item.message || "Nothing was compiled in this run.";
+      const text = run.item.message || vscode.l10n.t("Nothing was compiled in this run.");
       compiles.push({ kind: "note", text, icon: "info", parent: run });
     }
     return tree.gaps.length === 0 ? compiles : [...compiles, { kind: "gaps", items: tree.gaps, run: run.item }];
@@ -202,7 +204,7 @@ function childrenOfCompile(parent: Element, compile: CompileItem): Element[] {
     stages.push({ kind: "kernels", items: compile.kernels, parent });
   }
   if (stages.length === 0) {
-    stages.push({ kind: "note", text: "No stage was captured.", icon: "info", parent });
+    stages.push({ kind: "note", text: vscode.l10n.t("No stage was captured."), icon: "info", parent });
   }
   return stages;
 }
@@ -237,19 +239,29 @@ function runItem(run: RunItem): vscode.TreeItem {
     run.lane,
     units.count(run.findings, "finding"),
     ...(run.kernels > 0 ? [units.count(run.kernels, "kernel")] : []),
-    run.outcome === null ? "running" : units.duration(run.seconds),
+    run.outcome === null ? vscode.l10n.t("running") : units.duration(run.seconds),
     units.clock(run.started),
   ];
   item.description = facts.join(" · ");
   item.tooltip = [
     run.script,
-    `${run.outcome ?? "running"}${run.message === "" ? "" : `: ${run.message}`}`,
-    `${run.lane} lane, ${units.duration(run.seconds)}, ${units.count(run.compiles, "compile")}, ${units.count(run.findings, "finding")}, ${units.count(run.kernels, "kernel")}`,
-    `pipeline ${run.pipeline}, run ${run.run}`,
+    `${run.outcome ?? vscode.l10n.t("running")}${run.message === "" ? "" : `: ${run.message}`}`,
+    [
+      run.lane === "fast" ? vscode.l10n.t("fast lane") : vscode.l10n.t("deep lane"),
+      units.duration(run.seconds),
+      units.count(run.compiles, "compile"),
+      units.count(run.findings, "finding"),
+      units.count(run.kernels, "kernel"),
+    ].join(", "),
+    vscode.l10n.t("pipeline {0}, run {1}", run.pipeline, run.run),
   ].join("\n");
   item.contextValue = "run";
   item.accessibilityInformation = {
-    label: `Run of ${path.basename(run.script)}, ${run.outcome ?? "running"}, ${facts.join(", ")}`,
+    label: [
+      vscode.l10n.t("Run of {0}", path.basename(run.script)),
+      run.outcome ?? vscode.l10n.t("running"),
+      ...facts,
+    ].join(", "),
   };
   return item;
 }
@@ -274,7 +286,8 @@ function compileItem(run: RunItem, compile: CompileItem): vscode.TreeItem {
   ];
   item.description = facts.join(" · ");
   const place = compile.uri === "" ? "" : `\n${vscode.Uri.parse(compile.uri).fsPath}:${compile.line + 1}`;
-  item.tooltip = `Compile ${compile.id} of ${compile.function}: ${compile.outcome}\n${facts.join(", ")}${place}`;
+  const head = vscode.l10n.t("Compile {0} of {1}: {2}", compile.id, compile.function, compile.outcome);
+  item.tooltip = `${head}\n${facts.join(", ")}${place}`;
   item.contextValue = compile.uri === "" ? "compileWithoutSource" : "compile";
   return item;
 }
@@ -286,12 +299,12 @@ function stageItem(stage: StageItem): vscode.TreeItem {
   item.description = units.stageSize(stage);
   item.tooltip = `${stage.title || stage.name} (${stage.language}, ${units.stageSize(stage)})`;
   item.contextValue = stage.isGraph ? "graphStage" : "stage";
-  item.command = { command: "irscope.openStage", title: "Open", arguments: [stage.uri] };
+  item.command = { command: "irscope.openStage", title: vscode.l10n.t("Open"), arguments: [stage.uri] };
   return item;
 }
 
 function kernelsItem(kernels: KernelItem[], parent: string): vscode.TreeItem {
-  const item = new vscode.TreeItem("Kernels", vscode.TreeItemCollapsibleState.Collapsed);
+  const item = new vscode.TreeItem(vscode.l10n.t("Kernels"), vscode.TreeItemCollapsibleState.Collapsed);
   item.id = `${parent}/kernels`;
   item.iconPath = new vscode.ThemeIcon("circuit-board");
   item.description = String(kernels.length);
@@ -303,22 +316,25 @@ function kernelItem(kernel: KernelItem): vscode.TreeItem {
   item.id = `${kernel.run}/${kernel.stage}/${kernel.name}`;
   item.iconPath = new vscode.ThemeIcon("symbol-function");
   const lines = [...new Set(kernel.origins.map((origin) => origin.line + 1))].sort((a, b) => a - b);
-  item.description = [
-    kernel.language,
-    ...(lines.length > 0 ? [`line${lines.length > 1 ? "s" : ""} ${lines.join(", ")}`] : []),
-  ].join(" · ");
+  const places =
+    lines.length > 1 ? vscode.l10n.t("lines {0}", lines.join(", ")) : vscode.l10n.t("line {0}", lines.join());
+  item.description = [kernel.language, ...(lines.length > 0 ? [places] : [])].join(" · ");
   item.tooltip = `${kernel.name} (${kernel.language})`;
   item.contextValue = kernel.origins.length > 0 ? "kernel" : "kernelWithoutSource";
-  item.command = { command: "irscope.openStage", title: "Open", arguments: [kernel.uri, kernel.line] };
+  item.command = {
+    command: "irscope.openStage",
+    title: vscode.l10n.t("Open"),
+    arguments: [kernel.uri, kernel.line],
+  };
   return item;
 }
 
 function gapsItem(gaps: CaptureGap[], run: RunItem): vscode.TreeItem {
-  const item = new vscode.TreeItem("Not captured", vscode.TreeItemCollapsibleState.Collapsed);
+  const item = new vscode.TreeItem(vscode.l10n.t("Not captured"), vscode.TreeItemCollapsibleState.Collapsed);
   item.id = `${run.run}/gaps`;
   item.iconPath = new vscode.ThemeIcon("warning");
   item.description = units.count(gaps.length, "gap");
-  item.tooltip = "What this run could not capture, and why.";
+  item.tooltip = vscode.l10n.t("What this run could not capture, and why.");
   return item;
 }
 

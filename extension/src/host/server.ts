@@ -19,7 +19,7 @@ import {
   type ServerOptions,
 } from "vscode-languageclient/node";
 import type { Channels } from "./channels";
-import { findInterpreter, onMayHaveChanged, type Interpreter } from "./interpreter";
+import { findInterpreter, nameOf, onMayHaveChanged, type Interpreter } from "./interpreter";
 import { OneAtATime } from "./oneAtATime";
 import { withoutIcons } from "./plainText";
 import { showWithLog } from "./problems";
@@ -90,7 +90,9 @@ export class Server implements vscode.Disposable {
   ): Promise<Result> {
     await this.starts.idle();
     if (this.client === undefined || this.state !== "ready") {
-      throw new ServerUnavailable(this.problem || "The language server is not running. Show the log for the reason.");
+      throw new ServerUnavailable(
+        this.problem || vscode.l10n.t("The language server is not running. Show the log for the reason."),
+      );
     }
     // By name: the client's typed overloads do not take a type parameter. An undefined token would count as a parameter.
     return token === undefined
@@ -145,7 +147,7 @@ export class Server implements vscode.Disposable {
       return;
     }
     this.interpreter = found;
-    this.channels.client.info(`Python ${found.version.join(".")} from the ${found.source}: ${found.path}`);
+    this.channels.client.info(`Python ${found.version.join(".")}: ${nameOf(found)}`);
     const client = this.newClient(found);
     this.client = client;
     try {
@@ -155,7 +157,7 @@ export class Server implements vscode.Disposable {
       this.channels.client.info("The language server is ready.");
     } catch (error) {
       await this.stop();
-      this.fail(`The language server could not be started with ${found.path}: ${messageOf(error)}`);
+      this.fail(vscode.l10n.t("The language server could not be started with {0}: {1}", found.path, messageOf(error)));
     }
   }
 
@@ -184,7 +186,7 @@ export class Server implements vscode.Disposable {
       if (newState === State.Running) {
         this.setState("ready");
       } else if (newState === State.Stopped && this.state === "ready") {
-        this.fail("The language server stopped. Restart it, or show the log for the reason.");
+        this.fail(vscode.l10n.t("The language server stopped. Restart it, or show the log for the reason."));
       }
     });
     return client;

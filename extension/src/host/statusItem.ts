@@ -76,7 +76,7 @@ export class StatusItem implements vscode.Disposable {
 
   /** Icon, text and detail: of a run or trouble first, then of the active file. */
   private whatGoesOn(): [string, string, string] {
-    const { state, text } = this.worker ?? { state: "stopped" as const, text: "No script was run yet." };
+    const { state, text } = this.worker ?? { state: "stopped" as const, text: vscode.l10n.t("No script was run yet.") };
     const file = this.activeFile();
     const said = RUNNING_TEXTS[state];
     if (said !== undefined) {
@@ -84,14 +84,14 @@ export class StatusItem implements vscode.Disposable {
       return [ICONS[state], phase === "" ? said : `IRScope: ${phase}`, text];
     }
     if (file?.state === "noEntry") {
-      return ["question", "IRScope: choose entry", file.text];
+      return ["question", vscode.l10n.t("IRScope: choose entry"), file.text];
     }
     if (file?.state === "stale") {
-      return ["history", "IRScope: edited", text];
+      return ["history", vscode.l10n.t("IRScope: edited"), text];
     }
     // Before what it changed: of a run that was stopped that is not the whole.
     if (file?.limit !== undefined && file.limit !== null && file.limit !== "steady-state") {
-      return ["watch", "IRScope: stopped at limit", text];
+      return ["watch", vscode.l10n.t("IRScope: stopped at limit"), text];
     }
     if (file?.changed && file.state === "current") {
       return ["diff", `IRScope: ${file.changed.text}`, text];
@@ -113,17 +113,17 @@ export class StatusItem implements vscode.Disposable {
     }
     const changed = this.activeFile()?.changed;
     if (changed) {
-      tooltip.appendMarkdown("Since the last run: [").appendText(visible(changed.text));
-      tooltip.appendMarkdown('](command:irscope.showChanges "Show what changed")\n\n');
+      tooltip.appendMarkdown(`${vscode.l10n.t("Since the last run:")} [`).appendText(visible(changed.text));
+      tooltip.appendMarkdown(`](command:irscope.showChanges "${vscode.l10n.t("Show what changed")}")\n\n`);
     }
     if (python !== undefined) {
       tooltip.appendText(visible(`Python: ${python}`));
     }
     if (bad) {
-      tooltip.appendMarkdown("\n\n[Show Log](command:irscope.showLog)");
+      tooltip.appendMarkdown(`\n\n[${vscode.l10n.t("Show Log")}](command:irscope.showLog)`);
     }
     if (this.server.status().state === "failed") {
-      tooltip.appendMarkdown(" · [Restart Server](command:irscope.restartServer)");
+      tooltip.appendMarkdown(` · [${vscode.l10n.t("Restart Server")}](command:irscope.restartServer)`);
     }
     return tooltip;
   }
@@ -132,11 +132,11 @@ export class StatusItem implements vscode.Disposable {
     setContext("irscope.needsEntry", this.activeFile()?.state === "noEntry");
     const { state, problem, interpreter } = this.server.status();
     const [icon, text, detail] = !vscode.workspace.isTrusted
-      ? ["shield", "IRScope: restricted", "Restricted Mode: no script is run until this folder is trusted."]
+      ? ["shield", ...RESTRICTED]
       : state === "starting"
-        ? ["sync~spin", "IRScope: starting", "The language server is starting."]
+        ? ["sync~spin", RUNNING_TEXTS.starting, vscode.l10n.t("The language server is starting.")]
         : state === "failed"
-          ? ["error", "IRScope: not running", problem]
+          ? ["error", vscode.l10n.t("IRScope: not running"), problem]
           : this.whatGoesOn();
     this.item.text = `$(${icon}) ${withoutIcons(text)}`;
     this.item.accessibilityInformation = { label: visible(`${text}. ${detail}`), role: "button" };
@@ -151,9 +151,17 @@ export class StatusItem implements vscode.Disposable {
   }
 }
 
-const RUNNING_TEXTS: Partial<Record<WorkerState["state"], string>> = {
-  starting: "IRScope: starting",
-  running: "IRScope: running",
-  crashed: "IRScope: crashed",
-  refused: "IRScope: cannot run",
-};
+/** Text and detail. */
+const RESTRICTED = [
+  vscode.l10n.t("IRScope: restricted"),
+  vscode.l10n.t("Restricted Mode: no script is run until this folder is trusted."),
+] as const;
+
+const RUNNING_TEXTS = {
+  starting: vscode.l10n.t("IRScope: starting"),
+  running: vscode.l10n.t("IRScope: running"),
+  crashed: vscode.l10n.t("IRScope: crashed"),
+  refused: vscode.l10n.t("IRScope: cannot run"),
+  ready: undefined,
+  stopped: undefined,
+} satisfies Record<WorkerState["state"], string | undefined>;

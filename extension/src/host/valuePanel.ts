@@ -49,14 +49,15 @@ export class ValuePanel implements vscode.Disposable {
       this.tell();
       return;
     }
-    const panel = vscode.window.createWebviewPanel("irscope.values", "Value", vscode.ViewColumn.Beside);
+    const title = vscode.l10n.t("Value");
+    const panel = vscode.window.createWebviewPanel("irscope.values", title, vscode.ViewColumn.Beside);
     panel.iconPath = tabIcon(this.extensionUri, "graph");
     panel.onDidDispose(() => (this.panel = undefined));
     this.panel = panel;
     fill(
       panel.webview,
       this.extensionUri,
-      { name: "values", title: "Value" },
+      { name: "values", title },
       {
         ready: () => this.tell(),
         requests: Object.keys(REQUESTS),
@@ -71,7 +72,9 @@ export class ValuePanel implements vscode.Disposable {
     const item = vscode.debug.activeStackItem;
     const session = item?.session ?? vscode.debug.activeDebugSession;
     if (session === undefined || session.type !== DEBUG_TYPE) {
-      throw new Error("No value session is stopped. Debug a script with “values”: true, and stop at a node.");
+      throw new Error(
+        vscode.l10n.t("No value session is stopped. Debug a script with “values”: true, and stop at a node."),
+      );
     }
     const frame = item instanceof vscode.DebugStackFrame ? { frameId: item.frameId } : {};
     return session.customRequest(request, { ...params, ...frame });
@@ -84,7 +87,7 @@ export class ValuePanel implements vscode.Disposable {
 
   /** The subject's stage is the expression: a panel of values has no other. */
   private tell(): void {
-    this.post({ type: "subject", subject: { run: "", stage: this.expression, title: "Value" } });
+    this.post({ type: "subject", subject: { run: "", stage: this.expression, title: vscode.l10n.t("Value") } });
   }
 
   private post(message: ToPanel): void {

@@ -8,6 +8,7 @@ import { ROOT, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
 import { VSIX } from "../../../scripts/package.mjs";
 import { makeHome } from "../home.mjs";
 import { LspClient } from "../lspClient.mjs";
+import { withTexts } from "../nls.mjs";
 
 describe("the packed extension", () => {
   /** @type {string} */
@@ -50,6 +51,18 @@ describe("the packed extension", () => {
     );
     assert.deepEqual(foreign, []);
     assert.ok(!files.some((file) => file.includes("__pycache__")));
+  });
+
+  it("carries the manifest with its texts in files that can be translated", () => {
+    const read = (/** @type {string} */ name) => JSON.parse(fs.readFileSync(path.join(extension, name), "utf8"));
+    const [manifest, texts] = [read("package.json"), read("package.nls.json")];
+    assert.match(manifest.contributes.commands[0].title, /^%.+%$/);
+    assert.deepEqual(withTexts(manifest, texts), JSON.parse(fs.readFileSync(path.join(ROOT, "package.json"), "utf8")));
+    assert.equal(read(path.join(manifest.l10n, "bundle.l10n.json"))["Restart Server"], "Restart Server");
+    // What the Marketplace shows.
+    const about = fs.readFileSync(path.join(home, "extension.vsixmanifest"), "utf8");
+    assert.ok(about.includes(`<DisplayName>${texts.displayName}</DisplayName>`));
+    assert.ok(about.includes(texts.description));
   });
 
   it("carries the licences of what it is packed with, and says where the source of ELK is", () => {
