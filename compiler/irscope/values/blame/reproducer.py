@@ -13,14 +13,12 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.system.commands import run_bounded
 from irscope.values.blame.locating import differing
 from irscope.values.check.measuring import Measure
 from irscope.values.check.tolerance import RTOL
@@ -275,6 +273,10 @@ class Proof:
 
 def proven(path: str, python: str, environment: Mapping[str, str], seconds: float = 600) -> Proof:
     """Runs a reproducer by itself."""
+    import subprocess  # not where a script runs: this module is imported there, too
+
+    from irscope.system.commands import run_bounded
+
     try:
         done = run_bounded([python, path], seconds, env=environment)
     except subprocess.TimeoutExpired:
