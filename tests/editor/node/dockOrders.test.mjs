@@ -8,6 +8,7 @@ import { ROOT } from "../../../scripts/lib/paths.mjs";
 
 /** Enough of the editor for the dock, which is bundled with it. The world of a test is in `globalThis.dockWorld`. */
 const EDITOR = `
+export const l10n = { t: (text) => text };
 const world = () => globalThis.dockWorld;
 export class EventEmitter {
   listeners = new Set();
