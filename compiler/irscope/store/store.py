@@ -337,12 +337,13 @@ class Store:
     def stages_with_data(self, run: str, name: str) -> frozenset[str]:
         """Ids of the stages of this name of which more than a text is kept."""
         rows = self._db.execute("SELECT id FROM stages WHERE run = ? AND name = ? AND data IS NOT NULL", (run, name))
-        return frozenset(id for (id,) in rows)
+        return frozenset(from_json(str, id) for (id,) in rows)
 
     @reading
     def sources(self, run: str, wanted: Callable[[str], object] = lambda _: True) -> dict[str, str]:
         """The source files that a run names, by path, with their texts as they were then."""
         rows = self._db.execute("SELECT file, digest FROM sources WHERE run = ?", (run,)).fetchall()
+        rows = [(from_json(str, file), digest) for file, digest in rows]
         return {file: text for file, digest in rows if wanted(file) and (text := self._text(digest)) is not None}
 
     @reading
@@ -356,7 +357,7 @@ class Store:
         found = {}
         for compile, digest in self._db.execute("SELECT compile, digest FROM trails WHERE run = ?", (run,)).fetchall():
             with contextlib.suppress(ValueError, RecursionError):
-                found[compile] = json.loads(self._text(digest) or "null")
+                found[from_json(str, compile)] = json.loads(self._text(digest) or "null")
         return found
 
     def put_files(self, run: str, digests: Mapping[str, str]) -> None:
@@ -385,7 +386,7 @@ class Store:
         ).fetchone()
         if row is None:
             raise LookupError(f"Run {run} has no stage {stage}.")
-        return row[0], row[1], row[2]
+        return from_json(str, row[0]), row[1], row[2]
 
     def _text(self, digest: bytes | None) -> str | None:
         try:
