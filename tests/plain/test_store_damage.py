@@ -52,7 +52,7 @@ def test_it_is_one_error_with_a_sentence(path: str, run: str, change: str, ask: 
     with Store(path) as store:
         ask(store, run)
     damage(path, change)
-    with Store(path) as store, pytest.raises(DamagedStoreError, match="cannot be read: .* move it away"):
+    with Store(path) as store, pytest.raises(DamagedStoreError, match=r"cannot be read: .* move it away"):
         ask(store, run)
 
 
