@@ -10,7 +10,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 
-from irscope.system.ending import end_tree
+from irscope.system.ending import end_tree, wait_for_the_end
 
 _ending = threading.Event()
 _running: set[int] = set()
@@ -72,7 +72,10 @@ def temporary_folder() -> Iterator[str]:
 def leave_nothing() -> None:
     """For a process that ends without its threads: ends the commands that they wait for, and removes their folders."""
     _ending.set()
-    for pid in [*_running]:
+    running = [*_running]
+    for pid in running:
         end_tree(pid)
+    # A signal is only sent by then: what has not died yet could still write into its folder.
+    wait_for_the_end(running)
     for folder in [*_folders]:
         shutil.rmtree(folder, ignore_errors=True)

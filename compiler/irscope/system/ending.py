@@ -47,13 +47,18 @@ def end_all_below(but: Collection[int] = ()) -> None:
                 os.waitpid(pid, 0)
 
 
+def wait_for_the_end(pids: Collection[int]) -> None:
+    """Waits until none of them runs, at most for the time of grace."""
+    deadline = time.monotonic() + GRACE_SECONDS
+    while any(map(is_running, pids)) and time.monotonic() < deadline:
+        time.sleep(_LOOK_SECONDS)
+
+
 def _end(roots: Sequence[int]) -> None:
     spared: list[int] = []
     for pid in roots:
         _kill_tree(pid, spared)
-    deadline = time.monotonic() + GRACE_SECONDS
-    while any(map(is_running, spared)) and time.monotonic() < deadline:
-        time.sleep(_LOOK_SECONDS)
+    wait_for_the_end(spared)
     for pid in filter(is_running, spared):
         _kill_tree(pid, None)
 

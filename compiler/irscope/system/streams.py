@@ -164,7 +164,7 @@ class _Output(io.TextIOWrapper):
 
 
 class _Errors(io.TextIOWrapper):
-    """Standard error: if it fails, there is no place left to say so."""
+    """Standard error.  Its own failures are passed over, since no other stream could report them."""
 
     def write(self, text: str) -> int:
         with contextlib.suppress(OSError):

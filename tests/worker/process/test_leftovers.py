@@ -113,6 +113,7 @@ def test_what_a_command_prints(tmp_path: Path) -> None:
 WAITS = """\
 import os, sys, threading, time
 from irscope.system import commands
+from irscope.system.processes import is_running
 
 def compile():
     with commands.temporary_folder() as folder:
@@ -122,14 +123,16 @@ def compile():
 threading.Thread(target=compile).start()
 while not commands._running:
     time.sleep(0.01)
-print(*commands._running, flush=True)
+command, = commands._running
+print(command, flush=True)
 commands.leave_nothing()
+print(is_running(command), flush=True)
 os._exit(0)
 """
 
 
 def test_a_process_that_ends_without_its_threads_leaves_no_command_and_no_folder() -> None:
     done = run_bounded([sys.executable, "-c", WAITS], 60)
-    folder, pid = done.stdout.split()
+    folder, pid, still_running = done.stdout.split()
     assert not os.path.exists(folder)
-    assert not is_running(int(pid))
+    assert still_running == "False" and not is_running(int(pid))
