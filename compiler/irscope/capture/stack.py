@@ -26,11 +26,18 @@ CAUSE_IN_LIBRARY = "the cause lies here"  # how the note at a library's line beg
 
 @dataclass(frozen=True)
 class FramePlace:
-    """A frame with the range of the expression it is at."""
+    """A frame with the range of the expression it is at.
+
+    Parameters
+    ----------
+    resumes
+        Whether it is a resume function: it goes on with what the frame that called it has left.
+    """
 
     file: str
     function: str
     range: Range
+    resumes: bool = False
 
     @property
     def is_user(self) -> bool:
@@ -38,18 +45,34 @@ class FramePlace:
         return is_user_file(self.file)
 
 
+def places_now(error: BaseException | None) -> list[FramePlace]:
+    """Where it happens, outermost first: the user's frames on the Python stack, and what Dynamo traces below them."""
+    return with_traced(traced_places(error))
+
+
 def live_places() -> list[FramePlace]:
-    """The user's frames on the Python stack of this thread, outermost first.
+    """The user's frames on the Python stack of this thread, outermost first."""
+    return with_traced([])
+
+
+def with_traced(traced: list[FramePlace]) -> list[FramePlace]:
+    """The user's frames on the Python stack of this thread, outermost first, and below them those given.
 
     A function that goes on in a resume function is one frame, as the user wrote it.
     """
+    return _without_left([*_live_places(), *traced])
+
+
+def _live_places() -> list[FramePlace]:
     places: list[FramePlace] = []
     for frame in callers():
         code = frame.f_code
         if is_user_file(code.co_filename):
-            places.append(FramePlace(code.co_filename, plain_name(code.co_name), _live_range(frame)))
+            places.append(
+                FramePlace(code.co_filename, plain_name(code.co_name), _live_range(frame), _is_resume(code.co_name))
+            )
     places.reverse()
-    return _without_repeats(places)
+    return places
 
 
 def call_into_compiled_code() -> FramePlace | None:
@@ -69,18 +92,17 @@ def traced_places(error: BaseException | None) -> list[FramePlace]:
     summaries = getattr(error, "real_stack", None)
     if summaries is None:
         summaries = traced_stack()
-    exact = {(name, file, line): where for name, file, line, where in _translators(error)}
-    told = {(summary.name, summary.filename, summary.lineno) for summary in summaries}
-    if (chain := _raised_in(error)) and chain[-1][:3] not in told:
+    # PyTorch tells of a resume function now by its own name, now by that of the user's function.
+    exact = {_key(*traced): traced[0] for traced in _translators(error)}
+    told = [(plain_name(summary.name), summary.filename, summary.lineno or 1) for summary in summaries]
+    if (chain := _raised_in(error)) and _key(*chain[-1]) not in told:
         # PyTorch loses frames of generators that run while something else is inlined (``sum(f(v) for v in x)``).
-        return [FramePlace(file, plain_name(name), where) for name, file, _, where in chain]
+        return [place for place, _ in chain]
     places = []
-    for summary in summaries:
-        name, file, line = summary.name, summary.filename, summary.lineno or 1
-        where = exact.get((name, file, line)) or _range_from_columns(
-            file, line, getattr(summary, "colno", None), getattr(summary, "end_colno", None)
-        )
-        places.append(FramePlace(file, plain_name(name), where))
+    for (name, file, line), summary in zip(told, summaries, strict=True):
+        columns = getattr(summary, "colno", None), getattr(summary, "end_colno", None)
+        guessed = FramePlace(file, name, _range_from_columns(file, line, *columns), _is_resume(summary.name))
+        places.append(exact.get((name, file, line)) or guessed)
     return places
 
 
@@ -117,22 +139,18 @@ def plain_name(function: str) -> str:
     return function
 
 
-def _without_repeats(places: list[FramePlace]) -> list[FramePlace]:
-    """Folds a frame and the resume function that it called: the later one is where the function is now."""
-    folded: list[FramePlace] = []
+def _is_resume(function: str) -> bool:
+    return function.startswith(RESUME_PREFIX)
+
+
+def _without_left(places: list[FramePlace]) -> list[FramePlace]:
+    """Leaves out a frame whose resume function is next: that is where the function is now."""
+    kept: list[FramePlace] = []
     for place in places:
-        if folded and folded[-1].function == place.function and folded[-1].file == place.file:
-            if folded[-1].range.start.line <= place.range.start.line and _same_function(folded[-1], place):
-                folded.pop()
-        folded.append(place)
-    return folded
-
-
-def _same_function(outer: FramePlace, inner: FramePlace) -> bool:
-    """False for a function that calls itself: the resume function is never called where its own name is."""
-    from irscope.usercode.source import line_text
-
-    return f"{inner.function}(" not in line_text(outer.file, outer.range.start.line)
+        if place.resumes and kept and (kept[-1].function, kept[-1].file) == (place.function, place.file):
+            kept.pop()
+        kept.append(place)
+    return kept
 
 
 def _live_range(frame: types.FrameType) -> Range:
@@ -169,7 +187,11 @@ def _range_from_columns(file: str, line: int, column: int | None, end_column: in
     )
 
 
-_Traced = tuple[str, str, int, Range]  # a function's name, its file, the line it is at, the exact range
+_Traced = tuple[FramePlace, int]  # with the line that the translator itself names
+
+
+def _key(place: FramePlace, line: int) -> tuple[str, str, int]:
+    return place.function, place.file, line
 
 
 def _translators(error: BaseException | None) -> Iterator[_Traced]:
@@ -199,4 +221,5 @@ def _traced_by(translators: list[Any]) -> Iterator[_Traced]:
         done.add(id(translator))
         where = _range(code.co_filename, at.lineno, at.end_lineno, at.col_offset, at.end_col_offset)
         if where is not None:
-            yield code.co_name, code.co_filename, int(getattr(translator, "lineno", where.start.line)), where
+            place = FramePlace(code.co_filename, plain_name(code.co_name), where, _is_resume(code.co_name))
+            yield place, int(getattr(translator, "lineno", where.start.line))

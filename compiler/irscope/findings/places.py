@@ -8,10 +8,9 @@ from irscope.capture.stack import (
     RESUME_PREFIX,
     FramePlace,
     innermost_user,
-    live_places,
+    places_now,
     plain_name,
     related_to,
-    traced_places,
 )
 from irscope.findings.moment import Moment
 from irscope.protocol import Compile, Finding, Origin, Range, Related, Severity
@@ -34,7 +33,7 @@ def function_range(compile: Compile) -> Range:
 
 def at_expression(moment: Moment, **facts: object) -> Finding | None:
     """A finding at the innermost user expression of what is being traced, else of the Python stack."""
-    places = [*live_places(), *traced_places(moment.error)]
+    places = places_now(moment.error)
     at = innermost_user(places)
     return None if at is None else _finding(moment, places[at], related_to(places, at), facts)
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from irscope.capture.break_message import parse_break_messages, sentences
-from irscope.capture.stack import FramePlace, innermost_user, live_places, related_to, traced_places
+from irscope.capture.stack import FramePlace, innermost_user, related_to, traced_places, with_traced
 from irscope.findings.detector import Detector
 from irscope.findings.kinds import graph_break
 from irscope.findings.kinds.specialization import readable_size
@@ -77,8 +77,7 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
     messages = parse_break_messages(text)
     # An error of the backend has no stack of its own; what is traced at that moment is the end of the function.
     told = [] if getattr(error, "real_stack", None) else _places_in_message(text)
-    traced = told or traced_places(error)
-    places = [*live_places(), *traced]
+    places = with_traced(told or traced_places(error))
     at = innermost_user(places)
     if at is None:
         return None

@@ -11,7 +11,7 @@ import types
 from collections.abc import Iterator
 
 from irscope.capture.break_message import BreakMessage, code_of_type
-from irscope.capture.stack import FramePlace, live_places, related_to
+from irscope.capture.stack import FramePlace, related_to, with_traced
 from irscope.findings.detector import Detector
 from irscope.findings.kinds import compile_error, graph_break
 from irscope.findings.moment import Moment
@@ -42,7 +42,7 @@ def make(code: types.CodeType, fullgraph: bool) -> Finding | None:
     place = FramePlace(code.co_filename, code.co_name, where)
     cause = BreakMessage(_TYPE, "Generators cannot be compiled by themselves.", (), "", code_of_type(_TYPE), None)
     words = graph_break.words_at(place, [cause], "", skipped=not fullgraph)
-    places = [*live_places(), place]
+    places = with_traced([place])
     finding = Finding(
         kind=graph_break.KIND.id,
         code=cause.code or graph_break.KIND.id,

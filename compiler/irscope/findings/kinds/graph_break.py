@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from irscope.capture.break_message import BreakMessage, parse_break_messages
-from irscope.capture.stack import FramePlace, innermost_user, live_places, related_to, traced_places
+from irscope.capture.stack import FramePlace, innermost_user, places_now, related_to
 from irscope.capture.trace import GRAPH_BREAK, is_skipped
 from irscope.findings.advice import BreakContext, Words, words_for
 from irscope.findings.detector import Detector
@@ -42,7 +42,7 @@ def detect(moment: Moment) -> Iterator[Finding]:
 
 def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding | None:
     """The finding at the innermost user frame of what was being traced, else of the Python stack."""
-    places = [*live_places(), *traced_places(moment.error)]
+    places = places_now(moment.error)
     at = innermost_user(places)
     if at is None:
         if (header := _HEADER.search(moment.record.payload)) is None:
