@@ -129,7 +129,7 @@ def related_to(places: list[FramePlace], at: int) -> tuple[Related, ...]:
 
 
 def _called_from(function: str) -> str:
-    return "called at module level" if function == "<module>" else f"called in `{function}`"
+    return f"{Related.CALLED}at module level" if function == "<module>" else f"{Related.CALLED}in `{function}`"
 
 
 def plain_name(function: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import ClassVar
 
 from irscope.vocabulary.lanes import Lane
 from irscope.vocabulary.limits import Limit
@@ -69,9 +70,17 @@ class Range:
 class Related:
     """Another place that has to do with a finding: a caller, a library line, the call that recompiled."""
 
+    CALLED: ClassVar[str] = "called "
+    """How the message of a call on the way to the finding begins."""
+
     file: str
     range: Range
     message: str
+
+    @property
+    def is_call(self) -> bool:
+        """Whether it is a call on the way to the finding."""
+        return self.message.startswith(self.CALLED)
 
 
 @dataclass(frozen=True)

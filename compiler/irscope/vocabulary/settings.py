@@ -185,6 +185,12 @@ OTHER_SETTINGS = (
         goes=Goes.OPTION,
     ),
     Setting(
+        "richHovers", Kind.FLAG, False,
+        "true: the client shows a diagnostic with its related places at the pointer by itself, and folds `<details>` in "
+        "Markdown, so hovers say only what is missing there; `initializationOptions` only",
+        goes=Goes.OPTION,
+    ),
+    Setting(
         "decorations.enabled", Kind.FLAG, True,
         "mark regions in the source; only the client reads it",
         "Mark compiled lines, graph breaks and skipped code in the source, and in the gutter the lines that are in a "

@@ -44,6 +44,7 @@ def _initialize(ls: IrscopeServer, params: types.InitializeParams) -> None:
     ls.options = params.initialization_options
     if isinstance(ls.options, dict):
         ls.trusted = ls.options.get("trusted", True) is not False
+        ls.rich_hovers = ls.options.get("richHovers") is True
     ls.settings = ls.read_options(ls.options)
     ls.archive = Archive(ls.settings.store)
 

@@ -71,6 +71,7 @@ class IrscopeServer(LanguageServer):
         )
         self.settings = Settings()
         self.trusted = True
+        self.rich_hovers = False
         self.options: Any = None
         self.texts = Texts(self._buffer_of)
         self._settings_of: dict[str, Settings] = {}

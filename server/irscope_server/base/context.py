@@ -122,6 +122,10 @@ class EditorContext(Documents, Client, Protocol):
         """Whether the workspace is trusted; nothing is run in one that is not."""
 
     @property
+    def rich_hovers(self) -> bool:
+        """Whether the client shows diagnostics at the pointer by itself, and folds ``<details>``."""
+
+    @property
     def settings(self) -> Settings:
         """Those of the whole workspace."""
 

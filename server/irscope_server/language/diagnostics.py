@@ -15,6 +15,7 @@ from lsprotocol import types
 from irscope_server.base import words
 from irscope_server.base.context import EditorContext
 from irscope_server.base.texts import file_key, to_units
+from irscope_server.language.finding_text import told_apart
 from irscope_server.language.views import PlacedFinding, Views
 from irscope_server.running.results import Results
 
@@ -73,7 +74,7 @@ def diagnostic_of(context: EditorContext, placed: PlacedFinding, lines: Sequence
                 ),
                 visible(related.message),
             )
-            for related in finding.related
+            for related in told_apart(placed.related, context.rich_hovers)[0]
         ]
         or None,
         tags=_TAGS.get(finding.kind),

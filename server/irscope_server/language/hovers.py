@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 from irscope.findings.kinds import recompilation, recompile_limit
-from irscope.findings.registry import kind_of
-from irscope.protocol import Compile, Finding, Limit
-from irscope.usercode.notebooks import notebook_of
+from irscope.protocol import Compile
 from irscope.vocabulary import units
 from lsprotocol import types
 
@@ -18,13 +15,13 @@ from irscope_server.base.functions import Outline, Parameter, outline_of
 from irscope_server.base.texts import from_units
 from irscope_server.language.context import SourceContext
 from irscope_server.language.diagnostics import lsp_range
+from irscope_server.language.finding_text import finding_text
 from irscope_server.language.guard_words import argument_text, latency_text
 from irscope_server.language.lenses import lens_title
 from irscope_server.language.line_hovers import line_text
 from irscope_server.language.views import PlacedFinding, PlacedFunction
 
 _MOST_ROWS = 20
-_MOST_COMPILES = 8
 _PATIENCE = 0.04
 """Seconds that a hover waits for guards to be read."""
 _BEING_READ = "The guards are being read. Hover again to see them."
@@ -38,10 +35,7 @@ async def hover_at(context: SourceContext, path: str, position: types.Position) 
         return None
     column = from_units(lines[position.line], position.character, context.encoding)
     here = [placed for placed in context.views.findings(path) if _covers(placed, position.line, column, lines)]
-    parts = [
-        "\n\n".join([finding_text(placed.finding, context.uri_of), *(f"*{note}*" for note in _notes(placed))])
-        for placed in here
-    ]
+    parts = [finding_text(placed, context.uri_of, context.rich_hovers) for placed in here]
     place = here[0] if here else None
     span = (place.line, place.column, place.end_line, place.end_column) if place else None
     outline = outline_of("\n".join(lines))
@@ -114,58 +108,6 @@ def _covers(placed: PlacedFinding, line: int, column: int, lines: Sequence[str])
     if end <= (placed.line, placed.column):  # an empty range is shown as its line
         return line == placed.line
     return (placed.line, placed.column) <= (line, column) <= end
-
-
-def finding_text(finding: Finding, uri_of: Callable[[str], str]) -> str:
-    """A finding as Markdown; the script's own text is never markup."""
-    code = words.markdown(finding.code)
-    if words.is_web_link(finding.link):
-        code = f"[{code}]({finding.link.replace(' ', '%20').replace(')', '%29').replace('<', '%3C')})"
-    parts = [
-        f"**{words.markdown(kind_of(finding.kind).label)}** {code}",
-        words.markdown(finding.message),
-    ]
-    if finding.explanation:
-        parts.append(words.markdown_blocks(finding.explanation))
-    if finding.hints:
-        hints = (words.list_item(words.markdown_blocks(hint)) for hint in finding.hints)
-        parts.append("\n".join(["What you can do:", "", *hints]))
-    times = units.count(finding.count, "time")
-    if finding.compiles:
-        shown = ", ".join(words.code_span(name) for name in finding.compiles[:_MOST_COMPILES])
-        more = len(finding.compiles) - _MOST_COMPILES
-        word = "compile" if len(finding.compiles) == 1 else "compiles"
-        parts.append(f"Seen {times}, in {word} {shown}" + (f" and {more} more." if more > 0 else "."))
-    elif finding.count > 1:
-        parts.append(f"Seen {times}.")
-    if cost := cost_text(finding):
-        parts.append(f"It costs {cost}.")
-    if finding.related:
-        places = []
-        for related in finding.related:
-            line = related.range.start.line
-            name = words.markdown(f"{os.path.basename(related.file)}:{line}")
-            anchor = "" if notebook_of(related.file) else f"#L{line}"  # a cell's URI has its own fragment
-            places.append(f"- [{name}]({uri_of(related.file)}{anchor}): {words.markdown(related.message)}")
-        parts.append("\n".join(["See also:", "", *places]))
-    return "\n\n".join(part for part in parts if part)
-
-
-def _notes(placed: PlacedFinding) -> Iterator[str]:
-    """What has to be known about the run that a finding is from."""
-    if placed.stale:
-        yield "Found before your edit; the next run may differ."
-    limit = placed.outcome.limit if placed.outcome else None
-    if limit is not None and limit is not Limit.STEADY_STATE:
-        name = {Limit.SECONDS: "time", Limit.MEMORY: "memory", Limit.OUTPUT: "output"}[limit]
-        yield f"The run was stopped at its limit of {name}, so there may be more than is shown."
-
-
-def cost_text(finding: Finding) -> str:
-    """``2 extra graphs and 324 ms of compile time``; empty if it costs nothing that is known."""
-    graphs = units.count(finding.cost.graphs, "extra graph") if finding.cost.graphs else ""
-    time = words.known_duration(finding.cost.seconds)
-    return " and ".join(part for part in (graphs, f"{time} of compile time" if time else "") if part)
 
 
 def function_text(function: PlacedFunction) -> str:

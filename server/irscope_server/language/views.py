@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from irscope.protocol import Compile, Finding, Kernel, Outcome, Range
+from irscope.protocol import Compile, Finding, Kernel, Outcome, Position, Range, Related
 
 from irscope_server.base.functions import Function, function_of, outline_of
 from irscope_server.base.line_map import LineMap
@@ -29,6 +30,8 @@ class PlacedFinding:
     """A file of the run was edited since, so it may not be true any more."""
     outcome: Outcome | None = None
     """How the run ended that found it; None during the run."""
+    related: tuple[Related, ...] = ()
+    """The other places that have to do with it, where they are now."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,24 @@ class Views:
             last = len(lines) - 1  # a place that is not in the text: show it at the end rather than not at all
             where = (last, 0, last, len(lines[last]))
         stale = self._texts.are_edited(found.texts)
-        return PlacedFinding(found.finding, found.run, *where, found.lines, stale, found.outcome)
+        related = tuple(self._place_related(related, found) for related in found.finding.related)
+        return PlacedFinding(found.finding, found.run, *where, found.lines, stale, found.outcome, related)
+
+    def _place_related(self, related: Related, found: Found) -> Related:
+        """A related place in the text as it is now; where its own text was edited, the line is near."""
+        key = file_key(related.file)
+        ran = found.texts.get(key)
+        if ran is None:
+            return related
+        now = self._texts.lines(related.file)
+        line_map = self.line_map(ran, now)
+        moved = _moved(related.range, ran, now, line_map)
+        if moved is None:
+            line = line_map.near(related.range.start.line - 1)
+            moved = (line, 0, line, 0)
+        line, column, end_line, end_column = moved
+        where = Range(Position(line + 1, column), Position(end_line + 1, end_column))
+        return dataclasses.replace(related, range=where)
 
     def _place_functions(self, key: str, lines: Sequence[str]) -> tuple[PlacedFunction, ...]:
         for ended in self._results.runs_touching(key):

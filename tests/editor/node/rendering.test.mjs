@@ -50,7 +50,21 @@ describe("on the screen", () => {
     await workbench.command("Show or Focus Hover");
     const hover = workbench.page.locator(".monaco-hover:not(.hidden)", { hasText: /graph break|recompil/i });
     await hover.first().waitFor();
+    const calls = hover.first().locator("details", { hasText: "called at module level" });
+    await calls.waitFor({ state: "attached" });
+    assert.equal(await calls.locator("li").first().isVisible(), false, "the stack is folded");
+    const text = await hover.first().innerText();
+    assert.equal(text.split("while tracing; the graph is cut here").length, 2, text);
+    const order = ["while tracing;", "What to do:", "tensors have shapes but no values", "It costs", "calls above it"];
+    assert.deepEqual(
+      order.toSorted((a, b) => text.indexOf(a) - text.indexOf(b)),
+      order,
+      text,
+    );
     await workbench.screenshot("hover");
+    await calls.locator("summary").click();
+    await calls.locator("li").first().waitFor();
+    await workbench.screenshot("hover-stack");
     await workbench.page.keyboard.press("Escape");
     await workbench.command("View: Toggle Panel Visibility");
   });

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from irscope.protocol import CompileOutcome, Lane, OutcomeKind, Position, Range
+from irscope.protocol import CompileOutcome, Finding, Lane, OutcomeKind, Position, Range
 from irscope_server.base.texts import Texts, split_lines
-from irscope_server.language.hovers import finding_text, function_text
+from irscope_server.language.finding_text import finding_text, told_apart
+from irscope_server.language.hovers import function_text
 from irscope_server.language.lenses import lens_title
-from irscope_server.language.views import Views
+from irscope_server.language.views import PlacedFinding, Views
 from irscope_server.running.results import Live, Results
 from made import SCRIPT, compile_of, ended, finding, kernel, related, stage
 
@@ -26,7 +27,7 @@ class Desk:
         self.views = Views(self.results, Texts(self.texts.get))
 
     def places(self, path: str = PATH) -> list[tuple[str, int, int]]:
-        return [(placed.finding.kind, placed.line, placed.column) for placed in self.views.findings(path)]
+        return [(one.finding.kind, one.line, one.column) for one in self.views.findings(path)]
 
     def lenses(self, path: str = PATH) -> list[tuple[int, str]]:
         return [(function.first_line, lens_title(function)) for function in self.views.functions(path)]
@@ -56,7 +57,7 @@ def test_findings_of_a_new_run_join_the_old_ones_until_it_ends() -> None:
     desk.results.add_finding(live, finding(PATH, 6, message="again"))
     desk.results.add_finding(live, finding(PATH, 7))
     assert [line for _, line, _ in desk.places()] == [4, 5, 6]
-    assert [placed.finding.message for placed in desk.views.findings(PATH)][1] == "again"
+    assert [one.finding.message for one in desk.views.findings(PATH)][1] == "again"
     desk.results.end(live, ended(PATH, {PATH: SCRIPT}, findings=[finding(PATH, 7)]))
     assert [line for _, line, _ in desk.places()] == [6]
 
@@ -182,31 +183,79 @@ def test_a_lambda_and_module_level_code_have_a_lens_at_their_line() -> None:
     assert [line for line, _ in desk.lenses()] == [1, 2]
 
 
+def placed(one: Finding) -> PlacedFinding:
+    return PlacedFinding(one, "run", 0, 0, 0, 1, related=one.related)
+
+
+LED_HERE = (
+    related(PATH, 12, 0, 4, "called at module level"),
+    related(OTHER, 7, 0, 1, "called in `g`"),
+    related(OTHER, 2, 0, 1, "the cause lies here, in `h` of a library"),
+)
+
+
 def test_the_hover_of_a_finding() -> None:
     text = finding_text(
-        finding(
-            PATH,
-            6,
-            message="It `breaks` <b>here</b>.",
-            hints=("Move it.",),
-            count=3,
-            compiles=("0/0", "0/1"),
-            related=(related(OTHER, 7, 0, 1, "called from g"),),
+        placed(
+            finding(
+                PATH,
+                6,
+                message="It `breaks` <b>here</b>.",
+                hints=("Move it.", "Leave it out."),
+                count=3,
+                compiles=("0/0", "0/1"),
+                related=LED_HERE,
+            )
         ),
         lambda path: f"file://{path}",
+        rich=False,
     )
     assert text == (
         "**Graph break** [GB0059](https://example.org/gb0059.html)\n\n"
         "It `breaks` \\<b\\>here\\</b\\>.\n\n"
+        "**What to do:**\n\n- Move it.\n- Leave it out.\n\n"
         "Dynamo does not know how to trace it.\n\n"
-        "What you can do:\n\n- Move it.\n\n"
         "Seen 3 times, in compiles `0/0`, `0/1`.\n\n"
-        "See also:\n\n- [module.py:7](file:///w/module.py#L7): called from g"
+        "See also:\n\n"
+        "- [script.py:12](file:///w/script.py#L12): called at module level\n"
+        "- [module.py:7](file:///w/module.py#L7): called in `g`\n"
+        "- [module.py:2](file:///w/module.py#L2): the cause lies here, in `h` of a library"
     )
 
 
+def test_a_hover_beside_the_diagnostic_repeats_nothing() -> None:
+    text = finding_text(
+        placed(
+            finding(PATH, 6, message="It breaks.", explanation="<img src=x>", hints=("Move it.",), related=LED_HERE)
+        ),
+        lambda path: f"file://{path}",
+        rich=True,
+    )
+    assert text == (
+        "**What to do:** Move it.\n\n"
+        "\\<img src=x\\>\n\n"
+        "In compile `0/0`.\n\n"
+        "<details><summary>1 call above it</summary>\n\n"
+        "- [script.py:12](file:///w/script.py#L12): called at module level\n\n"
+        "</details>"
+    )
+    shown, above = told_apart(LED_HERE, rich=True)
+    assert (shown, above) == ([*LED_HERE[1:]], [LED_HERE[0]])
+
+
+def test_related_places_move_with_edits() -> None:
+    desk = Desk()
+    here = finding(PATH, 6, related=(related(PATH, 8, 4, 9, "called at module level"), related(PATH, 1, 0, 5, "gone")))
+    desk.results.end(None, ended(PATH, {PATH: SCRIPT}, findings=[here]))
+    lines = SCRIPT.split("\n")
+    desk.texts[PATH] = "\n".join(["# changed", *lines[1:5], "# new", *lines[5:]])
+    (moved,) = desk.views.findings(PATH)
+    assert moved.line == 6
+    assert [each.range.start for each in moved.related] == [Position(9, 4), Position(1, 0)]
+
+
 def test_a_link_that_is_none_is_not_followed() -> None:
-    text = finding_text(finding(PATH, 6, link="command:evil"), str)
+    text = finding_text(placed(finding(PATH, 6, link="command:evil")), str, rich=False)
     assert "command:" not in text
 
 
@@ -228,5 +277,5 @@ def test_a_range_over_two_lines() -> None:
     desk = Desk()
     broad = finding(PATH, 5, range=Range(Position(5, 4), Position(6, 15)))
     desk.results.end(None, ended(PATH, {PATH: SCRIPT}, findings=[broad]))
-    (placed,) = desk.views.findings(PATH)
-    assert (placed.line, placed.column, placed.end_line, placed.end_column) == (4, 4, 5, 15)
+    (one,) = desk.views.findings(PATH)
+    assert (one.line, one.column, one.end_line, one.end_column) == (4, 4, 5, 15)
