@@ -301,6 +301,7 @@ export interface RunResult {
   run: string | null;
   outcome: string;
   message: string;
+  compiles: number;
 }
 
 /** The kernels of a line; `reason` says in words why there are none. */

@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 import { activeNotebook } from "../host/notebooks";
 import type { Lane } from "../protocol";
 import { CancelRequest, RunRequest } from "../host/requests";
+import { showWithLog } from "../host/problems";
 import { offerEntries } from "./chooseEntry";
 import { activePythonFile, requireTrust, showProblem, withRunProgress, type Services } from "./context";
 
@@ -24,12 +25,16 @@ export async function runFile(services: Services, uri: vscode.Uri, lane: Lane, e
     return;
   }
   const name = path.basename(uri.fsPath);
-  const { outcome, message } = await withRunProgress(services, vscode.l10n.t("running {0}", name), uri, (token) =>
-    services.server.request(
-      RunRequest,
-      { uri: uri.toString(), lane, ...(entry === undefined ? {} : { entry }) },
-      token,
-    ),
+  const { outcome, message, compiles } = await withRunProgress(
+    services,
+    vscode.l10n.t("running {0}", name),
+    uri,
+    (token) =>
+      services.server.request(
+        RunRequest,
+        { uri: uri.toString(), lane, ...(entry === undefined ? {} : { entry }) },
+        token,
+      ),
   );
   if (outcome === "no-entry") {
     void offerEntries(services, uri, message);
@@ -37,6 +42,14 @@ export async function runFile(services: Services, uri: vscode.Uri, lane: Lane, e
   }
   if (!QUIET_OUTCOMES.has(outcome)) {
     void showProblem(services, message || `${name}: ${outcome}`);
+  } else if (outcome === "completed" && compiles === 0) {
+    void showWithLog(
+      "information",
+      vscode.l10n.t(
+        "{0} ran to its end, and nothing was compiled: it calls no function that torch.compile made.",
+        name,
+      ),
+    );
   }
 }
 

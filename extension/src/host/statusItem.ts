@@ -66,7 +66,7 @@ export class StatusItem implements vscode.Disposable {
 
   /** What is known about the file in the active editor. */
   activeFile(): FileState | undefined {
-    const uri = vscode.window.activeTextEditor?.document.uri ?? activeNotebook()?.uri;
+    const uri = activeUri();
     return uri === undefined ? undefined : this.fileStates.get(uri.toString());
   }
 
@@ -76,7 +76,7 @@ export class StatusItem implements vscode.Disposable {
 
   /** Icon, text and detail: of a run or trouble first, then of the active file. */
   private whatGoesOn(): [string, string, string] {
-    const { state, text } = this.worker ?? { state: "stopped" as const, text: vscode.l10n.t("No script was run yet.") };
+    const { state, text } = this.workerHere();
     const file = this.activeFile();
     const said = RUNNING_TEXTS[state];
     if (said !== undefined) {
@@ -99,9 +99,20 @@ export class StatusItem implements vscode.Disposable {
     return [ICONS[state], "IRScope", text];
   }
 
+  /** What the worker does. What troubled the run of another file is not said of this one. */
+  private workerHere(): Pick<WorkerState, "state" | "text"> {
+    if (this.worker === undefined) {
+      return { state: "stopped", text: vscode.l10n.t("No script was run yet.") };
+    }
+    const { state, uri } = this.worker;
+    const active = activeUri()?.toString();
+    const elsewhere = uri !== null && active !== undefined && vscode.Uri.parse(uri).toString() !== active;
+    return elsewhere && isTrouble(state) ? { state: "ready", text: vscode.l10n.t("Ready") } : this.worker;
+  }
+
   private aboutFile(detail: string): string[] {
     const text = this.activeFile()?.text ?? "";
-    return text === "" || text === detail ? [] : [text];
+    return text === "" || detail.endsWith(text) ? [] : [text];
   }
 
   /** What is said in full, with links to what can be done about it. */
@@ -140,7 +151,7 @@ export class StatusItem implements vscode.Disposable {
           : this.whatGoesOn();
     this.item.text = `$(${icon}) ${withoutIcons(text)}`;
     this.item.accessibilityInformation = { label: visible(`${text}. ${detail}`), role: "button" };
-    const bad = state === "failed" || this.worker?.state === "crashed" || this.worker?.state === "refused";
+    const bad = state === "failed" || isTrouble(this.workerHere().state);
     this.item.tooltip = this.tooltip(detail, this.worker?.python || interpreter?.path, bad);
     this.item.backgroundColor = bad ? new vscode.ThemeColor("statusBarItem.warningBackground") : undefined;
     if (this.files.current || this.worker?.state === "running") {
@@ -149,6 +160,14 @@ export class StatusItem implements vscode.Disposable {
       this.item.hide();
     }
   }
+}
+
+function activeUri(): vscode.Uri | undefined {
+  return vscode.window.activeTextEditor?.document.uri ?? activeNotebook()?.uri;
+}
+
+function isTrouble(state: WorkerState["state"]): boolean {
+  return state === "crashed" || state === "refused";
 }
 
 /** Text and detail. */

@@ -74,8 +74,9 @@ async def run(server: IrscopeServer, params: RunParams) -> RunResult:
     started = await server.activity.start(params.uri, path, params.lane, params.entry, params.pipeline)
     if started is None:
         return RunResult(None, "no-entry", _no_entry(path))
-    outcome = (ended := await _wait(started, started_here=True)).report.outcome
-    return RunResult(ended.run or None, outcome.kind.value, outcome.message)
+    ended = await _wait(started, started_here=True)
+    outcome = ended.report.outcome
+    return RunResult(ended.run or None, outcome.kind.value, outcome.message, len(ended.report.compiles))
 
 
 def cancel(server: IrscopeServer, params: UriParams) -> CancelResult:

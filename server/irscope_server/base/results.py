@@ -135,6 +135,7 @@ class RunResult:
     run: str | None
     outcome: str
     message: str
+    compiles: int = 0
 
 
 @dataclass(frozen=True)

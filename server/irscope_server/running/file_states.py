@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from irscope.protocol import Limit
 from irscope.usercode.notebooks import notebook_of
 
 from irscope_server.base.context import EditorContext
@@ -56,7 +55,6 @@ class FileStates:
         stale = editor.texts.are_edited(newest.texts)
         if stale:
             parts.append("Edited since the last run. Its findings are shown where their lines are now.")
-        if outcome.limit is not None and outcome.limit is not Limit.STEADY_STATE:
-            parts.append(outcome.message)
+        parts.append(outcome.message)
         changed = self._since_last_run.of(plan.entry.key)
         return FileState(uri, "stale" if stale else "current", entry, outcome.limit, " ".join(parts), changed)

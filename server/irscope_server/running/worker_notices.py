@@ -21,7 +21,7 @@ _PAUSE = 0.5
 
 
 class WorkerNotices:
-    """Sends ``irscope/worker``: what goes on, else the state of the worker and how the last run ended."""
+    """Sends ``irscope/worker``: what goes on, else what the last run was troubled by, else the state of the worker."""
 
     def __init__(self, editor: EditorContext, runs: Runs, workers: Workers) -> None:
         self._editor, self._runs, self._workers = editor, runs, workers
@@ -64,11 +64,8 @@ class WorkerNotices:
             state, text = (worker.state.value, worker.text) if worker else ("ready", "Ready")
             if ended is not None and last is not None:
                 run, outcome = last, ended.report.outcome
-                said = f"{run.name}: {outcome.message}"
                 if outcome.kind in _TROUBLE:
-                    state, text = _TROUBLE[outcome.kind], said
-                else:
-                    text = f"{text}. {said}"
+                    state, text = _TROUBLE[outcome.kind], f"{run.name}: {outcome.message}"
         python = run.spec.python if run else editor.settings.interpreter
         editor.tell(
             "irscope/worker",

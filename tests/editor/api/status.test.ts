@@ -85,6 +85,9 @@ describe("the status item", () => {
     assert.ok(status.backgroundColor);
     await tell("irscope/worker", { ...worker, state: "crashed", text: "train.py: The script was killed by SIGSEGV." });
     await until("the crash", () => status.text === "$(flame) IRScope: crashed");
+    await tell("irscope/worker", { ...worker, uri: "file:///w/other.py", state: "crashed", text: "other.py: killed" });
+    await until("that the crash is of another file", () => status.text === "$(check) IRScope");
+    assert.doesNotMatch(await tooltip(), /other\.py|Show Log/);
   });
 
   it("tells of a server that has died, and works again when it is back", async () => {

@@ -188,7 +188,7 @@ class Server:
         changed = {"run": RUN, "since": "20261119-101500-fake", "text": "1 <b>break</b> fixed · −0.4 s"}
         state = {"state": "current", "entry": None, "limit": None, "text": "", "changed": changed}
         self.notify("irscope/fileState", {"uri": self.uri, **state})
-        return {"run": RUN, "outcome": outcome, "message": ""}
+        return {"run": RUN, "outcome": outcome, "message": "", "compiles": 0 if "plain" in self.uri else 2}
 
     def cancel(self, _: Any) -> Any:
         self.cancelled.set()

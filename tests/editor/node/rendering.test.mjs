@@ -37,6 +37,10 @@ describe("on the screen", () => {
       0,
     );
     assert.equal(await workbench.page.locator(".activitybar [aria-label^='IRScope']").count(), 0);
+    await workbench.command("IRScope: Analyze This File");
+    await workbench.page.getByText("plain.py ran to its end, and nothing was compiled").first().waitFor();
+    await workbench.screenshot("nothing-compiled");
+    await workbench.command("Notifications: Clear All Notifications");
   });
 
   it("a finding is a squiggle, an entry of Problems and a hover", async () => {
