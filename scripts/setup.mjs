@@ -89,11 +89,18 @@ export function ensureCompiler() {
   }
 }
 
+const CODE_SERVER_HOME = path.join(CACHE, `code-server-${CODE_SERVER}`);
+
+/** Whether `ensureCodeServer` has nothing to do. */
+export function isCodeServerThere() {
+  return Object.values(codeServerIn(CODE_SERVER_HOME)).every((file) => fs.existsSync(file));
+}
+
 /** A VS Code that runs in a browser, built once into the cache folder. @returns {Promise<CodeServer>} */
 export async function ensureCodeServer() {
-  const home = path.join(CACHE, `code-server-${CODE_SERVER}`);
+  const home = CODE_SERVER_HOME;
   const found = codeServerIn(home);
-  if (fs.existsSync(found.node) && fs.existsSync(found.entry)) {
+  if (isCodeServerThere()) {
     return found;
   }
   if (process.platform !== "linux" || !["x64", "arm64"].includes(process.arch)) {

@@ -25,8 +25,28 @@ export async function runMain(main) {
   }
 }
 
+/** The steps that go on, in the order of their start: on a terminal they share its last line. @type {Set<() => string>} */
+const going = new Set();
+/** @type {NodeJS.Timeout | undefined} */
+let drawing;
+/** How many programs talk to the terminal themselves: nothing is drawn over what they print. */
+let talking = 0;
+
+function draw() {
+  if (talking > 0) {
+    return;
+  }
+  const width = (process.stderr.columns ?? 80) - 1;
+  process.stderr.write(
+    `\r\x1b[2K${[...going]
+      .map((line) => line())
+      .join("  ")
+      .slice(0, width)}`,
+  );
+}
+
 /**
- * Shows what is being done and for how long.
+ * Shows what is being done and for how long. Several steps may go on at once.
  * @template T
  * @param {string} title
  * @param {(report: (detail: string) => void) => Promise<T>} work
@@ -36,27 +56,34 @@ export async function step(title, work) {
   const started = Date.now();
   const passed = () => `${Math.round((Date.now() - started) / 1000)} s`;
   let detail = "";
-  const draw = () => {
-    const width = (process.stderr.columns ?? 80) - 1;
-    const line = `… ${title} (${passed()})${detail === "" ? "" : `  ${detail}`}`;
-    process.stderr.write(`\r\x1b[2K${line.slice(0, width)}`);
-  };
-  if (!TTY) {
+  const line = () => `… ${title} (${passed()})${detail === "" ? "" : `  ${detail}`}`;
+  /** @type {NodeJS.Timeout | undefined} */
+  let signs;
+  if (TTY) {
+    going.add(line);
+    drawing ??= setInterval(draw, 200);
+  } else {
     console.error(`… ${title}`);
+    const sign = () => console.error(`  ${title}: ${passed()}${detail === "" ? "" : `, ${detail}`}`);
+    signs = setInterval(sign, SIGN_OF_LIFE_MS);
   }
-  const timer = TTY
-    ? setInterval(draw, 200)
-    : setInterval(() => console.error(`  ${title}: ${passed()}${detail === "" ? "" : `, ${detail}`}`), SIGN_OF_LIFE_MS);
+  const end = (/** @type {string} */ mark) => {
+    clearInterval(signs);
+    going.delete(line);
+    if (going.size === 0) {
+      clearInterval(drawing);
+      drawing = undefined;
+    }
+    console.error(`${TTY ? "\r\x1b[2K" : ""}${mark} ${title} (${passed()})`);
+  };
   try {
     const result = await work((text) => {
       detail = text.trim();
     });
-    clearInterval(timer);
-    console.error(`${TTY ? "\r\x1b[2K" : ""}${green("✓")} ${title} (${passed()})`);
+    end(green("✓"));
     return result;
   } catch (error) {
-    clearInterval(timer);
-    console.error(`${TTY ? "\r\x1b[2K" : ""}${red("✗")} ${title} (${passed()})`);
+    end(red("✗"));
     throw error;
   }
 }
@@ -110,10 +137,16 @@ export function execute(command, args, { cwd, env, report, next } = {}) {
  * @returns {Promise<number>}
  */
 export function passThrough(command, args, { cwd, env } = {}) {
-  return new Promise((resolve, reject) => {
+  if (going.size > 0 && TTY) {
+    process.stderr.write("\r\x1b[2K");
+  }
+  talking += 1;
+  return new Promise((/** @type {(code: number) => void} */ resolve, reject) => {
     const child = spawn(command, args, { cwd, env: env ?? process.env, stdio: "inherit" });
     child.on("error", (error) => reject(new Failure(`${command}: ${error.message}`)));
     child.on("close", (code, signal) => resolve(signal === null ? (code ?? 1) : 128 + 15));
+  }).finally(() => {
+    talking -= 1;
   });
 }
 

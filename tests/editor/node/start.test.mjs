@@ -7,13 +7,15 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import * as fs from "node:fs";
 import * as path from "node:path";
-import { ROOT } from "../../../scripts/lib/paths.mjs";
+import { CACHE, ROOT } from "../../../scripts/lib/paths.mjs";
 import { OF_THE_PAGE_AROUND, violations } from "../accessibility.mjs";
 import { launchBrowser } from "../browser.mjs";
 import { makeHome, pictureOfFailure } from "../home.mjs";
 import { PATIENCE_MS, until } from "../until.mjs";
 import { Workbench } from "../workbench.mjs";
 
+/** Not the user's own; it stays, so that the examples need not be run again. */
+const STORE = path.join(CACHE, "start", "tests", "runs.db");
 const SCRIPT = path.join(ROOT, "examples", "gpt_training.py");
 
 describe("npm start", () => {
@@ -38,6 +40,7 @@ describe("npm start", () => {
     const { folders, settings } = JSON.parse(fs.readFileSync(workspace, "utf8"));
     assert.deepEqual(folders, [{ path: path.join(ROOT, "examples") }]);
     assert.equal(settings["irscope.python"], path.join(ROOT, ".venv", "bin", "python"));
+    assert.equal(settings["irscope.storePath"], STORE, "that of the command line");
   });
 
   it("refuses what it does not know", async () => {
@@ -145,7 +148,7 @@ describe("npm start", () => {
 function start(args, env) {
   const child = spawn(process.execPath, [path.join(ROOT, "scripts", "start.mjs"), ...args], {
     cwd: ROOT,
-    env: { ...process.env, ...env },
+    env: { ...process.env, IRSCOPE_STORE: STORE, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
