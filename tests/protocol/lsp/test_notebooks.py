@@ -227,6 +227,28 @@ async def test_a_notebook_is_opened_again(start_editor: StartEditor, play: Play,
     assert (await editor.request("irscope/kernelsAt", uri=third, line=0)).kernels == []
 
 
+async def test_a_stored_run_in_which_the_cells_had_other_numbers(
+    start_editor: StartEditor, play: Play, path: Path, tmp_path: Path
+) -> None:
+    """A cell that came late has a high number until the notebook is closed: what was found in it belongs to no other."""
+    late, first = ({"findings": [to_json(finding(cell_name(str(path), number), 6, 4, 15))]} for number in (5, 1))
+    play(act(path), late, first)
+    editor = await start_editor(playing=True)
+    notebook = Notebook(editor, path, (*CELLS, CELLS[1]))
+    await editor.until_ended()
+    notebook.delete(3)
+    notebook.insert(0, CELLS[1])
+    notebook.insert(4, CELLS[1])
+    notebook.save()
+    await editor.until_ended(2)
+    assert asked(tmp_path)[-1]["cells"] == [cell_name(str(path), number) for number in (5, 1, 2, 3, 6)]
+    notebook.close()
+    await editor.until(lambda: not any(editor.codes(uri) for uri in notebook.uris))
+    again = Notebook(editor, path, (CELLS[1], *CELLS, CELLS[1]))
+    await editor.until(lambda: any(editor.codes(uri) for uri in again.uris))
+    assert [editor.codes(uri) for uri in again.uris] == [["GB0059"], [], [], [], []]
+
+
 async def test_a_notebook_without_torch_runs_nothing(
     start_editor: StartEditor, play: Play, path: Path, tmp_path: Path
 ) -> None:
