@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -98,12 +98,17 @@ def related_to(places: list[FramePlace], at: int) -> tuple[Related, ...]:
     related = []
     deeper = places[at + 1 :]
     if deeper:
-        last = next((place for place in reversed(deeper) if is_package_file(place.file)), deeper[-1])
-        deeper.remove(last)
+        last = deeper.pop(cause_among(deeper))
         related.append(Related(last.file, last.range, f"{CAUSE_IN_LIBRARY}, in `{last.function}` of a library"))
     callers = [place for place in places[:at] if place.is_user]
     related += [Related(place.file, place.range, _called_from(place.function)) for place in (*callers, *deeper)]
     return tuple(related)
+
+
+def cause_among(deeper: Sequence[FramePlace]) -> int:
+    """Which of the frames below the user's one holds the cause: the last one of an installed package, else the last."""
+    packages = (i for i in range(len(deeper) - 1, -1, -1) if is_package_file(deeper[i].file))
+    return next(packages, len(deeper) - 1)
 
 
 def _called_from(function: str) -> str:

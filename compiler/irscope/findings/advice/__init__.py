@@ -23,6 +23,7 @@ from irscope.findings.advice import (
 )
 from irscope.findings.advice import control_flow as control
 from irscope.findings.advice.fallback import from_registry
+from irscope.findings.advice.library import advice_in_library, is_for_library
 from irscope.findings.advice.model import Advice, BreakContext, Option, Words
 from irscope.findings.advice.origin import origin_of
 from irscope.findings.advice.sequel import sequel_of
@@ -133,11 +134,17 @@ def words_for(context: BreakContext) -> Words:
     A rule that fails (an unexpected shape of code) costs its advice, never the finding.
     """
     spot = Spot(context)
-    rule = RULES.get(spot.cause.code)
-    if rule is not None and context.node is not None:
-        with contextlib.suppress(Exception):
-            return _words(spot, rule(spot))
-    return _words(spot, from_registry(spot))
+    return _words(spot, _advice(spot))
+
+
+def _advice(spot: Spot) -> Advice:
+    with contextlib.suppress(Exception):
+        if is_for_library(spot):
+            return advice_in_library(spot, _advice)
+        rule = RULES.get(spot.cause.code)
+        if rule is not None and spot.node is not None:
+            return rule(spot)
+    return from_registry(spot)
 
 
 def _words(spot: Spot, advice: Advice) -> Words:

@@ -316,7 +316,7 @@ def _while_loop(spot: Spot, decision: ast.While, test: str) -> Option | None:
         return None
     _, imports = spot.need("torch")
     code = f"({name},) = while_loop(lambda {name}: {test}, lambda {name}: ({spot.text(value)},), ({name},))"
-    above = spot.above("from torch._higher_order_ops import while_loop\n")
+    above = spot.with_import("from torch._higher_order_ops import while_loop")
     return Option(
         "Put the loop into the graph",
         code,

@@ -8,11 +8,22 @@ from irscope.findings.advice.model import Option
 from irscope.findings.advice.spot import Spot, loaded_names
 
 
-def setting(spot: Spot, name: str, caveat: str, do: str = "Let Dynamo put it into the graph") -> Option:
-    """Turns on a setting of ``torch._dynamo.config``, above the code at hand."""
-    torch, imports = spot.need("torch")
+def setting(
+    spot: Spot,
+    name: str,
+    caveat: str,
+    do: str = "Let Dynamo put it into the graph",
+    anywhere: bool = True,
+    needs: tuple[str, ...] = (),
+) -> Option:
+    """Turns on a setting of ``torch._dynamo.config`` at the top of the user's file.
+
+    ``anywhere`` is False for a setting that names something of the code at hand; ``needs`` are further modules.
+    """
+    torch = spot.home.name_of_module("torch") or "torch"
     code = f"{torch}._dynamo.config.{name}"
-    return Option(f"{do}, once at the top of the file", code, caveat, (*imports, spot.above(code + "\n")))
+    edits = (spot.home.with_setting(code, (*needs, "torch")),)
+    return Option(f"{do}, once at the top of the file", code, caveat, edits, anywhere)
 
 
 def guard(spot: Spot, caveat: str) -> Option | None:
@@ -40,7 +51,7 @@ def hoist(spot: Spot, node: ast.expr | None, caveat: str, name: str = "") -> Opt
         "Compute it once, outside of the compiled code",
         code,
         caveat,
-        (spot.above(f"{name} = {text}\n"), spot.replace(node, name)),
+        (spot.above(f"{name} = {text}"), spot.replace(node, name)),
     )
 
 

@@ -219,7 +219,7 @@ def import_failed(spot: Spot) -> Advice:
             "Import it at the top of the file, where it may be missing",
             code,
             f"Then test `if {names[0]} is not None` before it is used.",
-            (spot.above(code + "\n"), spot.replace_statements([statement], "pass")),
+            (spot.with_import(code), spot.replace_statements([statement], "pass")),
         )
     return Advice(what, why, some(option))
 

@@ -103,7 +103,7 @@ def _imported(spot: Spot) -> tuple[Option, ...]:
     argument = call.args[0] if call is not None and call.args else None
     if isinstance(argument, ast.Constant) and isinstance(argument.value, str) and call is not None:
         module = argument.value
-        edits = (spot.above(f"import {module}\n"), spot.replace(call, module)) if module.isidentifier() else ()
+        edits = (spot.with_import(f"import {module}"), spot.replace(call, module)) if module.isidentifier() else ()
         if module.isidentifier() and module not in spot.local_names():
             return (Option("Import it at the top of the file", f"import {module}", "", edits),)
     return some(hoist(spot, call, ""))
@@ -117,7 +117,7 @@ def _settings(spot: Spot) -> tuple[Option, ...]:
             "Set it once, above the function",
             f"{text}   # above the function",
             "It then holds for the whole process, from the start.",
-            (spot.above(text + "\n"), spot.replace(spot.expression, "pass")),
+            (spot.above(text), spot.replace(spot.expression, "pass")),
         )
     return some(first, around(spot, "Set it in the caller", text if spot.alone else f"value = {text}"))
 

@@ -59,10 +59,17 @@ def _ignored(spot: Spot, call: ast.Call | None) -> Option | None:
         return None
     do = "Let compiled code skip it"
     if spot.hoistable(call.func):
-        return setting(spot, f"ignore_logging_functions.add({spot.text(call.func)})", _SILENT, do)
-    logging, imports = spot.need("logging")
-    option = setting(spot, f"ignore_logging_functions.add({logging}.Logger.{call.func.attr})", _SILENT, do)
-    return Option(option.do, option.code, f"{_SILENT} It holds for all loggers.", (*imports, *option.edits))
+        return _named(spot, f"ignore_logging_functions.add({spot.text(call.func)})", _SILENT, do)
+    logging = spot.home.name_of_module("logging") or "logging"
+    name = f"ignore_logging_functions.add({logging}.Logger.{call.func.attr})"
+    return setting(spot, name, f"{_SILENT} It holds for all loggers.", do, needs=("logging",))
+
+
+def _named(spot: Spot, name: str, caveat: str, do: str) -> Option:
+    """A setting that names a function of the file: it must come after that name is bound."""
+    torch, imports = spot.need("torch")
+    code = f"{torch}._dynamo.config.{name}"
+    return Option(f"{do}, once above the function", code, caveat, (*imports, spot.above(code)))
 
 
 def root_logging(spot: Spot) -> Advice:
@@ -84,9 +91,9 @@ def warning(spot: Spot) -> Advice:
     put_off = f"reorderable_logging_functions.add({name})"
     ignored = f"ignore_logging_functions.add({name})"
     first = (
-        setting(spot, put_off, _LATER, "Let compiled code warn when its graph has run")
+        _named(spot, put_off, _LATER, "Let compiled code warn when its graph has run")
         if plain
-        else setting(spot, ignored, _SILENT, "Let compiled code skip it")
+        else _named(spot, ignored, _SILENT, "Let compiled code skip it")
     )
     return Advice(what, why, some(first if call is not None and spot.hoistable(call.func) else None, _leave_out(spot)))
 

@@ -8,6 +8,7 @@ import functools
 import textwrap
 
 from irscope.capture.break_message import BreakMessage
+from irscope.findings.advice import top_level
 from irscope.findings.advice.model import BreakContext
 from irscope.protocol import Edit, Position, Range
 from irscope.usercode.source import parents, parse, range_of_node, read_source, text_of_range
@@ -20,8 +21,10 @@ _NO_MESSAGE = BreakMessage("", "", (), "", "", None)
 class Spot:
     """A break's place in the syntax tree, with what the rules ask of it."""
 
-    def __init__(self, context: BreakContext) -> None:
+    def __init__(self, context: BreakContext, home: Spot | None = None) -> None:
         self.context = context
+        self.home = home or self
+        """The place in the user's file; another one than this where this is in a library."""
         self.file = context.file
         self.node = context.node
         self.cause = context.messages[0] if context.messages else _NO_MESSAGE
@@ -197,7 +200,7 @@ class Spot:
     def need(self, module: str) -> tuple[str, tuple[Edit, ...]]:
         """The name of a module here, and the edit that imports it where it is not."""
         name = self.name_of_module(module)
-        return (name, ()) if name else (module, (self.above(f"import {module}"),))
+        return (name, ()) if name else (module, (self.with_import(f"import {module}"),))
 
     def fresh(self, wanted: str) -> str:
         """A name that the file does not use yet."""
@@ -254,9 +257,16 @@ class Spot:
 
     def above(self, text: str) -> Edit:
         """Puts lines above the top-level statement (class, function, …) that the node is in."""
-        top = self._top_statement()
-        line = _first_line(top) if top is not None else 1
-        return Edit(Range(Position(line, 0), Position(line, 0)), f"{text}\n")
+        return top_level.edit_above(self.file, text, self._top_statement())
+
+    def with_import(self, line: str) -> Edit:
+        """Adds an import to those of the file."""
+        return top_level.import_edit(self.file, line, self._top_statement())
+
+    def with_setting(self, line: str, modules: tuple[str, ...] = ()) -> Edit:
+        """Adds a setting of PyTorch below the imports; ``modules`` are those that it needs."""
+        missing = tuple(module for module in modules if self.name_of_module(module) is None)
+        return top_level.setting_edit(self.file, line, missing, self._top_statement())
 
     def without_line(self, node: ast.AST) -> Edit:
         """Takes away the whole lines that a node (a decorator) is on."""
@@ -266,11 +276,6 @@ class Spot:
     def _top_statement(self) -> ast.stmt | None:
         chain = [self.node, *self.ancestors]
         return next((node for node in reversed(chain) if isinstance(node, ast.stmt)), None)
-
-
-def _first_line(statement: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def bound_names(node: ast.AST) -> set[str]:

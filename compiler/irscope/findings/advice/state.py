@@ -75,7 +75,7 @@ def class_made(spot: Spot) -> Advice:
                 "Define it above the function",
                 f"{first}   # at the top level of the file",
                 "It is then one class, not a new one in every call.",
-                (spot.above(text + "\n\n"), spot.replace_statements([node], "pass")),
+                (spot.above(text), spot.replace_statements([node], "pass")),
             )
     apart = Option("Define it above the function, and pass in what it uses from here") if option is None else None
     return Advice(what, why, some(option, apart))

@@ -78,7 +78,8 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
     # An error of the backend has no stack of its own; what is traced at that moment is the end of the function.
     told = [] if getattr(error, "real_stack", None) else _places_in_message(text)
     traced = told or traced_places(error)
-    places = [*live_places(), *traced]
+    live = live_places()
+    places = [*live, *traced]
     at = innermost_user(places)
     if at is None:
         return None
@@ -94,7 +95,7 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
     fixes: tuple[Fix, ...] = ()
     headline, explanation = first_sentence(text), _without_advice(text)
     if cause is not None and name == "Unsupported":
-        words = graph_break.words_at(places[at], messages, text, skipped=False)
+        words = graph_break.words_at(places, at, len(live), messages, text, skipped=False)
         headline = words.message.replace("the graph is cut here", "and fullgraph=True allows no graph break")
         explanation, hints, fixes = words.explanation, words.hints or hints, graph_break.fixes_of(words)
     elif cause is not None:

@@ -41,7 +41,7 @@ def make(code: types.CodeType, fullgraph: bool) -> Finding | None:
     )
     place = FramePlace(code.co_filename, code.co_name, where)
     cause = BreakMessage(_TYPE, "Generators cannot be compiled by themselves.", (), "", code_of_type(_TYPE), None)
-    words = graph_break.words_at(place, [cause], "", skipped=not fullgraph)
+    words = graph_break.words_at([place], 0, 0, [cause], "", skipped=not fullgraph)
     places = [*live_places(), place]
     finding = Finding(
         kind=graph_break.KIND.id,

@@ -11,6 +11,7 @@ from irscope.capture.trace import GRAPH_BREAK, is_skipped
 from irscope.findings.advice import BreakContext, Words, words_for
 from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
+from irscope.internals.dynamo_frames import is_polyfill
 from irscope.protocol import Finding, Fix, Severity
 from irscope.usercode.source import node_at_range, range_of_line
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
@@ -42,16 +43,17 @@ def detect(moment: Moment) -> Iterator[Finding]:
 
 def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding | None:
     """The finding at the innermost user frame of what was being traced, else of the Python stack."""
-    places = [*live_places(), *traced_places(moment.error)]
+    live = live_places()
+    places = [*live, *traced_places(moment.error)]
     at = innermost_user(places)
     if at is None:
         if (header := _HEADER.search(moment.record.payload)) is None:
             return None
         file, line = header["file"], int(header["line"])
-        places, at = [FramePlace(file, "", range_of_line(file, line))], 0
+        live, places, at = [], [FramePlace(file, "", range_of_line(file, line))], 0
     place = places[at]
     cause = messages[0] if messages else None
-    words = words_at(place, messages, moment.record.payload, skipped)
+    words = words_at(places, at, len(live), messages, moment.record.payload, skipped)
     return Finding(
         kind=KIND.id,
         code=(cause.code if cause else "") or KIND.id,
@@ -74,10 +76,26 @@ def fixes_of(words: Words) -> tuple[Fix, ...]:
     return tuple(Fix(option.do, option.caveat, option.edits) for option in words.options if option.edits)
 
 
-def words_at(place: FramePlace, messages: list[BreakMessage], payload: str, skipped: bool) -> Words:
-    """What to say of a break at a place."""
-    node = node_at_range(place.file, place.range)
-    context = BreakContext(tuple(messages), place.file, place.function, place.range, node, payload, skipped)
+def words_at(
+    places: list[FramePlace], at: int, live: int, messages: list[BreakMessage], payload: str, skipped: bool
+) -> Words:
+    """What to say of a break at one of the places of a stack.
+
+    The first ``live`` places are on the Python stack, the others are what is traced.
+    """
+    place, beneath = places[at], places[at + 1 :]
+    context = BreakContext(
+        tuple(messages),
+        place.file,
+        place.function,
+        place.range,
+        node_at_range(place.file, place.range),
+        payload,
+        skipped,
+        beneath=tuple(deeper for deeper in beneath if not is_polyfill(deeper.file)),
+        traced=at >= live,
+        inlined=at > live,
+    )
     return words_for(context)
 
 
