@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
+from irscope.capture.break_message import DATA_DEPENDENT_GUARD
 from irscope.findings.advice import (
     arrays,
     autograd,
     branches,
     calls,
     contexts,
+    guards,
     output,
     randomness,
     shapes,
@@ -45,6 +47,7 @@ RULES: dict[str, Callable[[Spot], Advice]] = {
     "GB0569": output.text_of_tensor,
     # decisions
     "GB0170": branches.data_dependent_branch,
+    DATA_DEPENDENT_GUARD: guards.data_dependent_guard,
     "GB0034": control.assertion,
     "GB0171": control.assertion,
     # shapes
@@ -77,7 +80,7 @@ RULES: dict[str, Callable[[Spot], Advice]] = {
     "GB0374": arrays.sparse,
     "GB0126": arrays.resized,
     "GB0128": arrays.resized,
-    "GB0148": arrays.resized,
+    "GB0148": calls.delayed,
     # randomness
     "GB0363": randomness.generator_made,
     "GB7650": randomness.generator_method,
@@ -113,6 +116,7 @@ RULES: dict[str, Callable[[Spot], Advice]] = {
     "GB0056": autograd.data_replaced,
     "GB0149": autograd.functorch,
     "GB0067": autograd.checkpointed,
+    "GB4413": autograd.checkpointed,
     "GB0000": autograd.subclass,
     "GB0103": autograd.subclass,
     "GB0163": autograd.subclass,

@@ -29,7 +29,8 @@ _KNOWN_CALLS: dict[str, tuple[str, ...]] = {
 }
 """Ids of which a rule knows functions of Python or torch that break inside, by the beginning of their full names: the
 user's call says enough."""
-_HOOKS = "GB0467"
+_KNOWN_METHODS = {"GB0467": "hook", "GB0125": "requires_grad_"}
+"""The same for methods of modules, by a part of their names."""
 
 
 def is_for_library(spot: Spot) -> bool:
@@ -39,8 +40,8 @@ def is_for_library(spot: Spot) -> bool:
         return False
     if not context.traced or any(is_package_file(place.file) for place in context.beneath):
         return True
-    if spot.cause.code == _HOOKS:
-        return spot.call is None or "hook" not in spot.text(spot.call.func)
+    if (method := _KNOWN_METHODS.get(spot.cause.code)) is not None:
+        return spot.call is None or method not in getattr(spot.call.func, "attr", "")
     known = _KNOWN_CALLS.get(spot.cause.code)
     return known is None or not name_at(spot).startswith(known)
 

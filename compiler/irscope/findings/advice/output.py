@@ -29,6 +29,8 @@ def print_call(spot: Spot) -> Advice:
 def _reorderable(spot: Spot) -> bool:
     """Dynamo can put off a call with tensors, constants and formatted strings, and loses its keyword arguments."""
     match = _TYPES.search(spot.cause.explanation)
+    if spot.context.inlined:  # there the setting makes PyTorch 2.13 lose the output
+        return False
     if match is None or match["kwargs"] == "True" or (spot.call is not None and spot.call.keywords):
         return False
     return {t.strip(" '\"") for t in match["types"].split(",") if t.strip()} <= _REORDERABLE
@@ -41,7 +43,7 @@ def _leave_out(spot: Spot) -> Option | None:
 def _after(spot: Spot) -> Option | None:
     """Where the text is made of local tensors only: return them and print outside."""
     call = spot.call
-    if call is None or not spot.functions:
+    if call is None or not spot.functions or spot.context.inlined:
         return None
     return Option("Return what it shows and print it in the caller")
 

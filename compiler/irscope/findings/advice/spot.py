@@ -149,6 +149,14 @@ class Spot:
             names.update(bound_names(function))
         return names
 
+    def is_assigned(self, name: str) -> bool:
+        """Whether the innermost function assigns a name; a loop's variable is not assigned."""
+        return any(
+            isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and name in bound_names(node)
+            for function in self.functions[:1]
+            for node in ast.walk(function)
+        )
+
     def inner_names(self, node: ast.AST) -> set[str]:
         """The names in a piece of code that only the functions at hand know: what they bind, and ``self``."""
         stored = {
@@ -211,14 +219,20 @@ class Spot:
 
     def hoistable(self, node: ast.expr) -> bool:
         """Whether an expression means the same above the function: it uses names that the file binds further up."""
-        names, above = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}, self._bound_above()
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
         odd = (ast.Await, ast.Yield, ast.YieldFrom, ast.Lambda, ast.comprehension, ast.NamedExpr)
         return (
-            bool(self.functions)
-            and not any(isinstance(n, odd) for n in ast.walk(node))
-            and not names & self.local_names()
-            and all(name in above or hasattr(builtins, name) for name in names)
+            bool(self.functions) and not any(isinstance(n, odd) for n in ast.walk(node)) and self.hoistable_names(names)
         )
+
+    def hoistable_names(self, names: set[str]) -> bool:
+        """Whether names mean the same above the function: the file binds them further up, or they are builtins."""
+        above = self._bound_above() | {"__file__", "__name__"}
+        return not names & self.local_names() and all(name in above or hasattr(builtins, name) for name in names)
+
+    def global_names(self) -> set[str]:
+        """The names that the top level of the file binds."""
+        return {name for node in (self.tree.body if self.tree is not None else ()) for name in _bound_at_top(node)}
 
     def _bound_above(self) -> set[str]:
         names: set[str] = set()
@@ -276,6 +290,12 @@ class Spot:
     def _top_statement(self) -> ast.stmt | None:
         chain = [self.node, *self.ancestors]
         return next((node for node in reversed(chain) if isinstance(node, ast.stmt)), None)
+
+
+def _bound_at_top(statement: ast.stmt) -> set[str]:
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return {statement.name}
+    return bound_names(statement)
 
 
 def bound_names(node: ast.AST) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from irscope.capture.break_message import BreakMessage, parse_break_messages
+from irscope.capture.break_message import BreakMessage, parse_break_messages, parse_data_dependent_guard
 from irscope.capture.stack import FramePlace, innermost_user, live_places, related_to, traced_places
 from irscope.capture.trace import GRAPH_BREAK, is_skipped
 from irscope.findings.advice import BreakContext, Words, words_for
@@ -26,6 +26,8 @@ KIND = FindingKind(
     explains_steps=("graph-break",),
     order=10,
 )
+_BRANCH = "GB0170"
+"""What PyTorch says of a guard that an ``if`` needs."""
 _HEADER = re.compile(r"Graph break in user code at (?P<file>.+?):(?P<line>\d+)$", re.DOTALL | re.MULTILINE)
 """A file's name may have a line break in it."""
 
@@ -52,6 +54,7 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
         file, line = header["file"], int(header["line"])
         live, places, at = [], [FramePlace(file, "", range_of_line(file, line))], 0
     place = places[at]
+    messages = with_guard(messages, moment.error)
     cause = messages[0] if messages else None
     words = words_at(places, at, len(live), messages, moment.record.payload, skipped)
     return Finding(
@@ -69,6 +72,18 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
         related=related_to(places, at),
         fixes=fixes_of(words),
     )
+
+
+def with_guard(messages: list[BreakMessage], error: BaseException | None) -> list[BreakMessage]:
+    """The messages, led by the data-dependent guard that they all come from, where there is one."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if (guard := parse_data_dependent_guard(str(error))) is not None:
+            told = (guard.code, _BRANCH, "")
+            return [guard, *(message for message in messages if message.code not in told)]
+        error = error.__cause__ or error.__context__
+    return messages
 
 
 def fixes_of(words: Words) -> tuple[Fix, ...]:
