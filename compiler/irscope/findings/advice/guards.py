@@ -19,8 +19,18 @@ _OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq,
 }
+_SIGNS = {ast.Lt: "<", ast.GtE: ">=", ast.Gt: ">", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!="}
+_EMPTY = (
+    "Most operations accept empty tensors: `x[token]`, `index_add_` and linear layers then do nothing. "
+    "`mean()` and `max()` of an empty tensor do not."
+)
 _SIZES = ("numel", "size", "nelement", "__len__")
 _STATED = "A call for which it does not hold raises a RuntimeError."
+_APART = Option(
+    "Make two functions of it, the first up to where the number is made; call this line in the second",
+    "",
+    "What the first one returns has known sizes and numbers in the second.",
+)
 _LEAVES = (ast.Continue, ast.Return, ast.Raise, ast.Break)
 _NUMBERS = re.compile(r"\bz?u[a-z]?\d+\b")
 
@@ -38,7 +48,9 @@ def data_dependent_guard(spot: Spot) -> Advice:
     decision = decision_at(spot)
     if decision is None:
         what = f"{spot.short(spot.expression or spot.statement)} needs to know {question} while tracing"
-        return Advice(what, why, some(_indexed(spot), _stated_before(spot)), spot.expression)
+        node = spot.expression
+        value = node.slice if isinstance(node, ast.Subscript) else node
+        return Advice(what, why, some(_indexed(spot), _APART), value)
     word = {ast.While: "while", ast.Assert: "assert"}.get(type(decision), "if")
     what = f"`{word}` needs to know {spot.short(decision.test)} while tracing"
     if asked:
@@ -51,29 +63,47 @@ def data_dependent_guard(spot: Spot) -> Advice:
 
 
 def _left_out(spot: Spot, decision: ast.AST) -> Option | None:
-    """``if token.numel() == 0: continue``: what follows does nothing for an empty tensor."""
-    if not isinstance(decision, ast.If) or decision.orelse or not _asks_for_empty(decision.test):
+    """``if token.numel() == 0: continue`` and ``if token.numel() > 0: …``: for an empty tensor, the rest does nothing."""
+    if not isinstance(decision, ast.If) or decision.orelse or not spot.owns_lines([decision]):
         return None
-    if not isinstance(decision.body[0], ast.Continue) or not spot.owns_lines([decision]):
+    asked = spot.short(decision.test)
+    rest = decision.body if _asks_for_elements(decision.test) else spot.siblings_after(decision)
+    if any(_counts(statement) for statement in rest):
         return None
-    if not spot.siblings_after(decision):
-        return None
-    return Option(
-        f"Remove the check {spot.short(decision.test)}, with its `continue`",
-        "",
-        "Most operations accept empty tensors: `x[token]`, `index_add_` and linear layers then do nothing. "
-        "`mean()` and `max()` of an empty tensor do not.",
-        (spot.without_line(decision),),
-    )
+    if _asks_for_elements(decision.test) and spot.block([decision]).startswith("if"):
+        code = spot.block(decision.body)
+        return Option(f"Remove the check {asked}", code, _EMPTY, (spot.replace_statements([decision], code),))
+    skips = isinstance(decision.body[0], ast.Continue) and bool(spot.siblings_after(decision))
+    if skips and _asks_for_empty(decision.test):
+        return Option(f"Remove the check {asked}, with its `continue`", "", _EMPTY, (spot.without_line(decision),))
+    return None
+
+
+def _counts(statement: ast.stmt) -> bool:
+    """Whether a statement does something for an empty tensor, too: it counts, prints or fills a list."""
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.value, ast.Constant):
+        return True
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    name = getattr(call.func, "attr", getattr(call.func, "id", "")) if isinstance(call, ast.Call) else ""
+    return isinstance(call, ast.Call) and not name.endswith("_")
 
 
 def _asks_for_empty(test: ast.expr) -> bool:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _is_size(test.operand)
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
-        return False
-    right = test.comparators[0]
-    return _is_size(test.left) and isinstance(right, ast.Constant) and right.value == 0
+        return _asks_for_elements(test.operand)
+    return _is_size(getattr(test, "left", test)) and _compared(test) in (("==", 0), ("<=", 0), ("<", 1))
+
+
+def _asks_for_elements(test: ast.expr) -> bool:
+    compared = _compared(test)
+    return _is_size(getattr(test, "left", test)) and (compared is None or compared in ((">", 0), ("!=", 0), (">=", 1)))
+
+
+def _compared(test: ast.expr) -> tuple[str, object] | None:
+    """The sign and the number of ``size > 0``."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.comparators[0], ast.Constant):
+        return None
+    return _SIGNS.get(type(test.ops[0]), ""), test.comparators[0].value
 
 
 def _is_size(node: ast.expr) -> bool:
@@ -136,18 +166,11 @@ def _indexed(spot: Spot) -> Option | None:
     node = spot.expression
     if not isinstance(node, ast.Subscript) or not isinstance(node.value, (ast.List, ast.Tuple)):
         return None
+    if isinstance(node.slice, ast.Slice):
+        return None
     if not all(isinstance(item, ast.Constant) and isinstance(item.value, (int, float)) for item in node.value.elts):
         return None
     torch, imports = spot.need("torch")
     code = f"{torch}.tensor({spot.text(node.value)})[{spot.text(node.slice)}]"
     edits = (*imports, spot.replace(node, code))
     return Option("Index a tensor instead of a list", spot.line_with(node, code), "The result is a tensor.", edits)
-
-
-def _stated_before(spot: Spot) -> Option:
-    torch = spot.name_of_module("torch") or "torch"
-    return Option(
-        f"State before this line, by `{torch}._check(…)`, what always holds of the number, such as its least value",
-        "",
-        "Or call this line outside of the compiled code.",
-    )

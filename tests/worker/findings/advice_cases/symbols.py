@@ -51,6 +51,24 @@ case(
             out[token] = x[token] * 2
         return out
     """,
+    same=False,  # it was an error
+)
+case(
+    "work_for_elements_only",
+    "data-dependent-guard",
+    """
+    torch._dynamo.config.capture_dynamic_output_shape_ops = True
+
+
+    def f(x):
+        out = x.clone()
+        for i in range(3):
+            (token,) = torch.where(x == i)
+            if token.numel() > 0:
+                chosen = x[token]
+                out.index_add_(0, token, chosen * 2)
+        return out
+    """,
 )
 case(
     "early_return_by_a_size",
