@@ -223,7 +223,7 @@ def test_numbers_and_names_of_the_file(tmp_path: Path) -> None:
     context = "module: _pickle, qualname: dumps, skip reason: C extension"
     first = file.at("dump(PLAN)", message("GB0007", "", context)).options[0]
     text = file.applied(first)
-    assert "_DATA_ = dump(PLAN)\nclass M" in text.replace("\n\n", "\n")
+    assert "_DATA = 3\n_DATA_ = dump(PLAN)\n\n\nclass M" in text
     assert "data = _DATA_\n" in text
     words = file.at(
         "print(größe)", message("GB0059", "argument types ['object'] (has_kwargs False)", "builtin print [")
@@ -234,7 +234,7 @@ def test_numbers_and_names_of_the_file(tmp_path: Path) -> None:
 def test_module_that_is_not_imported_is_imported(tmp_path: Path) -> None:
     file = Breaking(tmp_path, "from torch import nn\n\ndef f(x):\n    if x.any():\n        x = x + 1\n    return x\n")
     words = file.at("x.any()", message("GB0170"))
-    assert file.applied(words.options[0]).startswith("from torch import nn\n\nimport torch\ndef f(x):")
+    assert file.applied(words.options[0]).startswith("from torch import nn\nimport torch\n\n\ndef f(x):")
 
 
 def test_local_name_of_a_module_is_no_module(tmp_path: Path) -> None:

@@ -9,7 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 from irscope.capture import break_message as breakmessage
-from irscope.capture.break_message import code_of_type, parse_break_messages, sentences
+from irscope.capture.break_message import (
+    code_of_type,
+    parse_break_messages,
+    parse_data_dependent_guard,
+    sentences,
+)
 from irscope.capture.trace import is_skipped
 
 MESSAGES = Path(__file__).parent / "messages"
@@ -123,3 +128,35 @@ User code traceback:
         'SKIPPED INLINING <code object __enter__ at 0x7f2c9eb04ae0, file "/lib/contextlib.py", line 132>: '
     )
     assert skipped.type == "SKIPPED INLINING `__enter__`"
+
+
+def test_a_reason_after_a_heading() -> None:
+    """What PyTorch was doing is not why it stopped."""
+    text = (
+        "Graph break in user code at a.py:3\n"
+        "Graph Break Reason: Encountered graph break when attempting to trace CALL: a function call, e.g. f(x, y):\n\n"
+        "Something odd happened. It cannot be helped.\n\nUser code traceback:\n"
+    )
+    (message,) = parse_break_messages(text)
+    assert (message.type, message.explanation) == ("Something odd happened", "It cannot be helped.")
+
+
+@pytest.mark.parametrize(
+    ("text", "expression"),
+    [
+        ("Could not guard on data-dependent expression Eq(u0, 0) (unhinted: Eq(u0, 0)).  (Size-like: u0)", "Eq(u0, 0)"),
+        (
+            "Consider torch._check*(). Could not guard on data-dependent expression 8*u1 < 24 (unhinted: 8*u1 < 24).",
+            "8*u1 < 24",
+        ),
+        ("Could not extract specialized integer from data-dependent expression u0 (unhinted: u0).", "u0"),
+    ],
+)
+def test_data_dependent_guard(text: str, expression: str) -> None:
+    message = parse_data_dependent_guard(text)
+    assert message is not None
+    assert (message.code, message.context) == ("data-dependent-guard", expression)
+
+
+def test_another_error_is_not_a_guard() -> None:
+    assert parse_data_dependent_guard("size mismatch, got input (2)") is None

@@ -13,7 +13,12 @@ _CHAIN = re.compile(r"\*\*\* While handling this graph break, another graph brea
 _LINK = re.compile(r"https?://\S*/gb/gb(?P<number>\d+)\.html")
 _PART = re.compile(r"^  (Higher Order Operator|Explanation|Hint|Developer debug context): ?", re.MULTILINE)
 _REASON = re.compile(
-    r"Graph Break Reason: (?P<reason>.+?)(?=\n\s*(?:\n|User code traceback:|Traceback \()|\Z)", re.DOTALL
+    r"Graph Break Reason: (?:[^\n]*:\n\s*\n)?(?P<reason>.+?)(?=\n\s*(?:\n|User code traceback:|Traceback \()|\Z)",
+    re.DOTALL,
+)
+DATA_DEPENDENT_GUARD = "data-dependent-guard"
+_GUARD = re.compile(
+    r"Could not (?:guard on|extract specialized integer from) data-dependent expression (?P<expression>.+?) \(unhinted: "
 )
 _CODE = re.compile(r"<code object (\w+) at 0x[0-9a-f]+, file [^>]*>")
 
@@ -73,6 +78,17 @@ def sentences(text: str) -> BreakMessage:
     type, _, more = _CODE.sub(r"`\1`", plain).partition(". ")
     type = type.rstrip(".:")
     return BreakMessage(type, more, (), "", code_of_type(type), None)
+
+
+def parse_data_dependent_guard(text: str) -> BreakMessage | None:
+    """What an exception says of a guard on a number that only the graph computes; None if it is of something else.
+
+    PyTorch gives it no id, and words it in several ways: by itself, in a loop, as a branch.
+    """
+    match = _GUARD.search(text)
+    if match is None:
+        return None
+    return BreakMessage("Data-dependent guard", "", (), match["expression"], DATA_DEPENDENT_GUARD, None)
 
 
 def _dedent(body: str) -> str:

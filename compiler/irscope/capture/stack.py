@@ -6,9 +6,10 @@ inlined function, and in the ``real_stack`` of the exceptions that it raises.
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -32,12 +33,15 @@ class FramePlace:
     ----------
     resumes
         Whether it is a resume function: it goes on with what the frame that called it has left.
+    traced
+        Whether Dynamo traces it, and Python does not run it.
     """
 
     file: str
     function: str
     range: Range
     resumes: bool = False
+    traced: bool = False
 
     @property
     def is_user(self) -> bool:
@@ -60,7 +64,7 @@ def with_traced(traced: list[FramePlace]) -> list[FramePlace]:
 
     A function that goes on in a resume function is one frame, as the user wrote it.
     """
-    return _without_left([*_live_places(), *traced])
+    return _without_left([*_live_places(), *(dataclasses.replace(place, traced=True) for place in traced)])
 
 
 def _live_places() -> list[FramePlace]:
@@ -120,12 +124,17 @@ def related_to(places: list[FramePlace], at: int) -> tuple[Related, ...]:
     related = []
     deeper = places[at + 1 :]
     if deeper:
-        last = next((place for place in reversed(deeper) if is_package_file(place.file)), deeper[-1])
-        deeper.remove(last)
+        last = deeper.pop(cause_among(deeper))
         related.append(Related(last.file, last.range, f"{CAUSE_IN_LIBRARY}, in `{last.function}` of a library"))
     callers = [place for place in places[:at] if place.is_user]
     related += [Related(place.file, place.range, _called_from(place.function)) for place in (*callers, *deeper)]
     return tuple(related)
+
+
+def cause_among(deeper: Sequence[FramePlace]) -> int:
+    """Which of the frames below the user's one holds the cause: the last one of an installed package, else the last."""
+    packages = (i for i in range(len(deeper) - 1, -1, -1) if is_package_file(deeper[i].file))
+    return next(packages, len(deeper) - 1)
 
 
 def _called_from(function: str) -> str:

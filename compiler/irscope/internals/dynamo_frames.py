@@ -12,6 +12,7 @@ from irscope.internals.frames import FrameLook, callers, is_in
 
 _CONVERT_FRAME = "torch/_dynamo/convert_frame.py"
 _SYMBOLIC_CONVERT = "torch/_dynamo/symbolic_convert.py"
+_POLYFILLS = "torch/_dynamo/polyfills/"
 
 
 def _is_code(value: object) -> bool:
@@ -133,6 +134,11 @@ def break_error() -> BaseException | None:
     """
     error: BaseException | None = BREAK_ERROR.find()
     return error if error is not None else sys.exc_info()[1]
+
+
+def is_polyfill(file: str) -> bool:
+    """Whether a file has Dynamo's own versions of builtins in Python: what breaks there breaks in the builtin's call."""
+    return _POLYFILLS in file.replace("\\", "/")
 
 
 def is_fullgraph() -> bool:

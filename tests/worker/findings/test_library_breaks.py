@@ -52,3 +52,76 @@ def test_two_causes_below_one_call_and_one_cause_below_two(tmp_path: Path) -> No
     )
     for finding in breaks.values():
         assert finding.related[0].file == str(library)
+
+
+LOCKED = """\
+import threading
+import torch
+
+lock = threading.Lock()
+
+def locked(x):
+    y = x * 2
+    with lock:  # @locked
+        y = y + 1
+    return y
+
+def decided(x):
+    if x.sum() > 0:  # @decided
+        return x + 1
+    return x - 1
+
+def scaled(x):
+    return x * x.sum().item()  # @scaled
+
+def said(x):
+    print("shape", x.shape)  # @said
+    return x + 1
+"""
+
+CALLS = """\
+import torch
+import locking
+
+locked = torch.compile(locking.locked, backend="eager")
+with torch.no_grad():
+    locked(torch.ones(3))
+
+decided = torch.compile(locking.decided, backend="eager")
+if decided(torch.ones(3)).sum() > 0:
+    said = torch.compile(locking.said, backend="eager")
+    said(torch.ones(3))
+
+@torch.compile(backend="eager")
+def inside(x):
+    if locking.scaled(x).sum() > 2 and x.dim() == 1:
+        return x
+    return x + 1
+
+inside(torch.ones(3))
+"""
+
+
+def test_the_users_syntax_at_the_call_is_not_blamed(tmp_path: Path) -> None:
+    """A ``with``, an ``if`` or a statement around the call says nothing of what breaks inside of the library."""
+    library = write(tmp_path, LOCKED, "site-packages/locking.py")
+    script = write(tmp_path, CALLS)
+    ran = run_captured(script, tmp_path / "runs.db", env={**os.environ, "PYTHONPATH": str(library.parent)})
+    lines = {mark: number for number, line in enumerate(LOCKED.split("\n"), 1) for mark in line.split("# @")[1:]}
+    found = {
+        finding.range.start.line: finding for finding in ran.findings("graph-break") if "GB0170" not in finding.code
+    }
+    place = "runs code of a library, and there"
+    assert f"`locked(torch.ones(3))` {place} `with lock:` cannot be entered" in found[6].message
+    assert f"(locking.py, line {lines['locked']})" in found[6].message
+    assert f'`said(torch.ones(3))` {place} `print("shape", x.shape)` writes while tracing' in found[11].message
+    assert f"`locking.scaled(x)` {place} `x.sum().item()` needs the value of a tensor" in found[15].message
+    (decided,) = (f for f in ran.findings("graph-break") if f.code == "GB0170" and f.range.start.line == 9)
+    assert f"`decided(torch.ones(3))` {place} `if` needs the value of the tensor `x.sum() > 0`" in decided.message
+    for finding in (*found.values(), decided):
+        edits = [edit for fix in finding.fixes for edit in fix.edits]
+        assert all("config" in edit.text for edit in edits), finding.fixes
+        assert "nullcontext" not in str(finding.hints)
+    assert [edit.text.strip() for fix in found[15].fixes for edit in fix.edits] == [
+        "torch._dynamo.config.capture_scalar_outputs = True"
+    ]

@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
+from irscope.capture.break_message import DATA_DEPENDENT_GUARD
 from irscope.findings.advice import (
     arrays,
     autograd,
     branches,
     calls,
     contexts,
+    guards,
     output,
     randomness,
     shapes,
@@ -23,6 +25,7 @@ from irscope.findings.advice import (
 )
 from irscope.findings.advice import control_flow as control
 from irscope.findings.advice.fallback import from_registry
+from irscope.findings.advice.library import advice_in_library, is_for_library
 from irscope.findings.advice.model import Advice, BreakContext, Option, Words
 from irscope.findings.advice.origin import origin_of
 from irscope.findings.advice.sequel import sequel_of
@@ -44,6 +47,7 @@ RULES: dict[str, Callable[[Spot], Advice]] = {
     "GB0569": output.text_of_tensor,
     # decisions
     "GB0170": branches.data_dependent_branch,
+    DATA_DEPENDENT_GUARD: guards.data_dependent_guard,
     "GB0034": control.assertion,
     "GB0171": control.assertion,
     # shapes
@@ -76,7 +80,7 @@ RULES: dict[str, Callable[[Spot], Advice]] = {
     "GB0374": arrays.sparse,
     "GB0126": arrays.resized,
     "GB0128": arrays.resized,
-    "GB0148": arrays.resized,
+    "GB0148": calls.delayed,
     # randomness
     "GB0363": randomness.generator_made,
     "GB7650": randomness.generator_method,
@@ -112,6 +116,7 @@ RULES: dict[str, Callable[[Spot], Advice]] = {
     "GB0056": autograd.data_replaced,
     "GB0149": autograd.functorch,
     "GB0067": autograd.checkpointed,
+    "GB4413": autograd.checkpointed,
     "GB0000": autograd.subclass,
     "GB0103": autograd.subclass,
     "GB0163": autograd.subclass,
@@ -133,11 +138,17 @@ def words_for(context: BreakContext) -> Words:
     A rule that fails (an unexpected shape of code) costs its advice, never the finding.
     """
     spot = Spot(context)
-    rule = RULES.get(spot.cause.code)
-    if rule is not None and context.node is not None:
-        with contextlib.suppress(Exception):
-            return _words(spot, rule(spot))
-    return _words(spot, from_registry(spot))
+    return _words(spot, _advice(spot))
+
+
+def _advice(spot: Spot) -> Advice:
+    with contextlib.suppress(Exception):
+        if is_for_library(spot):
+            return advice_in_library(spot, _advice)
+        rule = RULES.get(spot.cause.code)
+        if rule is not None and spot.node is not None:
+            return rule(spot)
+    return from_registry(spot)
 
 
 def _words(spot: Spot, advice: Advice) -> Words:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 
+from irscope.findings.advice import randomness
 from irscope.findings.advice.common import around, custom_op, guard, hoist, pass_in, some
 from irscope.findings.advice.model import Advice, Option
-from irscope.findings.advice.spot import Spot
+from irscope.findings.advice.spot import Spot, bound_names, loaded_names
 
 
 def numpy_function(spot: Spot) -> Advice:
     """Advice for a NumPy function without a torch counterpart."""
+    if spot.call is not None and spot.qualified(spot.call.func).startswith("numpy.random."):
+        return randomness.number_drawn(spot)
     what = f"{spot.short(spot.expression)} is a NumPy function that Dynamo cannot trace"
     why = "Dynamo turns NumPy code into torch operations; this function has no torch equivalent."
     return Advice(what, why, numpy_options(spot))
@@ -38,11 +42,22 @@ def fake_tensor_failure(spot: Spot) -> Advice:
     return Advice(what, spot.cause.explanation, some(option))
 
 
+_MEMORY = ("storage", "untyped_storage", "storage_offset", "data_ptr")
+
+
+def asks_for_memory(node: ast.AST | None) -> ast.Call | None:
+    """The call in an expression that asks where a tensor is: ``x.data_ptr() % 16``."""
+    for inner in ast.walk(node) if node is not None else ():
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in _MEMORY:
+            return inner
+    return None
+
+
 def storage(spot: Spot) -> Advice:
     """Addresses and storages of tensors."""
-    what = f"{spot.short(spot.expression)} asks for the memory of a tensor, which does not exist while tracing"
+    call = asks_for_memory(spot.expression)
+    what = f"{spot.short(call or spot.expression)} asks for the memory of a tensor, which does not exist while tracing"
     why = "The compiler decides later where tensors are placed, or that they are never made."
-    call = spot.call
     if call is not None and isinstance(call.func, ast.Attribute) and call.func.attr == "storage":
         flat = f"{spot.tight(call.func.value)}.flatten()"
         option = Option(
@@ -52,8 +67,14 @@ def storage(spot: Spot) -> Advice:
             (spot.replace(call, flat),),
         )
         return Advice(what, why, (option,))
-    text = spot.text(call) if call is not None else ""
-    return Advice(what, why, some(guard(spot, ""), around(spot, "Ask for it in the caller", f"value = {text}")))
+    if spot.alone:
+        return Advice(
+            what,
+            why,
+            some(guard(spot, ""), around(spot, "Ask for it in the caller", spot.text(call or spot.node or ast.Pass()))),
+        )
+    passed = pass_in(spot, spot.expression, "The function is compiled again for each value.")
+    return Advice(what, why, some(passed or Option("Ask for it in the caller, and pass in what it decides")))
 
 
 def sparse(spot: Spot) -> Advice:
@@ -62,18 +83,58 @@ def sparse(spot: Spot) -> Advice:
     why = "Compiled graphs hold dense tensors only."
     call = spot.call
     option = None
-    if call is not None and isinstance(call.func, ast.Attribute) and call.func.attr in ("to_sparse", "to_sparse_csr"):
-        if not call.args:
+    if call is None:
+        return Advice(what, why)
+    parts = _parts_of_sparse(spot, call)
+    if isinstance(call.func, ast.Attribute) and call.func.attr in ("to_sparse", "to_sparse_csr"):
+        if not call.args and parts is None and not _read_as_sparse(spot):
             text = spot.text(call.func.value)
+            edits = (spot.replace(call, text),)
             option = Option(
-                "Stay dense inside of compiled code", text, "Uses more memory.", (spot.replace(call, text),)
+                "Stay dense inside of compiled code", spot.line_with(call, text), "Uses more memory.", edits
             )
-    elif call is not None and isinstance(parent := spot.parent(call), ast.Attribute) and parent.attr == "to_dense":
+    elif isinstance(parent := spot.parent(call), ast.Attribute) and parent.attr == "to_dense":
         option = hoist(spot, _dense(spot, parent), "It is then made once.")
-    outer = (
-        around(spot, "Do the sparse part in the caller", f"sparse = {spot.text(call)}") if call is not None else None
+    dense = _passed_dense(spot, parts) if parts is not None else None
+    apart = Option("Do the sparse part in the caller, and pass dense tensors to the compiled code")
+    return Advice(what, why, some(option, dense or apart))
+
+
+def _passed_dense(spot: Spot, parts: ast.Call) -> Option | None:
+    """The values or indices as an argument: a copy, since Dynamo does not accept a view of a sparse tensor."""
+    option = pass_in(spot, parts, "The clone is needed: without it, the argument is a view of a sparse tensor.")
+    if option is None:
+        return None
+    text = spot.text(parts)
+    return dataclasses.replace(option, code=option.code.replace(text, f"{text}.clone()", 1))
+
+
+_OF_SPARSE = ("values", "indices", "coalesce", "_values", "_indices", "crow_indices", "col_indices", "is_coalesced")
+
+
+def _parts_of_sparse(spot: Spot, call: ast.Call) -> ast.Call | None:
+    """``x.to_sparse().coalesce().values()`` for ``x.to_sparse()`` in it; None if no such part is taken at once."""
+    whole = call
+    while isinstance(attribute := spot.parent(whole), ast.Attribute) and attribute.attr in _OF_SPARSE:
+        outer = spot.parent(attribute)
+        if not isinstance(outer, ast.Call):
+            break
+        whole = outer
+    last = whole.func.attr if isinstance(whole.func, ast.Attribute) else ""
+    return whole if last in _OF_SPARSE and last != "coalesce" else None
+
+
+def _read_as_sparse(spot: Spot) -> bool:
+    """Whether what is made here is taken apart later, by methods that dense tensors do not have."""
+    statement = spot.statement
+    if spot.call is not None and isinstance(parent := spot.parent(spot.call), ast.Attribute):
+        return parent.attr in _OF_SPARSE
+    names = bound_names(statement) if isinstance(statement, ast.Assign) else set[str]()
+    return any(
+        isinstance(node, ast.Attribute) and node.attr in _OF_SPARSE and names & set(loaded_names(node.value))
+        for function in spot.functions[:1]
+        for node in ast.walk(function)
     )
-    return Advice(what, why, some(option, outer))
 
 
 def _dense(spot: Spot, attribute: ast.Attribute) -> ast.expr | None:
@@ -138,7 +199,7 @@ def non_tensor_result(spot: Spot) -> Advice:
             "Take a view of the same data", code, "Or `.clone()` for a separate copy.", (spot.replace(call, code),)
         )
         return Advice(what, "Its inner state is not in the graph.", (option,), call.args[0])
-    if method in ("storage", "untyped_storage", "storage_offset", "data_ptr"):
+    if method in _MEMORY:
         return storage(spot)
     what = f"{spot.short(spot.expression)} returns something that is not a tensor"
     if name.startswith(("torch.cuda.", "torch.mps.", "torch.xpu.")):

@@ -6,8 +6,13 @@ import ast
 
 from irscope.findings.advice.common import around, custom_op, guard, setting, some
 from irscope.findings.advice.model import Advice, Option
-from irscope.findings.advice.spot import Spot
+from irscope.findings.advice.spot import Spot, loaded_names
 
+_ONCE_PER_CALL = "skip_fwd_side_effects_in_bwd_under_checkpoint = True"
+_ONCE_CAVEAT = (
+    "Plain Python does it twice: in the forward, and again where the backward computes the forward once more. Compiled code "
+    "then does it once."
+)
 _TRACE = "trace_autograd_ops = True"
 
 
@@ -46,25 +51,43 @@ def _receiver(spot: Spot) -> str:
 def requires_grad_set(spot: Spot) -> Advice:
     """``x.requires_grad_()`` and ``x.requires_grad = True``."""
     node, statement = spot.expression, spot.statement
-    what = f"{spot.short(statement if isinstance(statement, ast.Assign) else node)} makes a new leaf of autograd while tracing"
+    shown = spot.short(statement if isinstance(statement, ast.Assign) else node)
+    what = f"{shown} changes what requires grad while tracing"
     why = "Which tensors require grad is fixed when the graph begins."
     tensor: ast.expr | None = None
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         tensor = node.func.value
     elif isinstance(node, ast.Attribute):
         tensor = node.value
+    if tensor is None:
+        return Advice(what, why, (Option(_BEFORE),))
     arguments = {arg.arg for function in spot.functions for arg in ast.walk(function.args) if isinstance(arg, ast.arg)}
-    if not isinstance(tensor, ast.Name) or tensor.id not in arguments:
-        after = around(spot, "Do it in the caller, with the returned tensor", "", "", "result.requires_grad_()")
-        return Advice(what, why, (after,), tensor)
-    return Advice(
-        what, why, some(_in_caller(spot, tensor), guard(spot, "Compiled runs then leave it as it was.")), tensor
-    )
+    if isinstance(tensor, ast.Name) and tensor.id in arguments:
+        left_out = guard(spot, "Compiled runs then leave it as it was.")
+        before = spot.text(statement) if statement is not None else ""
+        set_before = around(spot, "Set it in the caller, before the compiled code", before)
+        return Advice(what, why, some(set_before, left_out), tensor)
+    if isinstance(tensor, ast.Name) and _returned_alone(spot, tensor.id):
+        after = spot.text(statement).replace(tensor.id, "result", 1) if statement is not None else ""
+        return Advice(
+            what, why, (around(spot, "Do it in the caller, with the returned tensor", "", "", after),), tensor
+        )
+    if isinstance(tensor, ast.Name) and spot.is_assigned(tensor.id):
+        split = Option("Make two functions of it, one up to this line and one from here, and compile each")
+        return Advice(what, why, (split,), tensor)
+    text = spot.text(statement) if statement is not None else ""
+    local = set(loaded_names(tensor)) & spot.local_names()
+    return Advice(what, why, (Option(_BEFORE) if local else around(spot, _BEFORE, text),), tensor)
 
 
-def _in_caller(spot: Spot, tensor: ast.expr | None) -> Option:
-    name = spot.text(tensor) if tensor is not None else "x"
-    return around(spot, "Set it in the caller, before the compiled code", f"{name}.requires_grad_()")
+_BEFORE = "Set it before the compiled code is called: once, for a parameter"
+
+
+def _returned_alone(spot: Spot, name: str) -> bool:
+    """Whether each ``return`` of the function gives this variable, so that the caller has it."""
+    function = spot.functions[0] if spot.functions else None
+    returns = [node for node in ast.walk(function) if isinstance(node, ast.Return)] if function is not None else []
+    return bool(returns) and all(isinstance(r.value, ast.Name) and r.value.id == name for r in returns)
 
 
 def leaf_leaks(spot: Spot) -> Advice:
@@ -106,7 +129,11 @@ def checkpointed(spot: Spot) -> Advice:
     node = spot.statement if isinstance(spot.statement, (ast.Assign, ast.AugAssign)) else spot.expression
     what = f"{spot.short(node)} changes something outside of a function that becomes a separate graph"
     why = f"Its body becomes a separate graph, which may only return tensors. {spot.cause.explanation}".strip()
-    return Advice(what, why, (Option("Return the value from the function and store it after the call"),))
+    once = None
+    if "checkpoint" in f"{spot.context.payload} {' '.join(spot.cause.hints)}":
+        once = setting(spot, _ONCE_PER_CALL, _ONCE_CAVEAT, "For `checkpoint`: allow it in the forward only")
+    after = Option("Return the value from the function and store it after the call")
+    return Advice(what, why, some(once, after))
 
 
 def subclass(spot: Spot) -> Advice:

@@ -19,6 +19,11 @@ _COND = (
     "Only one side runs; both must give tensors of the same shape and dtype, and none may change or return an input."
 )
 
+WHILE_LOOP_CAVEAT = (
+    "`from torch._higher_order_ops import while_loop`; a prototype of PyTorch, for loops whose tensors keep their shapes "
+    "and dtypes."
+)
+WHILE_LOOP = "(x,) = while_loop(lambda x: condition(x), lambda x: (step(x),), (x,))"
 _BY_VALUE = Option(
     "Choose by value inside of the graph",
     "torch.where(condition, a, b)",
@@ -44,12 +49,14 @@ def branch_options(spot: Spot, decision: Decision) -> tuple[Option, ...]:
     test = condition(spot, decision.test)
     if test is None and isinstance(decision, ast.If):
         return some(_under_flags(spot, decision), _decided_outside(spot, decision))
+    if test is None and isinstance(decision, ast.While):
+        return (Option("Put the loop into the graph", WHILE_LOOP, WHILE_LOOP_CAVEAT),)
     if test is None:
         return some(_decided_outside(spot, decision))
     if isinstance(decision, ast.Assert):
         return some(_constant_message(spot, decision, test))
     if isinstance(decision, ast.While):
-        return some(_while_loop(spot, decision, test), _decided_outside(spot, decision))
+        return (_while_loop(spot, decision, test),)
     if isinstance(decision, ast.IfExp):
         return _choose(spot, test, _Sides("", decision.body, decision.orelse), [decision])
     if len(decision.body) == 1 and isinstance(decision.body[0], ast.Raise) and not decision.orelse:
@@ -307,26 +314,50 @@ def _message_of(spot: Spot, node: ast.expr | None) -> str:
     return repr(ast.unparse(node)) if node is not None else repr("the check failed")
 
 
-def _while_loop(spot: Spot, decision: ast.While, test: str) -> Option | None:
-    assigned = _assignments(decision.body)
-    if decision.orelse or assigned is None or len(assigned) != 1:
+def _while_loop(spot: Spot, decision: ast.While, test: str) -> Option:
+    """The loop as an operator of the graph, of all the names that it changes."""
+    do = "Put the loop into the graph"
+    names = _carried(spot, decision)
+    steps = [_step(spot, statement) for statement in decision.body]
+    if names is None or decision.orelse or None in steps:
+        return Option(do, WHILE_LOOP, WHILE_LOOP_CAVEAT)
+    listed = ", ".join(names)
+    if len(steps) == 1 and len(names) == 1:
+        value = str(steps[0]).partition(" = ")[2]
+        code = f"({listed},) = while_loop(lambda {listed}: {test}, lambda {listed}: ({value},), ({listed},))"
+    else:
+        going, step = spot.fresh("going_on"), spot.fresh("step")
+        body = "\n    ".join(str(text) for text in steps)
+        code = (
+            f"def {going}({listed}):\n    return {test}\n\n"
+            f"def {step}({listed}):\n    {body}\n    return ({listed}{',' if len(names) == 1 else ''})\n\n"
+            f"{listed}{',' if len(names) == 1 else ''} = while_loop({going}, {step}, ({listed}{',' if len(names) == 1 else ''}))"
+        )
+    _, imports = spot.need("torch")
+    above = spot.with_import("from torch._higher_order_ops import while_loop")
+    return Option(do, code, WHILE_LOOP_CAVEAT, (*imports, above, spot.replace_statements([decision], code)))
+
+
+def _carried(spot: Spot, decision: ast.While) -> list[str] | None:
+    """The names that a loop changes, in order, if all have a value before it; None if it does more than that."""
+    names = list(dict.fromkeys(name for statement in decision.body for name in sorted(bound_names(statement))))
+    return names if names and all(_bound_before(spot, name, decision) for name in names) else None
+
+
+def _step(spot: Spot, statement: ast.stmt) -> str | None:
+    """One statement of the loop without a change in place, and without another name for the same tensor."""
+    made = _assignments([statement])
+    if made is None:
         return None
-    ((name, value),) = assigned.items()
+    ((name, value),) = made.items()
     if not _may_be_tensor(value):
         return None
-    _, imports = spot.need("torch")
-    code = f"({name},) = while_loop(lambda {name}: {test}, lambda {name}: ({spot.text(value)},), ({name},))"
-    above = spot.above("from torch._higher_order_ops import while_loop\n")
-    return Option(
-        "Put the loop into the graph",
-        code,
-        "`from torch._higher_order_ops import while_loop`; a prototype of PyTorch, for loops whose shapes stay the same.",
-        (*imports, above, spot.replace_statements([decision], code)),
-    )
+    same = isinstance(value, (ast.Name, ast.Attribute, ast.Subscript))
+    return f"{name} = {spot.text(value)}{'.clone()' if same else ''}"
 
 
 def _decided_outside(spot: Spot, decision: Decision) -> Option | None:
-    return None if isinstance(decision, ast.While) else _decided_outside_of(spot, decision.test)
+    return _decided_outside_of(spot, decision.test)
 
 
 def _decided_outside_of(spot: Spot, test: ast.expr | None) -> Option | None:

@@ -6,18 +6,23 @@ import ast
 import re
 
 from irscope.findings.advice import arrays, output, randomness
-from irscope.findings.advice.common import around, custom_op, guard, hoist, some
+from irscope.findings.advice.common import around, custom_op, guard, hoist, pass_in, some
+from irscope.findings.advice.fallback import from_registry
 from irscope.findings.advice.families import FAMILIES, OUTSIDE, in_caller, name_at
 from irscope.findings.advice.model import Advice, Option
 from irscope.findings.advice.spot import Spot
 
 _CONTEXT = re.compile(r"module: (?P<module>[^,]*), qualname: (?P<name>[^,]*), skip reason")
+_DISABLE = ("torch.compiler.disable", "torch._dynamo.disable")
+_KEPT = "The reason why it was put there may still apply."
 _ONCE = "It is then the same in every call."
 
 
 def skipped_call(spot: Spot) -> Advice:
     """GB0007, GB0008, GB0147, GB0148, GB0156 and their like: by what the user's line calls."""
     name = name_at(spot)
+    if _steps(spot, name):
+        return stepped(spot)
     if name in ("warnings.warn", "warnings.warn_explicit"):
         return output.warning(spot)
     if name.startswith("logging."):
@@ -26,6 +31,12 @@ def skipped_call(spot: Spot) -> Advice:
         if any(name == p or (p[-1] == "." and name.startswith(p)) for p in family.prefixes):
             return Advice(f"{spot.short(spot.expression)} {family.what}", family.why, family.options(spot))
     return by_method(spot) or _unknown(spot)
+
+
+def _steps(spot: Spot, name: str) -> bool:
+    """Whether the line steps through an object: ``next(it)``, or ``for x in it`` where ``it`` is not a call."""
+    parent = spot.parent(spot.expression) if spot.expression is not None else None
+    return name == "next" or (spot.call is None and isinstance(parent, ast.For) and parent.iter is spot.expression)
 
 
 # --- methods of objects -----------------------------------------------------------------------------------------------
@@ -56,11 +67,42 @@ def by_method(spot: Spot) -> Advice | None:
             f"{shown} is a method that Dynamo has no rule for", spot.cause.explanation,
             (Option("Use the methods that it knows", code, "For a positive number.", edits),),
         )  # fmt: skip
-    if method in ("data_ptr", "storage", "untyped_storage", "storage_offset"):
+    if arrays.asks_for_memory(call) is call:
         return arrays.storage(spot)
+    if spot.cause.explanation.endswith(("of class `Generator`", "of class `Random`", "of class `RandomState`")):
+        return randomness.number_drawn(spot)
     if method in ("manual_seed", "seed", "get_state", "set_state"):
         return randomness.generator_method(spot)
     return None
+
+
+def stepped(spot: Spot) -> Advice:
+    """``next(it)`` and ``for x in it`` over an iterator that Dynamo does not know."""
+    node = spot.expression
+    parent = spot.parent(node) if node is not None else None
+    loop = spot.statement if isinstance(spot.statement, ast.For) else parent if isinstance(parent, ast.For) else None
+    if node is None and loop is not None:
+        node = loop.iter
+    what = f"{spot.short(node)} steps through an iterator that Dynamo does not know"
+    why = "Its state lives outside of the graph, in C code, a file or another object."
+    if loop is None:
+        passed = pass_in(spot, node, "A Python number would be compiled in; wrap it in `torch.tensor(...)`.")
+        return Advice(what, why, some(passed or Option("Take the next element in the caller, and pass it in")))
+    made = None
+    if node is not None and spot.hoistable(node):
+        name = spot.fresh("_ITEMS")
+        text = f"{name} = list({spot.text(node)})"
+        code = f"{text}   # above the function\n{spot.line_with(node, name)}"
+        edits = (spot.above(text), spot.replace(node, name))
+        made = Option("Make it a list before the compiled code", code, "For elements that fit into memory.", edits)
+    outside = Option("Loop in the caller, and compile what is done with each element")
+    return Advice(
+        what, why, some(outside if _may_be_long(spot) else None, made, None if _may_be_long(spot) else outside)
+    )
+
+
+def _may_be_long(spot: Spot) -> bool:
+    return "DataLoader" in spot.cause.explanation
 
 
 def _unknown(spot: Spot) -> Advice:
@@ -90,34 +132,63 @@ def _unknown(spot: Spot) -> Advice:
 def disabled(spot: Spot) -> Advice:
     """A function under ``torch.compiler.disable``."""
     call = spot.call
-    name = call.func if call is not None else None
-    reason = re.search(r"\(reason: (?P<reason>.*)\)", spot.cause.explanation)
-    given = f' Its reason: "{reason["reason"]}".' if reason and reason["reason"] != "None" else ""
+    function = call.func if call is not None else None
     what = f"{spot.short(call)} is marked with `torch.compiler.disable`"
-    why = f"It is marked to run uncompiled.{given}"
-    return Advice(what, why, some(_enabled(spot, name), custom_op(spot, call)))
+    why = f"It is marked to run uncompiled.{_reason(spot)}"
+    return Advice(what, why, some(_enabled(spot, function), custom_op(spot, call)))
 
 
-def _enabled(spot: Spot, function: ast.expr | None) -> Option | None:
+def _reason(spot: Spot) -> str:
+    reason = re.search(r"\(reason: (?P<reason>.*)\)", spot.cause.explanation)
+    return f' Its reason: "{reason["reason"]}".' if reason and reason["reason"] != "None" else ""
+
+
+def delayed(spot: Spot) -> Advice:
+    """What breaks only when it is called: a module under ``torch.compiler.disable``, a view of an input in place."""
+    if "torch.compiler.disable" in spot.cause.explanation:
+        function = spot.call.func if spot.call is not None else spot.expression
+        what = f"{spot.short(function)} is a module wrapped with `torch.compiler.disable`"
+        return Advice(what, f"It is marked to run uncompiled.{_reason(spot)}", some(_enabled(spot, function)))
+    if "inplace view" in spot.cause.explanation:
+        return arrays.resized(spot)
+    return from_registry(spot)
+
+
+def _enabled(spot: Spot, function: ast.expr | None) -> Option:
+    """Without the mark: a decorator of the function, or a call around the function or module."""
     word = (
         function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
     )
-    for node in ast.walk(spot.tree) if spot.tree is not None else ():
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.name != word:
-            continue
-        for decorator in node.decorator_list:
-            target = decorator.func if isinstance(decorator, ast.Call) else decorator
-            if spot.qualified(target) in ("torch.compiler.disable", "torch._dynamo.disable"):
-                shown = spot.text(decorator)
-                return Option(
-                    f"Remove `@{shown}` from `{word}` (line {decorator.lineno})",
-                    "",
-                    "The reason why it was put there may still apply.",
-                    (spot.without_line(decorator),),
-                )
-    return Option(
-        f"Remove the `torch.compiler.disable` of `{word}`", "", "The reason why it was put there may still apply."
-    )
+    nodes = list(ast.walk(spot.tree)) if spot.tree is not None else []
+    decorators = [decorator for node in nodes for decorator in _decorators(spot, node, word)]
+    wraps = [call for node in nodes if (call := _wrap(spot, node, word)) is not None]
+    if len(decorators) + len(wraps) != 1:
+        return Option(f"Remove the `torch.compiler.disable` of `{word}`", "", _KEPT)
+    if wraps:
+        (call,) = wraps
+        do = f"Remove the `{spot.text(call.func)}` around `{word}` (line {call.lineno})"
+        return Option(do, "", _KEPT, (spot.replace(call, spot.text(call.args[0])),))
+    (decorator,) = decorators
+    do = f"Remove `@{spot.text(decorator)}` from `{word}` (line {decorator.lineno})"
+    return Option(do, "", _KEPT, (spot.without_line(decorator),))
+
+
+def _decorators(spot: Spot, node: ast.AST, word: str) -> list[ast.expr]:
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.name != word:
+        return []
+    return [
+        decorator
+        for decorator in node.decorator_list
+        if spot.qualified(decorator.func if isinstance(decorator, ast.Call) else decorator) in _DISABLE
+    ]
+
+
+def _wrap(spot: Spot, node: ast.AST, word: str) -> ast.Call | None:
+    """``word = torch.compiler.disable(…)`` and ``self.word = torch.compiler.disable(…)``."""
+    if not isinstance(node, ast.Assign) or not isinstance(call := node.value, ast.Call) or not call.args:
+        return None
+    names = {target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "") for target in node.targets}
+    return call if word in names and spot.qualified(call.func) in _DISABLE else None
 
 
 def user_break(spot: Spot) -> Advice:

@@ -8,30 +8,66 @@ from irscope.findings.advice.model import Option
 from irscope.findings.advice.spot import Spot, loaded_names
 
 
-def setting(spot: Spot, name: str, caveat: str, do: str = "Let Dynamo put it into the graph") -> Option:
-    """Turns on a setting of ``torch._dynamo.config``, above the code at hand."""
-    torch, imports = spot.need("torch")
+def setting(
+    spot: Spot,
+    name: str,
+    caveat: str,
+    do: str = "Let Dynamo put it into the graph",
+    anywhere: bool = True,
+    needs: tuple[str, ...] = (),
+) -> Option:
+    """Turns on a setting of ``torch._dynamo.config`` at the top of the user's file.
+
+    ``anywhere`` is False for a setting that names something of the code at hand; ``needs`` are further modules.
+    """
+    torch = spot.home.name_of_module("torch") or "torch"
     code = f"{torch}._dynamo.config.{name}"
-    return Option(f"{do}, once at the top of the file", code, caveat, (*imports, spot.above(code + "\n")))
+    edits = (spot.home.with_setting(code, (*needs, "torch")),)
+    return Option(f"{do}, once at the top of the file", code, caveat, edits, anywhere)
 
 
 def guard(spot: Spot, caveat: str) -> Option | None:
     """Leaves a statement out while compiling; None if its value is used."""
+    do = "Leave it out while compiling"
+    if (inner := _in_lambda(spot)) is not None:
+        torch, imports = spot.need("torch")
+        text = f"None if {torch}.compiler.is_compiling() else {spot.text(inner)}"
+        return Option(do, spot.line_with(inner, text), caveat, (*imports, spot.replace(inner, text)))
     statement = spot.statement
-    if not isinstance(statement, ast.Expr) or spot.expression is None:
+    if not _is_effect(spot, statement) or spot.expression is None or statement is None:
         return None
     torch, imports = spot.need("torch")
     if spot.owns_lines([statement]):
         body = spot.block([statement]).replace("\n", "\n    ")
         code = f"if not {torch}.compiler.is_compiling():\n    {body}"
-    else:
+    elif isinstance(statement, ast.Expr):
         code = f"None if {torch}.compiler.is_compiling() else {spot.text(spot.expression)}"
-    return Option("Leave it out while compiling", code, caveat, (*imports, spot.replace_statements([statement], code)))
+    else:
+        return None
+    return Option(do, code, caveat, (*imports, spot.replace_statements([statement], code)))
+
+
+def _is_effect(spot: Spot, statement: ast.stmt | None) -> bool:
+    """Whether a statement binds no name: a call, or a change of an attribute or an entry, with what breaks in it."""
+    if isinstance(statement, ast.Expr):
+        return True
+    if isinstance(statement, (ast.Assign, ast.AugAssign)):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    else:
+        targets = statement.targets if isinstance(statement, ast.Delete) else []
+    changed = all(isinstance(target, (ast.Attribute, ast.Subscript)) for target in targets)
+    return bool(targets) and changed and (spot.node is statement or spot.expression in targets)
+
+
+def _in_lambda(spot: Spot) -> ast.expr | None:
+    """The expression at hand, if it is all that a lambda does."""
+    function = spot.functions[0] if spot.functions else None
+    return function.body if isinstance(function, ast.Lambda) and function.body is spot.expression else None
 
 
 def hoist(spot: Spot, node: ast.expr | None, caveat: str, name: str = "") -> Option | None:
     """Computes an expression once, above the function; None if it needs something local."""
-    if node is None or not spot.hoistable(node):
+    if node is None or not spot.hoistable(node) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
         return None
     name = spot.fresh(name or _constant_name(spot, node))
     text = spot.text(node)
@@ -40,7 +76,7 @@ def hoist(spot: Spot, node: ast.expr | None, caveat: str, name: str = "") -> Opt
         "Compute it once, outside of the compiled code",
         code,
         caveat,
-        (spot.above(f"{name} = {text}\n"), spot.replace(node, name)),
+        (spot.above(f"{name} = {text}"), spot.replace(node, name)),
     )
 
 
@@ -58,6 +94,8 @@ def _constant_name(spot: Spot, node: ast.expr) -> str:
 def around(spot: Spot, do: str, before: str, caveat: str = "", after: str = "") -> Option:
     """An example for the place that calls the compiled function; without code where ``before`` holds local names."""
     if before and spot.inner_names(ast.parse(before + (" pass" if before.endswith(":") else ""))):
+        return Option(do, "", caveat)
+    if not before and not after:
         return Option(do, "", caveat)
     lines = [before, f"result = {called(spot)}", after]
     return Option(do, "\n".join(line for line in lines if line), caveat)

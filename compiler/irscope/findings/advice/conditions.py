@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from irscope.findings.advice.common import around
 from irscope.findings.advice.model import Advice
@@ -26,6 +27,8 @@ _OF_TENSORS = _BOOLEAN | {
     "count_nonzero",
 }
 _MOST_ALTERNATIVES = 4
+_RELATION = re.compile(r"(?P<name>Eq|Ne)\((?P<left>[^,]+), (?P<right>[^,]+)\)")
+_SIGNS = {"Eq": "==", "Ne": "!="}
 
 
 def decision_at(spot: Spot) -> Decision | None:
@@ -175,6 +178,12 @@ def _is_item(node: ast.AST | None) -> bool:
 
 def _is_call(node: ast.AST | None, *names: str) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
+
+
+def symbols_readable(expression: str) -> str:
+    """A condition on symbols as people write it: ``Eq(u0, 0)`` is ``u0 == 0``."""
+    match = _RELATION.fullmatch(expression)
+    return f"{match['left']} {_SIGNS[match['name']]} {match['right']}" if match else expression
 
 
 def failed_assertion(spot: Spot, statement: ast.Assert) -> Advice:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import textwrap
 
-from irscope.findings.advice.common import around, pass_in, some
+from irscope.findings.advice.common import around, called, pass_in, some
 from irscope.findings.advice.model import Advice, Option
-from irscope.findings.advice.spot import Spot
+from irscope.findings.advice.spot import Spot, loaded_names
 
 _FACTORIES = {"zeros", "ones", "empty", "full", "rand", "randn", "randint", "arange", "linspace", "tensor", "eye",
               "randperm", "as_tensor", "logspace"}  # fmt: skip
@@ -26,7 +26,81 @@ def unsupported_context(spot: Spot) -> Advice:
         why = "It changes where tensors are made, by a mode that Dynamo does not enter as a `with` block."
         return Advice(what, why, some(_on_device(spot, block, item), _around(spot, block)))
     why = "Dynamo knows what torch's own context managers do to a graph, and those written in Python; not this one."
+    if any(other.optional_vars is not None for other in block.items):
+        return Advice(what, why, some(_read_above(spot, block), _read_in_caller(spot, block)))
     return Advice(what, why, some(_around(spot, block), _entered_in_plain_runs(spot, block)))
+
+
+def opened(spot: Spot) -> Advice | None:
+    """``with open(…) as file:``, where the call in its head breaks; None for another place."""
+    block = _with(spot)
+    if block is None or not any(item.context_expr is spot.expression for item in block.items):
+        return None
+    what = f"{spot.short(spot.expression)} opens a file while tracing"
+    why = "A graph holds operations on tensors; files must be read or written before or after it."
+    return Advice(what, why, some(_read_above(spot, block), _read_in_caller(spot, block)))
+
+
+def _bound(block: ast.With) -> str | None:
+    """The one name that a block binds, apart from that in its head: ``text`` of ``text = file.read()``."""
+    if len(block.body) != 1 or not isinstance(made := block.body[0], ast.Assign) or len(made.targets) != 1:
+        return None
+    target = made.targets[0]
+    return target.id if isinstance(target, ast.Name) else None
+
+
+def _read_above(spot: Spot, block: ast.With) -> Option | None:
+    """Reads the file once, above the function."""
+    name = _bound(block)
+    heads = {
+        n.id
+        for item in block.items
+        if item.optional_vars
+        for n in ast.walk(item.optional_vars)
+        if isinstance(n, ast.Name)
+    }
+    function = spot.functions[0] if spot.functions else None
+    if name is None or function is None or not spot.owns_lines([block]):
+        return None
+    stored = [
+        node
+        for node in ast.walk(function)
+        if isinstance(node, ast.Name) and node.id in {name, *heads} and isinstance(node.ctx, ast.Store)
+    ]
+    read = {
+        node.id for node in ast.walk(block) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    } - heads
+    if len(stored) != 1 + len(heads) or not spot.hoistable_names(read) or {name, *heads} & spot.global_names():
+        return None
+    text = spot.block([block])
+    alone = len(function.body) == 1 if isinstance(function.body, list) else False
+    removed = spot.replace_statements([block], "pass") if alone else spot.without_line(block)
+    code = f"{text}   # above the function"
+    return Option(
+        "Read it once, outside of the compiled code",
+        code,
+        "It is then the same in every call.",
+        (spot.above(text), removed),
+    )
+
+
+def _read_in_caller(spot: Spot, block: ast.With) -> Option:
+    """Reads the file in the caller, and passes in what was read; nothing is passed from a block that writes."""
+    name = _bound(block)
+    do = "Do what the block does in the caller" + (f", and pass `{name}` in" if name is not None else "")
+    heads = {
+        n.id
+        for item in block.items
+        if item.optional_vars
+        for n in ast.walk(item.optional_vars)
+        if isinstance(n, ast.Name)
+    }
+    local = {n for statement in block.items + block.body for n in loaded_names(statement)} & spot.local_names()
+    if name is None or local - heads:
+        return Option(do)
+    call = called(spot)
+    separator = "" if call.endswith("()") else ", "
+    return Option(do, f"{spot.block([block])}\nresult = {call[:-1]}{separator}{name})")
 
 
 def inside_context(spot: Spot) -> Advice:
@@ -54,7 +128,7 @@ def _around(spot: Spot, block: ast.With) -> Option:
     do = "Put the block around the call of the compiled code"
     if any(spot.inner_names(item.context_expr) for item in block.items):
         return Option(do)
-    return Option(do, f"with {head}:\n    {around(spot, do, '').code}")
+    return Option(do, f"with {head}:\n    result = {called(spot)}")
 
 
 def _item(spot: Spot, item: ast.withitem) -> str:

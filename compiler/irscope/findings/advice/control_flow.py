@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
-from irscope.findings.advice import calls, output
+from irscope.findings.advice import arrays, calls, contexts, output
 from irscope.findings.advice.branches import data_dependent_branch
-from irscope.findings.advice.common import around, called, guard, hoist, pass_in, some
+from irscope.findings.advice.common import around, called, guard, hoist, some
 from irscope.findings.advice.conditions import decision_at, failed_assertion
 from irscope.findings.advice.model import Advice, Option
 from irscope.findings.advice.spot import Spot, loaded_names
@@ -31,6 +31,8 @@ def builtin(spot: Spot) -> Advice:
         return _evaluated(spot, name)
     if name in ("globals", "locals"):
         return _namespace(spot, name)
+    if name == "open" and (told := contexts.opened(spot)) is not None:
+        return told
     if name in ("open", "input"):
         return calls.skipped_call(spot)
     what = f"Dynamo has no rule for the builtin `{name or 'function'}` in {spot.short(spot.expression)}"
@@ -169,6 +171,8 @@ def raised(spot: Spot) -> Advice:
     statement = spot.statement
     if (text := _length_of_text(spot)) is not None:
         return text
+    if not isinstance(statement, (ast.Raise, ast.Assert)) and arrays.asks_for_memory(spot.expression) is not None:
+        return arrays.storage(spot)
     what = f"{error} is raised here and leaves the compiled code"
     why = "Nothing in the compiled code catches it, so plain Python runs the function again to raise it."
     if isinstance(statement, (ast.Raise, ast.Assert)):
@@ -196,8 +200,7 @@ def _length_of_text(spot: Spot) -> Advice | None:
     names = [name for name in loaded_names(call) if name in spot.local_names()]
     code = f"@torch.compiler.disable\ndef text_length({', '.join(names)}):\n    return {spot.text(call)}"
     apart = Option("Put it into a function that is not compiled", code, "The graph is then cut at this call only.")
-    known = Option("Print what is known while tracing", f'f"{{{names[0] if names else "x"}.shape}}"')
-    return Advice(what, why, (apart, known))
+    return Advice(what, why, (apart,))
 
 
 def _test_of(spot: Spot, statement: ast.stmt | None) -> str | None:
@@ -219,7 +222,7 @@ def import_failed(spot: Spot) -> Advice:
             "Import it at the top of the file, where it may be missing",
             code,
             f"Then test `if {names[0]} is not None` before it is used.",
-            (spot.above(code + "\n"), spot.replace_statements([statement], "pass")),
+            (spot.with_import(code), spot.replace_statements([statement], "pass")),
         )
     return Advice(what, why, some(option))
 
@@ -255,13 +258,4 @@ def assertion(spot: Spot) -> Advice:
 
 def iterated(spot: Spot) -> Advice:
     """``next(it)`` and ``for x in it`` over an iterator that Dynamo does not know."""
-    node = spot.expression
-    loop = spot.statement if isinstance(spot.statement, ast.For) else None
-    if node is None and loop is not None:
-        node = loop.iter
-    what = f"{spot.short(node)} steps through an iterator that Dynamo does not know"
-    why = "Its state lives outside of the graph, in C code, a file or another object."
-    made = (
-        Option("Make it a list before the compiled code", f"items = list({spot.text(node)})") if loop and node else None
-    )
-    return Advice(what, why, some(made, pass_in(spot, node, "") if loop is None else None))
+    return calls.stepped(spot)

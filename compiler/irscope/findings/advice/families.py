@@ -13,6 +13,7 @@ from irscope.findings.advice.model import Option
 from irscope.findings.advice.spot import Spot
 
 OUTSIDE = "Compiled code is a graph of tensor operations; this reaches outside of Python and must happen in its place."
+_CHANGING = ("pop", "popitem", "update", "setdefault", "clear")
 _ONCE = "It is then the same in every call."
 
 
@@ -52,13 +53,55 @@ def _waits(spot: Spot) -> tuple[Option, ...]:
     return some(guard(spot, "Compiled runs then do not wait."), around(spot, "Wait in the caller", call))
 
 
+def _environment(spot: Spot) -> tuple[Option, ...]:
+    """``os.environ``: reading it, or changing it by an assignment, ``del`` or a method."""
+    statement = spot.statement
+    if _is_change(spot) and statement is not None:
+        caller = around(spot, "Do it in the caller, before the compiled code", spot.text(statement))
+        return some(guard(spot, "Then it is not done in compiled runs."), caller)
+    return in_caller(spot) if name_at(spot).rpartition(".")[2] in _CHANGING else _computed_before(spot)
+
+
+def _is_change(spot: Spot) -> bool:
+    """Whether an entry is assigned or deleted."""
+    return isinstance(spot.expression, ast.Subscript) and not isinstance(spot.expression.ctx, ast.Load)
+
+
 def _computed_before(spot: Spot) -> tuple[Option, ...]:
+    call = spot.call
+    loop = spot.parent(call) if call is not None else None
+    if isinstance(loop, ast.For) and loop.iter is call and call is not None:
+        return some(_list_before(spot, call))
     return some(
         hoist(spot, spot.expression, _ONCE) if not spot.alone else None,
         guard(spot, "Then it is not done in compiled runs."),
         pass_in(spot, spot.expression, "The function is compiled once for each value.") if not spot.alone else None,
         around(spot, "Do it in the caller", spot.text(spot.expression)) if spot.alone and spot.expression else None,
     )
+
+
+def _list_before(spot: Spot, call: ast.Call) -> Option | None:
+    """What a loop runs over, as a list: an iterator would be used up by the first call."""
+    if not spot.hoistable(call):
+        return None
+    name = spot.fresh("_" + name_at(spot).rpartition(".")[2].upper())
+    text = f"{name} = list({spot.text(call)})"
+    code = f"{text}   # above the function\n{spot.line_with(call, name)}"
+    do = "Make a list of it once, outside of the compiled code"
+    return Option(do, code, _ONCE, (spot.above(text), spot.replace(call, name)))
+
+
+def _opened(spot: Spot) -> tuple[Option, ...]:
+    """``open(…)`` outside of a ``with``: what is read may be passed in, the file itself breaks again."""
+    whole: ast.AST | None = spot.call
+    while isinstance(parent := spot.parent(whole) if whole is not None else None, (ast.Attribute, ast.Call)):
+        if isinstance(parent, ast.Call) and parent.func is not whole:
+            break
+        whole = parent
+    if isinstance(whole, ast.Call) and whole is not spot.call:
+        passed = pass_in(spot, whole, "The function is compiled again for each text.")
+        return some(hoist(spot, whole, _ONCE), passed)
+    return (Option("Open, use and close the file in the caller; pass what is read as an argument"),)
 
 
 def in_caller(spot: Spot) -> tuple[Option, ...]:
@@ -103,7 +146,7 @@ def _imported(spot: Spot) -> tuple[Option, ...]:
     argument = call.args[0] if call is not None and call.args else None
     if isinstance(argument, ast.Constant) and isinstance(argument.value, str) and call is not None:
         module = argument.value
-        edits = (spot.above(f"import {module}\n"), spot.replace(call, module)) if module.isidentifier() else ()
+        edits = (spot.with_import(f"import {module}"), spot.replace(call, module)) if module.isidentifier() else ()
         if module.isidentifier() and module not in spot.local_names():
             return (Option("Import it at the top of the file", f"import {module}", "", edits),)
     return some(hoist(spot, call, ""))
@@ -117,7 +160,7 @@ def _settings(spot: Spot) -> tuple[Option, ...]:
             "Set it once, above the function",
             f"{text}   # above the function",
             "It then holds for the whole process, from the start.",
-            (spot.above(text + "\n"), spot.replace(spot.expression, "pass")),
+            (spot.above(text), spot.replace(spot.expression, "pass")),
         )
     return some(first, around(spot, "Set it in the caller", text if spot.alone else f"value = {text}"))
 
@@ -135,12 +178,16 @@ FAMILIES = (
             _timed_outside),
     Family(("importlib.", "__import__"), "imports a module while tracing",
             "Dynamo traces an `import` statement, but not the machinery behind these functions.", _imported),
-    Family(("os.path.", "os.environ", "os.environ.get", "os.getenv", "os.getpid", "os.cpu_count", "os.getcwd", "pathlib.",
+    Family(("os.environ", "os.environ."), "uses the environment while tracing",
+            "What it holds may be different when the graph runs, and a graph cannot change it.", _environment),
+    Family(("os.path.", "os.getenv", "os.getpid", "os.cpu_count", "os.getcwd", "pathlib.",
              "glob.", "sys.getsizeof", "inspect.signature", "inspect.getsource", "inspect.getfile", "torch.load",
              "numpy.load"),
             "reads something outside of the graph while tracing",
             "What it reads may be different when the graph runs, so Dynamo does not trace it.", _computed_before),
-    Family(("open", "os.", "shutil.", "tempfile.", "io.", "subprocess.", "socket.", "torch.save", "input",
+    Family(("open",), "opens a file while tracing",
+            "A graph holds operations on tensors; files must be read or written before or after it.", _opened),
+    Family(("os.", "shutil.", "tempfile.", "io.", "subprocess.", "socket.", "torch.save", "input",
              "sys.stdout.write", "sys.stderr.write", "sys.stdout.flush", "sys.stderr.flush", "numpy.save", "numpy.savez"),
             "reaches files, processes or the environment while tracing", OUTSIDE, in_caller),
     Family(("json.", "pickle.", "hashlib.", "base64.", "struct.", "zlib.", "re.", "decimal.", "fractions.",

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from irscope.capture.break_message import BreakMessage
 from irscope.protocol import Edit, Range
+
+if TYPE_CHECKING:
+    from irscope.capture.stack import FramePlace
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,12 @@ class BreakContext:
         The whole text of the trace record, with PyTorch's stack source attribution.
     skipped
         Whether the whole function runs as plain Python.
+    beneath
+        The frames below the place, down to what broke, outermost first: all are of libraries.
+    traced
+        Whether the place is in the code that is compiled; else it is a call of compiled code that is in a library.
+    inlined
+        Whether what broke is in a function that is called from the one that is compiled.
     """
 
     messages: tuple[BreakMessage, ...]
@@ -34,6 +44,9 @@ class BreakContext:
     node: ast.expr | ast.stmt | None
     payload: str
     skipped: bool
+    beneath: tuple[FramePlace, ...] = ()
+    traced: bool = True
+    inlined: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,12 +64,15 @@ class Option:
     edits
         What the code replaces, where applying it is safe to do for the user; empty if the code is an example for
         another place (the caller, another file) or holds something only the user knows.
+    anywhere
+        Whether it helps wherever the cause lies, also inside of a library: a setting that names nothing of the code.
     """
 
     do: str
     code: str = ""
     caveat: str = ""
     edits: tuple[Edit, ...] = ()
+    anywhere: bool = False
 
     @property
     def replaces_line(self) -> bool:

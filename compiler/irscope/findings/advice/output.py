@@ -29,6 +29,8 @@ def print_call(spot: Spot) -> Advice:
 def _reorderable(spot: Spot) -> bool:
     """Dynamo can put off a call with tensors, constants and formatted strings, and loses its keyword arguments."""
     match = _TYPES.search(spot.cause.explanation)
+    if spot.context.inlined:  # there the setting makes PyTorch 2.13 lose the output
+        return False
     if match is None or match["kwargs"] == "True" or (spot.call is not None and spot.call.keywords):
         return False
     return {t.strip(" '\"") for t in match["types"].split(",") if t.strip()} <= _REORDERABLE
@@ -41,7 +43,7 @@ def _leave_out(spot: Spot) -> Option | None:
 def _after(spot: Spot) -> Option | None:
     """Where the text is made of local tensors only: return them and print outside."""
     call = spot.call
-    if call is None or not spot.functions:
+    if call is None or not spot.functions or spot.context.inlined:
         return None
     return Option("Return what it shows and print it in the caller")
 
@@ -59,10 +61,17 @@ def _ignored(spot: Spot, call: ast.Call | None) -> Option | None:
         return None
     do = "Let compiled code skip it"
     if spot.hoistable(call.func):
-        return setting(spot, f"ignore_logging_functions.add({spot.text(call.func)})", _SILENT, do)
-    logging, imports = spot.need("logging")
-    option = setting(spot, f"ignore_logging_functions.add({logging}.Logger.{call.func.attr})", _SILENT, do)
-    return Option(option.do, option.code, f"{_SILENT} It holds for all loggers.", (*imports, *option.edits))
+        return _named(spot, f"ignore_logging_functions.add({spot.text(call.func)})", _SILENT, do)
+    logging = spot.home.name_of_module("logging") or "logging"
+    name = f"ignore_logging_functions.add({logging}.Logger.{call.func.attr})"
+    return setting(spot, name, f"{_SILENT} It holds for all loggers.", do, needs=("logging",))
+
+
+def _named(spot: Spot, name: str, caveat: str, do: str) -> Option:
+    """A setting that names a function of the file: it must come after that name is bound."""
+    torch, imports = spot.need("torch")
+    code = f"{torch}._dynamo.config.{name}"
+    return Option(f"{do}, once above the function", code, caveat, (*imports, spot.above(code)))
 
 
 def root_logging(spot: Spot) -> Advice:
@@ -84,9 +93,9 @@ def warning(spot: Spot) -> Advice:
     put_off = f"reorderable_logging_functions.add({name})"
     ignored = f"ignore_logging_functions.add({name})"
     first = (
-        setting(spot, put_off, _LATER, "Let compiled code warn when its graph has run")
+        _named(spot, put_off, _LATER, "Let compiled code warn when its graph has run")
         if plain
-        else setting(spot, ignored, _SILENT, "Let compiled code skip it")
+        else _named(spot, ignored, _SILENT, "Let compiled code skip it")
     )
     return Advice(what, why, some(first if call is not None and spot.hoistable(call.func) else None, _leave_out(spot)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from irscope.findings.advice.common import around, hoist, pass_in, some
+from irscope.findings.advice.conditions import decision_at
 from irscope.findings.advice.model import Advice, Option
 from irscope.findings.advice.spot import Spot
 from irscope.findings.advice.uses import uses_of_value
@@ -17,15 +18,28 @@ def options(spot: Spot) -> tuple[Option, ...]:
     text = spot.text(call) if call is not None else ""
     if name.rpartition(".")[2] in ("manual_seed", "manual_seed_all", "seed", "set_rng_state", "setstate"):
         return (around(spot, "Set the generator in the caller, before the compiled code", text),)
-    return some(
-        _uniform(spot, call, name),
-        _torch_twin(spot, call, name),
-        pass_in(
-            spot, call, "Wrap it in `torch.tensor(...)`: a Python number would be compiled in, and each new one again."
-        )
-        if call is not None and not spot.alone
-        else around(spot, "Do it in the caller", text),
+    if spot.alone or call is None:
+        return (around(spot, "Do it in the caller", text),)
+    return some(_uniform(spot, call, name), _torch_twin(spot, call, name), _passed(spot, call))
+
+
+def _passed(spot: Spot, call: ast.Call) -> Option | None:
+    """The number, or what is decided by it, as an argument."""
+    if (decision := decision_at(spot)) is not None:
+        return pass_in(spot, decision.test, "The function is compiled once for each answer.")
+    if _compared(spot):
+        return pass_in(spot, call, "The function is compiled again for each number.")
+    caveat = "Wrap it in `torch.tensor(...)`: a Python number would be compiled in, and each new one again."
+    return pass_in(spot, call, caveat)
+
+
+def number_drawn(spot: Spot) -> Advice:
+    """``np.random.randn()`` and its like, also from a generator: ``rng.normal()``."""
+    what = f"{spot.short(spot.expression)} draws a random number that is not a tensor"
+    why = (
+        "The generators of NumPy and Python are outside of the graph, which would repeat the numbers of its first run."
     )
+    return Advice(what, why, options(spot))
 
 
 def _uniform(spot: Spot, call: ast.Call | None, name: str) -> Option | None:
@@ -52,14 +66,7 @@ def _torch_twin(spot: Spot, call: ast.Call | None, name: str) -> Option | None:
     if call is None or call.keywords:
         return None
     arguments = [f"({spot.text(a)})" if isinstance(a, ast.BinOp) else spot.text(a) for a in call.args]
-    made = None
-    if name in ("random.gauss", "random.normalvariate") and len(arguments) == 2:
-        scaled = f"{torch}.randn(())" if arguments[1] == "1" else f"{arguments[1]} * {torch}.randn(())"
-        made = f"{torch}.randn(())" if arguments == ["0", "1"] else f"({arguments[0]} + {scaled})"
-    elif name == "random.random" and not arguments:
-        made = f"{torch}.rand(())"
-    elif name == "random.expovariate" and len(arguments) == 1:
-        made = f"({torch}.empty(()).exponential_({arguments[0]}))"
+    made = _twin(torch, name, arguments)
     if made is None or _compared(spot):
         return None
     return Option(
@@ -68,6 +75,29 @@ def _torch_twin(spot: Spot, call: ast.Call | None, name: str) -> Option | None:
         "The result is a tensor, and the numbers follow `torch.manual_seed`.",
         (*imports, spot.replace(call, made)),
     )
+
+
+def _twin(torch: str, name: str, arguments: list[str]) -> str | None:
+    """The call of torch that draws from the same distribution, as an expression; None if there is none."""
+    count = len(arguments)
+    if name in ("random.gauss", "random.normalvariate", "numpy.random.normal") and count == 2:
+        scaled = f"{torch}.randn(())" if arguments[1] in ("1", "1.0") else f"{arguments[1]} * {torch}.randn(())"
+        return (
+            f"{torch}.randn(())"
+            if arguments[0] in ("0", "0.0") and "*" not in scaled
+            else f"({arguments[0]} + {scaled})"
+        )
+    if name in ("numpy.random.randn", "numpy.random.standard_normal", "numpy.random.normal") and not count:
+        return f"{torch}.randn(())"
+    if name in ("random.random", "numpy.random.rand", "numpy.random.random", "numpy.random.uniform") and not count:
+        return f"{torch}.rand(())"
+    if name == "random.expovariate" and count == 1:
+        return f"({torch}.empty(()).exponential_({arguments[0]}))"
+    if name == "numpy.random.uniform" and count == 2:
+        return f"{torch}.empty(()).uniform_({arguments[0]}, {arguments[1]})"
+    if name == "numpy.random.permutation" and count == 1 and arguments[0].isdigit():
+        return f"{torch}.randperm({arguments[0]})"
+    return None
 
 
 def generator_made(spot: Spot) -> Advice:

@@ -8,6 +8,7 @@ import functools
 import textwrap
 
 from irscope.capture.break_message import BreakMessage
+from irscope.findings.advice import top_level
 from irscope.findings.advice.model import BreakContext
 from irscope.protocol import Edit, Position, Range
 from irscope.usercode.source import parents, parse, range_of_node, read_source, text_of_range
@@ -20,8 +21,10 @@ _NO_MESSAGE = BreakMessage("", "", (), "", "", None)
 class Spot:
     """A break's place in the syntax tree, with what the rules ask of it."""
 
-    def __init__(self, context: BreakContext) -> None:
+    def __init__(self, context: BreakContext, home: Spot | None = None) -> None:
         self.context = context
+        self.home = home or self
+        """The place in the user's file; another one than this where this is in a library."""
         self.file = context.file
         self.node = context.node
         self.cause = context.messages[0] if context.messages else _NO_MESSAGE
@@ -146,6 +149,14 @@ class Spot:
             names.update(bound_names(function))
         return names
 
+    def is_assigned(self, name: str) -> bool:
+        """Whether the innermost function assigns a name; a loop's variable is not assigned."""
+        return any(
+            isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and name in bound_names(node)
+            for function in self.functions[:1]
+            for node in ast.walk(function)
+        )
+
     def inner_names(self, node: ast.AST) -> set[str]:
         """The names in a piece of code that only the functions at hand know: what they bind, and ``self``."""
         stored = {
@@ -197,7 +208,7 @@ class Spot:
     def need(self, module: str) -> tuple[str, tuple[Edit, ...]]:
         """The name of a module here, and the edit that imports it where it is not."""
         name = self.name_of_module(module)
-        return (name, ()) if name else (module, (self.above(f"import {module}"),))
+        return (name, ()) if name else (module, (self.with_import(f"import {module}"),))
 
     def fresh(self, wanted: str) -> str:
         """A name that the file does not use yet."""
@@ -208,14 +219,20 @@ class Spot:
 
     def hoistable(self, node: ast.expr) -> bool:
         """Whether an expression means the same above the function: it uses names that the file binds further up."""
-        names, above = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}, self._bound_above()
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
         odd = (ast.Await, ast.Yield, ast.YieldFrom, ast.Lambda, ast.comprehension, ast.NamedExpr)
         return (
-            bool(self.functions)
-            and not any(isinstance(n, odd) for n in ast.walk(node))
-            and not names & self.local_names()
-            and all(name in above or hasattr(builtins, name) for name in names)
+            bool(self.functions) and not any(isinstance(n, odd) for n in ast.walk(node)) and self.hoistable_names(names)
         )
+
+    def hoistable_names(self, names: set[str]) -> bool:
+        """Whether names mean the same above the function: the file binds them further up, or they are builtins."""
+        above = self._bound_above() | {"__file__", "__name__"}
+        return not names & self.local_names() and all(name in above or hasattr(builtins, name) for name in names)
+
+    def global_names(self) -> set[str]:
+        """The names that the top level of the file binds."""
+        return {name for node in (self.tree.body if self.tree is not None else ()) for name in _bound_at_top(node)}
 
     def _bound_above(self) -> set[str]:
         names: set[str] = set()
@@ -254,9 +271,16 @@ class Spot:
 
     def above(self, text: str) -> Edit:
         """Puts lines above the top-level statement (class, function, …) that the node is in."""
-        top = self._top_statement()
-        line = _first_line(top) if top is not None else 1
-        return Edit(Range(Position(line, 0), Position(line, 0)), f"{text}\n")
+        return top_level.edit_above(self.file, text, self._top_statement())
+
+    def with_import(self, line: str) -> Edit:
+        """Adds an import to those of the file."""
+        return top_level.import_edit(self.file, line, self._top_statement())
+
+    def with_setting(self, line: str, modules: tuple[str, ...] = ()) -> Edit:
+        """Adds a setting of PyTorch below the imports; ``modules`` are those that it needs."""
+        missing = tuple(module for module in modules if self.name_of_module(module) is None)
+        return top_level.setting_edit(self.file, line, missing, self._top_statement())
 
     def without_line(self, node: ast.AST) -> Edit:
         """Takes away the whole lines that a node (a decorator) is on."""
@@ -268,9 +292,10 @@ class Spot:
         return next((node for node in reversed(chain) if isinstance(node, ast.stmt)), None)
 
 
-def _first_line(statement: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+def _bound_at_top(statement: ast.stmt) -> set[str]:
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return {statement.name}
+    return bound_names(statement)
 
 
 def bound_names(node: ast.AST) -> set[str]:

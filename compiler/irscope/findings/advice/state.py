@@ -75,7 +75,7 @@ def class_made(spot: Spot) -> Advice:
                 "Define it above the function",
                 f"{first}   # at the top level of the file",
                 "It is then one class, not a new one in every call.",
-                (spot.above(text + "\n\n"), spot.replace_statements([node], "pass")),
+                (spot.above(text), spot.replace_statements([node], "pass")),
             )
     apart = Option("Define it above the function, and pass in what it uses from here") if option is None else None
     return Advice(what, why, some(option, apart))
@@ -166,8 +166,18 @@ def class_attribute_set(spot: Spot) -> Advice:
     """Advice for setting an attribute that Dynamo does not track."""
     if spot.call is not None and isinstance(spot.call.func, ast.Attribute) and "hook" in spot.call.func.attr:
         return hook_registered(spot)
-    what = f"{spot.short(spot.expression)} sets an attribute of something that Dynamo does not track"
-    return Advice(what, spot.cause.explanation, some(guard(spot, "Then it is not done in compiled runs.")))
+    statement = spot.statement
+    plain = isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr))
+    shown = statement if isinstance(statement, (ast.Assign, ast.AugAssign)) else spot.expression
+    what = f"{spot.short(shown)} sets an attribute of something that Dynamo does not track"
+    before = spot.text(statement) if plain and statement is not None and not _uses_arguments(spot, statement) else ""
+    caller = around(spot, "Do it in the caller", before)
+    left_out = guard(spot, "Then it is not done in compiled runs.")
+    return Advice(what, spot.cause.explanation, some(left_out, caller))
+
+
+def _uses_arguments(spot: Spot, node: ast.AST) -> bool:
+    return bool(set(loaded_names(node)) & spot.local_names())
 
 
 def recurrent_module(spot: Spot) -> Advice:
@@ -182,6 +192,13 @@ def recurrent_module(spot: Spot) -> Advice:
 
 def not_rebuilt(spot: Spot) -> Advice:
     """An object that lives across a break, and that Dynamo cannot make again after it."""
+    if isinstance(spot.node, ast.Return):
+        what = f"{spot.short(spot.node)} returns an object that compiled code cannot hand out"
+        why = (
+            f"{_shortened(spot.cause.explanation)} It was made while tracing, and Dynamo has no code that makes it again "
+            "after the graph."
+        )
+        return Advice(what, why, (Option("Return the tensors only, and make that object in the caller"),))
     what = f"an object that is alive at {spot.short(spot.expression or spot.statement)} cannot be carried over a graph break"
     why = (
         f"{_shortened(spot.cause.explanation)} A graph break during its lifetime causes this one. "

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
+from irscope.findings.advice import randomness
 from irscope.findings.advice.branches import branch_options
-from irscope.findings.advice.common import guard, setting, some
+from irscope.findings.advice.common import guard, pass_in, setting, some
 from irscope.findings.advice.conditions import all_equal, decision_at
 from irscope.findings.advice.model import Advice, Option
 from irscope.findings.advice.spot import Spot, bound_names
@@ -15,8 +16,12 @@ from irscope.findings.advice.uses import readers_of_value, uses_of_value
 _WHY = "While a graph is traced, tensors have shapes but no values, and a Python number must have one."
 _SCALARS = "capture_scalar_outputs = True"
 _SCALARS_CAVEAT = (
-    "The number becomes a symbol of the graph; an `if` or a `range` on it breaks again. "
-    "It holds for all compiled functions of the process."
+    "Try it out: where Python asks for the number later (an `if`, an index of a list), it fails with a data-dependent "
+    "guard, and it holds for all compiled functions of the process: others may be compiled more often."
+)
+_RANGE_CAVEAT = (
+    "The loop is unrolled, and compiled once for each number. It holds for all compiled functions of the process, of "
+    "which others may then fail with a data-dependent guard."
 )
 _NUMBER = {"item": "", "float": "", "int": ".long()", "bool": ".bool()", "__index__": ""}
 _MATH = {"sqrt", "exp", "log", "log2", "log10", "log1p", "expm1", "sin", "cos", "tan", "tanh", "sinh", "cosh", "floor",
@@ -40,16 +45,18 @@ def scalar(spot: Spot) -> Advice:
     keep = _keep(spot, node, tensor, kind)
     capture = setting(spot, _SCALARS, _SCALARS_CAVEAT, "Let the number be a symbol of the graph")
     uses = uses_of_value(spot)
-    if uses == {"arithmetic"}:
-        options = some(keep, capture)
-    elif uses & {"decision", "range"}:
+    if "decision" in uses:
         options = some(_decide_by_tensor(spot, keep))
+    elif "range" in uses:
+        passed = pass_in(spot, node, "The function is compiled again for each number.")
+        unrolled = setting(spot, _SCALARS, _RANGE_CAVEAT, "Let the loop run to a number of the graph")
+        options = some(passed, unrolled)
     elif uses & {"index", "argument"}:
         options = some(capture)
     elif uses == {"text"}:
-        options = some(capture, guard(spot, "Then it is not done in compiled runs."))
+        options = some(guard(spot, "Then it is not done in compiled runs."), capture)
     else:
-        options = some(capture, keep)
+        options = some(keep, capture)
     return Advice(what, _WHY, options, tensor)
 
 
@@ -77,7 +84,7 @@ def _keep(spot: Spot, node: ast.expr | None, tensor: ast.expr, kind: str) -> Opt
 
 
 def _decide_by_tensor(spot: Spot, keep: Option | None) -> Option | None:
-    """A number that an ``if`` or a ``range`` uses later: no setting helps, the decision itself has to go."""
+    """A number that an ``if`` uses later: no setting helps, the decision itself has to go."""
     if keep is None:
         return None
     later = "\n".join(line.strip() for line in _decisions_later(spot))
@@ -89,7 +96,7 @@ def _decide_by_tensor(spot: Spot, keep: Option | None) -> Option | None:
 
 
 def _decisions_later(spot: Spot) -> list[str]:
-    return [spot.text(node).split("\n")[0] for node in readers_of_value(spot, (ast.If, ast.While, ast.For))][:1]
+    return [spot.text(node).split("\n")[0] for node in readers_of_value(spot, (ast.If, ast.While))][:1]
 
 
 def _in_slice_or_index(spot: Spot, what: str) -> Advice:
@@ -173,6 +180,8 @@ def data_dependent_operator(spot: Spot) -> Advice:
     node = spot.expression
     what = f"{spot.short(node)} gives a Python value that depends on the values of a tensor"
     name = spot.qualified(call.func) if call is not None else ""
+    if name.startswith("numpy.random."):
+        return randomness.number_drawn(spot)
     if call is not None and name in ("torch.equal", "torch.allclose"):
         if decision is not None and (options := branch_options(spot, decision)):
             return Advice(what, _WHY, options, decision.test)

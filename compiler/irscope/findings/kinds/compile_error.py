@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Iterator
 
-from irscope.capture.break_message import parse_break_messages, sentences
+from irscope.capture.break_message import DATA_DEPENDENT_GUARD, parse_break_messages, sentences
 from irscope.capture.stack import FramePlace, innermost_user, related_to, traced_places, with_traced
 from irscope.findings.detector import Detector
 from irscope.findings.kinds import graph_break
@@ -81,6 +81,7 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
     at = innermost_user(places)
     if at is None:
         return None
+    messages = graph_break.with_guard(messages, error)
     cause = messages[0] if messages else None
     name = type(error).__name__
     hints = cause.hints if cause else ()
@@ -92,9 +93,11 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
         )
     fixes: tuple[Fix, ...] = ()
     headline, explanation = first_sentence(text), _without_advice(text)
-    if cause is not None and name == "Unsupported":
-        words = graph_break.words_at(places[at], messages, text, skipped=False)
+    if cause is not None and (name == "Unsupported" or cause.code == DATA_DEPENDENT_GUARD):
+        words = graph_break.words_at(places, at, messages, text, skipped=False)
         headline = words.message.replace("the graph is cut here", "and fullgraph=True allows no graph break")
+        if not moment.fullgraph:  # PyTorch does not catch each guard, and cuts the graph only where it does
+            headline = words.message.removeprefix("Graph break: ").replace("; the graph is cut here", "")
         explanation, hints, fixes = words.explanation, words.hints or hints, graph_break.fixes_of(words)
     elif cause is not None:
         failure = _FAILURE.search(cause.explanation)

@@ -41,8 +41,8 @@ def make(code: types.CodeType, fullgraph: bool) -> Finding | None:
     )
     place = FramePlace(code.co_filename, code.co_name, where)
     cause = BreakMessage(_TYPE, "Generators cannot be compiled by themselves.", (), "", code_of_type(_TYPE), None)
-    words = graph_break.words_at(place, [cause], "", skipped=not fullgraph)
     places = with_traced([place])
+    words = graph_break.words_at(places, len(places) - 1, [cause], "", skipped=not fullgraph)
     finding = Finding(
         kind=graph_break.KIND.id,
         code=cause.code or graph_break.KIND.id,

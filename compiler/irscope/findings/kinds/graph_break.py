@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from irscope.capture.break_message import BreakMessage, parse_break_messages
+from irscope.capture.break_message import BreakMessage, parse_break_messages, parse_data_dependent_guard
 from irscope.capture.stack import FramePlace, innermost_user, places_now, related_to
 from irscope.capture.trace import GRAPH_BREAK, is_skipped
 from irscope.findings.advice import BreakContext, Words, words_for
 from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
+from irscope.internals.dynamo_frames import is_polyfill
 from irscope.protocol import Finding, Fix, Severity
 from irscope.usercode.source import node_at_range, range_of_line
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
@@ -25,6 +26,8 @@ KIND = FindingKind(
     explains_steps=("graph-break",),
     order=10,
 )
+_BRANCH = "GB0170"
+"""What PyTorch says of a guard that an ``if`` needs."""
 _HEADER = re.compile(r"Graph break in user code at (?P<file>.+?):(?P<line>\d+)$", re.DOTALL | re.MULTILINE)
 """A file's name may have a line break in it."""
 
@@ -48,10 +51,11 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
         if (header := _HEADER.search(moment.record.payload)) is None:
             return None
         file, line = header["file"], int(header["line"])
-        places, at = [FramePlace(file, "", range_of_line(file, line))], 0
+        places, at = [FramePlace(file, "", range_of_line(file, line), traced=True)], 0
     place = places[at]
+    messages = with_guard(messages, moment.error)
     cause = messages[0] if messages else None
-    words = words_at(place, messages, moment.record.payload, skipped)
+    words = words_at(places, at, messages, moment.record.payload, skipped)
     return Finding(
         kind=KIND.id,
         code=(cause.code if cause else "") or KIND.id,
@@ -69,15 +73,38 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
     )
 
 
+def with_guard(messages: list[BreakMessage], error: BaseException | None) -> list[BreakMessage]:
+    """The messages, led by the data-dependent guard that they all come from, where there is one."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if (guard := parse_data_dependent_guard(str(error))) is not None:
+            told = (guard.code, _BRANCH, "")
+            return [guard, *(message for message in messages if message.code not in told)]
+        error = error.__cause__ or error.__context__
+    return messages
+
+
 def fixes_of(words: Words) -> tuple[Fix, ...]:
     """The options that can be applied as they are."""
     return tuple(Fix(option.do, option.caveat, option.edits) for option in words.options if option.edits)
 
 
-def words_at(place: FramePlace, messages: list[BreakMessage], payload: str, skipped: bool) -> Words:
-    """What to say of a break at a place."""
-    node = node_at_range(place.file, place.range)
-    context = BreakContext(tuple(messages), place.file, place.function, place.range, node, payload, skipped)
+def words_at(places: list[FramePlace], at: int, messages: list[BreakMessage], payload: str, skipped: bool) -> Words:
+    """What to say of a break at one of the places of a stack."""
+    place, beneath = places[at], places[at + 1 :]
+    context = BreakContext(
+        tuple(messages),
+        place.file,
+        place.function,
+        place.range,
+        node_at_range(place.file, place.range),
+        payload,
+        skipped,
+        beneath=tuple(deeper for deeper in beneath if not is_polyfill(deeper.file)),
+        traced=place.traced,
+        inlined=at > 0 and places[at - 1].traced,
+    )
     return words_for(context)
 
 

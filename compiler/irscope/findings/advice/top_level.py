@@ -1,0 +1,129 @@
+"""Where a new line goes at the top level of a file, with the blank lines that PEP 8 wants around it."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from irscope.protocol import Edit, Position, Range
+from irscope.usercode.source import parse, read_source
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_SETTING = re.compile(r"\w+\._(dynamo|inductor|functorch)\.config\.")
+
+
+def import_edit(file: str, line: str, top: ast.stmt | None) -> Edit:
+    """Adds an import below the other imports.  ``top`` is the top-level statement that needs it."""
+    after = _last_import(file, top)
+    future = isinstance(after, ast.ImportFrom) and after.module == "__future__"
+    return _inserted(file, line, after or _docstring(file), 1 if future or after is None else 0)
+
+
+def setting_edit(file: str, line: str, modules: tuple[str, ...], top: ast.stmt | None) -> Edit:
+    """Adds a setting of PyTorch below the imports, or below the settings that are there, with missing imports."""
+    after = _last_import(file, top)
+    settings = _settings_after(file, after)
+    if settings is not None and not modules:
+        return _inserted(file, line, settings, 0)
+    imports = [f"import {module}" for module in modules]
+    text = "\n".join([*imports, *([""] if imports else []), line])
+    return _inserted(file, text, after or _docstring(file), 0 if imports and after is not None else 1)
+
+
+def edit_above(file: str, text: str, top: ast.stmt | None) -> Edit:
+    """Adds lines above a top-level statement: directly below an assignment before it, else apart."""
+    statements = _statements(file)
+    at = statements.index(top) if top in statements else 0
+    before = statements[at - 1] if at > 0 else None
+    definition = text.startswith(("class ", "def ", "@"))
+    if definition or isinstance(before, _DEFINITIONS):
+        lead = 2
+    else:
+        lead = 0 if isinstance(before, (ast.Assign, ast.AnnAssign)) else 1
+    return _inserted(file, text, before, lead, 2 if definition else 1)
+
+
+def _inserted(file: str, text: str, after: ast.stmt | None, lead: int, trail: int = 1) -> Edit:
+    """Puts lines below a statement, or at the beginning of the code.
+
+    ``lead`` blank lines are put before them, and as many after them as are missing to ``trail``: two before a
+    definition.
+    """
+    lines = read_source(file).split("\n")
+    statements = _statements(file)
+    following = statements[statements.index(after) + 1 :][:1] if after is not None else statements[:1]
+    if after is not None and following and _first_line(following[0]) <= (after.end_lineno or 0):
+        where = Position(following[0].lineno, following[0].col_offset)  # two statements on one line
+        return Edit(Range(where, where), "; ".join(text.split("\n")) + "; ")
+    row = (after.end_lineno or 1) if after is not None else _comments_at_top(lines)
+    if after is None:
+        lead = 1 if row else 0
+    rest = lines[row:]
+    blank = next((i for i, line in enumerate(rest) if line.strip()), len(rest))
+    if following and blank < len(rest):
+        belongs = all(line.lstrip().startswith("#") for line in lines[row + blank : _first_line(following[0]) - 1])
+        wanted = max(trail, 2 if isinstance(following[0], _DEFINITIONS) and belongs else 1)
+    else:
+        wanted = 0
+    where, start = Position(row + 1, 0), "\n" * lead
+    if row >= len(lines):
+        where, start = Position(len(lines), len(lines[-1])), "\n" * (lead + 1)
+    if after is None and row and blank:  # the blank line below the comments is there already
+        where, start, blank = Position(row + blank + 1, 0), "", 0
+    return Edit(Range(where, where), start + text + "\n" * (1 + max(0, wanted - blank)))
+
+
+def _statements(file: str) -> list[ast.stmt]:
+    tree = parse(file)
+    return tree.body if tree is not None else []
+
+
+def _docstring(file: str) -> ast.stmt | None:
+    first = next(iter(_statements(file)), None)
+    text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    return first if text else None
+
+
+def _last_import(file: str, top: ast.stmt | None) -> ast.stmt | None:
+    """The last import before the first definition and before ``top``; that of torch may come later."""
+    last: ast.stmt | None = None
+    among_imports = True
+    for statement in _statements(file):
+        if statement is top:
+            break
+        among_imports = among_imports and not isinstance(statement, _DEFINITIONS)
+        if _imports(statement) and (among_imports or _imports_torch(statement)):
+            last = statement
+    return last
+
+
+def _imports(statement: ast.stmt) -> bool:
+    """Whether a statement is an import, also one that may fail or is for type checkers only."""
+    if isinstance(statement, (ast.Try, ast.If)):
+        return bool(statement.body) and all(isinstance(inner, (ast.Import, ast.ImportFrom)) for inner in statement.body)
+    return isinstance(statement, (ast.Import, ast.ImportFrom))
+
+
+def _imports_torch(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Import) and any(alias.name.split(".")[0] == "torch" for alias in statement.names)
+
+
+def _settings_after(file: str, after: ast.stmt | None) -> ast.stmt | None:
+    """The last of the settings of PyTorch that follow a statement directly."""
+    statements = _statements(file)
+    found = None
+    for statement in statements[statements.index(after) + 1 :] if after is not None else []:
+        if not isinstance(statement, (ast.Assign, ast.Expr)) or not _SETTING.match(ast.unparse(statement)):
+            break
+        found = statement
+    return found
+
+
+def _comments_at_top(lines: list[str]) -> int:
+    """How many lines at the beginning of a file are comments: a shebang, the encoding, a licence."""
+    return next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
+
+
+def _first_line(statement: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])

@@ -1,0 +1,46 @@
+"""Options that no edit can apply are followed by hand: the break goes away, and the result stays the same."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+from advice_followed import ENTRIES, Followed
+from advice_runs import Session, session
+
+
+def _file(body: str, args: str) -> str:
+    return f"import torch\n\n\n{textwrap.dedent(body).strip()}\n\n\nARGS = ({args})\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("followed")
+
+
+@pytest.fixture(scope="module")
+def runs(folder: Path) -> Session:
+    paths = []
+    for entry in ENTRIES:
+        texts = {
+            "broken": _file(entry.source, entry.args),
+            "followed": _file(entry.followed, entry.followed_args or entry.args),
+        }
+        for state, text in texts.items():
+            paths.append(folder / f"{state}_{entry.name}.py")
+            paths[-1].write_text(text, encoding="utf-8")
+    return session(folder, "followed", paths)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_followed(entry: Followed, folder: Path, runs: Session) -> None:
+    broken, followed = (folder / f"{state}_{entry.name}.py" for state in ("broken", "followed"))
+    found = [f for f in runs.report.findings if f.file == str(broken) and f.code == entry.code]
+    assert found, [(f.code, f.message) for f in runs.report.findings if f.file == str(broken)]
+    hints = "\n".join(hint for finding in found for hint in finding.hints)
+    assert entry.hint in hints
+    assert runs.codes(followed) == []
+    assert runs.compiled(followed)
+    if not runs.results[str(broken)].startswith("GuardOnDataDependentSymNode"):  # an error has no result to compare
+        assert runs.results[str(followed)] == runs.results[str(broken)]
