@@ -126,7 +126,7 @@ case("size_positional", "recompile-size", FUNCTION + """
 for n in (4, 5, 6):
     ids = torch.ones(n)
     f(ids)
-""", MARK, before_the_call, "One such recompilation is normal")  # fmt: skip
+""", MARK, before_the_call, "This is normal once: PyTorch then makes the size dynamic")  # fmt: skip
 case("size_dynamic", "recompile-size", FUNCTION + """
 for n in (4, 5, 6):
     f(torch.ones(n))
@@ -301,6 +301,25 @@ for n in (4, 5, 6):
     x = torch.ones(n, 3)
     f(x)
 """, "dynamic=True", dynamic)  # fmt: skip
+case("sizes_in_several_functions", "recompile-size", """
+class Block(torch.nn.Module):
+    def forward(self, x):
+        print("break")
+        return x * 2
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.block = Block()
+
+    def forward(self, x):
+        y = self.block(x.sin())
+        return y + x
+
+model = torch.compile(Model())
+for n in (4, 5, 6):
+    model(torch.ones(n, 3))
+""", "compiled 2 more functions again", dynamic)  # fmt: skip
 case("size_of_a_weight", "recompile-size", """
 class Layer(torch.nn.Module):
     def __init__(self, n):
@@ -418,6 +437,10 @@ def f(x, flag):
 for flag in (True, False, True, False):
     f(torch.ones(4), flag)
 """, "this is normal", by_hand(), "At most two compiles, one for `True` and one for `False`", left=1)  # fmt: skip
+case("value_left_by_a_break", "recompile-value", FUNCTION.replace("x * 2", "x * x.max().item()") + """
+for n in (2, 3, 4):
+    f(torch.full((4,), float(n)))
+""", "without the break", by_hand(("x.max().item()", "x.max()")))  # fmt: skip
 case("closure_variable", "recompile-value", """
 def make():
     limit = 1.5

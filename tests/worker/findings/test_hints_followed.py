@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from hint_cases import CASES, HintCase
-from irscope.protocol import Finding
+from irscope.protocol import Finding, Severity
 from support import run_captured
 
 DRIVER = """
@@ -82,6 +82,35 @@ def test_hint(entry: HintCase, before: Found, after: Found) -> None:
     assert sum(each.count for each in before[entry.name]) >= max(1, entry.left)
     left = after[entry.name]
     assert sum(each.count for each in left) == entry.left, [each.message for each in left]
+
+
+def test_one_change_in_several_functions_has_one_parent(before: Found) -> None:
+    parent, *children = sorted(before["sizes_in_several_functions"], key=lambda finding: finding.compiles)
+    assert (parent.severity, parent.count) == (Severity.INFORMATION, 1)
+    assert len(children) == 2
+    line = parent.range.start.line
+    for child in children:
+        assert child.severity is Severity.HINT
+        assert child.hints == (f"Fix the recompilation on line {line}: it has the same cause.",)
+        assert (child.related[0].range, child.related[1:]) == (parent.range, parent.related[:1])
+    assert [each.range for each in parent.related[1:]] == [child.range for child in children]
+
+
+@pytest.mark.parametrize(
+    ("case", "severity"),
+    [
+        ("train_and_eval", Severity.HINT),
+        ("train_and_eval_without_no_grad", Severity.HINT),
+        ("requires_grad", Severity.HINT),
+        ("dtype", Severity.INFORMATION),
+        ("size_positional", Severity.INFORMATION),
+        ("growing_list_bounded", Severity.WARNING),
+        ("counter", Severity.WARNING),
+    ],
+)
+def test_what_is_bounded_is_less_severe_than_what_grows(case: str, severity: Severity, before: Found) -> None:
+    assert severity in {finding.severity for finding in before[case]}
+    assert Severity.WARNING not in {finding.severity for finding in before[case]} or severity is Severity.WARNING
 
 
 def test_every_rule_is_followed() -> None:

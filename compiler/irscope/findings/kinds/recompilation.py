@@ -17,6 +17,7 @@ from irscope.findings.places import function_of
 from irscope.findings.recompiling.advice import words_for
 from irscope.findings.recompiling.calls import Call, remember
 from irscope.findings.recompiling.facts import Facts, Now
+from irscope.findings.recompiling.families import in_families
 from irscope.findings.recompiling.now import free_variable, now
 from irscope.ir.guard_text import FailedGuard, about, parse_failed_guard
 from irscope.protocol import Compile, Finding, Position, Range, Related, Severity
@@ -94,8 +95,8 @@ def detect(moment: Moment) -> Iterator[Finding]:
     if (pending := take_pending(moment.known)) is None:
         return
     name, trigger = pending
-    if name == moment.record.compile and (finding := make(moment, trigger, calls)) is not None:
-        yield finding
+    if name == moment.record.compile and (made := make(moment, trigger, calls)) is not None:
+        yield from in_families(moment.known, *made)
 
 
 def call_site() -> Related | None:
@@ -104,8 +105,8 @@ def call_site() -> Related | None:
     return None if place is None else Related(place.file, place.range, "this call triggered the recompilation")
 
 
-def make(moment: Moment, trigger: Trigger, calls: Sequence[Call] = ()) -> Finding | None:
-    """The finding of a recompilation that has begun; ``moment.compile`` is the new compile.
+def make(moment: Moment, trigger: Trigger, calls: Sequence[Call]) -> tuple[Finding, Facts] | None:
+    """The finding of a recompilation that has begun, and what it is made from; ``moment.compile`` is the new compile.
 
     It is at what the newest failed guard watches: the parameter in the signature, else the expression in the
     body or the use of the global, else the function's name.  A value that a graph break left for the code after it
@@ -125,7 +126,7 @@ def make(moment: Moment, trigger: Trigger, calls: Sequence[Call] = ()) -> Findin
     callee = facts.sites[1].callee if facts.sites and not is_user_file(compile.file) else ""
     what = f"`{callee or plain_name(compile.function)}` was compiled again: {change_of(trigger, place)}."
     earlier = [f"{i + 2}. {each.text}" for i, each in enumerate(trigger.guards[1:8])]
-    return Finding(
+    finding = Finding(
         kind=KIND.id,
         code=guard.code,
         severity=words.severity or KIND.severity,
@@ -145,6 +146,7 @@ def make(moment: Moment, trigger: Trigger, calls: Sequence[Call] = ()) -> Findin
         compiles=(compile.id,),
         related=(call,) if call else (),
     )
+    return finding, facts
 
 
 def _all_sizes(facts: Facts) -> list[str]:

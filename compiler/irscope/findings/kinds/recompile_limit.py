@@ -30,6 +30,7 @@ KIND = FindingKind(
     order=50,
 )
 CODE = "GB0039"
+_GUARD_END = re.compile(r"\s{2,}#|\n")  # after it come the user's line and PyTorch's own remarks
 _FUNCTION = re.compile(r"'(?P<name>.+)' \((?P<file>.+):(?P<line>\d+)\)")
 
 
@@ -69,7 +70,7 @@ def detect(
         change = recompilation.change_of(pending[1]) if pending else about_reason(last_reason)
         raised_by = _raised_by(moment.fullgraph)
         finding = make(mine[0], limit_name, limit, compiles, call, raised_by, change)
-        reason = f"\nThe last reason: {' '.join(last_reason.split())}" if last_reason else ""
+        reason = f"\nThe last reason: {_GUARD_END.split(last_reason)[0]}" if last_reason else ""
         yield dataclasses.replace(finding, explanation=finding.explanation + reason)
 
 

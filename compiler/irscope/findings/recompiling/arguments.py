@@ -91,9 +91,13 @@ class CallSite:
         return Argument(given.expression + rest.replace("'", '"'), given.plain, given.parameter)
 
     def names(self) -> set[str]:
-        """All names that the file of the call has."""
-        tree = parents(self._call.place.file) if self._call.place else {}
-        return {node.id for node in tree if isinstance(node, ast.Name)}
+        """The names in the scope of the call, which a new variable must not have."""
+        above = parents(self._call.place.file) if self._call.place else {}
+        scope: ast.AST | None = self._node
+        while scope in above and not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            scope = above[scope]
+        found = (node for node in (ast.walk(scope) if scope is not None else ()) if isinstance(node, ast.Name))
+        return {node.id for node in found if not _is_parameter(node, scope, above)}
 
     def _is_understood(self) -> bool:
         """False where Python calls something else that calls the function: ``map(f, xs)``, ``partial(f, x)()``."""
@@ -170,6 +174,18 @@ class CallSite:
 def _call_node(call: Call) -> ast.Call | None:
     node = node_at_range(call.place.file, call.place.range) if call.place is not None else None
     return node if isinstance(node, ast.Call) else None
+
+
+def _is_parameter(name: ast.Name, scope: ast.AST | None, above: dict[ast.AST, ast.AST]) -> bool:
+    """Whether a name is a parameter of a function inside of a scope."""
+    node: ast.AST | None = name
+    while node is not None and node is not scope:
+        if isinstance(node, Function) and any(
+            argument.arg == name.id for argument in ast.walk(node.args) if isinstance(argument, ast.arg)
+        ):
+            return True
+        node = above.get(node)
+    return False
 
 
 def _is_plain(node: ast.expr) -> bool:

@@ -22,7 +22,7 @@ def size(facts: Facts) -> Words:
     more = (
         "It is not the first time for this size: each new size is one more compile, up to the recompile limit."
         if seen
-        else "One such recompilation is normal: PyTorch makes a size that changes dynamic, unless `dynamic=False` forbids it."
+        else "This is normal once: PyTorch then makes the size dynamic, except with `dynamic=False`."
     )
     return Words(more, _dynamic(facts))
 

@@ -34,6 +34,10 @@ def value(facts: Facts) -> Words:
     if (grown := _growing(facts)) is not None:
         return grown
     guard, was = facts.guard, facts.guard.was
+    if "___" in guard.source:
+        return Words(
+            "", ("A graph break leaves this value for the code after it: without the break it is not guarded.",)
+        )
     used = uses(facts.file, facts.reader, guard.source)
     if was in ("True", "False"):
         hint = (
@@ -103,11 +107,7 @@ def _number(facts: Facts, used: set[str]) -> Words:
             ),
         )
     seen = any(guard.source == source for guard in facts.older)
-    more = (
-        EACH_VALUE
-        if seen
-        else "One such recompilation is normal: PyTorch makes a number that changes dynamic where it can."
-    )
+    more = EACH_VALUE if seen else "This is normal once: PyTorch then makes the number dynamic where it can."
     return Words(more, (f"{DYNAMIC} makes the number dynamic from the start.", *others))
 
 
