@@ -42,7 +42,7 @@ class FindingKind:
     deep_codes
         What codes begin with that only the deep lane gives, where they do not begin with the id.
     newest_speaks
-        Whether of several findings at one place the newest one's words count, since they tell of all of them.
+        Whether of several findings at one place the newest one's words count, since they describe all of them.
     explains_steps
         Outcomes of steps in a symbolic trace that a finding of this kind explains.
     order

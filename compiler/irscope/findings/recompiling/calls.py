@@ -7,6 +7,7 @@ calls.
 from __future__ import annotations
 
 import inspect
+import itertools
 import sys
 import types
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from typing import Any
 from irscope.capture.stack import FramePlace, call_into_compiled_code
 from irscope.findings.moment import Known
 from irscope.internals.dynamo_frames import Entrance, call_to_compile, entrance
+from irscope.internals.modes import sizes_of
 
 NOTES = "calls-that-compiled"
 _TENSORS, _DEPTH, _CALLS = 300, 3, 16
@@ -84,9 +86,7 @@ def call_now() -> Call | None:
     code, variables = found
     tensors: dict[str, Sizes] = {}
     for name, value in variables.items():
-        for path, sizes in _tensors_in(str(name), value, _DEPTH):
-            if len(tensors) < _TENSORS:
-                tensors[path] = sizes
+        tensors.update(itertools.islice(_tensors_in(str(name), value, _DEPTH), _TENSORS - len(tensors)))
     return Call(call_into_compiled_code(), entrance(), _parameters_of(code, variables), tensors)
 
 
@@ -138,7 +138,8 @@ def _tensors_in(path: str, value: Any, depth: int) -> Iterator[tuple[str, Sizes]
     """The tensors in an argument: in plain lists, tuples and dicts, and of modules; no code of the user is called."""
     torch = sys.modules["torch"]
     if type(value) in (torch.Tensor, torch.nn.Parameter):
-        yield path, Sizes(tuple(map(_plain, value.shape)), type(value) is torch.nn.Parameter)
+        if (sizes := sizes_of(value)) is not None:
+            yield path, Sizes(sizes, type(value) is torch.nn.Parameter)
     elif depth and type(value) in (list, tuple):
         for index, item in enumerate(value[:_TENSORS]):
             yield from _tensors_in(f"{path}[{index}]", item, depth - 1)
@@ -155,13 +156,9 @@ def _tensors_of_module(path: str, module: Any, depth: int) -> Iterator[tuple[str
     own = object.__getattribute__(module, "__dict__")
     for group in ("_parameters", "_buffers"):
         for name, tensor in list((own.get(group) or {}).items()):
-            if type(tensor) in (torch.Tensor, torch.nn.Parameter):
-                yield f"{path}.{name}", Sizes(tuple(map(_plain, tensor.shape)), True)
+            if type(tensor) in (torch.Tensor, torch.nn.Parameter) and (sizes := sizes_of(tensor)) is not None:
+                yield f"{path}.{name}", Sizes(sizes, True)
     for name, part in list((own.get("_modules") or {}).items()):
         if isinstance(part, torch.nn.Module):
             whole = f"{path}[{name}]" if name.isdigit() else f"{path}.{name}"
             yield from _tensors_of_module(whole, part, depth - 1) if depth > 1 else ()
-
-
-def _plain(size: Any) -> int:
-    return size if type(size) is int else -1  # a symbolic size has no value yet

@@ -14,6 +14,8 @@ _MARK, _UNBACKED = "torch._dynamo.mark_dynamic", "torch._dynamo.decorators.mark_
 def size(facts: Facts) -> Words:
     """A size of a tensor changed."""
     owned = [path for path in facts.varying if path in facts.tensors and facts.tensors[path].of_module]
+    if not owned and re.search(r"\._(?:parameters|buffers)\[", facts.guard.text):
+        owned = [facts.guard.source]
     seen = sum(g.source == facts.guard.source and g.dimension == facts.guard.dimension for g in facts.older)
     if owned:
         return Words("Each new size is one more compile, up to the recompile limit.", _parameters(owned))
@@ -69,7 +71,7 @@ def _marks(facts: Facts, mark: str) -> str:
 
 
 def zero_or_one(facts: Facts) -> tuple[str, ...]:
-    """What to do where one of the sizes is 0 or 1, for which PyTorch always compiles anew."""
+    """What to do where one of the sizes is 0 or 1, for which PyTorch always compiles again."""
     source, dimension = facts.guard.source, facts.guard.dimension
     marks = "" if facts.is_cut else _marks(facts, _UNBACKED)
     code = (

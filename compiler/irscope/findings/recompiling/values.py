@@ -91,7 +91,7 @@ def _deciding(facts: Facts) -> tuple[str, ...]:
 
 def _number(facts: Facts, used: set[str]) -> Words:
     source, is_int = facts.guard.source, facts.guard.was.lstrip("-").isdigit()
-    tensor = f"Or make `{source}` a tensor, `torch.tensor({facts.guard.was})`: its value is no constant."
+    tensor = f"Or make `{source}` a tensor, `torch.tensor({facts.guard.was})`: its value is then not a constant."
     others = (tensor,) if used == {"arithmetic"} else ()
     if "G['" in facts.guard.text and ".__closure__" not in facts.guard.text:
         return Words(
