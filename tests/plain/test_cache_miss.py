@@ -54,6 +54,16 @@ def test_what_changed(after: dict[str, tuple[str, str]], words: list[str]) -> No
     assert changes(key(), key(after), ("x",)) == words
 
 
+def test_a_size_that_became_dynamic_is_named_at_its_tensor() -> None:
+    """The symbol is an input of its own, so the tensor is not at the same number."""
+    symbol = ("t2", "SymInt(s77)")
+    dynamic = ("t3", TENSOR.format(rows="s77", device="cpu"))
+    after = key({"example_inputs[0]": symbol, "example_inputs[1]": dynamic})
+    assert changes(key(), after, ("s77", "x")) == ["the size of `x` became [s77, 4] (was [4, 4])"]
+    assert changes(after, key(), ("x",)) == ["the size of `x` became [4, 4] (was [s77, 4])"]
+    assert changes(key(), after) == ["the size of argument 0 became [s77, 4] (was [4, 4])"]
+
+
 def test_an_edit_explains_itself() -> None:
     setting = {"inductor_config[max_autotune]": ("c2", "True")}
     assert changes(key(), key(setting, function="f2")) == []

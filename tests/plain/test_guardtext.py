@@ -22,7 +22,7 @@ FROM_THE_CASES = [
     ("0/0: tensor 'x' size mismatch at index 1. expected 4, actual 5", "x", "recompile-size", "size 4 → 5 in dimension 1", ()),
     ("1/1: tensor 'y' size mismatch at index 0. expected 3, actual 5", "y", "recompile-size", "size 3 → 5 in dimension 0", ()),
     ("1/0: tensor 'x' requires_grad mismatch. expected requires_grad=0", "x", "recompile-requires-grad", "it now requires grad", ()),
-    ('0/0: Duplicate tensors found: ["a", "b"]', "a", "recompile-aliasing", "two arguments are now the same tensor, or no longer", ()),
+    ('0/0: Duplicate tensors found: ["a", "b"]', "a", "recompile-aliasing", "`a` and `b` are one tensor now", ()),
     (with_stack("4/0: ___stack0 == 1.999556064605713", "m.py", 6, "torch_dynamo_resume_in_level3_at_5", "return t / scale"), "___stack0", "recompile-value", "it was 1.999556064605713 when this was compiled", (("m.py", 6),)),
     (with_stack("2/0: G['_total'] == 0.0", "lib/stats.py", 7, "_accumulate", "_total += value.item()"), "_total", "recompile-value", "it was 0.0 when this was compiled", (("lib/stats.py", 7),)),
     (with_stack("1/0: power == 2", "m.py", 8, "torch_dynamo_resume_in_two_stage_at_7", "return y**power"), "power", "recompile-value", "it was 2 when this was compiled", (("m.py", 8),)),
@@ -43,10 +43,13 @@ SEEN_ELSEWHERE = [
     ("0/0: tensor 'x' requires_grad mismatch. expected requires_grad=1", "x", "recompile-requires-grad", "it no longer requires grad"),
     ("0/0: tensor 'self._modules['0']._parameters['weight']' size mismatch at index 0. expected 4, actual 5", "self[0].weight", "recompile-size", "size 4 → 5 in dimension 0"),
     ("0/0: tensor 'L['args'][0]' size mismatch at index 0. expected 4, actual 5", "args[0]", "recompile-size", "size 4 → 5 in dimension 0"),
-    ("0/0: expected type of 'x' to be a tensor type, ' but found <class '__main__.Mine'>", "x", "recompile-type", "it is a `Mine` now"),
-    ("0/0: expected type of 'L['x']' to be <class 'torch.Tensor'>, but found <class 'm.Mine'>", "x", "recompile-type", "it is a `m.Mine` now"),
+    ("0/0: expected type of 'x' to be a tensor type, ' but found <class '__main__.Mine'>", "x", "recompile-type", "it was a tensor when this was compiled and is a `Mine` now"),
+    ("0/0: expected type of 'L['x']' to be <class 'torch.Tensor'>, but found <class 'm.Mine'>", "x", "recompile-type", "it was a tensor when this was compiled and is a `m.Mine` now"),
     ("0/0: GLOBAL_STATE changed: grad_mode ", "", "recompile-global-state", "global state changed: grad_mode"),
     ("0/0: ___check_type_id(L['x'], 94270)", "x", "recompile-type", "its type changed"),
+    ("0/0: ___check_type_id(layer, 9446), type=<class 'torch.nn.modules.activation.ReLU'>  # return layer(x)", "layer", "recompile-type", "it was a `ReLU` when this was compiled"),
+    ("0/0: tensor 'w._parameters['weight']' size mismatch at index 0. expected 4, actual 5. Guard failed on a parameter, consider using torch._dynamo.config.force_parameter_static_shapes = False", "w.weight", "recompile-size", "size 4 → 5 in dimension 0"),
+    ('0/0: Duplicate tensors found: ["L[\'x\']", "L[\'y\']"]', "x", "recompile-aliasing", "`x` and `y` are one tensor now"),
     ("0/0: ___check_obj_id(L['self'].act, 94270)", "self.act", "recompile-object", "it is another object now"),
     ("0/0: self._modules['drop'].training == False", "self.drop.training", "recompile-training-mode", "it was in eval mode when this was compiled"),
     ("!0/0/0: n == 3", "n", "recompile-value", "it was 3 when this was compiled"),
@@ -115,3 +118,19 @@ def test_payloads(payload: str, reasons: list[str]) -> None:
 )
 def test_the_sentence_names_what_the_guard_watches(subject: str, what: str, sentence: str) -> None:
     assert about(subject, what) == sentence
+
+
+@pytest.mark.parametrize(
+    ("reason", "was", "other"),
+    [
+        ("0/0: n == 3", "3", ""),
+        ("0/0: len(xs) == 2", "2", ""),
+        ("0/0: ___check_type_id(layer, 9446), type=<class 'm.Layer'>", "m.Layer", ""),
+        ("0/0: x is y", "", "y"),
+        ('0/0: Duplicate tensors found: ["x", "y"]', "", "y"),
+        ("0/1: n <= 2", "", ""),
+    ],
+)
+def test_what_the_code_was_compiled_for(reason: str, was: str, other: str) -> None:
+    guard = parse_failed_guard(reason)
+    assert (guard.was, guard.other) == (was, other)

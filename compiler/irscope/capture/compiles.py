@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from irscope.capture.stack import RESUME_PREFIX
 from irscope.capture.trace import GRAPH_BREAK, RECOMPILATION, Record, is_skipped, reasons_in
 from irscope.protocol import Compile, CompileOutcome
 
@@ -43,6 +44,11 @@ class CompileBook:
     def of_function(self, file: str, line: int) -> list[Compile]:
         """The compiles of the function that begins at a line, in the order of their start."""
         return [compile for compile in self._compiles.values() if (compile.file, compile.line) == (file, line)]
+
+    def goes_on_after_a_break(self, compile: Compile) -> bool:
+        """Whether a graph break cuts a compile's function, so that the rest of it is compiled for itself."""
+        resumed = f"{RESUME_PREFIX}{compile.function}_at_"
+        return any(each.function.startswith(resumed) and each.file == compile.file for each in self._compiles.values())
 
     def number_of(self, compile: Compile) -> int:
         """Which compile of its function it is, from 0."""

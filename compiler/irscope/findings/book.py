@@ -96,9 +96,10 @@ class FindingBook:
     def _add(self, finding: Finding) -> None:
         before = self._findings.get(finding.cause)
         if before is not None:
+            speaks = finding if registry.kind_of(finding.kind).newest_speaks else before
             finding = dataclasses.replace(
-                before,
-                explanation=_with_another(before, finding),
+                speaks,
+                explanation=speaks.explanation if speaks is finding else _with_another(before, finding),
                 count=before.count + finding.count,
                 compiles=tuple(dict.fromkeys((*before.compiles, *finding.compiles))),
                 related=tuple(dict.fromkeys((*before.related, *finding.related)))[:_RELATED_KEPT],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
 import sys
 import types
@@ -9,10 +10,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from irscope.internals.frames import FrameLook, callers, is_in
+from irscope.usercode.user_files import is_user_file
 
 _CONVERT_FRAME = "torch/_dynamo/convert_frame.py"
 _SYMBOLIC_CONVERT = "torch/_dynamo/symbolic_convert.py"
 _POLYFILLS = "torch/_dynamo/polyfills/"
+_MODULE = "torch/nn/modules/module.py"
 
 
 def _is_code(value: object) -> bool:
@@ -34,7 +37,7 @@ COMPILED_CODE = FrameLook(
     versions="2.9 to 2.13",
 )
 FRAME_TO_COMPILE = FrameLook(
-    what="the value of what changed, at a recompilation",
+    what="the arguments of a call that is compiled, and what changed at a recompilation",
     function="_compile",
     file=_CONVERT_FRAME,
     local="frame",
@@ -55,6 +58,14 @@ def code_being_compiled() -> types.CodeType | None:
     """The function that is about to be compiled, at the record ``dynamo_start``."""
     code: types.CodeType | None = COMPILED_CODE.find()
     return code
+
+
+def call_to_compile() -> tuple[types.CodeType, Mapping[str, Any]] | None:
+    """The function that is about to be compiled and its local variables, at the record ``dynamo_start``; None if they
+    cannot be found."""
+    frame = FRAME_TO_COMPILE.find()
+    code = getattr(frame, "f_code", None)
+    return (code, frame.f_locals) if isinstance(code, types.CodeType) else None
 
 
 def variables_of_the_call() -> list[Mapping[str, Any]]:
@@ -95,6 +106,34 @@ def callers_of_compiled_code() -> Iterator[types.FrameType]:
     while frame is not None:
         yield frame
         frame = frame.f_back
+
+
+class Entrance(enum.Enum):
+    """How the user's call of compiled code came to the function that is about to be compiled."""
+
+    FUNCTION = "function"
+    """It called the function itself."""
+    MODULE = "module"
+    """It called a module, whose ``forward`` the function is."""
+    INDIRECT = "indirect"
+    """Other functions are between: the function goes on after a graph break, or a library calls it."""
+
+
+def entrance() -> Entrance:
+    """How the function that is about to be compiled was entered, at the record ``dynamo_start``."""
+    inside, wrapper = False, False
+    found = Entrance.FUNCTION
+    for frame in callers():
+        code = frame.f_code
+        if not inside:
+            inside = is_in(code, _CONVERT_FRAME)
+        elif is_in(code, _MODULE):
+            found = Entrance.MODULE
+        elif not is_in(code, "torch/_dynamo/"):
+            # The function that called it: the user's where `torch.compile`'s wrapper was passed on the way.
+            return found if wrapper and is_user_file(code.co_filename) else Entrance.INDIRECT
+        wrapper = wrapper or COMPILED_CALL.is_at(frame)
+    return Entrance.INDIRECT
 
 
 # --- graph breaks -----------------------------------------------------------------------------------------------------

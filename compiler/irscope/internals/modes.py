@@ -15,6 +15,7 @@ _WHAT = "values, computed outside of what the script is in"
 _MODE = PrivateName("which operations run", "torch.utils._python_dispatch", "TorchDispatchMode", "2.13")
 _NO_MODES = PrivateName(_WHAT, "torch.utils._python_dispatch", "_disable_current_modes", _CHECKED)
 _NO_AUTOCAST = PrivateName(_WHAT, "torch._C", "_DisableAutocast", _CHECKED)
+_NO_FUNCTIONS = PrivateName("the sizes of arguments", "torch._C", "DisableTorchFunction", "2.13")
 _COUNTERS = PrivateName(
     "values, computed without a trace in Dynamo's counters", "torch._dynamo.utils", "counters", _CHECKED
 )
@@ -35,6 +36,17 @@ def plain_modes() -> Iterator[None]:
         stack.enter_context(_NO_AUTOCAST.get()())
         stack.enter_context(_NO_MODES.get()())
         yield
+
+
+def sizes_of(tensor: Any) -> tuple[int, ...] | None:
+    """The sizes of a plain tensor, without the knowledge of a mode of the user's; None if it has none (a nested one).
+
+    A symbolic size, which has no value yet, is -1.
+    """
+    with _NO_FUNCTIONS.get()():
+        if tensor.is_nested:
+            return None
+        return tuple(size if type(size) is int else -1 for size in tensor.shape)
 
 
 @contextlib.contextmanager

@@ -10,9 +10,9 @@ _COMPILE = re.compile(r"^!?\d+(?:/\d+)*: ")
 _USER_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$', re.MULTILINE)
 _TENSOR = re.compile(r"^tensor '(?P<source>.+?)' (?P<rest>.*)$", re.DOTALL)
 _SIZE = re.compile(
-    r"^(?P<what>size|stride) mismatch at index (?P<index>\d+)\. expected (?P<expected>\S+), actual (?P<actual>\S+)"
+    r"^(?P<what>size|stride) mismatch at index (?P<index>\d+)\. expected (?P<expected>\S+), actual (?P<actual>[^\s.]+)"
 )
-_TYPE_BEHIND = re.compile(r"\), type=<[^>]*>$")  # after a check of an object's identity
+_TYPE_BEHIND = re.compile(r"\), type=<(?:class ')?(?P<type>[^>']*)'?>$")  # after a check of an object's identity
 # "a tensor type" up to torch 2.13, from 2.15 on the class that it was
 _NO_TENSOR = re.compile(
     r"^expected type of '(?P<source>.+?)' to be (?:a tensor type|<class ).*but found <class '(?P<type>[^']+)'>"
@@ -36,6 +36,12 @@ class FailedGuard:
         What changed, as a phrase: ``size 8 → 5 in dimension 0``.
     frames
         Files and lines of the user stack that made the guard, outermost first; empty if PyTorch does not tell.
+    dimension
+        Of a size or stride: which one.
+    was
+        The value or the type's name that the code was compiled for, as text; empty if PyTorch does not tell.
+    other
+        The second thing that the guard compares, named as ``source``.
     """
 
     text: str
@@ -44,6 +50,8 @@ class FailedGuard:
     what: str
     frames: tuple[tuple[str, int], ...]
     dimension: int | None = None
+    was: str = ""
+    other: str = ""
 
 
 def parse_failed_guard(reason: str) -> FailedGuard:
@@ -52,25 +60,27 @@ def parse_failed_guard(reason: str) -> FailedGuard:
     head, _, stack = body.partition("\nUser stack trace:")
     frames = tuple((match["file"], int(match["line"])) for match in _USER_FRAME.finditer(stack))
     text = re.split(r"\s{2,}# ", head, maxsplit=1)[0].strip()
+    compiled_type = match["type"] if (match := _TYPE_BEHIND.search(text)) else ""
     text = without_type(text)
     if match := _TENSOR.match(text):
         return _of_tensor(text, readable(match["source"]), match["rest"], frames)
     if match := _NO_TENSOR.match(text):
-        what = f"it is a `{match['type'].removeprefix('__main__.')}` now"
-        return FailedGuard(text, readable(match["source"]), "recompile-type", what, frames)
+        what = f"it was a tensor when this was compiled and is a `{type_name(match['type'])}` now"
+        return FailedGuard(text, readable(match["source"]), "recompile-type", what, frames, was="tensor")
     if text.startswith("Duplicate tensors found"):
-        return FailedGuard(
-            text,
-            _first_quoted(text),
-            "recompile-aliasing",
-            "two arguments are now the same tensor, or no longer",
-            frames,
-        )
+        first, second = ([*map(readable, re.findall(r'"([^"]+)"', text)), "", ""])[:2]
+        what = f"`{first}` and `{second}` are one tensor now" if second else "two arguments are one tensor now"
+        return FailedGuard(text, first, "recompile-aliasing", what, frames, other=second)
     if "GLOBAL_STATE" in text or "global state" in text.lower():
         return FailedGuard(text, "", "recompile-global-state", _global_state(text), frames)
     if "torch_function_mode" in text or "TORCH_FUNCTION_MODE" in text:
         return FailedGuard(text, "", "recompile-global-state", "the stack of torch function modes changed", frames)
-    return _of_value(text, frames)
+    return _of_value(text, compiled_type, frames)
+
+
+def type_name(name: str) -> str:
+    """A type's name as users know it: ``torch.nn.modules.activation.ReLU`` is ``ReLU``."""
+    return name.rpartition(".")[2] if name.startswith(("torch.", "__main__.", "builtins.")) else name
 
 
 def about(subject: str, what: str) -> str:
@@ -119,12 +129,14 @@ def _changed_keys(values: str) -> str:
     return "dispatch keys: " + ", ".join(part for part in parts if part)
 
 
-def _of_value(text: str, frames: tuple[tuple[str, int], ...]) -> FailedGuard:
+def _of_value(text: str, compiled_type: str, frames: tuple[tuple[str, int], ...]) -> FailedGuard:
     expression = text
     tree = _expression(text)
     if tree is not None and _is_condition(tree):
         what = f"`{readable(expression)}` no longer holds"
-        return FailedGuard(text, _first_read(readable(expression)), "recompile-condition", what, frames)
+        sizes = re.findall(r"\.size\(\)\[(\d+)\]", text)
+        dimension = int(sizes[0]) if len(sizes) == 1 else None
+        return FailedGuard(text, _first_read(readable(expression)), "recompile-condition", what, frames, dimension)
     if isinstance(tree, ast.Compare) and len(tree.ops) == 1:
         left, right = readable(ast.unparse(tree.left)), ast.unparse(tree.comparators[0])
         if isinstance(tree.left, ast.Call) and not left.startswith("len("):
@@ -136,18 +148,22 @@ def _of_value(text: str, frames: tuple[tuple[str, int], ...]) -> FailedGuard:
             )
         if isinstance(tree.ops[0], ast.NotEq) and left.startswith("len("):
             # The length of a dictionary is printed as what is the case now, not as the guard.
-            return FailedGuard(text, left, "recompile-value", f"it was {right} when this was compiled", frames)
+            what = f"it was {right} when this was compiled"
+            return FailedGuard(text, left, "recompile-value", what, frames, was=right)
         if isinstance(tree.ops[0], ast.Is) and not isinstance(tree.comparators[0], ast.Constant):
             what = f"`{left}` and `{readable(right)}` were one object when this was compiled"
-            return FailedGuard(text, left, "recompile-aliasing", what, frames)
+            return FailedGuard(text, left, "recompile-aliasing", what, frames, other=readable(right))
         if isinstance(tree.ops[0], (ast.Eq, ast.Is)):
-            return FailedGuard(text, left, "recompile-value", f"it was {right} when this was compiled", frames)
+            what = f"it was {right} when this was compiled"
+            return FailedGuard(text, left, "recompile-value", what, frames, was=right)
         return FailedGuard(text, left, "recompile-value", f"`{readable(expression)}` no longer holds", frames)
     if isinstance(tree, ast.Call) and tree.args:
         name = ast.unparse(tree.func)
         source = readable(ast.unparse(tree.args[0]))
         if "check_type_id" in name:
-            return FailedGuard(text, source, "recompile-type", "its type changed", frames)
+            was = type_name(compiled_type)
+            what = f"it was a `{was}` when this was compiled" if was else "its type changed"
+            return FailedGuard(text, source, "recompile-type", what, frames, was=was)
         if "check_obj_id" in name:
             return FailedGuard(text, source, "recompile-object", "it is another object now", frames)
         return FailedGuard(text, source, "recompile-value", f"`{readable(expression)}` no longer holds", frames)
@@ -196,11 +212,6 @@ def readable(source: str) -> str:
         return source
     source = re.sub(r"\b__import_(\w+)", lambda match: match[1].replace("_dot_", "."), source)
     return re.sub(r"\.__dict__\['([^']+)'\]", r".\1", source)
-
-
-def _first_quoted(text: str) -> str:
-    match = re.search(r'"([^"]+)"', text)
-    return readable(match[1]) if match else ""
 
 
 def _global_state(text: str) -> str:

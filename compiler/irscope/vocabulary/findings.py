@@ -41,6 +41,8 @@ class FindingKind:
         nothing about the others of an older deep run.
     deep_codes
         What codes begin with that only the deep lane gives, where they do not begin with the id.
+    newest_speaks
+        Whether of several findings at one place the newest one's words count, since they describe all of them.
     explains_steps
         Outcomes of steps in a symbolic trace that a finding of this kind explains.
     order
@@ -56,6 +58,7 @@ class FindingKind:
     stops_debugger: bool = False
     in_compile: bool = True
     deep_codes: tuple[str, ...] = ()
+    newest_speaks: bool = False
     explains_steps: tuple[str, ...] = ()
     order: int = 1000
 

@@ -31,6 +31,7 @@ KIND = FindingKind(
 EVENT = "fx_graph_cache_miss"
 _LINE = re.compile(r"^\[(?P<digest>\w+)\] (?P<name>\w+(?:\[[^\]]*\])?): ?(?P<value>.*)$", re.DOTALL)
 _DIGEST_KEPT, _VALUE_KEPT, _VALUE_SHOWN, _CHANGES_SHOWN = 16, 300, 60, 3
+_INPUT = re.compile(r"example_inputs\[(\d+)\]")
 _FIELD = re.compile(r"(?P<name>\w+)=(?P<value>(?:[^,()\[\]]|\((?:[^()]|\([^()]*\))*\)|\[[^\]]*\])*)")
 # Of the deep lane itself, see internals/caches.py.
 _OURS = ("provenance_tracking_level",)
@@ -145,10 +146,35 @@ def changes(before: CacheKey, after: CacheKey, arguments: tuple[str, ...] = ()) 
     if before.file != after.file:
         names = [name for name in names if name != "gm"]
     inputs = [name for name in names if name.startswith("example_inputs[")]
-    return [
-        _change(name, before.parts.get(name, ("", ""))[1], after.parts.get(name, ("", ""))[1], arguments)
-        for name in [*inputs, *(name for name in names if name not in inputs)]
+    said = _dynamic_inputs(before, after, arguments) or [
+        _change(name, _printed(before, name), _printed(after, name), arguments) for name in inputs
     ]
+    return [
+        *said,
+        *(_change(name, _printed(before, name), _printed(after, name), ()) for name in names if name not in inputs),
+    ]
+
+
+def _printed(key: CacheKey, name: str) -> str:
+    return key.parts.get(name, ("", ""))[1]
+
+
+def _dynamic_inputs(before: CacheKey, after: CacheKey, arguments: tuple[str, ...]) -> list[str]:
+    """The inputs that changed where a size became dynamic, or is no longer: the graph then has more inputs, or fewer,
+    which are no tensors, and the tensors have other numbers.  Empty if this is not what changed."""
+    (tensors, numbers), (tensors_now, numbers_now) = _inputs(before), _inputs(after)
+    if numbers == numbers_now or len(tensors) != len(tensors_now):
+        return []
+    names = [f"`{arguments[i]}`" if i < len(arguments) else f"argument {at}" for at, i in enumerate(tensors_now)]
+    pairs = zip(names, tensors.values(), tensors_now.values(), strict=True)
+    return [_input_change(name, was[1], now[1]) for name, was, now in pairs if was != now]
+
+
+def _inputs(key: CacheKey) -> tuple[dict[int, tuple[str, str]], int]:
+    """The tensors among a graph's inputs by their numbers, and how many other inputs there are."""
+    found = {int(m[1]): part for name, part in key.parts.items() if (m := _INPUT.fullmatch(name)) is not None}
+    tensors = {index: found[index] for index in sorted(found) if "shape=" in found[index][1]}
+    return tensors, len(found) - len(tensors)
 
 
 def _change(name: str, before: str, after: str, arguments: tuple[str, ...]) -> str:
@@ -194,6 +220,8 @@ def _short(value: str) -> str:
 def _hint(why: str) -> str:
     if "torch._inductor.config" in why or "torch.get_num_threads" in why:
         return "Set it in every process that is to share the cache, before the first call; each setting has separate entries."
+    if re.search(r"became \[[^\]]*\bs\d", why):
+        return "The size is dynamic now, so the new entry serves every size. This miss is normal once."
     if "size" in why:
         return (
             "Pad to few sizes, or make the size dynamic (`torch._dynamo.mark_dynamic`), so that one entry serves all."

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from irscope.capture.stack import RESUME_PREFIX, call_into_compiled_code, plain_name
 from irscope.capture.trace import RECOMPILATION, reasons_in
-from irscope.findings.actual import value_now
 from irscope.findings.detector import Detector
 from irscope.findings.kinds import graph_break
 from irscope.findings.moment import Known, Moment
 from irscope.findings.places import function_of
+from irscope.findings.recompiling.advice import words_for
+from irscope.findings.recompiling.calls import Call, remember
+from irscope.findings.recompiling.facts import Facts, Now
+from irscope.findings.recompiling.families import in_families
+from irscope.findings.recompiling.now import free_variable, now
 from irscope.ir.guard_text import FailedGuard, about, parse_failed_guard
 from irscope.protocol import Compile, Finding, Position, Range, Related, Severity
-from irscope.usercode.source import nodes_at, parse, range_of_line, range_of_name, range_of_node, text_of_range
+from irscope.usercode.source import (
+    function_around,
+    nodes_at,
+    parse,
+    range_of_line,
+    range_of_name,
+    range_of_node,
+    text_of_range,
+)
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
 
@@ -26,8 +39,10 @@ KIND = FindingKind(
     short=("recompile", "recompiles"),
     lanes=FAST_AND_DEEP,
     severity=Severity.INFORMATION,
+    newest_speaks=True,
     order=20,
 )
+UNKNOWN = FailedGuard("", "", "recompile-unknown", "PyTorch gives no reason", ())
 _WRAPPERS = ("len", "list", "dict", "tuple", "set", "type", "iter", "next", "id")
 _LEFT = "___stack"  # PyTorch's name for what lay on the stack at a graph break
 
@@ -36,18 +51,27 @@ _LEFT = "___stack"  # PyTorch's name for what lay on the stack at a graph break
 class Trigger:
     """What is known when a guard has failed, before the recompilation begins.
 
-    ``now`` is what the newest failed guard's source is at this moment, where it is a plain value.
+    ``guards`` are those of the reasons, the newest compile's first; ``now`` is what the first one's source is at this
+    moment.
     """
 
-    reasons: tuple[str, ...]
+    guards: tuple[FailedGuard, ...]
     call: Related | None
-    now: str | None
+    now: Now
 
 
 def trigger(payload: str) -> Trigger:
     """From a ``recompile_reasons`` record, on the stack of the call that did not fit."""
-    reasons = tuple(reasons_in(payload))
-    return Trigger(reasons, call_site(), value_now(parse_failed_guard(reasons[0]).source) if reasons else None)
+    guards = tuple(parse_failed_guard(reason) for reason in reasons_in(payload))
+    current = now(guards[0].source) if guards else Now()
+    return Trigger(tuple(_with_names(guard) for guard in guards), call_site(), current)
+
+
+def _with_names(guard: FailedGuard) -> FailedGuard:
+    """A guard on a closure's variable, with the variable's name."""
+    name = free_variable(guard.source)
+    what = guard.what.replace(guard.source, name) if name != guard.source else guard.what
+    return dataclasses.replace(guard, source=name, what=what)
 
 
 def guard_failed(moment: Moment) -> Iterable[Finding]:
@@ -65,11 +89,14 @@ def take_pending(known: Known) -> tuple[str, Trigger] | None:
 
 def detect(moment: Moment) -> Iterator[Finding]:
     """The finding of a recompilation that begins, from ``dynamo_start``."""
-    if moment.record.attempt or (pending := take_pending(moment.known)) is None:
+    if moment.record.attempt or moment.record.compile is None:
+        return
+    calls = remember(moment.known, moment.record.compile)
+    if (pending := take_pending(moment.known)) is None:
         return
     name, trigger = pending
-    if name == moment.record.compile and (finding := make(moment, trigger, moment.known.findings)) is not None:
-        yield finding
+    if name == moment.record.compile and (made := make(moment, trigger, calls)) is not None:
+        yield from in_families(moment.known, *made)
 
 
 def call_site() -> Related | None:
@@ -78,48 +105,40 @@ def call_site() -> Related | None:
     return None if place is None else Related(place.file, place.range, "this call triggered the recompilation")
 
 
-def make(moment: Moment, trigger: Trigger, findings: Iterable[Finding] = ()) -> Finding | None:
-    """The finding of a recompilation that has begun; ``moment.compile`` is the new compile.
+def make(moment: Moment, trigger: Trigger, calls: Sequence[Call]) -> tuple[Finding, Facts] | None:
+    """The finding of a recompilation that has begun, and what it is made from; ``moment.compile`` is the new compile.
 
     It is at what the newest failed guard watches: the parameter in the signature, else the expression in the
     body or the use of the global, else the function's name.  A value that a graph break left for the code after it
-    is at the break, which is one of the ``findings`` so far.
+    is at the break.
     """
-    compile, reasons, call = moment.compile, trigger.reasons, trigger.call
+    compile, call = moment.compile, trigger.call
     if compile is None:
         return None
-    guard = (
-        parse_failed_guard(reasons[0])
-        if reasons
-        else FailedGuard("", "", "recompile-unknown", "PyTorch gives no reason", ())
-    )
-    place = _left_by_break(guard, compile, findings) or watched_place(guard, compile)
+    guard = trigger.guards[0] if trigger.guards else UNKNOWN
+    place = _left_by_break(guard, compile, moment.known.findings) or watched_place(guard, compile)
     if place is None and call is not None:
         place = (call.file, call.range)  # a function of a library: the call is all that is the user's
     if place is None:
         return None
-    name = plain_name(compile.function)
-    subject = f"`{guard.source}`" if guard.source else ""
-    if guard.source.startswith(_LEFT):
-        subject = f"`{text_of_range(*place)}`" if place[1].start.line == place[1].end.line else "a value"
-    elif "___" in guard.source:
-        subject = ""
-    now = ""
-    if trigger.now is not None and guard.code == "recompile-value":
-        now = f" and is {trigger.now} now" if guard.what.startswith("it ") else f", now it is {trigger.now}"
-    earlier = [f"{i + 2}. {parse_failed_guard(reason).text}" for i, reason in enumerate(reasons[1:8])]
-    return Finding(
+    facts = _facts(moment, trigger, guard, calls, place)
+    words = words_for(facts)
+    callee = facts.sites[1].callee if facts.sites and not is_user_file(compile.file) else ""
+    what = f"`{callee or plain_name(compile.function)}` was compiled again: {change_of(trigger, place)}."
+    earlier = [f"{i + 2}. {each.text}" for i, each in enumerate(trigger.guards[1:8])]
+    finding = Finding(
         kind=KIND.id,
         code=guard.code,
-        severity=KIND.severity,
-        message=f"`{name}` was compiled again: {about(subject, guard.what)}{now}.",
+        severity=words.severity or KIND.severity,
+        message=f"{what} {words.more}".strip(),
         explanation="\n".join(
             [
                 f"The guard that failed: {guard.text or 'unknown'}",
                 *(["Guards of older compiles that failed too:", *earlier] if earlier else []),
+                *_all_sizes(facts),
             ]
         ),
-        hints=_hints(guard),
+        hints=words.hints,
         link="https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",
         file=place[0],
         range=place[1],
@@ -127,6 +146,44 @@ def make(moment: Moment, trigger: Trigger, findings: Iterable[Finding] = ()) -> 
         compiles=(compile.id,),
         related=(call,) if call else (),
     )
+    return finding, facts
+
+
+def _all_sizes(facts: Facts) -> list[str]:
+    """All sizes that changed, where they are more than the one that the guard names."""
+    changed = [f"`{path}` in dimension {i}" for path, dims in facts.varying.items() for i in dims]
+    return [f"Sizes that were not the same in all compiles: {', '.join(changed[:12])}."] if len(changed) > 1 else []
+
+
+def _facts(
+    moment: Moment, trigger: Trigger, guard: FailedGuard, calls: Sequence[Call], place: tuple[str, Range]
+) -> Facts:
+    compile = moment.compile
+    assert compile is not None
+    mine = is_user_file(compile.file)
+    cut = moment.known.compiles.goes_on_after_a_break(compile)
+    function = function_of(compile) if mine else None
+    reader = function_around(place[0], place[1].start.line) or function
+    return Facts(guard, trigger.guards[1:], trigger.now, calls, function, place[0], reader, cut)
+
+
+def change_of(trigger: Trigger, place: tuple[str, Range] | None = None) -> str:
+    """What changed, as a phrase with what it is now; ``place`` is where the finding is."""
+    guard, current = trigger.guards[0] if trigger.guards else UNKNOWN, trigger.now
+    subject = f"`{guard.source}`" if guard.source and guard.code != "recompile-aliasing" else ""
+    if guard.source.startswith(_LEFT):
+        one_line = place is not None and place[1].start.line == place[1].end.line
+        subject = f"`{text_of_range(*place)}`" if place is not None and one_line else "a value"
+    elif "___" in guard.source:
+        subject = ""
+    is_now = ""
+    if guard.code == "recompile-type" and guard.was and " now" not in guard.what and current.type:
+        is_now = f"a `{current.type}`"
+    elif guard.code == "recompile-value" and (current.text or current.type):
+        is_now = current.text or f"a `{current.type}`"
+    if is_now:
+        is_now = f" and is {is_now} now" if guard.what.startswith("it ") else f", now it is {is_now}"
+    return f"{about(subject, guard.what)}{is_now}"
 
 
 def _left_by_break(guard: FailedGuard, compile: Compile, findings: Iterable[Finding]) -> tuple[str, Range] | None:
@@ -217,47 +274,6 @@ def _use_in(file: str, function: ast.AST, source: str) -> Range | None:
             reads.setdefault(ast.unparse(node), node)
     found = next((reads[whole] for whole in _wholes(source) if whole in reads and whole not in ("self", "cls")), None)
     return range_of_node(file, found) if found is not None else None
-
-
-def _hints(guard: FailedGuard) -> tuple[str, ...]:
-    """What to do, the best first."""
-    source = guard.source or "x"
-    if guard.code == "recompile-size" and re.search(r"(^| )[01] →|→ [01] ", guard.what):
-        return (
-            f"Sizes 0 and 1 always get separate compiles: pad `{source}`, or warm both up before you measure.",
-            f"`torch._dynamo.decorators.mark_unbacked({source}, {guard.dimension})` makes one compile serve 0 and 1 too. It raises where the code depends on the value.",
-        )
-    if guard.code == "recompile-size":
-        return (
-            f"`torch._dynamo.mark_dynamic({source}, {guard.dimension})` on the tensor before the first call makes one compile serve every size. It raises where the code fixes that size.",
-            "`torch.compile(..., dynamic=True)`, which makes every size dynamic from the start.",
-        )
-    if guard.code == "recompile-value":
-        return (
-            f"Pass `{source}` as a tensor, or use few different values: a Python value is a constant of the compiled code.",
-            "For integers, `torch.compile(..., dynamic=True)` makes them symbols where it can.",
-        )
-    if guard.code == "recompile-training-mode":
-        return (
-            "Train and eval mode are different programs; two compiles are normal. Warm both up before you measure.",
-        )
-    if guard.code == "recompile-requires-grad":
-        return (
-            "Call it always with, or always without, tensors that require grad; wrap inference in `torch.no_grad()`.",
-        )
-    if guard.code == "recompile-global-state":
-        return (
-            "Set grad mode, autocast, default dtype and number of threads once, outside the loop that calls compiled code.",
-        )
-    if guard.code in ("recompile-dtype", "recompile-device", "recompile-rank", "recompile-dispatch"):
-        return (f"Convert `{source}` to one dtype, device and rank before the call.",)
-    if guard.code == "recompile-condition":
-        return (
-            "The compiled code is valid only if this is true. PyTorch took the condition from a branch in the code or chose it itself. Keep the values on one side of it, or warm up both.",
-        )
-    if guard.code == "recompile-object":
-        return (f"Create `{source}` once and pass the same object, or pass what differs as an argument.",)
-    return ()
 
 
 DETECTORS = (

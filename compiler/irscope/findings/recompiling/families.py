@@ -1,0 +1,98 @@
+"""Recompilations of several functions for one change: the first one of a call is their parent, which has the fix.
+
+A graph break cuts what is called into several functions, and each of them is compiled again for another size.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from irscope.findings.moment import Known
+from irscope.findings.recompiling.facts import Facts
+from irscope.findings.recompiling.words import DYNAMIC
+from irscope.protocol import Finding, Range, Related, Severity
+
+NOTES = "parents-of-recompilations"
+_SIZE = re.compile(r"size (\d+) → (\d+) in dimension")
+
+
+@dataclass
+class Parent:
+    """The first recompilation of a call.
+
+    Parameters
+    ----------
+    finding
+        It.
+    frame
+        Of which function it is, in PyTorch's numbers.
+    changes
+        The sizes that changed: before, now.
+    children
+        The functions that were compiled again after it for the same change.
+    """
+
+    finding: Finding
+    frame: str
+    changes: set[tuple[int, int]]
+    children: set[str] = field(default_factory=set)
+
+
+def in_families(known: Known, finding: Finding, facts: Facts) -> Iterator[Finding]:
+    """The finding, as a child if the same call has had one for the same change, and its parent with what it learnt."""
+    if not facts.calls or facts.calls[-1].place is None:
+        yield finding
+        return
+    place = facts.calls[-1].place
+    parents: dict[tuple[str, Range], Parent] = known.notes.setdefault(NOTES, {})
+    parent = parents.get((place.file, place.range))
+    frame = finding.compiles[0].rpartition("/")[0]
+    if parent is None or parent.frame == frame or _guarded_change(facts) not in parent.changes:
+        parents[place.file, place.range] = Parent(finding, frame, _changes(facts))
+        yield finding
+        return
+    parent.children.add(frame)
+    yield _child(finding, parent.finding)
+    more = f"{len(parent.children)} more function{'s' if len(parent.children) > 1 else ''}"
+    yield dataclasses.replace(
+        parent.finding,
+        count=0,  # it is known already; this adds to it
+        hints=(
+            f"{DYNAMIC} makes every size dynamic from the start. The same change compiled {more} again, which it serves, too.",
+        ),
+        related=(Related(finding.file, finding.range, "compiled again for the same change"),),
+    )
+
+
+def _child(finding: Finding, parent: Finding) -> Finding:
+    line = f"line {parent.range.start.line}"
+    if parent.file != finding.file:
+        line += f" of {os.path.basename(parent.file)}"
+    message = finding.message.partition(". ")[0]
+    return dataclasses.replace(
+        finding,
+        severity=Severity.HINT,
+        message=f"{message.removesuffix('.')}. It follows from the recompilation on {line}, for the same change in the same call.",
+        hints=(f"Fix the recompilation on {line}: it has the same cause.",),
+        related=(Related(parent.file, parent.range, "the recompilation that it follows from"), *finding.related),
+    )
+
+
+def _guarded_change(facts: Facts) -> tuple[int, int] | None:
+    match = _SIZE.match(facts.guard.what)
+    return (int(match[1]), int(match[2])) if match is not None else None
+
+
+def _changes(facts: Facts) -> set[tuple[int, int]]:
+    """All sizes that are not what they were at an older compile."""
+    found = {change} if (change := _guarded_change(facts)) is not None else set()
+    now = facts.tensors
+    for call in facts.calls[:-1]:
+        for path, was in call.tensors.items():
+            if path in now and len(now[path].sizes) == len(was.sizes):
+                found |= {(a, b) for a, b in zip(was.sizes, now[path].sizes, strict=True) if a != b}
+    return found

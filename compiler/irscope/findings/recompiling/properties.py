@@ -1,0 +1,153 @@
+"""What to do where a tensor, an object or a mode is of another sort."""
+
+from __future__ import annotations
+
+import re
+
+from irscope.findings.recompiling.facts import Facts
+from irscope.findings.recompiling.words import MOST_TWO, Words
+from irscope.protocol import Severity
+
+_DTYPES = {
+    "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64", "Int": "int32",
+    "Short": "int16", "Char": "int8", "Byte": "uint8", "Bool": "bool",
+    "ComplexFloat": "complex64", "ComplexDouble": "complex128",
+}  # fmt: skip
+
+
+def dtype_changed(facts: Facts) -> Words:
+    """A tensor has another dtype."""
+    match = re.search(r"dtype (\w+) → ", facts.guard.what)
+    dtype = f"torch.{_DTYPES.get(match[1], '...') if match else '...'}"
+    return Words("At most one compile for each dtype.", (_converted(facts, f".to({dtype})", "It keeps one dtype."),))
+
+
+def stride_changed(facts: Facts) -> Words:
+    """A tensor lies in memory in another way."""
+    return Words(
+        "One compile for each memory layout.",
+        (_converted(facts, ".contiguous()", "It copies a tensor that has another layout."),),
+    )
+
+
+def dispatch_changed(facts: Facts) -> Words:
+    """PyTorch dispatches the operations of a tensor in another way."""
+    if "Conjugate" in facts.guard.what:
+        hint = _converted(facts, ".resolve_conj()", "It copies a conjugated tensor.")
+    else:
+        hint = f"Pass `{_name(facts)}` always in the same way: these keys say what PyTorch does at each operation."
+    return Words("At most one compile for each set of dispatch keys.", (hint,))
+
+
+def _converted(facts: Facts, method: str, caveat: str) -> str:
+    """The advice to convert an argument in the call that did not fit."""
+    source = facts.guard.source
+    argument = facts.argument(source)
+    if argument is None or facts.sites is None or not facts.calls[-1].place:
+        return f"Convert the tensor that becomes `{source}` before the call: `{_name(facts)}{method}`. {caveat}"
+    line = facts.calls[-1].place.range.start.line
+    return (
+        f"In the call on line {line}, pass `{argument.expression}{method}` instead of `{argument.expression}`. {caveat}"
+    )
+
+
+def requires_grad_changed(facts: Facts) -> Words:
+    """A tensor requires grad, or no longer does."""
+    argument = facts.argument(facts.guard.source)
+    source = argument.expression if argument is not None else facts.guard.source
+    return Words(
+        f"{MOST_TWO}, one with gradients and one without.",
+        (f"Both are normal if you train and evaluate. For inference alone pass `{source}.detach()`.",)
+        if argument is not None
+        else ("Set `requires_grad` before the first call, or warm up both.",),
+        Severity.HINT,
+    )
+
+
+def rank_changed(facts: Facts) -> Words:
+    """A tensor has another number of dimensions."""
+    return Words(
+        "At most one compile for each number of dimensions.",
+        (
+            f"Give `{_name(facts)}` the same number of dimensions in each call (`unsqueeze`, `reshape`), or warm up each.",
+        ),
+    )
+
+
+def device_changed(facts: Facts) -> Words:
+    """A tensor is on another device."""
+    return Words("At most one compile for each device.", (f"Move `{_name(facts)}` to one device before the call.",))
+
+
+def _name(facts: Facts) -> str:
+    argument = facts.argument(facts.guard.source)
+    return argument.expression if argument is not None and argument.plain else facts.guard.source
+
+
+def training_changed(facts: Facts) -> Words:
+    """A module is in the other of its two modes."""
+    return Words(
+        f"{MOST_TWO}, one for train mode and one for eval mode.",
+        ("Train and eval mode are different programs, so this is normal. Warm up both before you measure.",),
+        Severity.HINT,
+    )
+
+
+def global_state_changed(facts: Facts) -> Words:
+    """A setting of PyTorch as a whole changed."""
+    if "grad_mode" in facts.guard.what:
+        return Words(
+            f"{MOST_TWO}, one with grad mode and one without.",
+            ("This is normal where training and evaluation alternate. Warm up both before you measure.",),
+            Severity.HINT,
+        )
+    return Words(
+        "One compile for each setting of this state.",
+        ("Set it once, before the first call, or call each variant in one setting alone.",),
+    )
+
+
+def type_changed(facts: Facts) -> Words:
+    """An argument has another type."""
+    was, now = facts.guard.was, facts.now.type
+    always = f", or pass always a {'tensor' if was == 'tensor' else f'`{was}`'}" if was else ""
+    hints = [f"Each type is other code. Warm up each before you measure{always}."]
+    if was == "tensor" and now in ("int", "float", "bool"):
+        hints.insert(0, _wrapped(facts, "torch.tensor({})"))
+    elif now == "Tensor" and was in ("int", "float", "bool"):
+        hints.insert(0, f"Pass a tensor in each call: `torch.tensor(...)` instead of a `{was}`.")
+    return Words("At most one compile for each type.", tuple(hints))
+
+
+def _wrapped(facts: Facts, form: str) -> str:
+    argument = facts.argument(facts.guard.source)
+    if argument is None or not facts.calls[-1].place:
+        return f"Pass a tensor for `{facts.guard.source}` in each call."
+    line = facts.calls[-1].place.range.start.line
+    return f"In the call on line {line}, pass `{form.format(argument.expression)}` instead of `{argument.expression}`."
+
+
+def object_changed(facts: Facts) -> Words:
+    """An argument is another object than the one that the code was compiled for."""
+    return Words(
+        "Each other object is one more compile, up to the recompile limit.",
+        (
+            f"Create `{facts.guard.source or 'it'}` once, outside of the loop, and pass the same object, or pass what differs as an argument.",
+        ),
+    )
+
+
+def aliasing_changed(facts: Facts) -> Words:
+    """Two arguments are one tensor in one of the two calls: the newest one, or the one that was compiled for."""
+    more = f"{MOST_TWO}, one for one tensor and one for two."
+    first = "were one object" in facts.guard.what
+    argument = facts.argument(facts.guard.other, first) if facts.guard.other else None
+    place = facts.calls[0 if first else -1].place if facts.calls else None
+    caveat = "Not if the function writes to one of them and reads the other."
+    if argument is None or place is None:
+        return Words(more, (f"Pass a copy (`.clone()`) for `{facts.guard.other or 'the second'}`. {caveat}",))
+    line = place.range.start.line
+    return Words(
+        more,
+        (f"In the call on line {line}, pass `{argument.expression}.clone()` for `{facts.guard.other}`. {caveat}",),
+    )

@@ -1,0 +1,97 @@
+"""What to do where a size changed."""
+
+from __future__ import annotations
+
+import re
+
+from irscope.findings.recompiling.facts import Facts
+from irscope.findings.recompiling.words import DYNAMIC, Words
+from irscope.internals.dynamo_frames import Entrance
+
+_MARK, _UNBACKED = "torch._dynamo.mark_dynamic", "torch._dynamo.decorators.mark_unbacked"
+
+
+def size(facts: Facts) -> Words:
+    """A size of a tensor changed."""
+    owned = [path for path in facts.varying if path in facts.tensors and facts.tensors[path].of_module]
+    if not owned and re.search(r"\._(?:parameters|buffers)\[", facts.guard.text):
+        owned = [facts.guard.source]
+    seen = sum(g.source == facts.guard.source and g.dimension == facts.guard.dimension for g in facts.older)
+    if owned:
+        return Words("Each new size is one more compile, up to the recompile limit.", _parameters(owned))
+    if re.search(r"size [01] →|→ [01] ", facts.guard.what):
+        return Words("Sizes 0 and 1 always get compiles of their own: at most one for each.", zero_or_one(facts))
+    more = (
+        "It is not the first time for this size: each new size is one more compile, up to the recompile limit."
+        if seen
+        else "This is normal once: PyTorch then makes the size dynamic, except with `dynamic=False`."
+    )
+    return Words(more, _dynamic(facts))
+
+
+def _dynamic(facts: Facts) -> tuple[str, ...]:
+    whole = f"{DYNAMIC} makes every size dynamic from the start."
+    if facts.is_cut:
+        return (f"{whole} Marking one tensor is not enough here: a graph break cuts the function into several graphs.",)
+    if marks := _marks(facts, _MARK):
+        shared = " All tensors that changed together are marked." if marks.count(_MARK) > 1 else ""
+        return (
+            f"{marks}. One compile then serves every size.{shared} It raises where the code fixes such a size.",
+            f"Or {whole}",
+        )
+    called = bool(facts.calls) and facts.calls[-1].entrance is not Entrance.INDIRECT
+    if called and facts.guard.source and facts.argument(facts.guard.source) is None:
+        return (
+            whole,
+            f"Or mark the tensor that is passed for the parameter `{facts.guard.source}`, before the call: `{_MARK}({_last_name(facts.guard.source)}, {facts.guard.dimension})`.",
+        )
+    return (whole,)
+
+
+def _marks(facts: Facts, mark: str) -> str:
+    """Code that marks all dimensions that vary, of all tensors, before the first call; empty if not all tensors can be
+    named there."""
+    line = facts.line(first=True)
+    if line is None or facts.sites is None:
+        return ""
+    names, made, marked, passed = facts.sites[0].names(), [], [], []
+    for path, dims in facts.varying.items():
+        if (argument := facts.argument(path, first=True)) is None:
+            return ""
+        name = argument.expression
+        if not argument.plain:
+            name = argument.parameter.replace("*", "argument")
+            name = name if name not in names else f"{name}_input"
+            made.append(f"{name} = {argument.expression}")
+            passed.append(name)
+        marked.append(f"{mark}({name}, {dims[0] if len(dims) == 1 else list(dims)})")
+    code = "; ".join([*made, *marked])
+    then = f", and pass {' and '.join(f'`{name}`' for name in passed)} in the call" if passed else ""
+    return f"Before the call on line {line}: `{code}`{then}"
+
+
+def zero_or_one(facts: Facts) -> tuple[str, ...]:
+    """What to do where one of the sizes is 0 or 1, for which PyTorch always compiles again."""
+    source, dimension = facts.guard.source, facts.guard.dimension
+    marks = "" if facts.is_cut else _marks(facts, _UNBACKED)
+    code = (
+        f"{marks}. One compile then serves"
+        if marks
+        else f"`{_UNBACKED}({source}, {dimension})` makes one compile serve"
+    )
+    return (
+        f"Pad `{source}` to at least 2, or warm up each of these sizes before you measure.",
+        f"{code} 0 and 1 too. It raises where the code depends on the size.",
+    )
+
+
+def _parameters(owned: list[str]) -> tuple[str, ...]:
+    return (
+        f"The size of `{owned[0]}`, which a module owns, changed; PyTorch keeps such sizes fixed, and `mark_dynamic` does not change this. Before the first call: `torch._dynamo.config.force_parameter_static_shapes = False; torch._dynamo.config.force_nn_module_property_static_shapes = False`, and {DYNAMIC}.",
+        "Or wrap each module in its own `torch.compile`, if there are few.",
+    )
+
+
+def _last_name(source: str) -> str:
+    names = re.findall(r"[^\W\d]\w*", source)
+    return names[-1] if names else "x"

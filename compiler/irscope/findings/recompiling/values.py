@@ -1,0 +1,149 @@
+"""What to do where a number, a text, a length or a condition changed."""
+
+from __future__ import annotations
+
+import re
+
+from irscope.findings.recompiling.facts import Facts
+from irscope.findings.recompiling.sizes import zero_or_one
+from irscope.findings.recompiling.uses import growth, uses
+from irscope.findings.recompiling.words import DYNAMIC, EACH_VALUE, MOST_TWO, Words
+from irscope.protocol import Severity
+
+_INTEGERS = "torch._dynamo.config.allow_unspec_int_on_nn_module = True"
+_BOUNDED = "Or bound it: with `collections.deque(maxlen=...)` for the list the recompilations end when `{}` is full. A tensor of fixed size that is written into needs none."
+
+
+def condition(facts: Facts) -> Words:
+    """A condition on sizes or values does not hold."""
+    guard = facts.guard.text
+    if re.search(r"^2 <= ", guard) and facts.guard.dimension is not None:
+        return Words("Sizes 0 and 1 always get compiles of their own: at most one for each.", zero_or_one(facts))
+    if (grown := _growing(facts)) is not None:
+        return grown
+    return Words(
+        "",
+        (
+            "The compiled code is valid only if this is true. PyTorch took the condition from a branch in the code or chose it itself. Keep the values on one side of it, or warm up both.",
+        ),
+    )
+
+
+def value(facts: Facts) -> Words:
+    """A number, a text, a flag or a length changed."""
+    if (grown := _growing(facts)) is not None:
+        return grown
+    guard, was = facts.guard, facts.guard.was
+    if "___" in guard.source:
+        return Words(
+            "", ("A graph break leaves this value for the code after it: without the break it is not guarded.",)
+        )
+    used = uses(facts.file, facts.reader, guard.source)
+    if was in ("True", "False"):
+        hint = (
+            f"`{guard.source}` decides which code is compiled"
+            if "decision" in used
+            else f"`{guard.source}` is a constant of the compiled code"
+        )
+        return Words(
+            f"{MOST_TWO}, one for `True` and one for `False`.",
+            (f"{hint}, so this is normal. Warm up both before you measure.",),
+        )
+    if was == "None" or facts.now.text == "None":
+        return Words(
+            "One compile for `None` and one for another value are normal.",
+            (f"Warm up both before you measure, or pass always the same sort of `{guard.source}`.",),
+        )
+    if guard.source.startswith("len("):
+        return Words(
+            "Each new length is one more compile, up to the recompile limit.",
+            (
+                f"Use few lengths of `{guard.source[4:-1]}`: a loop over it is unrolled. Or pass one tensor (`torch.stack`), with operations on the whole of it and no loop.",
+            ),
+        )
+    if "decision" in used:
+        return Words(EACH_VALUE if not _is_number(was) else "", _deciding(facts))
+    if "range" in used:
+        return Words(
+            EACH_VALUE,
+            (
+                f"`range({guard.source})` is unrolled, so its length is a constant. Use few values, or a tensor operation instead of the loop.",
+            ),
+        )
+    if _is_number(was):
+        return _number(facts, used)
+    return Words(EACH_VALUE, (f"Use few values of `{guard.source}`: it is a constant of the compiled code.",))
+
+
+def _deciding(facts: Facts) -> tuple[str, ...]:
+    source = facts.guard.source
+    told = f"A branch depends on `{source}`, so a tensor would break the graph."
+    if _is_number(facts.guard.was):
+        return (
+            f"{told} {DYNAMIC} compiles a number once for each side of the branch, if it is not a global or an attribute of a module.",
+            f"Or decide before the call and pass the result (`True` or `False`) instead of `{source}`: at most two compiles.",
+        )
+    return (
+        f"{told} Decide before the call and pass the result (`True` or `False`) instead of `{source}`: at most two compiles.",
+        "Or use few values, and warm up each before you measure.",
+    )
+
+
+def _number(facts: Facts, used: set[str]) -> Words:
+    source, is_int = facts.guard.source, facts.guard.was.lstrip("-").isdigit()
+    tensor = f"Or make `{source}` a tensor, `torch.tensor({facts.guard.was})`: its value is then not a constant."
+    others = (tensor,) if used == {"arithmetic"} else ()
+    if "G['" in facts.guard.text and ".__closure__" not in facts.guard.text:
+        return Words(
+            EACH_VALUE,
+            (f"Pass `{source}` as an argument: a global number is a constant of the compiled code.", *others),
+        )
+    if is_int and facts.now.of_module:
+        return Words(
+            EACH_VALUE,
+            (
+                f"Before the first call: `{_INTEGERS}`, and {DYNAMIC}. An integer of a module is else a constant of the compiled code.",
+                *others,
+            ),
+        )
+    seen = any(guard.source == source for guard in facts.older)
+    more = EACH_VALUE if seen else "This is normal once: PyTorch then makes the number dynamic where it can."
+    return Words(more, (f"{DYNAMIC} makes the number dynamic from the start.", *others))
+
+
+def _growing(facts: Facts) -> Words | None:
+    """For a number or a length that grows with each compile, which makes each call another program."""
+    source, values = facts.guard.source, facts.grows()
+    first = facts.guard.text == f"not {source}"
+    if values is None and not first:
+        return None
+    line = growth(facts.file, facts.reader, f"len({source})" if first else source)
+    if line is None:
+        return None
+    is_length = first or source.startswith("len(")
+    thing = source[4:-1] if source.startswith("len(") else source
+    keep = f"Keep `{thing}` out of the compiled function: change it (line {line}) and read it after the call."
+    if is_length:
+        hints = [keep, _BOUNDED.format(thing)]
+    else:
+        hints = [keep]
+        if facts.now.of_module:
+            hints.append(
+                f"Or before the first call: `{_INTEGERS}`, and {DYNAMIC}: one compile, and one for each other side of a branch that depends on it."
+            )
+        if "decision" not in uses(facts.file, facts.reader, source):
+            hints.append("Or make it a tensor, in a module by `self.register_buffer`.")
+    if values is None:
+        return Words(f"Line {line} makes it longer: each new length may be one more compile.", tuple(hints))
+    more = (
+        f"It grows on line {line} ({', '.join(values[-4:])}): each call is one more compile, up to the recompile limit."
+    )
+    return Words(more, tuple(hints), Severity.WARNING)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,30 @@
+"""What is said of one recompilation, and phrases that several rules use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irscope.protocol import Severity
+
+DYNAMIC = "`torch.compile(..., dynamic=True)`"
+EACH_VALUE = "Each new value is one more compile, up to the recompile limit."
+MOST_TWO = "At most two compiles"
+
+
+@dataclass(frozen=True)
+class Words:
+    """What is said of one recompilation besides what changed.
+
+    Parameters
+    ----------
+    more
+        Whether more will come: a sentence; empty if this is not known.
+    hints
+        What to do, the best first.
+    severity
+        None for that of the kind.
+    """
+
+    more: str
+    hints: tuple[str, ...]
+    severity: Severity | None = None
