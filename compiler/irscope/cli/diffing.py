@@ -166,7 +166,7 @@ def run_lines(found: RunDiff, paint: Paint) -> list[str]:
         where = f"{short_path(change.file)}:{change.line}" if change.file else ""
         lines.append(
             paint("  ~ ", "yellow")
-            + printable(f"compile {ids} {change.function} {where}".rstrip())
+            + printable(f"compile {ids} {change.title} {where}".rstrip())
             + paint(f"  {'; '.join(facts)}", "dim")
         )
     for mark, style, kernels in (("-", "red", found.kernels_gone), ("+", "green", found.kernels_new)):
@@ -198,7 +198,7 @@ def _finding(finding: Finding, paint: Paint) -> str:
 
 def _compile(compile: Compile) -> str:
     at = f" {short_path(compile.file)}:{compile.line}" if compile.file else ""
-    return printable(f"{compile.id} {compile.function}") + at
+    return printable(f"{compile.id} {compile.title}") + at
 
 
 def _numbers(change: Change) -> str:

@@ -124,7 +124,7 @@ def _compile_table(report: Report, paint: Paint) -> list[str]:
     rows = [
         [
             printable(compile.id),
-            printable(compile.function),
+            printable(compile.title),
             f"{short_path(compile.file)}:{compile.line}" if compile.file else "",
             paint(compile.outcome.value, _OUTCOME_STYLE[compile.outcome]),
             str(compile.graph_ops),

@@ -82,9 +82,7 @@ def _compile(compile: Compile, options: argparse.Namespace) -> int:
         print_json(to_json(compile))
         return 0
     print(
-        printable(
-            f"{compile.id}  {compile.function}  {short_path(compile.file)}:{compile.line}  {compile.outcome.value}"
-        )
+        printable(f"{compile.id}  {compile.title}  {short_path(compile.file)}:{compile.line}  {compile.outcome.value}")
     )
     rows = []
     for versions, group in groupby(compile.stages, key=lambda stage: stage.id.rpartition("/")[0] * bool(stage.passed)):

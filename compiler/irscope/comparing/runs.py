@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Compile, Finding, Kernel, Report
 from irscope.store.store import Store
+from irscope.vocabulary.function_names import function_title
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,13 @@ class CompileChange:
     kernels: Change | None
     stages: tuple[str, ...]
     """Names of the stages whose text differs."""
+    qualified: str = ""
+    """As in `Compile`, of the newer run."""
+
+    @property
+    def title(self) -> str:
+        """As of `Compile`."""
+        return function_title(self.function, self.qualified)
 
 
 @dataclass(frozen=True)
@@ -188,7 +196,7 @@ def _compile_change(store: Store, old: Report, new: Report, a: Compile, b: Compi
         return None
     return CompileChange(
         a.id, b.id, b.function, b.file, b.line, outcome, ops,
-        None if kernels.before == kernels.after else kernels, stages,
+        None if kernels.before == kernels.after else kernels, stages, b.qualified,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from irscope.vocabulary.function_names import function_title, plain_name
 from irscope.vocabulary.lanes import Lane
 from irscope.vocabulary.limits import Limit
 from irscope.vocabulary.severities import Severity
@@ -162,6 +163,19 @@ class Compile:
     reasons: tuple[str, ...] = ()
     """Why it was compiled although there were compiles of this function already: PyTorch's own words, the guard of
     the newest of them first."""
+    qualified: str = ""
+    """The function with the classes and functions around it: ``Block.forward``, also for what follows a graph break
+    in it.  Empty in runs of older versions of irscope."""
+
+    @property
+    def function_name(self) -> str:
+        """The function's name as the user knows it: ``Block.forward``."""
+        return self.qualified or plain_name(self.function)
+
+    @property
+    def title(self) -> str:
+        """What was compiled, in words: ``Block.forward``, or ``Block.forward, after line 94``."""
+        return function_title(self.function, self.qualified)
 
 
 @dataclass(frozen=True, order=True)

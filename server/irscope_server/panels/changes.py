@@ -217,7 +217,7 @@ def _finding(finding: Finding, uri_of: UriOf) -> ChangedFinding:
 
 def _compile(compile: Compile, uri_of: UriOf) -> ChangedCompile:
     place = Place(place_uri(uri_of, compile.file), max(0, compile.line - 1))
-    return ChangedCompile(compile.id, words.function_title(compile.function), place, "", ())
+    return ChangedCompile(compile.id, compile.title, place, "", ())
 
 
 def _changed(
@@ -244,7 +244,7 @@ def _changed(
             )
     place = Place(place_uri(uri_of, change.file), max(0, change.line - 1))
     ids = change.after if change.before == change.after else f"{change.before} → {change.after}"
-    return ChangedCompile(ids, words.function_title(change.function), place, ", ".join(facts), tuple(compared))
+    return ChangedCompile(ids, change.title, place, ", ".join(facts), tuple(compared))
 
 
 def _numbers(change: Change) -> str:

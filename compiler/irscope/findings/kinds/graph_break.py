@@ -27,6 +27,8 @@ KIND = FindingKind(
 )
 _HEADER = re.compile(r"Graph break in user code at (?P<file>.+?):(?P<line>\d+)$", re.DOTALL | re.MULTILINE)
 """A file's name may have a line break in it."""
+_GIVEN_UP = "graph breaks that gave up a function"
+"""By compile the break, among what detectors keep."""
 
 
 def detect(moment: Moment) -> Iterator[Finding]:
@@ -52,7 +54,7 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
     place = places[at]
     cause = messages[0] if messages else None
     words = words_at(place, messages, moment.record.payload, skipped)
-    return Finding(
+    finding = Finding(
         kind=KIND.id,
         code=(cause.code if cause else "") or KIND.id,
         severity=KIND.severity,
@@ -67,6 +69,16 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
         related=related_to(places, at),
         fixes=fixes_of(words),
     )
+    if skipped and moment.record.compile:
+        moment.known.notes.setdefault(_GIVEN_UP, {})[moment.record.compile] = (finding, place.qualified)
+    return finding
+
+
+def given_up_at(moment: Moment, compile: str) -> tuple[Finding, str] | None:
+    """The break because of which all of a compile's function runs as plain Python, and the function that it is in;
+    None if there is none."""
+    found: tuple[Finding, str] | None = moment.known.notes.get(_GIVEN_UP, {}).get(compile)
+    return found
 
 
 def fixes_of(words: Words) -> tuple[Fix, ...]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from irscope.capture.stack import RESUME_PREFIX, call_into_compiled_code, plain_name
+from irscope.capture.stack import call_into_compiled_code
 from irscope.capture.trace import RECOMPILATION, reasons_in
 from irscope.findings.actual import value_now
 from irscope.findings.detector import Detector
@@ -19,6 +19,7 @@ from irscope.protocol import Compile, Finding, Position, Range, Related, Severit
 from irscope.usercode.source import nodes_at, parse, range_of_line, range_of_name, range_of_node, text_of_range
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
+from irscope.vocabulary.function_names import RESUME_PREFIX
 
 KIND = FindingKind(
     id="recompilation",
@@ -98,7 +99,7 @@ def make(moment: Moment, trigger: Trigger, findings: Iterable[Finding] = ()) -> 
         place = (call.file, call.range)  # a function of a library: the call is all that is the user's
     if place is None:
         return None
-    name = plain_name(compile.function)
+    name = compile.function_name
     subject = f"`{guard.source}`" if guard.source else ""
     if guard.source.startswith(_LEFT):
         subject = f"`{text_of_range(*place)}`" if place[1].start.line == place[1].end.line else "a value"

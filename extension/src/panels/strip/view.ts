@@ -8,6 +8,7 @@ import { Loader, notice, runButton, type Surroundings, type View } from "../view
 import type { Place } from "../../protocol";
 import { cardElement } from "./card";
 import { details } from "./details";
+import { endElement } from "./end";
 import {
   compileText,
   firstChoice,
@@ -130,7 +131,10 @@ class StripView implements View {
       ),
     );
     this.row.replaceChildren(...groups.filter((group) => group.childElementCount > 0));
-    this.body.replaceChildren(h("div", { class: "strip-scroll" }, this.row), this.side);
+    this.body.replaceChildren(
+      h("div", { class: "strip-scroll" }, this.row, result.end !== null && endElement(result.end)),
+      this.side,
+    );
     this.choose(firstChoice(result, this.subject?.stage ?? bridge.recall<Remembered>().stripStage), false);
     this.mark();
   }
