@@ -76,6 +76,9 @@ def test_a_run_is_in_the_list_with_its_counts(store: Store) -> None:
     store.set_outcome(second, an_outcome())
     newest, oldest = store.runs()
     assert (newest.run, newest.compiles, newest.findings, newest.kernels) == (second, 1, 1, 1)
+    store.put_kernel(second, a_kernel(name="extern_kernels.mm", language="extern", stage="0/0/output-code"))
+    store.put_kernel(second, a_kernel(name='"language": "extern"', stage="0/0/kernel/odd"))
+    assert store.runs()[0].kernels == 2, "library calls are not kernels, whatever a kernel is called"
     assert newest.outcome == an_outcome()
     assert (oldest.run, oldest.outcome, oldest.compiles) == (first, None, 0)
     assert [run.run for run in store.runs(limit=1)] == [second]

@@ -186,6 +186,10 @@ class Origin:
     line: int
 
 
+LIBRARY = "extern"
+"""The language of a kernel that is a call into a library."""
+
+
 @dataclass(frozen=True)
 class Kernel:
     """A generated function (or a library kernel that the generated code calls)."""
@@ -197,6 +201,12 @@ class Kernel:
     stage: str
     """The stage that holds its source; for an extern kernel the output code that calls it."""
     origins: tuple[Origin, ...]
+
+    @property
+    def is_generated(self) -> bool:
+        """Whether it counts as a kernel.  Numbers of kernels are of these, one for each compile that has it; library
+        calls are counted by themselves."""
+        return self.language != LIBRARY
 
 
 @dataclass(frozen=True)
@@ -251,4 +261,5 @@ class RunSummary:
     compiles: int
     findings: int
     kernels: int
+    """Generated ones."""
     pipeline: str = DEFAULT_PIPELINE

@@ -23,6 +23,7 @@ from irscope.ir.nodes import count_of
 from irscope.pipelines.registry import names_with
 from irscope.protocol import (
     DEFAULT_PIPELINE,
+    LIBRARY,
     CaptureGap,
     Compile,
     Finding,
@@ -43,6 +44,9 @@ from irscope.vocabulary.stages import KERNELS, Role
 from irscope.vocabulary.suggestions import did_you_mean_id, listed
 
 __all__ = ["Store", "StoreError", "default_path"]
+
+_LIBRARY_CALL = f'"language": {json.dumps(LIBRARY)}'
+"""What the facts of a kernel contain that is a library call; quotes inside of a name are escaped."""
 
 
 class Store:
@@ -236,9 +240,9 @@ class Store:
         rows = self._db.execute(
             "SELECT id, script, lane, started, torch, outcome,"
             " (SELECT count(*) FROM compiles WHERE run = runs.id), (SELECT count(*) FROM findings WHERE run = runs.id),"
-            " (SELECT count(*) FROM kernels WHERE run = runs.id), pipeline"
+            " (SELECT count(*) FROM kernels WHERE run = runs.id AND NOT instr(facts, ?)), pipeline"
             " FROM runs WHERE ? IS NULL OR script = ? ORDER BY started DESC, rowid DESC LIMIT ?",
-            (script, script, limit),
+            (_LIBRARY_CALL, script, script, limit),
         )
         found = []
         for run, path, lane, started, torch, outcome, *rest in rows:

@@ -97,7 +97,8 @@ def lens_title(function: PlacedFunction) -> str:
         if number or number != earlier or names is _GRAPH:
             was = f" (was {earlier})" if number != earlier else ""
             parts.append(units.count(number, *names) + was)
-    parts += [units.count(len(function.kernels), "kernel")] if function.kernels else []
+    generated = sum(kernel.is_generated for kernel in function.kernels)
+    parts += [units.kernels(generated)] if generated else []
     time = words.known_duration(sum(compile.seconds for compile in compiles))
     parts += [time] if time else []
     title = " · ".join(parts)

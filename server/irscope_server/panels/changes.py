@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from irscope.comparing.runs import Change, CompileChange, RunDiff, diff_runs
 from irscope.findings.registry import kind_of
-from irscope.protocol import Compile, Finding, Kernel, Report, Severity, StageRef
+from irscope.protocol import LIBRARY, Compile, Finding, Kernel, Report, Severity, StageRef
 from irscope.store.store import Store
 from irscope.vocabulary import units
 
@@ -157,7 +157,7 @@ def _result(
         run,
         since,
         older,
-        summary(diff, len(new), len(gone), len(changed), whole),
+        summary(diff, _generated(new), _generated(gone), len(changed), whole),
         tuple(_finding(finding, uri_of) for finding in diff.findings_new),
         tuple(_finding(finding, uri_of) for finding in diff.findings_gone),
         diff.findings_kept,
@@ -173,6 +173,10 @@ def _result(
         (diff.seconds.before, diff.seconds.after),
         _about(diff, after, whole),
     )
+
+
+def _generated(kernels: _Kernels) -> int:
+    return sum(kernel.language != LIBRARY for kernel in kernels)
 
 
 def _about(diff: RunDiff, after: Report, whole: bool) -> str:
@@ -276,7 +280,7 @@ def _kernels(
     new, changed = [], []
     for kernel in diff.kernels_new:
         same = left.get((kernel.compile, kernel.name))
-        if same and kernel.language != "extern":
+        if same and kernel.is_generated:
             changed.append(made(kernel, diff.after, made(same.pop(0), diff.before).uri))
         else:
             new.append(made(kernel, diff.after))

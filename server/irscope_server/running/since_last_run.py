@@ -79,7 +79,7 @@ def in_short(diff: RunDiff, hidden_before: Hidden = (), hidden: Hidden = ()) -> 
 
 
 def _kernels(kernels: Sequence[Kernel]) -> Counter[tuple[str, str]]:
-    return Counter((one.compile, one.name) for one in kernels if one.language != "extern")
+    return Counter((one.compile, one.name) for one in kernels if one.is_generated)
 
 
 def _by_kind(findings: Sequence[Finding], hidden: Hidden, before: str = "") -> list[str]:

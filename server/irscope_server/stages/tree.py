@@ -127,7 +127,7 @@ def kernel_items(report: Report, kernels: Iterable[Kernel], uri_of: UriOf, text_
             kernel.language,
             kernel.compile,
             uri_of_stage(report.run, kernel.stage, languages.get(kernel.stage, "")),
-            call_line(text_of(kernel.stage), kernel.name) if kernel.language == "extern" else 0,
+            0 if kernel.is_generated else call_line(text_of(kernel.stage), kernel.name),
             tuple(Place(uri_of(origin.file), max(0, origin.line - 1)) for origin in kernel.origins),
         )
         for kernel in kernels

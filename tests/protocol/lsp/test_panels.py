@@ -236,6 +236,25 @@ async def test_what_changed_since_the_run_before(start_editor: StartEditor, stor
 
 
 @pytest.mark.worker
+async def test_kernels_to_choose_from_are_told_apart(start_editor: StartEditor, stored: Stored) -> None:
+    editor = await editor_of(start_editor, stored)
+    uri = editor.open(stored.script)
+    line = EDITED.split("\n").index("def loss(x, y):")
+    kernels = (await editor.request("irscope/kernelsAt", uri=uri, line=line)).kernels
+    assert {kernel.direction for kernel in kernels} == {"forward", "backward"}
+    assert {kernel.function for kernel in kernels} == {"loss"}
+    told = {(kernel.direction, op): kernel for kernel in kernels for op in kernel.ops}
+    gelu = told["forward", "gelu"]
+    assert (gelu.module, gelu.language) == ("model.1", "cpp") and "view" not in gelu.ops
+    assert gelu.bytes == len((await editor.request("irscope/document", uri=gelu.uri)).text)
+    assert told["backward", "mm"].language == "extern" and told["backward", "mm"].bytes == 0
+    generated = [kernel for kernel in kernels if kernel.language != "extern"]
+    run = (await editor.request("irscope/runs", uri=uri, limit=10)).runs[0]
+    ((_, title),) = await editor.lenses(uri)
+    assert f" · {len(generated)} kernels · " in title and run.kernels == len(generated)
+
+
+@pytest.mark.worker
 async def test_a_fast_run_says_what_to_do(start_editor: StartEditor, stored: Stored) -> None:
     editor = await editor_of(start_editor, stored)
     for method in ("phases", "memory"):

@@ -12,6 +12,7 @@ import { endElement } from "./end";
 import {
   compileText,
   firstChoice,
+  kernelCount,
   neighbour,
   nextMatch,
   positionOf,
@@ -148,7 +149,7 @@ class StripView implements View {
         this.refresh();
       }
     });
-    const languages = kernels.map(({ language, count }) => `${count} ${language}`).join(", ");
+    const languages = kernels.map(kernelCount).join(", ");
     this.toolbar.replaceChildren(
       ...(compiles.length > 0 ? [chooser] : []),
       ...(stages.length > 0 ? [this.search, this.found] : []),
