@@ -509,9 +509,9 @@ def test_a_run_that_did_not_begin_is_not_kept(tmp_path: Path) -> None:
 def test_the_newest_run_that_compiled_something(tmp_path: Path) -> None:
     with Store(str(tmp_path / "runs.db")) as store:
         empty = store.create_run("/s.py", [], Lane.FAST, "d")
-        assert store.find_run(compiled=True) == empty, "no run has compiled anything"
+        assert store.best_run() == empty, "no run has compiled anything"
         compiled = store.create_run("/s.py", [], Lane.FAST, "d")
         store.put_compile(compiled, a_compile())
         newest = store.create_run("/s.py", [], Lane.FAST, "d")
-        assert (store.find_run(), store.find_run(compiled=True)) == (newest, compiled)
-        assert store.find_run(newest, compiled=True) == newest
+        assert (store.find_run(), store.best_run()) == (newest, compiled)
+        assert store.find_run(newest) == newest

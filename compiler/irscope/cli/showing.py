@@ -219,11 +219,11 @@ def _line(store: Store, report: Report, options: argparse.Namespace) -> int:
 
 
 def _run_of_line(store: Store, options: argparse.Namespace) -> str | None:
-    """The newest run that had to do with the file of ``--line``; None if a run is named, or none had."""
+    """The newest run that had to do with the file of ``--line`` and came to its end; failing that, the newest; None if
+    a run is named, or none had."""
     if options.run is not None or options.line is None:
         return None
-    touching = store.runs_touching(os.path.abspath(_as_stored(options.line).rpartition(":")[0]), limit=1)
-    return touching[0][0] if touching else None
+    return store.best_run(os.path.abspath(_as_stored(options.line).rpartition(":")[0]))
 
 
 def _as_stored(name: str) -> str:

@@ -229,6 +229,11 @@ class Outcome:
     limit: Limit | None = None
     """Which limit it was, of a run that irscope stopped for one."""
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether what a run did not find is not there: it was not cut short by a failure or by the user."""
+        return self.kind in (OutcomeKind.COMPLETED, OutcomeKind.BUDGET)
+
 
 @dataclass(frozen=True)
 class Report:

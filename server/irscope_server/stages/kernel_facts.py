@@ -48,7 +48,7 @@ class KernelFacts:
 
 
 class KernelFactsOfRun:
-    """Reads what the stages of a run tell of its kernels; each graph is read once."""
+    """Reads what the stages of a run know about its kernels; each graph is read once."""
 
     def __init__(self, store: Store, report: Report) -> None:
         self._store, self._run = store, report.run
