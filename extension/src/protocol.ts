@@ -124,6 +124,20 @@ export interface KernelItem {
   origins: Place[];
 }
 
+/** A kernel with what tells it from others in a list; whatever is not known is empty. */
+export interface KernelChoice extends KernelItem {
+  /** What was compiled. */
+  function: string;
+  /** The operations of the program that it computes, in the order of the graph. */
+  ops: string[];
+  /** The path of the `nn.Module` that most of them are in. */
+  module: string;
+  /** `forward` or `backward`, of a compile that has both. */
+  direction: string;
+  /** Of its text; 0 for a library call. */
+  bytes: number;
+}
+
 /** What a graph is of. */
 export interface GraphHead {
   title: string;
@@ -307,7 +321,7 @@ export interface RunResult {
 /** The kernels of a line; `reason` says in words why there are none. */
 export interface KernelsAt {
   run: string | null;
-  kernels: KernelItem[];
+  kernels: KernelChoice[];
   reason: string;
 }
 

@@ -57,6 +57,20 @@ export function count(number: number, one = "", many = plural(one)): string {
   return one === "" ? digits : `${digits} ${number === 1 ? one : many}`;
 }
 
+/** What a program calls: `20 kernels`, `1 kernel and 4 library calls`, `4 library calls`. */
+export function kernels(generated: number, libraryCalls = 0): string {
+  return [
+    ...(generated > 0 || libraryCalls === 0 ? [count(generated, "kernel")] : []),
+    ...(libraryCalls > 0 ? [count(libraryCalls, "library call")] : []),
+  ].join(" and ");
+}
+
+/** As `kernels`, of a list that has both. */
+export function kernelsOf(list: readonly { language: string }[]): string {
+  const calls = list.filter(({ language }) => language === "extern").length;
+  return kernels(list.length - calls, calls);
+}
+
 /** A share with two digits: `33 %`, `3.2 %`, `100 %`; of a whole of nothing `0 %`. */
 export function percent(part: number, whole = 1): string {
   return `${significant(whole === 0 ? 0 : (100 * part) / whole, 2)} %`;

@@ -30,6 +30,7 @@ PROTOCOL = Module(
         "CompileStageItem": results.StageOfCompile,
         "Place": results.Place,
         "KernelItem": results.KernelItem,
+        "KernelChoice": results.KernelChoice,
         "GraphHead": graph.GraphHead,
         "Graph": (graph.GraphHead, graph.GraphColumns),
         "NodeColumns": graph.NodeColumns,

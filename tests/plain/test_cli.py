@@ -15,7 +15,7 @@ from irscope.cli.main import main
 from irscope.driver.driver import RunSpec
 from irscope.ir.graphs import GraphNode
 from irscope.ir.guards import GuardList
-from irscope.protocol import Compile, Lane, Origin, Outcome, Report, RunSummary, StageRef, from_json
+from irscope.protocol import Compile, Lane, Origin, Outcome, OutcomeKind, Report, RunSummary, StageRef, from_json
 from irscope.provenance.lines import LineTrail
 from irscope.store.store import Store
 
@@ -111,6 +111,16 @@ def test_show_a_stage(show: Shown) -> None:
         ("0/0/output-code", "# of 0/0\n"),
         ("0/1/output-code", "# of 0/1\n"),
     ]
+
+
+def test_a_line_is_looked_up_in_a_run_that_came_to_its_end(filled: Filled, show: Shown) -> None:
+    runs = []
+    with Store(filled.path) as store:
+        for kind in (OutcomeKind.COMPLETED, OutcomeKind.SCRIPT_ERROR):
+            runs.append(store.create_run(MODEL, [], Lane.DEEP, ""))
+            store.put_compile(runs[-1], a_compile(file=MODEL))
+            store.set_outcome(runs[-1], Outcome(kind, 1, "It ended.", 1.0))
+    assert show("--line", f"{MODEL}:15").startswith(f"run {runs[0]} of ")
 
 
 def test_show_a_kernel(show: Shown) -> None:

@@ -76,6 +76,9 @@ def test_a_run_is_in_the_list_with_its_counts(store: Store) -> None:
     store.set_outcome(second, an_outcome())
     newest, oldest = store.runs()
     assert (newest.run, newest.compiles, newest.findings, newest.kernels) == (second, 1, 1, 1)
+    store.put_kernel(second, a_kernel(name="extern_kernels.mm", language="extern", stage="0/0/output-code"))
+    store.put_kernel(second, a_kernel(name='"language": "extern"', stage="0/0/kernel/odd"))
+    assert store.runs()[0].kernels == 2, "library calls are not kernels, whatever a kernel is called"
     assert newest.outcome == an_outcome()
     assert (oldest.run, oldest.outcome, oldest.compiles) == (first, None, 0)
     assert [run.run for run in store.runs(limit=1)] == [second]
@@ -506,9 +509,9 @@ def test_a_run_that_did_not_begin_is_not_kept(tmp_path: Path) -> None:
 def test_the_newest_run_that_compiled_something(tmp_path: Path) -> None:
     with Store(str(tmp_path / "runs.db")) as store:
         empty = store.create_run("/s.py", [], Lane.FAST, "d")
-        assert store.find_run(compiled=True) == empty, "no run has compiled anything"
+        assert store.best_run() == empty, "no run has compiled anything"
         compiled = store.create_run("/s.py", [], Lane.FAST, "d")
         store.put_compile(compiled, a_compile())
         newest = store.create_run("/s.py", [], Lane.FAST, "d")
-        assert (store.find_run(), store.find_run(compiled=True)) == (newest, compiled)
-        assert store.find_run(newest, compiled=True) == newest
+        assert (store.find_run(), store.best_run()) == (newest, compiled)
+        assert store.find_run(newest) == newest

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from irscope.capture.stack import RESUME_PREFIX
+from irscope.capture.stack import name_of_code
 from irscope.capture.trace import GRAPH_BREAK, RECOMPILATION, Record, is_skipped, reasons_in
 from irscope.protocol import Compile, CompileOutcome
+from irscope.vocabulary.function_names import RESUME_PREFIX
 
 
 class CompileBook:
@@ -85,6 +86,7 @@ class CompileBook:
                 graph_ops=0,
                 seconds=0.0,
                 reasons=self._reasons.get(name, ()),
+                qualified=name_of_code(code) if code is not None else "",
             )
         if before is None:
             if not name.startswith("!"):

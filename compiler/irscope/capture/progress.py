@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Mapping
 
-from irscope.capture.stack import plain_name
 from irscope.protocol import Compile, Progress
 
 DYNAMO_PHASES = {
@@ -74,5 +73,5 @@ class ProgressTeller:
 
 def _where(compile: Compile) -> str:
     if not compile.file:
-        return f"{plain_name(compile.function)}, {compile.id}"
-    return f"{plain_name(compile.function)} ({os.path.basename(compile.file)}:{compile.line}, {compile.id})"
+        return f"{compile.function_name}, {compile.id}"
+    return f"{compile.function_name} ({os.path.basename(compile.file)}:{compile.line}, {compile.id})"

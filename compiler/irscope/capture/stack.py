@@ -18,10 +18,18 @@ from irscope.internals.compile_context import traced_stack
 from irscope.internals.dynamo_frames import callers_of_compiled_code, live_translators, translators_passed
 from irscope.internals.frames import callers
 from irscope.protocol import Position, Range, Related
-from irscope.usercode.source import column_of_byte, head_of, nodes_at, range_of_focus, range_of_line, range_of_node
+from irscope.usercode.source import (
+    column_of_byte,
+    head_of,
+    nodes_at,
+    qualified_name_at,
+    range_of_focus,
+    range_of_line,
+    range_of_node,
+)
 from irscope.usercode.user_files import is_package_file, is_user_file
+from irscope.vocabulary.function_names import RESUME_PREFIX, plain_name, qualified_name
 
-RESUME_PREFIX = "torch_dynamo_resume_in_"
 CAUSE_IN_LIBRARY = "the cause lies here"  # how the note at a library's line begins
 
 
@@ -47,6 +55,11 @@ class FramePlace:
     def is_user(self) -> bool:
         """Whether the frame is in a file of the user's."""
         return is_user_file(self.file)
+
+    @property
+    def qualified(self) -> str:
+        """The function with its classes: ``Block.forward``."""
+        return qualified_name_at(self.file, self.function, self.range.start.line)
 
 
 def places_now(error: BaseException | None) -> list[FramePlace]:
@@ -125,9 +138,9 @@ def related_to(places: list[FramePlace], at: int) -> tuple[Related, ...]:
     deeper = places[at + 1 :]
     if deeper:
         last = deeper.pop(cause_among(deeper))
-        related.append(Related(last.file, last.range, f"{CAUSE_IN_LIBRARY}, in `{last.function}` of a library"))
+        related.append(Related(last.file, last.range, f"{CAUSE_IN_LIBRARY}, in `{last.qualified}` of a library"))
     callers = [place for place in places[:at] if place.is_user]
-    related += [Related(place.file, place.range, _called_from(place.function)) for place in (*callers, *deeper)]
+    related += [Related(place.file, place.range, _called_from(place.qualified)) for place in (*callers, *deeper)]
     return tuple(related)
 
 
@@ -141,11 +154,12 @@ def _called_from(function: str) -> str:
     return f"{Related.CALLED}at module level" if function == "<module>" else f"{Related.CALLED}in `{function}`"
 
 
-def plain_name(function: str) -> str:
-    """``torch_dynamo_resume_in_forward_at_8`` is ``forward`` to the user."""
-    if function.startswith(RESUME_PREFIX):
-        return function[len(RESUME_PREFIX) :].rpartition("_at_")[0] or function
-    return function
+def name_of_code(code: types.CodeType) -> str:
+    """A code object's function with its classes, also of a resume function: ``Block.forward``."""
+    if qualname := getattr(code, "co_qualname", ""):  # since Python 3.11
+        around, dot, last = qualname.rpartition(".")
+        return qualified_name(around + dot + plain_name(last))
+    return qualified_name_at(code.co_filename, plain_name(code.co_name), code.co_firstlineno)
 
 
 def _is_resume(function: str) -> bool:

@@ -6,14 +6,14 @@ import argparse
 import difflib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from irscope.cli.text import Paint, short_path, to_stdout
 from irscope.comparing.graphs import GraphDiff, diff_graphs
 from irscope.comparing.runs import Change, RunDiff, diff_runs
 from irscope.ir.graphs import GraphNode
 from irscope.pipelines.registry import stage_kind
-from irscope.protocol import Compile, Finding, Report, StageRef, to_json
+from irscope.protocol import Compile, Finding, Kernel, Report, StageRef, to_json
 from irscope.store.store import Store
 from irscope.vocabulary.suggestions import did_you_mean, listed
 from irscope.vocabulary.units import count, duration
@@ -166,13 +166,13 @@ def run_lines(found: RunDiff, paint: Paint) -> list[str]:
         where = f"{short_path(change.file)}:{change.line}" if change.file else ""
         lines.append(
             paint("  ~ ", "yellow")
-            + printable(f"compile {ids} {change.function} {where}".rstrip())
+            + printable(f"compile {ids} {change.title} {where}".rstrip())
             + paint(f"  {'; '.join(facts)}", "dim")
         )
     for mark, style, kernels in (("-", "red", found.kernels_gone), ("+", "green", found.kernels_new)):
         lines += [
             paint(
-                f"  {mark} kernel {printable(kernel.name)} ({printable(kernel.language)}, {printable(kernel.compile)})",
+                f"  {mark} {_kernel(kernel)}",
                 style,
             )
             for kernel in kernels
@@ -181,7 +181,8 @@ def run_lines(found: RunDiff, paint: Paint) -> list[str]:
         f"findings: {len(found.findings_new)} new, {len(found.findings_gone)} gone, {found.findings_kept} kept; "
         f"compiles: {len(found.compiles_new)} new, {len(found.compiles_gone)} gone, "
         f"{len(found.compiles_changed)} changed, {found.compiles_same} the same; "
-        f"kernels: {len(found.kernels_new)} new, {len(found.kernels_gone)} gone, {found.kernels_kept} kept"
+        f"kernels: {_generated(found.kernels_new)} new, {_generated(found.kernels_gone)} gone, "
+        f"{found.kernels_kept} kept"
     )
     lines.append(
         f"compile time {duration(found.compile_seconds.before)} → {duration(found.compile_seconds.after)}, "
@@ -196,9 +197,19 @@ def _finding(finding: Finding, paint: Paint) -> str:
     return f"{where}  {paint(printable(f'{finding.kind} {finding.code}'), 'bold')}  {printable(finding.message)}"
 
 
+def _kernel(kernel: Kernel) -> str:
+    if kernel.is_generated:
+        return printable(f"kernel {kernel.name} ({kernel.language}, {kernel.compile})")
+    return printable(f"library call {kernel.name} ({kernel.compile})")
+
+
+def _generated(kernels: Iterable[Kernel]) -> int:
+    return sum(kernel.is_generated for kernel in kernels)
+
+
 def _compile(compile: Compile) -> str:
     at = f" {short_path(compile.file)}:{compile.line}" if compile.file else ""
-    return printable(f"{compile.id} {compile.function}") + at
+    return printable(f"{compile.id} {compile.title}") + at
 
 
 def _numbers(change: Change) -> str:

@@ -119,12 +119,12 @@ def printable_lines(text: str) -> list[str]:
 def _compile_table(report: Report, paint: Paint) -> list[str]:
     kernels: dict[str, int] = {}
     for kernel in report.kernels:
-        if kernel.language != "extern":
+        if kernel.is_generated:
             kernels[kernel.compile] = kernels.get(kernel.compile, 0) + 1
     rows = [
         [
             printable(compile.id),
-            printable(compile.function),
+            printable(compile.title),
             f"{short_path(compile.file)}:{compile.line}" if compile.file else "",
             paint(compile.outcome.value, _OUTCOME_STYLE[compile.outcome]),
             str(compile.graph_ops),
@@ -142,7 +142,7 @@ def _closing(report: Report, paint: Paint) -> str:
     outcome = report.outcome
     good = outcome.kind is OutcomeKind.COMPLETED
     facts = [count(len(report.findings), "finding"), count(len(report.compiles), "compile")]
-    if generated := sum(kernel.language != "extern" for kernel in report.kernels):
+    if generated := sum(kernel.is_generated for kernel in report.kernels):
         facts.append(count(generated, "kernel"))
     head = paint(outcome.kind.value, "green" if good else "red", "bold")
     code = f", exit code {outcome.exit_code}" if outcome.exit_code else ""

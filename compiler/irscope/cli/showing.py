@@ -82,9 +82,7 @@ def _compile(compile: Compile, options: argparse.Namespace) -> int:
         print_json(to_json(compile))
         return 0
     print(
-        printable(
-            f"{compile.id}  {compile.function}  {short_path(compile.file)}:{compile.line}  {compile.outcome.value}"
-        )
+        printable(f"{compile.id}  {compile.title}  {short_path(compile.file)}:{compile.line}  {compile.outcome.value}")
     )
     rows = []
     for versions, group in groupby(compile.stages, key=lambda stage: stage.id.rpartition("/")[0] * bool(stage.passed)):
@@ -221,11 +219,11 @@ def _line(store: Store, report: Report, options: argparse.Namespace) -> int:
 
 
 def _run_of_line(store: Store, options: argparse.Namespace) -> str | None:
-    """The newest run that had to do with the file of ``--line``; None if a run is named, or none had."""
+    """The newest run that had to do with the file of ``--line`` and came to its end; failing that, the newest; None if
+    a run is named, or none had."""
     if options.run is not None or options.line is None:
         return None
-    touching = store.runs_touching(os.path.abspath(_as_stored(options.line).rpartition(":")[0]), limit=1)
-    return touching[0][0] if touching else None
+    return store.best_run(os.path.abspath(_as_stored(options.line).rpartition(":")[0]))
 
 
 def _as_stored(name: str) -> str:

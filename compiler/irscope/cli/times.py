@@ -53,7 +53,7 @@ def show_times(store: Store, report: Report, compiles: Sequence[Compile], as_jso
     for id in sorted(trees, key=lambda id: -phases.whole(trees[id])) if len(trees) > 1 else ():
         compile = by_id[id]
         where = f"{short_path(compile.file)}:{compile.line}"
-        line = f"{phases.whole(trees[id]):>9.4f} s  {id}  {printable(compile.function)}  {printable(where)}"
+        line = f"{phases.whole(trees[id]):>9.4f} s  {id}  {printable(compile.title)}  {printable(where)}"
         print(line if paint.columns is None else middle_cut(line, paint.columns, paint.shown("…")))
     total = sum(map(phases.whole, trees.values()))
     print(paint(f"{total:>9.4f} s in {count(len(trees), 'compile')}", "bold"))

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Compile, Finding, Kernel, Report
 from irscope.store.store import Store
+from irscope.vocabulary.function_names import function_title
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,19 @@ class CompileChange:
     kernels: Change | None
     stages: tuple[str, ...]
     """Names of the stages whose text differs."""
+    qualified: str = ""
+    """As in `Compile`, of the newer run."""
+
+    @property
+    def title(self) -> str:
+        """As of `Compile`."""
+        return function_title(self.function, self.qualified)
 
 
 @dataclass(frozen=True)
 class RunDiff:
-    """From one run to another.  Kernels are the same where their code is, whatever their names are."""
+    """From one run to another.  Kernels are the same where their code is, whatever their names are; the number of those
+    kept is of generated ones."""
 
     before: str
     after: str
@@ -188,12 +197,12 @@ def _compile_change(store: Store, old: Report, new: Report, a: Compile, b: Compi
         return None
     return CompileChange(
         a.id, b.id, b.function, b.file, b.line, outcome, ops,
-        None if kernels.before == kernels.after else kernels, stages,
+        None if kernels.before == kernels.after else kernels, stages, b.qualified,
     )  # fmt: skip
 
 
 def _count(kernels: Iterable[Kernel], compile: str) -> int:
-    return sum(kernel.compile == compile and kernel.language != "extern" for kernel in kernels)
+    return sum(kernel.compile == compile and kernel.is_generated for kernel in kernels)
 
 
 def _changed_stages(store: Store, run: str, a: Compile, other: str, b: Compile) -> tuple[str, ...]:
@@ -226,20 +235,21 @@ def _kernels(store: Store, old: Report, new: Report) -> tuple[tuple[Kernel, ...]
     left: dict[str, list[Kernel]] = defaultdict(list)
     for kernel in old.kernels:
         left[_code_of(store, old.run, kernel)].append(kernel)
-    added = []
+    added, kept = [], 0
     for kernel in new.kernels:
         same = left.get(_code_of(store, new.run, kernel))
         if same:
             same.pop(0)
+            kept += kernel.is_generated
         else:
             added.append(kernel)
     gone = [kernel for rest in left.values() for kernel in rest]
-    return tuple(added), tuple(k for k in old.kernels if k in gone), len(new.kernels) - len(added)
+    return tuple(added), tuple(k for k in old.kernels if k in gone), kept
 
 
 def _code_of(store: Store, run: str, kernel: Kernel) -> str:
     """Names a kernel's code without the kernel's own name; an extern kernel by what it calls."""
-    if kernel.language == "extern":
+    if not kernel.is_generated:
         return kernel.name
     text = re.sub(
         r"[\'\"]?(backend_hash|kernel_name)[\'\"]?: [\'\"][^\'\"]*[\'\"]", "", store.stage_text(run, kernel.stage)

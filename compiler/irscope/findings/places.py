@@ -5,17 +5,16 @@ from __future__ import annotations
 import ast
 
 from irscope.capture.stack import (
-    RESUME_PREFIX,
     FramePlace,
     innermost_user,
     places_now,
-    plain_name,
     related_to,
 )
 from irscope.findings.moment import Moment
 from irscope.protocol import Compile, Finding, Origin, Range, Related, Severity
 from irscope.usercode.source import function_around, function_at, nodes_at, range_of_line, range_of_name, range_of_node
 from irscope.usercode.user_files import is_user_file
+from irscope.vocabulary.function_names import RESUME_PREFIX, plain_name
 
 
 def function_of(compile: Compile) -> ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | None:

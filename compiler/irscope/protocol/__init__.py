@@ -27,6 +27,7 @@ from irscope.protocol.messages import encode_message as encode_message
 from irscope.protocol.plain import from_json as from_json
 from irscope.protocol.plain import to_json as to_json
 from irscope.protocol.report import DEFAULT_PIPELINE as DEFAULT_PIPELINE
+from irscope.protocol.report import LIBRARY as LIBRARY
 from irscope.protocol.report import SCHEMA as SCHEMA
 from irscope.protocol.report import CaptureGap as CaptureGap
 from irscope.protocol.report import Compile as Compile

@@ -9,6 +9,7 @@ import enum
 from dataclasses import dataclass
 from typing import ClassVar
 
+from irscope.vocabulary.function_names import function_title, plain_name
 from irscope.vocabulary.lanes import Lane
 from irscope.vocabulary.limits import Limit
 from irscope.vocabulary.severities import Severity
@@ -171,6 +172,19 @@ class Compile:
     reasons: tuple[str, ...] = ()
     """Why it was compiled although there were compiles of this function already: PyTorch's own words, the guard of
     the newest of them first."""
+    qualified: str = ""
+    """The function with the classes and functions around it: ``Block.forward``, also for what follows a graph break
+    in it.  Empty in runs of older versions of irscope."""
+
+    @property
+    def function_name(self) -> str:
+        """The function's name as the user knows it: ``Block.forward``."""
+        return self.qualified or plain_name(self.function)
+
+    @property
+    def title(self) -> str:
+        """What was compiled, in words: ``Block.forward``, or ``Block.forward, after line 94``."""
+        return function_title(self.function, self.qualified)
 
 
 @dataclass(frozen=True, order=True)
@@ -179,6 +193,10 @@ class Origin:
 
     file: str
     line: int
+
+
+LIBRARY = "extern"
+"""The language of a kernel that is a call into a library."""
 
 
 @dataclass(frozen=True)
@@ -192,6 +210,12 @@ class Kernel:
     stage: str
     """The stage that holds its source; for an extern kernel the output code that calls it."""
     origins: tuple[Origin, ...]
+
+    @property
+    def is_generated(self) -> bool:
+        """Whether it counts as a kernel.  Numbers of kernels are of these, one for each compile that has it; library
+        calls are counted by themselves."""
+        return self.language != LIBRARY
 
 
 @dataclass(frozen=True)
@@ -213,6 +237,11 @@ class Outcome:
     seconds: float
     limit: Limit | None = None
     """Which limit it was, of a run that irscope stopped for one."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether what a run did not find is not there: it was not cut short by a failure or by the user."""
+        return self.kind in (OutcomeKind.COMPLETED, OutcomeKind.BUDGET)
 
 
 @dataclass(frozen=True)
@@ -246,4 +275,5 @@ class RunSummary:
     compiles: int
     findings: int
     kernels: int
+    """Generated ones."""
     pipeline: str = DEFAULT_PIPELINE

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from irscope.provenance.elements import Item, Items
 
-_VIEWS = frozenset({
+VIEWS = frozenset({
     "view", "reshape", "_unsafe_view", "permute", "transpose", "t", "expand", "unsqueeze", "squeeze", "select", "slice",
     "alias", "detach", "getitem", "as_strided", "clone", "convert_element_type", "_to_copy",
 })  # fmt: skip
@@ -134,7 +134,7 @@ class _Matcher:
     def read(self, rows: Sequence[str]) -> dict[int, tuple[str, ...]]:
         self._pass_over(rows)
         seen = frozenset[str]().union(*self._found.values())
-        computing = [i.element.name for name, items in self._by_operation.items() if name not in _VIEWS for i in items]
+        computing = [i.element.name for name, items in self._by_operation.items() if name not in VIEWS for i in items]
         rest = [name for name in computing if name not in seen]
         if len(rest) == 1:  # what fits no node belongs to the only one that nothing fits (a pooling, a sort)
             self._rest = frozenset(rest)
@@ -229,7 +229,7 @@ def forms_of(graph: Items, name: str) -> list[str]:
     found = [name]
     while len(found) < 100:
         item = graph.by_name.get(found[-1])
-        if item is None or operation(item.target) not in _VIEWS or not item.inputs:
+        if item is None or operation(item.target) not in VIEWS or not item.inputs:
             break
         found.append(item.inputs[0])
     return found

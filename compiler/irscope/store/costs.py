@@ -6,8 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from irscope.protocol import Compile, Cost, Finding
-
-_RESUME = "torch_dynamo_resume_in_"
+from irscope.vocabulary.function_names import RESUME_PREFIX, plain_name
 
 
 def with_costs(findings: Sequence[Finding], compiles: Sequence[Compile]) -> tuple[Finding, ...]:
@@ -57,11 +56,7 @@ def _resumed(finding: Finding, by_id: dict[str, Compile]) -> list[Compile]:
     Dynamo names them after the function that it was called for and the line that it had reached there, which for a
     break in an inlined helper is the line of a caller.
     """
-    roots = {(by_id[name].file, _plain(by_id[name].function)) for name in finding.compiles if name in by_id}
+    roots = {(by_id[name].file, plain_name(by_id[name].function)) for name in finding.compiles if name in by_id}
     lines = {finding.range.start.line, *(related.range.start.line for related in finding.related)}
-    names = {(file, f"{_RESUME}{function}_at_{line}") for file, function in roots for line in lines}
+    names = {(file, f"{RESUME_PREFIX}{function}_at_{line}") for file, function in roots for line in lines}
     return [compile for compile in by_id.values() if (compile.file, compile.function) in names]
-
-
-def _plain(function: str) -> str:
-    return function.removeprefix(_RESUME).rpartition("_at_")[0] if function.startswith(_RESUME) else function

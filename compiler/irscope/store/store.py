@@ -23,6 +23,7 @@ from irscope.ir.nodes import count_of
 from irscope.pipelines.registry import names_with
 from irscope.protocol import (
     DEFAULT_PIPELINE,
+    LIBRARY,
     CaptureGap,
     Compile,
     Finding,
@@ -43,6 +44,26 @@ from irscope.vocabulary.stages import KERNELS, Role
 from irscope.vocabulary.suggestions import did_you_mean_id, listed
 
 __all__ = ["Store", "StoreError", "default_path"]
+
+_LIBRARY_CALL = f'"language": {json.dumps(LIBRARY)}'
+"""What the facts of a kernel contain that is a library call; quotes inside of a name are escaped."""
+_TOUCHING = " OR ".join(
+    f"EXISTS (SELECT 1 FROM {table} WHERE run = runs.id AND instr(facts, {{0}}))"
+    for table in ("compiles", "findings", "kernels")
+)
+"""Whether facts of a run contain a text."""
+
+
+def _in_facts(file: str | None) -> str | None:
+    return None if file is None else f'"file": {json.dumps(file)}'
+
+
+def _is_whole(outcome: str | None) -> bool:
+    """Whether the run of an outcome came to its end; not where that is damaged."""
+    try:
+        return (known := outcome_in(outcome)) is not None and known.is_whole
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return False
 
 
 class Store:
@@ -236,9 +257,9 @@ class Store:
         rows = self._db.execute(
             "SELECT id, script, lane, started, torch, outcome,"
             " (SELECT count(*) FROM compiles WHERE run = runs.id), (SELECT count(*) FROM findings WHERE run = runs.id),"
-            " (SELECT count(*) FROM kernels WHERE run = runs.id), pipeline"
+            " (SELECT count(*) FROM kernels WHERE run = runs.id AND NOT instr(facts, ?)), pipeline"
             " FROM runs WHERE ? IS NULL OR script = ? ORDER BY started DESC, rowid DESC LIMIT ?",
-            (script, script, limit),
+            (_LIBRARY_CALL, script, script, limit),
         )
         found = []
         for run, path, lane, started, torch, outcome, *rest in rows:
@@ -254,28 +275,42 @@ class Store:
     def runs_touching(self, file: str, limit: int = 20) -> list[tuple[str, str]]:
         """The newest runs that compiled, found or generated something in a file, with their scripts; newest first."""
         rows = self._db.execute(
-            "SELECT id, script FROM runs WHERE EXISTS (SELECT 1 FROM compiles WHERE run = runs.id AND instr(facts, ?1))"
-            " OR EXISTS (SELECT 1 FROM findings WHERE run = runs.id AND instr(facts, ?1))"
-            " OR EXISTS (SELECT 1 FROM kernels WHERE run = runs.id AND instr(facts, ?1))"
-            " ORDER BY started DESC, rowid DESC LIMIT ?2",
-            (f'"file": {json.dumps(file)}', limit),
+            f"SELECT id, script FROM runs WHERE {_TOUCHING.format('?1')} ORDER BY started DESC, rowid DESC LIMIT ?2",
+            (_in_facts(file), limit),
         )
         return [(str(run), str(script)) for run, script in rows]
 
     @reading
-    def find_run(self, name: str | None = None, *, compiled: bool = False) -> str:
-        """The id of the run that is named by its id or a part that only it begins with; the newest if none is named.
+    def best_run(self, file: str | None = None) -> str | None:
+        """The newest run that compiled something and came to its end; failing that, the newest that compiled something,
+        then the newest; None if there is none.
 
         Parameters
         ----------
-        compiled
-            Where none is named, prefer the newest that compiled something.
+        file
+            Only runs that have to do with this file: it is their script, or they compiled, found or generated something
+            in it.
+        """
+        rows = self._db.execute(
+            "SELECT id, outcome, EXISTS (SELECT 1 FROM compiles WHERE run = runs.id) FROM runs WHERE ?1 IS NULL"
+            f" OR script = ?1 OR {_TOUCHING.format('?2')} ORDER BY started DESC, rowid DESC",
+            (file, _in_facts(file)),
+        )
+        found: list[tuple[bool, bool, str]] = []
+        for run, outcome, compiled in rows:
+            found.append((bool(compiled), bool(compiled) and _is_whole(outcome), str(run)))
+            if found[-1][1]:
+                break
+        return max(found, key=lambda each: each[:2], default=(False, False, None))[2]
+
+    @reading
+    def find_run(self, name: str | None = None) -> str:
+        """The id of the run that is named by its id or a part that only it begins with; the newest if none is named.
 
         Raises LookupError with a message for the user if there is none, or more than one.
         """
         if name is None:
-            first = "EXISTS (SELECT 1 FROM compiles WHERE run = runs.id) DESC, " if compiled else ""
-            row = self._db.execute(f"SELECT id FROM runs ORDER BY {first}started DESC, rowid DESC LIMIT 1").fetchone()
+            row = self._db.execute("SELECT id FROM runs ORDER BY started DESC, rowid DESC LIMIT 1").fetchone()
             if row is None:
                 raise LookupError(f"No run in {self.path} yet. Start one: irscope run SCRIPT.py")
             return str(row[0])

@@ -8,6 +8,7 @@ import hashlib
 import io
 import tokenize
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from irscope.protocol import Position, Range
 from irscope.usercode.reading import read_bounded, real_path
@@ -208,6 +209,44 @@ def function_around(path: str, line: int) -> ast.FunctionDef | ast.AsyncFunction
             if best is None or node.lineno >= best.lineno:
                 best = node
     return best
+
+
+def qualified_name_at(path: str, name: str, line: int) -> str:
+    """The function of this name around a line, with the classes and functions around it: ``Block.forward``.
+
+    The name itself where the file has no such function.
+    """
+    tree = parse(path)
+    if tree is None or name == "<module>":
+        return name
+    around = [one for one in _definitions_in(tree) if one.first_line <= line <= one.end_line]
+    if name.startswith("<"):  # a lambda or a comprehension
+        return ".".join([*(one.name for one in around), name])
+    inner = max((at for at, one in enumerate(around) if one.name == name and one.is_function), default=None)
+    return name if inner is None else ".".join(one.name for one in around[: inner + 1])
+
+
+@dataclass(frozen=True)
+class _Definition:
+    name: str
+    first_line: int
+    end_line: int
+    is_function: bool
+
+
+@functools.lru_cache(maxsize=16)
+def _definitions_in(tree: ast.Module) -> tuple[_Definition, ...]:
+    """The functions and classes of a file, outer before inner."""
+    return tuple(
+        _Definition(
+            node.name,
+            min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]),
+            node.end_lineno or node.lineno,
+            not isinstance(node, ast.ClassDef),
+        )
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+    )
 
 
 def range_of_name(path: str, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Range:

@@ -68,6 +68,12 @@ def count(number: int, one: str = "", many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or _plural(one)}"
 
 
+def kernels(generated: int, library_calls: int = 0) -> str:
+    """Format what a program calls: ``20 kernels``, ``1 kernel and 4 library calls``, ``4 library calls``."""
+    parts = [count(generated, "kernel")] if generated or not library_calls else []
+    return " and ".join([*parts, *([count(library_calls, "library call")] if library_calls else [])])
+
+
 def percent(part: float, whole: float = 1) -> str:
     """Format a share with two digits: ``33 %``, ``3.2 %``, ``100 %``; of a whole of nothing ``0 %``."""
     return f"{significant(100 * part / whole if whole else 0, 2)} %"

@@ -64,14 +64,11 @@ function commandsOfElements(services: Services): Commands {
     "irscope.openStage": async (uri: string, line?: number) => {
       await documents.show(uri, line === undefined ? {} : { line });
     },
+    "irscope.showPlace": (place: Place) => showPlace(place),
     "irscope.openSource": async (element: Element | undefined) => {
       const place = element === undefined ? undefined : sourceOf(element);
       if (place !== undefined) {
-        const column = columnOf(vscode.Uri.parse(place.uri));
-        await showSource(place.uri, {
-          ...(place.line === undefined ? {} : { line: place.line }),
-          ...(column === undefined ? {} : { column }),
-        });
+        await showPlace(place);
       }
     },
     "irscope.showStageGraph": async (element: Element | undefined) => {
@@ -89,6 +86,15 @@ function commandsOfElements(services: Services): Commands {
       }
     },
   };
+}
+
+/** Shows a line of a file, where the file is open already. */
+async function showPlace(place: { uri: string; line?: number }): Promise<void> {
+  const column = columnOf(vscode.Uri.parse(place.uri));
+  await showSource(place.uri, {
+    ...(place.line === undefined ? {} : { line: place.line }),
+    ...(column === undefined ? {} : { column }),
+  });
 }
 
 function sourceOf(element: Element): { uri: string; line?: number } | undefined {

@@ -7,7 +7,9 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 import { partsOf, sameUri, wireUri } from "../host/documents";
 import { withoutIcons } from "../host/plainText";
-import type { KernelItem, KernelsAt, Place } from "../protocol";
+import * as units from "../units";
+import { visible } from "../panels/visible";
+import type { KernelChoice, KernelsAt, Place } from "../protocol";
 import { showWithLog } from "../host/problems";
 import { KernelsAtRequest } from "../host/requests";
 import { activePythonFile, requireTrust, withRunProgress, type Services } from "./context";
@@ -62,32 +64,54 @@ function columnBeside(uri: vscode.Uri): vscode.ViewColumn {
   return open?.viewColumn ?? vscode.ViewColumn.Beside;
 }
 
+const MOST_OPS = 5;
+
 const LANGUAGES: Partial<Record<string, string>> = {
   cpp: "C++",
   triton: "Triton",
   extern: vscode.l10n.t("library call"),
 };
 
-type KernelChoice = vscode.QuickPickItem & { kernel: KernelItem };
+type Choice = vscode.QuickPickItem & { kernel?: KernelChoice };
 
-async function pickKernel(kernels: KernelItem[], line: number): Promise<KernelItem | undefined> {
-  const choices: KernelChoice[] = kernels.map((kernel) => ({
-    kernel,
-    label: `$(circuit-board) ${withoutIcons(kernel.name)}`,
-    description: withoutIcons(
-      `${LANGUAGES[kernel.language] ?? kernel.language} · ${vscode.l10n.t("compile {0}", kernel.compile)}`,
-    ),
-    detail: originsOf(kernel),
-  }));
+async function pickKernel(kernels: KernelChoice[], line: number): Promise<KernelChoice | undefined> {
+  const choices: Choice[] = [];
+  let compile: string | undefined;
+  for (const kernel of kernels) {
+    if (kernel.compile !== compile) {
+      compile = kernel.compile;
+      const label = visible(`${kernel.compile} ${kernel.function}`);
+      choices.push({ label, kind: vscode.QuickPickItemKind.Separator });
+    }
+    choices.push(choiceOf(kernel));
+  }
   const chosen = await vscode.window.showQuickPick(choices, {
     title: vscode.l10n.t("Show Generated Kernel"),
-    placeHolder: vscode.l10n.t("{0} kernels came from line {1}", kernels.length, line + 1),
+    placeHolder: vscode.l10n.t("{0} came from line {1}", units.kernelsOf(kernels), line + 1),
     matchOnDescription: true,
+    matchOnDetail: true,
   });
   return chosen?.kernel;
 }
 
-function originsOf(kernel: KernelItem): string {
+/** First what tells kernels apart, since names of kernels are long and begin alike. */
+function choiceOf(kernel: KernelChoice): Choice {
+  const shown = kernel.ops.slice(0, MOST_OPS).join(" · ") + (kernel.ops.length > MOST_OPS ? " · …" : "");
+  const facts = [
+    kernel.direction,
+    kernel.module,
+    LANGUAGES[kernel.language] ?? kernel.language,
+    kernel.bytes === 0 ? "" : units.size(kernel.bytes),
+  ];
+  return {
+    kernel,
+    label: `$(circuit-board) ${withoutIcons(shown === "" ? kernel.name : shown)}`,
+    description: withoutIcons(facts.filter((fact) => fact !== "").join(" · ")),
+    detail: withoutIcons([originsOf(kernel), kernel.name].filter((part) => part !== "").join(" · ")),
+  };
+}
+
+function originsOf(kernel: KernelChoice): string {
   const lines = [...new Set(kernel.origins.map((origin) => origin.line + 1))].sort((a, b) => a - b);
   if (lines.length === 0) {
     return "";

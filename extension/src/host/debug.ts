@@ -134,13 +134,15 @@ async function debugSideBySide(): Promise<void> {
   ]);
 }
 
-/** Debugs a stored run: the one of a row of the runs' tree, else the newest. */
+/** Debugs a stored run: the one of a row of the runs' tree, else the newest of the active file. */
 async function debugRun(element: Element | undefined): Promise<void> {
   const run = element?.kind === "run" ? element.item.run : "";
+  const document = vscode.window.activeTextEditor?.document;
+  const isScript = document?.languageId === "python" && document.uri.scheme === "file";
   await vscode.debug.startDebugging(vscode.workspace.workspaceFolders?.[0], {
     type: DEBUG_TYPE,
     request: "attach",
     name: run === "" ? vscode.l10n.t("Newest Run") : vscode.l10n.t("Run {0}", run),
-    ...(run === "" ? {} : { run }),
+    ...(run === "" ? (isScript ? { program: document.uri.fsPath } : {}) : { run }),
   });
 }

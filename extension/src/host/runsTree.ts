@@ -307,7 +307,7 @@ function kernelsItem(kernels: KernelItem[], parent: string): vscode.TreeItem {
   const item = new vscode.TreeItem(vscode.l10n.t("Kernels"), vscode.TreeItemCollapsibleState.Collapsed);
   item.id = `${parent}/kernels`;
   item.iconPath = new vscode.ThemeIcon("circuit-board");
-  item.description = String(kernels.length);
+  item.description = units.kernelsOf(kernels);
   return item;
 }
 

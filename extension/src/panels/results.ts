@@ -221,6 +221,14 @@ export interface KernelCount {
   count: number;
 }
 
+/** Why the stages of a compile end early. */
+export interface PipelineEnd {
+  /** `Runs as plain Python: break at line 75 in MoE.forward`. */
+  text: string;
+  /** The graph break or the error that is the cause, as it ran. */
+  place: Place | null;
+}
+
 /** The stages of a compile in order; `reason` says in words why there are none. */
 export interface Pipeline {
   run: string;
@@ -231,6 +239,8 @@ export interface Pipeline {
   stages: PipelineStage[];
   kernels: KernelCount[];
   reason: string;
+  /** What comes after the last stage of a compile that gave no code; null if it did. */
+  end: PipelineEnd | null;
 }
 
 /** The place that a step leads to; `reason` says in words why there is none. */

@@ -170,7 +170,7 @@ function rowOfKernels(run: string, compile: CompileItem, opener: Opener): Row {
   return {
     id: `${run}/${compile.id}#kernels`,
     label: "Kernels",
-    detail: String(compile.kernels.length),
+    detail: units.kernelsOf(compile.kernels),
     icon: "folder",
     children: async () => compile.kernels.map((kernel, index) => rowOfKernel(kernel, index, opener)),
   };

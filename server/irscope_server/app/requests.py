@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from irscope.protocol import Kernel, Lane, Report
 from irscope.provenance.kernels import output_code_of
@@ -23,7 +23,7 @@ from irscope_server.base.results import (
     DocumentResult,
     EntriesResult,
     EntryCandidate,
-    KernelItem,
+    KernelChoice,
     KernelsResult,
     RunResult,
     RunsResult,
@@ -36,8 +36,9 @@ from irscope_server.running.plans import Plan
 from irscope_server.running.results import Ended, files_of
 from irscope_server.running.runs import Run
 from irscope_server.stages.documents import document
+from irscope_server.stages.kernel_facts import kernel_choices
 from irscope_server.stages.linked import RunReader
-from irscope_server.stages.tree import kernel_items, run_item, run_tree, stages_of
+from irscope_server.stages.tree import run_item, run_tree, stages_of
 
 _NOT_A_FILE = "This document is not a file and cannot be run. Save it first."
 _NOT_TRUSTED = "The workspace is not trusted, so no script is run. Trust it first (Workspaces: Manage Workspace Trust)."
@@ -127,7 +128,7 @@ async def kernels_at(server: IrscopeServer, params: KernelsAtParams) -> KernelsR
         found = [kernel for line in range(first, last + 1) for kernel in by_line.get(line, ())]
     found = [*found, *_kernels_of_function(server, path, params.line, deep)]
     kernels = tuple({(kernel.stage, kernel.name): kernel for kernel in found}.values())
-    items = await _items(server, deep.report, kernels)
+    items = await _choices(server, deep.report, kernels)
     return KernelsResult(deep.run, items, reason if items else _why_none(deep, by_line, reason))
 
 
@@ -157,7 +158,7 @@ async def _kernels_of_stage(server: IrscopeServer, params: KernelsAtParams) -> K
         return [kernel for kernel in reader.report.kernels if (output_code_of(codes, kernel), kernel.name) in found]
 
     kernels = await server.stages.ask(run, read)
-    items = await _items(server, await server.archive.report(run), kernels)
+    items = await _choices(server, await server.archive.report(run), kernels)
     return KernelsResult(run, items, "" if items else "No kernel came from this line.")
 
 
@@ -272,10 +273,17 @@ async def _wait(run: Run, started_here: bool) -> Ended:
         raise
 
 
-async def _items(server: IrscopeServer, report: Report, kernels: Iterable[Kernel]) -> tuple[KernelItem, ...]:
-    return await server.archive.ask(
-        lambda store: kernel_items(report, kernels, server.uri_of, lambda stage: _text(store, report.run, stage))
-    )
+async def _choices(server: IrscopeServer, report: Report, kernels: Sequence[Kernel]) -> tuple[KernelChoice, ...]:
+    """The kernels compile by compile, as they are in the run."""
+    if not kernels:
+        return ()
+    order = {compile.id: number for number, compile in enumerate(report.compiles)}
+    kernels = sorted(kernels, key=lambda kernel: order.get(kernel.compile, len(order)))
+
+    def read(store: Store) -> tuple[KernelChoice, ...]:
+        return kernel_choices(store, report, kernels, server.uri_of, lambda stage: _text(store, report.run, stage))
+
+    return await server.archive.ask_aside(read)
 
 
 def _text(store: Store, run: str, stage: str) -> str:

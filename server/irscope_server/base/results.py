@@ -87,6 +87,22 @@ class KernelItem:
 
 
 @dataclass(frozen=True)
+class KernelChoice(KernelItem):
+    """A kernel with what tells it from others in a list; whatever is not known is empty."""
+
+    function: str
+    """What was compiled."""
+    ops: tuple[str, ...]
+    """The operations of the program that it computes, in the order of the graph."""
+    module: str
+    """The path of the ``nn.Module`` that most of them are in."""
+    direction: str
+    """``forward`` or ``backward``, of a compile that has both."""
+    bytes: int
+    """Of its text; 0 for a library call."""
+
+
+@dataclass(frozen=True)
 class CompileItem:
     """A compile in short, with its stages and kernels."""
 
@@ -169,7 +185,7 @@ class KernelsResult:
     """The kernels of a line; `reason` says in words why there are none."""
 
     run: str | None
-    kernels: tuple[KernelItem, ...]
+    kernels: tuple[KernelChoice, ...]
     reason: str
 
 

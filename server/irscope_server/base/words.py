@@ -14,7 +14,6 @@ from irscope.vocabulary.visible import visible
 
 _MARKUP = re.compile(r"[\\`*\[\]<>&|~$]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=\bwww)\.|^[#+\-=]")
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
-_RESUMED = re.compile(r"^torch_dynamo_resume_in_(.+)_at_(\d+)$")
 _BELOW_KERNEL = re.compile(rf"^.+?/{KERNELS}[^/]*/(?P<kernel>[^/]+)/[^/]+(?:/(?P<rest>.+))?$")
 _ORDINALS = ("first", "second", "third")
 _NUMBERED = re.compile(r"^(\d+)([.)])")
@@ -49,12 +48,6 @@ def made_title(stage: str) -> str:
     """The title of a stage below a kernel by its id alone."""
     name = stage.split("/")[4]
     return stage_title(StageRef(stage, name, "", 0))
-
-
-def function_title(name: str) -> str:
-    """A code object's name; of a resume function the function and the line that it goes on from."""
-    match = _RESUMED.match(name)
-    return f"{match[1]}, after line {match[2]}" if match else name
 
 
 def known_duration(seconds: float) -> str:

@@ -73,7 +73,7 @@ async def graph(context: GraphContext, params: GraphParams) -> Encoded:
 
     def answer(store: Store) -> Encoded:
         head = GraphHead(
-            title=f"{stage_words(stage)} of {compile.function} ({compile.id})",
+            title=f"{stage_words(stage)} of {compile.title} ({compile.id})",
             stage_uri=uri_of_stage(params.run, stage.id, stage.language),
             compare_with=before.id if before else None,
             before_uri=uri_of_stage(params.run, before.id, before.language) if before else None,

@@ -130,7 +130,7 @@ def function_text(function: PlacedFunction) -> str:
 def _row(compile: Compile) -> str:
     cells = (
         words.code_span(compile.id),
-        words.code_span(words.function_title(compile.function)),
+        words.code_span(compile.title),
         compile.outcome.value.replace("-", " "),
         str(compile.graph_ops),
         str(compile.restarts),

@@ -10,6 +10,7 @@ from lsprotocol import types
 
 from irscope_server.base import words
 from irscope_server.base.functions import outline_of
+from irscope_server.base.not_compiled import HEAD, NotCompiled
 from irscope_server.base.texts import file_key, to_units
 from irscope_server.language.context import SourceContext
 from irscope_server.language.views import PlacedFunction
@@ -18,6 +19,7 @@ from irscope_server.running.results import Ended, frame_of, is_recompile
 _GRAPH = ("graph", "graphs")
 COMMAND = "irscope.showRun"
 CHOOSE_COMMAND = "irscope.chooseEntry"
+PLACE_COMMAND = "irscope.showPlace"
 """Of the client; one that does not know them loses nothing but the click."""
 
 
@@ -33,6 +35,7 @@ def lenses_of(context: SourceContext, path: str, uri: str) -> list[types.CodeLen
     run = context.runs.current(context.key_of(path))
     outline = outline_of("\n".join(lines))
     titled: list[tuple[int, str, str]] = []
+    breaks: dict[int, NotCompiled] = {}
     if run is not None:
         known = {function.first_line: f"{lens_title(function)} · running…" for function in functions}
         places = {function.first_line - 1 for function in outline.marked()} if outline else set()
@@ -44,6 +47,8 @@ def lenses_of(context: SourceContext, path: str, uri: str) -> list[types.CodeLen
         for function in functions:
             stale = " · before your edit" if function.stale else ""
             titled.append((function.first_line, lens_title(function) + stale, function.ended.run))
+            if function.not_compiled is not None and function.not_compiled.file:
+                breaks[function.first_line] = function.not_compiled
     if not titled and outline and _needs_entry(context, path):
         places = {function.first_line - 1 for function in outline.marked()} or {
             line - 1 for line in outline.compile_calls[:1]
@@ -54,7 +59,11 @@ def lenses_of(context: SourceContext, path: str, uri: str) -> list[types.CodeLen
         text = lines[line] if line < len(lines) else ""
         start = len(text) - len(text.lstrip())
         end = to_units(text, len(text), context.encoding)
-        if name or run is not None:
+        if (why := breaks.get(line)) is not None:
+            command = types.Command(
+                title, PLACE_COMMAND, arguments=[{"uri": context.uri_of(why.file), "line": why.line}]
+            )
+        elif name or run is not None:
             command = types.Command(title, COMMAND, arguments=[{"run": name, "uri": uri, "line": line}])
         else:
             command = types.Command(title, CHOOSE_COMMAND, arguments=[{"uri": uri}])
@@ -71,9 +80,12 @@ def _needs_entry(context: SourceContext, path: str) -> bool:
 def lens_title(function: PlacedFunction) -> str:
     """Counts of a compiled function; what is zero is left out, but for the graphs and for what was not zero before.
 
-    What the run before counted is behind where it differs: ``1 break (was 3)``.
+    What the run before counted is behind where it differs: ``1 break (was 3)``.  Of a function that was not compiled
+    it says why.
     """
     compiles = function.compiles
+    if (why := function.not_compiled) is not None:
+        return f"{HEAD}: {why.words}"
     now = _counts(function.ended, compiles)
     before = now
     if function.before is not None and function.ended_before is not None:
@@ -85,7 +97,8 @@ def lens_title(function: PlacedFunction) -> str:
         if number or number != earlier or names is _GRAPH:
             was = f" (was {earlier})" if number != earlier else ""
             parts.append(units.count(number, *names) + was)
-    parts += [units.count(len(function.kernels), "kernel")] if function.kernels else []
+    generated = sum(kernel.is_generated for kernel in function.kernels)
+    parts += [units.kernels(generated)] if generated else []
     time = words.known_duration(sum(compile.seconds for compile in compiles))
     parts += [time] if time else []
     title = " · ".join(parts)

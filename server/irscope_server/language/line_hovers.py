@@ -8,7 +8,7 @@ from irscope.vocabulary import units
 from irscope_server.base import words
 from irscope_server.language.context import SourceContext
 from irscope_server.language.line_facts import LineFacts, Op, short_target, symbols_in
-from irscope_server.language.line_views import kernels_by_line, line_view
+from irscope_server.language.line_views import kernels_by_line, kernels_text, line_view
 from irscope_server.language.statements import Statement, statement_of_line
 from irscope_server.language.type_labels import ops_in_order, symbol_rows, value_label
 
@@ -63,7 +63,7 @@ def statement_text(
     if kernels:
         links = ", ".join(words.code_span(kernel.name) for kernel in kernels[:_MOST_KERNELS])
         more = f" and {len(kernels) - _MOST_KERNELS} more" if len(kernels) > _MOST_KERNELS else ""
-        rows.append(f"In {units.count(len(kernels), 'kernel')}: {links}{more}")
+        rows.append(f"In {kernels_text(kernels)}: {links}{more}")
     known = facts.symbols.get(compile, {})
     symbols = [known[name] for name in symbols_in(label[0] if label else "") if name in known]
     return "\n\n".join([*rows, *symbol_rows(symbols)])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from irscope.protocol import Kernel
+from irscope.vocabulary import units
 
 from irscope_server.base.functions import Function, Outline, outline_of
 from irscope_server.base.line_map import LineMap
@@ -82,6 +83,12 @@ async def line_view(context: SourceContext, path: str) -> LineView | None:
             stale = context.texts.are_edited(ended.texts) or list(ran) != list(now)
             return LineView(key, ended, facts, ran, line_map, stale)
     return None
+
+
+def kernels_text(kernels: Sequence[Kernel]) -> str:
+    """``2 kernels and 1 library call``."""
+    generated = sum(kernel.is_generated for kernel in kernels)
+    return units.kernels(generated, len(kernels) - generated)
 
 
 def kernels_by_line(context: SourceContext, path: str) -> dict[int, tuple[Kernel, ...]]:

@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator
 
 from irscope.findings.kinds import graph_break, skipped_frame
 from irscope.protocol import CompileOutcome, Kernel
-from irscope.vocabulary import units
 
 from irscope_server.base.functions import Function, function_of
 from irscope_server.base.params import UriParams
 from irscope_server.base.results import Region, RegionKind, RegionsResult
 from irscope_server.base.texts import file_key
 from irscope_server.language.context import SourceContext
-from irscope_server.language.line_views import LineView, kernels_by_line, line_view
+from irscope_server.language.line_views import LineView, kernels_by_line, kernels_text, line_view
 
 _MOST_NAMES = 3
 
@@ -84,21 +83,25 @@ def _breaks(context: SourceContext, path: str) -> Iterator[Region]:
 def _kernels(by_line: dict[int, tuple[Kernel, ...]]) -> Iterator[Region]:
     """A region for each run of lines with the same kernels."""
     begin, last = -1, -2
-    names: tuple[str, ...] = ()
+    kernels: tuple[Kernel, ...] = ()
     for line in [*sorted(by_line), -1]:
-        here = tuple(kernel.name for kernel in by_line.get(line, ()))
-        if line == last + 1 and here == names:
+        here = by_line.get(line, ())
+        if line == last + 1 and _names(here) == _names(kernels):
             last = line
             continue
-        if names:
-            yield Region("kernel", begin, last, _kernel_text(names), names)
-        begin, last, names = line, line, here
+        if kernels:
+            yield Region("kernel", begin, last, _kernel_text(kernels), _names(kernels))
+        begin, last, kernels = line, line, here
 
 
-def _kernel_text(names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:_MOST_NAMES])
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"In {units.count(len(names), 'kernel')}: {shown}{more}"
+def _names(kernels: tuple[Kernel, ...]) -> tuple[str, ...]:
+    return tuple(kernel.name for kernel in kernels)
+
+
+def _kernel_text(kernels: tuple[Kernel, ...]) -> str:
+    shown = ", ".join(_names(kernels)[:_MOST_NAMES])
+    more = f" and {len(kernels) - _MOST_NAMES} more" if len(kernels) > _MOST_NAMES else ""
+    return f"In {kernels_text(kernels)}: {shown}{more}"
 
 
 def _compiles(ids: Iterable[str]) -> str:

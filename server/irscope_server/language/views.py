@@ -10,6 +10,7 @@ from irscope.protocol import Compile, Finding, Kernel, Outcome, Position, Range,
 
 from irscope_server.base.functions import Function, function_of, outline_of
 from irscope_server.base.line_map import LineMap
+from irscope_server.base.not_compiled import NotCompiled, why_not_compiled
 from irscope_server.base.texts import Texts, file_key
 from irscope_server.running.results import Ended, Found, Results
 
@@ -55,6 +56,8 @@ class PlacedFunction:
     ended_before: Ended | None = None
     elsewhere: bool = False
     """Its compiles are of other files: the code that this script handed to ``torch.compile``."""
+    not_compiled: NotCompiled | None = None
+    """Why it runs as plain Python; None if it was compiled."""
 
 
 class Views:
@@ -173,6 +176,7 @@ class Views:
                     stale,
                     compiles_before.get(name),
                     previous,
+                    not_compiled=self._why_not_compiled(ended, compiles),
                 )
             )
         if elsewhere and file_key(ended.script) == key:
@@ -182,6 +186,17 @@ class Views:
                 PlacedFunction("other files", line, line, "", ended, elsewhere, kernels, stale, elsewhere=True)
             )
         return tuple(sorted(placed, key=lambda one: (one.first_line, one.elsewhere)))
+
+    def _why_not_compiled(self, ended: Ended, compiles: Sequence[Compile]) -> NotCompiled | None:
+        """As `why_not_compiled`, with the break where it is now; findings that the user hides count, too."""
+
+        def ran(file: str) -> Sequence[str]:
+            return ended.texts.get(file_key(file)) or self._texts.lines(file)
+
+        def line_now(file: str, line: int) -> int:
+            return self.line_map(ran(file), self._texts.lines(file)).near(line)
+
+        return why_not_compiled(ended.full or ended.report, compiles, ran, line_now)
 
     def _current_deep(self, ended: Ended, key: str, lines: Sequence[str]) -> Ended | None:
         """The newest deep run of a script, if the file's text is still what it ran with."""

@@ -14,7 +14,6 @@ from irscope.protocol import Compile, OutcomeKind, Report
 from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
 
-from irscope_server.base import words
 from irscope_server.base.archive import Archive
 from irscope_server.base.context import ReadContext
 from irscope_server.base.messages import Encoded
@@ -76,7 +75,7 @@ def compile_choices(report: Report, uri_of: UriOf, role: Role | None = None) -> 
     return tuple(
         CompileChoice(
             one.id,
-            words.function_title(one.function),
+            one.title,
             Place(place_uri(uri_of, one.file), max(0, one.line - 1)),
             one.outcome.value,
             one.graph_ops,

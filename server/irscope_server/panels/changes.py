@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from irscope.comparing.runs import Change, CompileChange, RunDiff, diff_runs
 from irscope.findings.registry import kind_of
-from irscope.protocol import Compile, Finding, Kernel, Report, Severity, StageRef
+from irscope.protocol import LIBRARY, Compile, Finding, Kernel, Report, Severity, StageRef
 from irscope.store.store import Store
 from irscope.vocabulary import units
 
@@ -157,7 +157,7 @@ def _result(
         run,
         since,
         older,
-        summary(diff, len(new), len(gone), len(changed), whole),
+        summary(diff, _generated(new), _generated(gone), len(changed), whole),
         tuple(_finding(finding, uri_of) for finding in diff.findings_new),
         tuple(_finding(finding, uri_of) for finding in diff.findings_gone),
         diff.findings_kept,
@@ -173,6 +173,10 @@ def _result(
         (diff.seconds.before, diff.seconds.after),
         _about(diff, after, whole),
     )
+
+
+def _generated(kernels: _Kernels) -> int:
+    return sum(kernel.language != LIBRARY for kernel in kernels)
 
 
 def _about(diff: RunDiff, after: Report, whole: bool) -> str:
@@ -217,7 +221,7 @@ def _finding(finding: Finding, uri_of: UriOf) -> ChangedFinding:
 
 def _compile(compile: Compile, uri_of: UriOf) -> ChangedCompile:
     place = Place(place_uri(uri_of, compile.file), max(0, compile.line - 1))
-    return ChangedCompile(compile.id, words.function_title(compile.function), place, "", ())
+    return ChangedCompile(compile.id, compile.title, place, "", ())
 
 
 def _changed(
@@ -244,7 +248,7 @@ def _changed(
             )
     place = Place(place_uri(uri_of, change.file), max(0, change.line - 1))
     ids = change.after if change.before == change.after else f"{change.before} → {change.after}"
-    return ChangedCompile(ids, words.function_title(change.function), place, ", ".join(facts), tuple(compared))
+    return ChangedCompile(ids, change.title, place, ", ".join(facts), tuple(compared))
 
 
 def _numbers(change: Change) -> str:
@@ -276,7 +280,7 @@ def _kernels(
     new, changed = [], []
     for kernel in diff.kernels_new:
         same = left.get((kernel.compile, kernel.name))
-        if same and kernel.language != "extern":
+        if same and kernel.is_generated:
             changed.append(made(kernel, diff.after, made(same.pop(0), diff.before).uri))
         else:
             new.append(made(kernel, diff.after))

@@ -105,9 +105,7 @@ async def memory(context: ReadContext, params: MemoryParams) -> Encoded:
             return MemoryResult(report.run, report.pipeline, None, "", (), (), why_empty(report, "memory plan"))
         plans = tuple(_plans(store, report, compile, context.uri_of))
         reason = "" if plans else why_empty(report, "memory plan of this compile")
-        return MemoryResult(
-            report.run, report.pipeline, compile.id, words.function_title(compile.function), choices, plans, reason
-        )
+        return MemoryResult(report.run, report.pipeline, compile.id, compile.title, choices, plans, reason)
 
     return await answer(context, ("memory", params.run, params.compile), params.run, read)
 

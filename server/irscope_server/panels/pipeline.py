@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from irscope.findings.kinds import compile_error
 from irscope.ir.graphs import Graph, parse_graph
 from irscope.pipelines.registry import role_of, stage_kind
-from irscope.protocol import Compile, Report, StageRef
+from irscope.protocol import Compile, CompileOutcome, Report, StageRef
 from irscope.provenance import chain
 from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
@@ -17,11 +18,15 @@ from irscope.vocabulary.stages import Role
 from irscope_server.base import words
 from irscope_server.base.context import ReadContext
 from irscope_server.base.messages import Encoded
+from irscope_server.base.not_compiled import HEAD, why_not_compiled
 from irscope_server.base.params import PanelRequest
+from irscope_server.base.results import Place
 from irscope_server.base.stage_uris import uri_of_stage
+from irscope_server.base.texts import split_lines
 from irscope_server.panels.answers import CompileChoice, answer, compile_choices, compile_named, why_empty
 from irscope_server.panels.passes import PassItem, QuietPass, passes_of
 from irscope_server.panels.phase_times import StageTimes
+from irscope_server.stages.tree import UriOf
 
 _MOST_OPS = 400
 
@@ -98,6 +103,16 @@ class KernelCount:
 
 
 @dataclass(frozen=True)
+class PipelineEnd:
+    """Why the stages of a compile end early."""
+
+    text: str
+    """``Runs as plain Python: break at line 75 in MoE.forward``."""
+    place: Place | None
+    """The graph break or the error that is the cause, as it ran."""
+
+
+@dataclass(frozen=True)
 class PipelineResult:
     """The stages of a compile in order; `reason` says in words why there are none."""
 
@@ -109,6 +124,8 @@ class PipelineResult:
     stages: tuple[PipelineStage, ...]
     kernels: tuple[KernelCount, ...]
     reason: str
+    end: PipelineEnd | None
+    """What comes after the last stage of a compile that gave no code; None if it did."""
 
 
 async def pipeline(context: ReadContext, params: PipelineParams) -> Encoded:
@@ -118,14 +135,36 @@ async def pipeline(context: ReadContext, params: PipelineParams) -> Encoded:
         compile = compile_named(report, params.compile)
         choices = compile_choices(report, context.uri_of)
         if compile is None:
-            return PipelineResult(report.run, report.pipeline, None, choices, (), (), why_empty(report, "stages"))
+            return PipelineResult(report.run, report.pipeline, None, choices, (), (), why_empty(report, "stages"), None)
         stages = tuple(_Strip(store, report, compile).stages())
         languages = Counter(kernel.language for kernel in report.kernels if kernel.compile == compile.id)
         kernels = tuple(KernelCount(language, count) for language, count in languages.most_common())
         reason = "" if stages else why_empty(report, "stages of this compile")
-        return PipelineResult(report.run, report.pipeline, compile.id, choices, stages, kernels, reason)
+        end = _end(store, report, compile, context.uri_of)
+        return PipelineResult(report.run, report.pipeline, compile.id, choices, stages, kernels, reason, end)
 
     return await answer(context, ("pipeline", params.run, params.compile), params.run, read)
+
+
+def _end(store: Store, report: Report, compile: Compile, uri_of: UriOf) -> PipelineEnd | None:
+    """Why a compile that was skipped or that failed has no code."""
+    if compile.outcome is CompileOutcome.ERROR:
+        mine = (f for f in report.findings if f.kind == compile_error.KIND.id and compile.id in f.compiles)
+        error = next(mine, None)
+        return None if error is None else PipelineEnd(error.message, _place(uri_of, error.file, error.range.start.line))
+
+    def ran(file: str) -> Sequence[str]:
+        return split_lines(store.sources(report.run, file.__eq__).get(file, ""))
+
+    why = why_not_compiled(report, (compile,), ran)
+    if why is None:
+        return None
+    text = f"{HEAD[0].upper()}{HEAD[1:]}: {why.words}"
+    return PipelineEnd(text, _place(uri_of, why.file, why.line + 1) if why.file else None)
+
+
+def _place(uri_of: UriOf, file: str, line: int) -> Place:
+    return Place(uri_of(file), line - 1)
 
 
 class _Strip:

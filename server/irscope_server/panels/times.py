@@ -91,7 +91,7 @@ def _result(store: Store, report: Report, compiles: tuple[Compile, ...], uri_of:
     found = tuple(
         CompileTimes(
             compile.id,
-            compile.function,
+            compile.title,
             Place(place_uri(uri_of, compile.file), max(0, compile.line - 1)),
             phases.whole(trees[compile.id]),
             rows.get(compile.id),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 
 from irscope.comparing.runs import RunDiff, diff_runs
 from irscope.findings.registry import kind_of
-from irscope.protocol import Finding, Kernel, Lane, OutcomeKind, Report, RunSummary
+from irscope.protocol import Finding, Kernel, Lane, Report, RunSummary
 from irscope.store.store import StoreError
 from irscope.vocabulary import units
 
@@ -24,9 +24,6 @@ from irscope_server.running.results import Ended, Results
 Hidden = Container[tuple[object, ...]]
 
 log = logging.getLogger(__name__)
-
-_COMPARABLE = frozenset({OutcomeKind.COMPLETED, OutcomeKind.BUDGET})
-"""A run that failed does not tell about what it did not reach."""
 
 _MOST_PARTS = 4
 _RUNS = 50
@@ -51,7 +48,7 @@ def run_before(runs: Sequence[RunSummary], run: str, lane: Lane) -> RunSummary |
 
 def ran_whole(run: RunSummary) -> bool:
     """Whether what a run did not find is not there."""
-    return run.outcome is not None and run.outcome.kind in _COMPARABLE
+    return run.outcome is not None and run.outcome.is_whole
 
 
 def in_short(diff: RunDiff, hidden_before: Hidden = (), hidden: Hidden = ()) -> str:
@@ -79,7 +76,7 @@ def in_short(diff: RunDiff, hidden_before: Hidden = (), hidden: Hidden = ()) -> 
 
 
 def _kernels(kernels: Sequence[Kernel]) -> Counter[tuple[str, str]]:
-    return Counter((one.compile, one.name) for one in kernels if one.language != "extern")
+    return Counter((one.compile, one.name) for one in kernels if one.is_generated)
 
 
 def _by_kind(findings: Sequence[Finding], hidden: Hidden, before: str = "") -> list[str]:
@@ -121,7 +118,7 @@ class SinceLastRun:
             self._known[key] = changed
 
     async def _compare(self, ended: Ended) -> Changed | None:
-        if not ended.run or ended.report.outcome.kind not in _COMPARABLE:
+        if not ended.run or not ended.report.outcome.is_whole:
             return None
         context = self._context
         runs = await context.archive.ask(lambda store: store.runs(_RUNS, ended.report.script))

@@ -46,7 +46,7 @@ def run_tree(run: RunSummary, report: Report, uri_of: UriOf, text_of: TextOf) ->
         tuple(
             CompileItem(
                 compile.id,
-                compile.function,
+                compile.title,
                 uri_of(compile.file),
                 max(0, compile.line - 1),
                 compile.outcome.value,
@@ -100,7 +100,7 @@ def stages_of(report: Report) -> tuple[StageOfCompile, ...]:
 
     offered = could_be_made(report)
     return tuple(
-        StageOfCompile(**vars(stage_item(report.run, stage, made)), compile=compile.id, function=compile.function)
+        StageOfCompile(**vars(stage_item(report.run, stage, made)), compile=compile.id, function=compile.title)
         for compile in report.compiles
         for stage, made in _with_offered(compile.stages, offered)
         if not stage.passed
@@ -127,7 +127,7 @@ def kernel_items(report: Report, kernels: Iterable[Kernel], uri_of: UriOf, text_
             kernel.language,
             kernel.compile,
             uri_of_stage(report.run, kernel.stage, languages.get(kernel.stage, "")),
-            call_line(text_of(kernel.stage), kernel.name) if kernel.language == "extern" else 0,
+            0 if kernel.is_generated else call_line(text_of(kernel.stage), kernel.name),
             tuple(Place(uri_of(origin.file), max(0, origin.line - 1)) for origin in kernel.origins),
         )
         for kernel in kernels

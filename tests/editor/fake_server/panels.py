@@ -137,6 +137,7 @@ def pipeline(params: Json) -> Json:
             "stages": [],
             "kernels": [],
             "reason": REASON.format("stages"),
+            "end": None,
         }
     compile = params.get("compile", "0/0")
     found = stages() if compile == "0/0" else [one for one in stages() if one["track"] != "backward"][:5]
@@ -148,6 +149,7 @@ def pipeline(params: Json) -> Json:
         "stages": found,
         "kernels": kernels,
         "reason": "",
+        "end": None,
     }
 
 

@@ -11,6 +11,7 @@ def in_list(x):
 
 @torch.compile
 def in_dict(x):
+#   ^^^^^^^ skipped-frame skipped-by-break
     values = {i: row.max().item() for i, row in enumerate(x)}
     #        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ graph-break GB8335
     #            ^^^^^^^^^^^^^^^^ graph-break GB0124

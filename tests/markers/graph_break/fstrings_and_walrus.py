@@ -11,6 +11,7 @@ def f_string(x):
 
 @torch.compile
 def f_string_of_tensor(x):
+#   ^^^^^^^^^^^^^^^^^^ skipped-frame skipped-by-break
     note = f"the tensor is {x}"
     return x + len(note)
     #          ^^^^^^^^^ graph-break GB0088

@@ -17,6 +17,7 @@ def halves(x):
 
 @torch.compile
 def runs_over(x):
+#   ^^^^^^^^^ skipped-frame skipped-by-break
     total = 0
     for row in rows(x):
         total = total + row
@@ -25,12 +26,14 @@ def runs_over(x):
 
 @torch.compile
 def unpacks(x):
+#   ^^^^^^^ skipped-frame skipped-by-break
     first, second = halves(x)
     return second * first
 
 
 @torch.compile
 def sums(x):
+#   ^^^^ skipped-frame skipped-by-break
     return x * sum(float(v) for v in x[0])
     #             ^^^^^^^^^^^^^^^^^^^^^^^^ graph-break GB8335
     #              ^^^^^^^^ graph-break GB0124

@@ -50,6 +50,7 @@ def hooked(x, w):
 
 @torch.compile
 def rnn(x, w):
+#   ^^^ skipped-frame skipped-by-break
     return LSTM(x.view(1, 1, 4))[0]
     #      ^^^^^^^^^^^^^^^^^^^^^ graph-break GB0014 ×2
 
@@ -116,6 +117,7 @@ class Wrapped(torch.Tensor):
 
 @torch.compile
 def subclass(x, w):
+#   ^^^^^^^^ skipped-frame skipped-by-break
     return x.as_subclass(Wrapped) + 1
 
 

@@ -62,6 +62,7 @@ def numpy_value(x):
 
 @torch.compile
 def sliced(x):
+#   ^^^^^^ skipped-frame skipped-by-break
     return x[: x.argmax()]
     #        ^^^^^^^^^^^^ graph-break GB0124
 

@@ -4,6 +4,7 @@ import torch
 
 @torch.compile
 def in_body(x):
+#   ^^^^^^^ skipped-frame skipped-by-break
     for i in range(3):
         x = x + i
         print(i)
@@ -30,6 +31,7 @@ def in_iterable(x):
 
 @torch.compile
 def in_break(x):
+#   ^^^^^^^^ skipped-frame skipped-by-break
     for i in range(3):
         x = x + 1
         if x.max() > 2:
@@ -50,6 +52,7 @@ def in_else(x):
 
 @torch.compile
 def nested(x):
+#   ^^^^^^ skipped-frame skipped-by-break
     for _ in range(2):
         for j in range(2):
             x = x + float(x.max()) * j

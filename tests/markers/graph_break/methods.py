@@ -60,6 +60,7 @@ def method(x):
 
 @torch.compile
 def from_property(x):
+#   ^^^^^^^^^^^^^ skipped-frame skipped-by-break
     return x * SCALE.size
 
 
@@ -75,6 +76,7 @@ def from_static_method(x):
 
 @torch.compile
 def from_operator(x):
+#   ^^^^^^^^^^^^^ skipped-frame skipped-by-break
     return SCALE + x
     #      ^^^^^^^^^ graph-break GB0055
 

@@ -26,6 +26,7 @@ class Model(nn.Module):
         self.blocks = nn.ModuleList(Block() for _ in range(2))
 
     def forward(self, x):
+    #   ^^^^^^^ skipped-frame skipped-by-break
         for block in self.blocks:
             x = block(x)
         return x

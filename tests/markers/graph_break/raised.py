@@ -22,6 +22,7 @@ def checks(x):
 
 @torch.compile
 def catches(x):
+#   ^^^^^^^ skipped-frame skipped-by-break
     try:
         return check(x) * 2
     except Bad as bad:
@@ -30,6 +31,7 @@ def catches(x):
 
 @torch.compile
 def looks_up(x):
+#   ^^^^^^^^ skipped-frame skipped-by-break
     return x + {"a": 1}[KEY]
     #          ^^^^^^^^^^^^^ graph-break GB0088
 

@@ -4,6 +4,7 @@ import torch
 
 @torch.compile
 def in_try(x):
+#   ^^^^^^ skipped-frame skipped-by-break
     try:
         x = x.sin()
         print("try")
@@ -15,6 +16,7 @@ def in_try(x):
 
 @torch.compile
 def in_except(x):
+#   ^^^^^^^^^ skipped-frame skipped-by-break
     y = x.cos()
     try:
         raise KeyError("made")

@@ -33,6 +33,7 @@ def under_no_grad(x):
 
 @torch.compile
 def in_enter(x):
+#   ^^^^^^^^ skipped-frame skipped-by-break
     with Timer():
         x = x + 1
     return x * 2
@@ -40,6 +41,7 @@ def in_enter(x):
 
 @torch.compile
 def in_generator_based(x):
+#   ^^^^^^^^^^^^^^^^^^ skipped-frame skipped-by-break
     with noted(x) as y:
         z = y * 2
     return z
@@ -56,6 +58,7 @@ def two_managers(x):
 
 @torch.compile
 def suppressed(x):
+#   ^^^^^^^^^^ skipped-frame skipped-by-break
     with contextlib.suppress(ValueError):
         x = x + 1
         print("inside")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from irscope.protocol import CompileOutcome, Finding, Lane, OutcomeKind, Position, Range
+from irscope.protocol import CompileOutcome, Finding, Lane, OutcomeKind, Position, Range, Related
 from irscope_server.base.texts import Texts, split_lines
 from irscope_server.language.finding_text import finding_text, told_apart
 from irscope_server.language.hovers import function_text
@@ -139,6 +139,80 @@ def test_a_lens_counts(compiles: list[Any], findings: list[Any], title: str) -> 
     desk = Desk()
     desk.results.end(None, ended(PATH, {PATH: SCRIPT}, compiles=compiles, findings=findings))
     assert desk.lenses() == [(2, title)]
+
+
+MOE = """\
+import torch
+
+class MoE(torch.nn.Module):
+    def forward(self, x):
+        for expert in self.experts:
+            torch.where(x == 1)
+
+@torch.compile
+def f(x):
+    return MoE()(x)
+"""
+WHERE = Range(Position(6, 12), Position(6, 31))
+IN_LOOP = finding(PATH, 6, range=WHERE, compiles=("0/0", "1/0"))
+
+
+def skipped(compile: str, line: int, cause: Any = WHERE, code: str = "skipped-by-break") -> Any:
+    where = () if cause is None else (Related(PATH, cause, "this graph break is the cause"),)
+    return finding(PATH, line, 8, 15, kind="skipped-frame", code=code, compiles=(compile,), related=where)
+
+
+def skipped_compile(id: str, function: str, line: int) -> Any:
+    return compile_of(PATH, id, function, line, outcome=CompileOutcome.SKIPPED, graph_ops=0)
+
+
+def test_a_lens_says_why_a_function_is_not_compiled_and_where_the_cause_is_now() -> None:
+    desk = Desk(**{PATH: MOE})
+    compiles = [skipped_compile("0/0", "f", 8), skipped_compile("1/0", "forward", 4)]
+    findings = [IN_LOOP, skipped("0/0", 9), skipped("1/0", 4)]
+    desk.results.end(None, ended(PATH, {PATH: MOE}, compiles=compiles, findings=findings))
+    why = "runs as plain Python: break at line 6 in MoE.forward"
+    assert desk.lenses() == [(3, why), (7, why)]
+    desk.texts[PATH] = "# new\n" + MOE
+    assert desk.lenses() == [(4, why.replace("line 6", "line 7")), (8, why.replace("line 6", "line 7"))]
+    assert [one.not_compiled and one.not_compiled.line for one in desk.views.functions(PATH)] == [6, 6]
+
+
+@pytest.mark.parametrize(
+    ("compiles", "findings", "title"),
+    [
+        (
+            [skipped_compile("1/0", "forward", 4)],
+            [skipped("1/0", 4, None, "skipped-frame")],
+            "runs as plain Python: it has nothing to compile",
+        ),
+        (
+            [skipped_compile("1/0", "forward", 4)],
+            [IN_LOOP],  # as in a run of an older version
+            "runs as plain Python: break at line 6 in MoE.forward",
+        ),
+        (
+            [compile_of(PATH, "1/0", "forward", 4), skipped_compile("1/1", "forward", 4)],
+            [finding(PATH, 6, range=WHERE, compiles=("1/1",))],
+            "1 graph · 1 break · 1 recompile · 1.0 s",
+        ),
+        ([skipped_compile("1/0", "forward", 4)], [], "0 graphs · 500 ms"),
+    ],
+)
+def test_a_lens_of_a_function_without_a_graph(compiles: list[Any], findings: list[Any], title: str) -> None:
+    desk = Desk(**{PATH: MOE})
+    desk.results.end(None, ended(PATH, {PATH: MOE}, compiles=compiles, findings=findings))
+    assert desk.lenses() == [(3, title)]
+
+
+def test_a_lens_names_the_file_of_a_cause_elsewhere() -> None:
+    lib = "\n" * 4 + "def wild(x):\n    print(x)\n"
+    desk = Desk(**{PATH: MOE, OTHER: lib})
+    cause = Related(OTHER, Range(Position(6, 4), Position(6, 12)), "this graph break is the cause")
+    found = finding(PATH, 4, kind="skipped-frame", code="skipped-by-break", compiles=("1/0",), related=(cause,))
+    one = ended(PATH, {PATH: MOE, OTHER: lib}, compiles=[skipped_compile("1/0", "forward", 4)], findings=[found])
+    desk.results.end(None, one)
+    assert desk.lenses() == [(3, "runs as plain Python: break at module.py:6 in wild")]
 
 
 def test_kernels_are_those_of_a_deep_run_of_this_very_text() -> None:

@@ -57,11 +57,6 @@ def test_titles_of_stages(id: str, name: str, title: str) -> None:
     assert words.stage_title(StageRef(id, name, "python", 0)) == title
 
 
-def test_titles_of_resume_functions() -> None:
-    assert words.function_title("torch_dynamo_resume_in_f_at_6") == "f, after line 6"
-    assert words.function_title("f") == "f"
-
-
 def test_paragraphs_and_code_of_a_hint() -> None:
     hint = "Leave it <out>:\n    if not x:\n        print(`a`)\n\n    y = 1\nThen `it` is quiet."
     assert words.markdown_blocks(hint) == (

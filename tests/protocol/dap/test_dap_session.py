@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pytest
 from dap_client import Client, until_stage, where
 from dap_runs import MODEL, line_of, small_run, with_a_loop
+from irscope.protocol import Compile, CompileOutcome, Lane, Outcome, OutcomeKind, StageRef
 from irscope.store.store import Store
+from made import finding
 
 
 def test_threads_are_compiles_and_the_first_stop_is_the_function(client: Client, store: str) -> None:
@@ -278,11 +282,73 @@ def test_attaching_to_what_is_not_there(client: Client, store: str, tmp_path: Pa
     (tmp_path / "text.db").write_text("this is no database, but long enough to be looked at as one" * 20)
     assert "cannot be used" in client.refused("attach", store=str(tmp_path / "text.db"))
     with Store(str(tmp_path / "empty.db")) as empty:
-        from irscope.protocol import Lane
-
         empty.create_run("/x.py", (), Lane.DEEP, "")
     assert "Nothing was compiled" in client.refused("attach", store=str(tmp_path / "empty.db"))
     client.ask("attach", store=store)  # a session goes on after a failure
+
+
+def _run(store: Store, script: str, kind: OutcomeKind | None, *, compiled: bool = True) -> str:
+    run = store.create_run(script, (), Lane.DEEP, "")
+    store.put_source(run, script, "x = 1\n")
+    if compiled:
+        store.put_compile(run, Compile("0/0", "f", script, 1, CompileOutcome.COMPILED, 0, 1, 0.1))
+        store.put_stage(run, "0/0", StageRef("0/0/bytecode", "bytecode", "python-bytecode", 6), "RESUME", 0)
+    if kind is not None:
+        store.set_outcome(run, Outcome(kind, 0, "It ended.", 1.0))
+    return run
+
+
+def test_the_run_of_a_file_is_its_newest_that_came_to_its_end(client: Client, tmp_path: Path) -> None:
+    mine, other, lib = (str(tmp_path / name) for name in ("mine.py", "other.py", "lib.py"))
+    path = str(tmp_path / "runs.db")
+    with Store(path) as store:
+        _run(store, mine, OutcomeKind.COMPLETED)
+        good = _run(store, mine, OutcomeKind.COMPLETED)
+        store.put_finding(good, finding(lib, 1))
+        failed = _run(store, mine, OutcomeKind.SCRIPT_ERROR)
+        _run(store, mine, OutcomeKind.COMPLETED, compiled=False)
+        theirs = _run(store, other, OutcomeKind.COMPLETED)
+        crashed = _run(store, other, OutcomeKind.CRASHED)
+        _run(store, other, None)
+        assert [store.best_run(each) for each in (mine, lib, other, None)] == [good, good, theirs, theirs]
+        assert store.best_run(str(tmp_path / "none.py")) is None
+        assert failed != good and crashed != theirs
+    client.initialize()
+    assert "No run of" in client.refused("attach", store=path, program=str(tmp_path / "none.py"))
+    client.ask("attach", store=path, program=mine)
+    client.ask("configurationDone")
+    assert good in client.event("stopped")["description"]
+
+
+def test_without_a_word_on_it_a_session_stops_at_the_first_breakpoint(client: Client, store: str, folder: Path) -> None:
+    client.initialize()
+    client.ask("attach", store=store)
+    client.ask("setBreakpoints", source={"path": str(folder / "model.py")}, breakpoints=[{"line": 6}])
+    client.ask("setExceptionBreakpoints", filters=[])
+    client.ask("configurationDone")
+    stop = client.event("stopped")
+    assert stop["reason"] == "breakpoint" and where(client) == ("model.py", 6)
+
+
+@pytest.mark.parametrize(
+    ("line", "arguments", "reason"),
+    [
+        (6, {"stopOn": "entry"}, "entry"),
+        (6, {"stopOnEntry": True}, "entry"),
+        (6, {"stopOnEntry": False}, "breakpoint"),
+        (11, {}, "breakpoint"),  # where the session begins
+        (1, {}, "entry"),  # in no compiled function
+    ],
+)
+def test_where_a_session_with_a_breakpoint_stops_first(
+    line: int, arguments: dict[str, Any], reason: str, client: Client, store: str, tmp_path: Path, folder: Path
+) -> None:
+    path = folder / "model.py" if line > 1 else tmp_path / "other.py"
+    client.initialize()
+    client.ask("attach", store=store, **arguments)
+    client.ask("setBreakpoints", source={"path": str(path)}, breakpoints=[{"line": line}])
+    client.ask("configurationDone")
+    assert client.event("stopped")["reason"] == reason
 
 
 def test_restart_reads_the_run_again(client: Client, store: str) -> None:

@@ -14,13 +14,13 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from irscope.protocol import Lane, Outcome, OutcomeKind, StageRef
+from irscope.protocol import CompileOutcome, Lane, Outcome, OutcomeKind, StageRef
 from irscope.store.store import Store
 from irscope.usercode.source import digest_of
 from irscope_server import panels
 from irscope_server.base import wire
 from lsp_editor import Editor, StartEditor
-from made import GRAPH, SCRIPT, compile_of, finding
+from made import GRAPH, SCRIPT, compile_of, finding, related
 
 PROTOCOL = (Path(__file__).parents[3] / "docs" / "PROTOCOL.md").read_text()
 
@@ -236,6 +236,25 @@ async def test_what_changed_since_the_run_before(start_editor: StartEditor, stor
 
 
 @pytest.mark.worker
+async def test_kernels_to_choose_from_are_told_apart(start_editor: StartEditor, stored: Stored) -> None:
+    editor = await editor_of(start_editor, stored)
+    uri = editor.open(stored.script)
+    line = EDITED.split("\n").index("def loss(x, y):")
+    kernels = (await editor.request("irscope/kernelsAt", uri=uri, line=line)).kernels
+    assert {kernel.direction for kernel in kernels} == {"forward", "backward"}
+    assert {kernel.function for kernel in kernels} == {"loss"}
+    told = {(kernel.direction, op): kernel for kernel in kernels for op in kernel.ops}
+    gelu = told["forward", "gelu"]
+    assert (gelu.module, gelu.language) == ("model.1", "cpp") and "view" not in gelu.ops
+    assert gelu.bytes == len((await editor.request("irscope/document", uri=gelu.uri)).text)
+    assert told["backward", "mm"].language == "extern" and told["backward", "mm"].bytes == 0
+    generated = [kernel for kernel in kernels if kernel.language != "extern"]
+    run = (await editor.request("irscope/runs", uri=uri, limit=10)).runs[0]
+    ((_, title),) = await editor.lenses(uri)
+    assert f" · {len(generated)} kernels · " in title and run.kernels == len(generated)
+
+
+@pytest.mark.worker
 async def test_a_fast_run_says_what_to_do(start_editor: StartEditor, stored: Stored) -> None:
     editor = await editor_of(start_editor, stored)
     for method in ("phases", "memory"):
@@ -243,6 +262,34 @@ async def test_a_fast_run_says_what_to_do(start_editor: StartEditor, stored: Sto
         assert "the fast lane" in found.reason and "Run the whole pipeline" in found.reason, method
     found = await editor.request("irscope/pipeline", run=stored.fast)
     assert {stage.name for stage in found.stages} <= {"bytecode", "dynamo-graph"}
+
+
+async def test_the_pipeline_of_what_was_not_compiled_says_why_it_ends(
+    start_editor: StartEditor, tmp_path: Path, store_path: str
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    file, outcomes = str(script), (CompileOutcome.SKIPPED, CompileOutcome.ERROR, CompileOutcome.COMPILED)
+    with Store(store_path) as store:
+        run = store.create_run(file, [], Lane.DEEP, digest_of(SCRIPT))
+        for number, outcome in enumerate(outcomes):
+            store.put_compile(run, compile_of(file, f"{number}/0", outcome=outcome, graph_ops=0))
+            stage = StageRef(f"{number}/0/bytecode", "bytecode", "python-bytecode", 0)
+            store.put_stage(run, f"{number}/0", stage, "RESUME\n", 0)
+        store.put_source(run, file, SCRIPT)
+        cause = related(file, 6, 4, 15, "this graph break is the cause")
+        store.put_finding(run, finding(file, 4, kind="skipped-frame", code="skipped-by-break", related=(cause,)))
+        failed = finding(file, 7, kind="compile-error", message="Compilation failed: no.", compiles=("1/0",))
+        store.put_finding(run, failed)
+        store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, 0, "", 1.0))
+    editor = await start_editor()
+    ends = [(await editor.request("irscope/pipeline", run=run, compile=f"{n}/0")).end for n in range(3)]
+    uri = script.as_uri()
+    assert [end and (end.text, end.place.uri, end.place.line) for end in ends] == [
+        ("Runs as plain Python: break at line 6 in f", uri, 5),
+        ("Compilation failed: no.", uri, 6),
+        None,
+    ]
 
 
 async def test_runs_with_nothing_in_them(start_editor: StartEditor, tmp_path: Path, store_path: str) -> None:

@@ -11,14 +11,52 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from irscope.protocol import Lane, Outcome, OutcomeKind, to_json
+from irscope.protocol import CompileOutcome, Lane, Outcome, OutcomeKind, to_json
 from irscope.store.store import Store
 from irscope.usercode.source import digest_of
 from lsp_editor import StartEditor
 from lsprotocol import types
-from made import SCRIPT, act, compile_of, finding
+from made import SCRIPT, act, compile_of, finding, related
 
 Play = Callable[..., Path]
+
+
+NOT_COMPILED = """\
+import torch
+
+@torch.compile
+def f(x):
+    for _ in range(2):
+        print("hi")
+    return x
+
+f(torch.ones(4, 8))
+"""
+
+
+async def test_a_function_that_is_not_compiled_leads_to_the_break(
+    start_editor: StartEditor, play: Play, script: Path
+) -> None:
+    script.write_text(NOT_COMPILED)
+    file = str(script)
+    compile = compile_of(file, outcome=CompileOutcome.SKIPPED, graph_ops=0)
+    cause = related(file, 6, 8, 19, "this graph break is the cause")
+    why = finding(file, 4, 4, 5, kind="skipped-frame", code="skipped-by-break", related=(cause,))
+    findings = [to_json(finding(file, 6, 8, 19)), to_json(why)]
+    play({"findings": findings, "compiles": [[to_json(compile), []]], "kernels": []})
+    editor = await start_editor(playing=True)
+    uri = editor.open(script)
+    await editor.until_ended()
+    await editor.until(lambda: len(editor.codes(uri)) == 2)
+    found = editor.diagnostics(uri)
+    assert [(one.code, one.range.start.line) for one in found] == [("skipped-by-break", 3), ("GB0059", 5)]
+    assert found[0].related_information and found[0].related_information[0].location.range.start.line == 5
+    (lens,) = (
+        await editor.client.text_document_code_lens_async(types.CodeLensParams(types.TextDocumentIdentifier(uri))) or []
+    )
+    assert lens.command and lens.command.title == "runs as plain Python: break at line 6 in f"
+    assert lens.command.command == "irscope.showPlace"
+    assert list(lens.command.arguments or ()) == [{"uri": uri, "line": 5}]
 
 
 async def test_capabilities(start_editor: StartEditor) -> None:

@@ -29,7 +29,7 @@ _EXPECTED = (
 def detect(moment: Moment, kernels: Sequence[Kernel]) -> Iterator[Finding]:
     """From the extern kernels of a compile's output code, once their origins are known."""
     for kernel in kernels:
-        if kernel.language != "extern" or not kernel.name.startswith("torch.ops.aten."):
+        if kernel.is_generated or not kernel.name.startswith("torch.ops.aten."):
             continue
         op = kernel.name.removeprefix("torch.ops.").removesuffix(".default")
         if any(mark in op for mark in _EXPECTED):

@@ -30,6 +30,8 @@ _BRANCH = "GB0170"
 """What PyTorch says of a guard that an ``if`` needs."""
 _HEADER = re.compile(r"Graph break in user code at (?P<file>.+?):(?P<line>\d+)$", re.DOTALL | re.MULTILINE)
 """A file's name may have a line break in it."""
+_GIVEN_UP = "graph breaks that gave up a function"
+"""By compile the break, among what detectors keep."""
 
 
 def detect(moment: Moment) -> Iterator[Finding]:
@@ -56,7 +58,7 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
     messages = with_guard(messages, moment.error)
     cause = messages[0] if messages else None
     words = words_at(places, at, messages, moment.record.payload, skipped)
-    return Finding(
+    finding = Finding(
         kind=KIND.id,
         code=(cause.code if cause else "") or KIND.id,
         severity=KIND.severity,
@@ -71,6 +73,16 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
         related=related_to(places, at),
         fixes=fixes_of(words),
     )
+    if skipped and moment.record.compile:
+        moment.known.notes.setdefault(_GIVEN_UP, {})[moment.record.compile] = (finding, place.qualified)
+    return finding
+
+
+def given_up_at(moment: Moment, compile: str) -> tuple[Finding, str] | None:
+    """The break because of which all of a compile's function runs as plain Python, and the function that it is in;
+    None if there is none."""
+    found: tuple[Finding, str] | None = moment.known.notes.get(_GIVEN_UP, {}).get(compile)
+    return found
 
 
 def with_guard(messages: list[BreakMessage], error: BaseException | None) -> list[BreakMessage]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from irscope.capture.stack import RESUME_PREFIX, call_into_compiled_code, plain_name
+from irscope.capture.stack import call_into_compiled_code
 from irscope.capture.trace import RECOMPILATION, reasons_in
 from irscope.findings.detector import Detector
 from irscope.findings.kinds import graph_break
@@ -32,6 +32,7 @@ from irscope.usercode.source import (
 )
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
+from irscope.vocabulary.function_names import RESUME_PREFIX
 
 KIND = FindingKind(
     id="recompilation",
@@ -124,7 +125,7 @@ def make(moment: Moment, trigger: Trigger, calls: Sequence[Call]) -> tuple[Findi
     facts = _facts(moment, trigger, guard, calls, place)
     words = words_for(facts)
     callee = facts.sites[1].callee if facts.sites and not is_user_file(compile.file) else ""
-    what = f"`{callee or plain_name(compile.function)}` was compiled again: {change_of(trigger, place)}."
+    what = f"`{callee or compile.function_name}` was compiled again: {change_of(trigger, place)}."
     earlier = [f"{i + 2}. {each.text}" for i, each in enumerate(trigger.guards[1:8])]
     finding = Finding(
         kind=KIND.id,

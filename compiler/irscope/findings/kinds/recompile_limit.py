@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterator
 
 from irscope.capture.listening import LogHandler
-from irscope.capture.stack import plain_name
 from irscope.findings.detector import Detector
 from irscope.findings.kinds import recompilation
 from irscope.findings.moment import Moment
@@ -113,7 +112,7 @@ def make(
         kind=KIND.id,
         code=CODE,
         severity=Severity.ERROR if raised_by else KIND.severity,
-        message=f"`{plain_name(function.function)}` reached the recompile limit ({limit}): calls that match none of its compiles {from_now_on}.{last}",
+        message=f"`{function.function_name}` reached the recompile limit ({limit}): calls that match none of its compiles {from_now_on}.{last}",
         explanation=f"torch._dynamo.config.{limit_name} is {limit}. What was compiled stays in use for the calls that match it; every other call {others}.",
         hints=(
             "Remove the cause of the recompilations listed for this function: each of them says what to do.",

@@ -86,4 +86,4 @@ class Kernels:
     def count(self, compile: str) -> int:
         """How many kernels the newest output code of a compile defines."""
         backward, _ = self._newest.get(compile, (False, ""))
-        return sum(kernel.language != "extern" for kernel in self._kernels.get((compile, backward), ()))
+        return sum(kernel.is_generated for kernel in self._kernels.get((compile, backward), ()))

@@ -66,6 +66,11 @@ export function compileText(one: Pipeline["compiles"][number]): string {
   return `${one.id} ${one.function} · ${units.count(one.graphOps, "op")} · ${units.duration(one.seconds)}`;
 }
 
+/** `20 cpp`, `4 library calls`. */
+export function kernelCount({ language, count }: Pipeline["kernels"][number]): string {
+  return language === "extern" ? units.kernels(0, count) : `${units.count(count)} ${language}`;
+}
+
 /** The stage of this id, or the one that a document of this id belongs to. */
 export function stageOf(data: Pipeline | undefined, id: string | undefined): PipelineStage | undefined {
   return data?.stages.find(

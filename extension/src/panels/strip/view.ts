@@ -8,9 +8,11 @@ import { Loader, notice, runButton, type Surroundings, type View } from "../view
 import type { Place } from "../../protocol";
 import { cardElement } from "./card";
 import { details } from "./details";
+import { endElement } from "./end";
 import {
   compileText,
   firstChoice,
+  kernelCount,
   neighbour,
   nextMatch,
   positionOf,
@@ -130,7 +132,10 @@ class StripView implements View {
       ),
     );
     this.row.replaceChildren(...groups.filter((group) => group.childElementCount > 0));
-    this.body.replaceChildren(h("div", { class: "strip-scroll" }, this.row), this.side);
+    this.body.replaceChildren(
+      h("div", { class: "strip-scroll" }, this.row, result.end !== null && endElement(result.end)),
+      this.side,
+    );
     this.choose(firstChoice(result, this.subject?.stage ?? bridge.recall<Remembered>().stripStage), false);
     this.mark();
   }
@@ -144,7 +149,7 @@ class StripView implements View {
         this.refresh();
       }
     });
-    const languages = kernels.map(({ language, count }) => `${count} ${language}`).join(", ");
+    const languages = kernels.map(kernelCount).join(", ");
     this.toolbar.replaceChildren(
       ...(compiles.length > 0 ? [chooser] : []),
       ...(stages.length > 0 ? [this.search, this.found] : []),

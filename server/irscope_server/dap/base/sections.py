@@ -17,7 +17,7 @@ from irscope.provenance import Element, Provenance
 from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
 
-from irscope_server.base.words import function_title, stage_title
+from irscope_server.base.words import stage_title
 
 SOURCE = "source"
 """The name of the stage that is the user's own code."""
@@ -273,7 +273,7 @@ class SourceSection(Section):
         """The line at which the compiled function begins, with the findings there."""
         compile = self.compile
         where = Origin(compile.file, compile.line)
-        return Spot(compile.line, function_title(compile.function), compile.file, self._findings_at(where))
+        return Spot(compile.line, compile.title, compile.file, self._findings_at(where))
 
     def _findings_at(self, origin: Origin) -> tuple[Finding, ...]:
         return tuple(f for f in self.findings if f.file == origin.file and f.range.start.line == origin.line)
@@ -308,7 +308,7 @@ class SourceSection(Section):
 
     def function_at(self, origin: Origin) -> str:
         """The function that a traced line is in; where that was not kept, the one that was compiled."""
-        return self._functions.get(origin) or function_title(self.compile.function)
+        return self._functions.get(origin) or self.compile.title
 
     def spots_in(self, file: str, line: int) -> Sequence[int]:
         """The spots at a line of a file; empty if nothing was traced there."""

@@ -149,7 +149,15 @@ class Stops:
         """Has to be called after breakpoints were set."""
         self._marks.clear()
 
-    def search(self, start: PlaceInRun, *, forward: bool, single: bool, interrupted: Callable[[], bool]) -> Stop | None:
+    def search(
+        self,
+        start: PlaceInRun,
+        *,
+        forward: bool,
+        single: bool,
+        interrupted: Callable[[], bool],
+        from_stage: bool = False,
+    ) -> Stop | None:
         """The next stop after a place, or before it; None if the run ends or begins without one.
 
         Parameters
@@ -158,6 +166,8 @@ class Stops:
             Only the place's own compile is searched.
         interrupted
             Asked now and then; where it says so, the search stops at the place that it has come to.
+        from_stage
+            Begin where the stage of the place begins, and not after the place.
         """
         self._logged = 0
         last = start
@@ -165,7 +175,7 @@ class Stops:
             if interrupted():
                 return Stop(last, "pause", "Paused")
             last = PlaceInRun(compile, number, 0)
-            here = start.spot if (compile, number) == (start.compile, start.section) else None
+            here = start.spot if (compile, number) == (start.compile, start.section) and not from_stage else None
             for spot in self._ahead(compile, number, here, forward):
                 if (stop := self._stop_at(PlaceInRun(compile, number, spot))) is not None:
                     return stop

@@ -159,10 +159,10 @@ class Lookup:
         compile = self._section.compile
         return Facts(
             "compile",
-            f"{compile.id} {compile.function}",
+            f"{compile.id} {compile.title}",
             {
                 "id": compile.id,
-                "function": compile.function,
+                "function": compile.title,
                 "file": compile.file,
                 "line": compile.line,
                 "outcome": compile.outcome.value,

@@ -80,6 +80,11 @@ class BreakpointRequests:
         self._kinds: dict[str, str] = {}
         self._last_id = 0
 
+    @property
+    def are_set(self) -> bool:
+        """Whether the client has set breakpoints; its filters for findings do not count."""
+        return bool(self._sets)
+
     # --- requests -----------------------------------------------------------------------------------------------------
 
     def setBreakpoints_request(self, arguments: Arguments) -> Body:

@@ -11,8 +11,8 @@ from typing import ClassVar
 from irscope.protocol import Origin
 from irscope.usercode.user_files import is_user_file
 from irscope.values.run.client import ValueProcessError
+from irscope.vocabulary.function_names import function_title
 
-from irscope_server.base.words import function_title
 from irscope_server.dap.base.expressions import BadExpression, Facts, completions, evaluate
 from irscope_server.dap.base.sections import SourceSection
 from irscope_server.dap.engine.disassembly import Bytecode, Instruction, Listing

@@ -30,14 +30,19 @@ class Wanted:
     ----------
     spec
         The script to run; None: a stored run is looked at.
+    stop_on
+        Of `STOP_ON`; None: at the first breakpoint, or at the beginning where there is none.
     run
-        The id of the stored run, or a part that only it begins with; empty: the newest.
+        The id of the stored run, or a part that only it begins with; empty: the newest that came to its end.
+    program
+        Without a run: the file of which the newest run is wanted; empty: of any.
     """
 
     store: str
-    stop_on: frozenset[str]
+    stop_on: frozenset[str] | None
     spec: RunSpec | None = None
     run: str = ""
+    program: str = ""
     only_run: bool = False
     """Run it and show what it prints, and debug nothing."""
     attached: bool = False
@@ -116,9 +121,16 @@ def attach_of(arguments: Arguments) -> Wanted:
         raise RequestFailed(f"Run store not found: {store}. Run something first: irscope run SCRIPT.py", show=True)
     arguments.variables("env")
     return Wanted(
-        store, _stop_on(arguments), run=arguments.text("run", ""), attached=True, values=values_of(arguments),
-        python=arguments.text("python", ""),
+        store, _stop_on(arguments), run=arguments.text("run", ""), program=_program(arguments), attached=True,
+        values=values_of(arguments), python=arguments.text("python", ""),
     )  # fmt: skip
+
+
+def _program(arguments: Arguments) -> str:
+    path = arguments.text("program", "")
+    if "\0" in path:
+        raise WrongMessage("'program' must be the path of a Python script.")
+    return os.path.abspath(os.path.expanduser(path)) if path else ""
 
 
 def _store(arguments: Arguments) -> str:
@@ -128,9 +140,11 @@ def _store(arguments: Arguments) -> str:
     return os.path.expanduser(path) or default_path()
 
 
-def _stop_on(arguments: Arguments) -> frozenset[str]:
+def _stop_on(arguments: Arguments) -> frozenset[str] | None:
     value = arguments.raw("stopOn")
     if value is None:
+        if "stopOnEntry" not in arguments:
+            return None
         return frozenset({"entry"} if arguments.flag("stopOnEntry", True) else ())
     words = [value] if isinstance(value, str) else arguments.texts("stopOn")
     for word in words:

@@ -64,6 +64,17 @@ CAPABILITIES: Body = {
 }
 
 
+def _run_of(store: Store, wanted: Wanted) -> str:
+    """The run to show.  Raises LookupError with a message for the user."""
+    if wanted.run:
+        return store.find_run(wanted.run)
+    if (found := store.best_run(wanted.program or None)) is not None:
+        return found
+    if wanted.program:
+        raise LookupError(f"No run of {wanted.program} in {store.path} yet. Run it first: irscope run {wanted.program}")
+    return store.find_run()
+
+
 class LifecycleRequests:
     """Begins and ends; owns the script's run while there is one."""
 
@@ -163,7 +174,7 @@ class LifecycleRequests:
         except StoreError as error:
             raise RequestFailed(str(error), show=True) from None
         try:
-            recording = Recording(store, store.find_run(wanted.run or None, compiled=True))
+            recording = Recording(store, _run_of(store, wanted))
         except (LookupError, ValueError, StoreError) as error:
             store.close()
             raise RequestFailed(str(error.args[0]) if error.args else "The run cannot be read.", show=True) from None
@@ -180,14 +191,18 @@ class LifecycleRequests:
         session.last_stops.clear()
         session.interrupted.clear()
         self._breakpoints.verify_all()
-        here.stops.each_stage, here.stops.each_pass = "stage" in wanted.stop_on, "pass" in wanted.stop_on
+        stop_on = wanted.stop_on or frozenset()
+        here.stops.each_stage, here.stops.each_pass = "stage" in stop_on, "pass" in stop_on
         report = here.recording.report
         for number in range(1, len(here.recording.tracks) + 1):
             session.event("thread", {"reason": "started", "threadId": number})
         for gap in report.capture_gaps:
             session.output(f"Not captured: {gap.what}: {gap.why}\n", "important")
-        if "entry" in wanted.stop_on:
-            session.stopped(Stop(PlaceInRun(0, 0, 0), "entry", f"The beginning of run {report.run}"))
+        entry = Stop(PlaceInRun(0, 0, 0), "entry", f"The beginning of run {report.run}")
+        if wanted.stop_on is None and self._breakpoints.are_set:
+            self._moving.go(0, entry=entry)
+        elif wanted.stop_on is None or "entry" in wanted.stop_on:
+            session.stopped(entry)
         else:
             self._moving.go(0)
 

@@ -59,14 +59,22 @@ class MovingRequests:
         self._session.afterwards(lambda: self.go(compile, forward=forward, single=single))
         return {"allThreadsContinued": not single}
 
-    def go(self, compile: int, *, forward: bool = True, single: bool = False) -> None:
+    def go(self, compile: int, *, forward: bool = True, single: bool = False, entry: Stop | None = None) -> None:
         """Runs a thread, and those after it, to the next stop, or to the end of the recording.
 
         Standing at the end already, going on ends the session.
+
+        Parameters
+        ----------
+        entry
+            At the beginning of a session: where to stop if nothing else does; the beginning counts, too.
         """
         session, here = self._session, self._session.here()
-        start = here.walker.place(compile)
-        stop = here.stops.search(start, forward=forward, single=single, interrupted=session.interrupted.is_set)
+        start, interrupted = here.walker.place(compile), session.interrupted.is_set
+        stop = here.stops.search(
+            start, forward=forward, single=single, interrupted=interrupted, from_stage=entry is not None
+        )
+        stop = stop or entry
         session.interrupted.clear()
         tracks = len(here.recording.tracks)
         if stop is None:

@@ -71,7 +71,7 @@ class ScriptRun:
         if isinstance(message, Progress):
             self._heard.progress(message.text)
         elif isinstance(message, CompileSeen):
-            self._heard.compile(message.compile.id, message.compile.function)
+            self._heard.compile(message.compile.id, message.compile.title)
 
     def _output(self, stream: str, text: str) -> None:
         room = MOST_OUTPUT - self._shown
