@@ -43,6 +43,8 @@ class FindingKind:
         What codes begin with that only the deep lane gives, where they do not begin with the id.
     explains_steps
         Outcomes of steps in a symbolic trace that a finding of this kind explains.
+    costs_every_call
+        What it costs is no time of compiling: from then on calls run as plain Python.  A list by cost puts it first.
     order
         Where it comes in lists; equal ones are sorted by id.
     """
@@ -57,6 +59,7 @@ class FindingKind:
     in_compile: bool = True
     deep_codes: tuple[str, ...] = ()
     explains_steps: tuple[str, ...] = ()
+    costs_every_call: bool = False
     order: int = 1000
 
     @property
