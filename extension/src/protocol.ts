@@ -49,6 +49,8 @@ export interface CompileItem {
   restarts: number;
   graphOps: number;
   seconds: number;
+  /** The headings of its stages and kernels, in order. */
+  groups: string[];
   stages: StageItem[];
   kernels: KernelItem[];
 }
@@ -88,6 +90,8 @@ export interface StageItem {
   role: Role;
   /** Which part of a training step it computes, if its kind says so. */
   part: Part;
+  /** The heading below which lists show it: the part of the compiler that made it. */
+  group: string;
   title: string;
   language: string;
   bytes: number;
@@ -118,6 +122,8 @@ export interface KernelItem {
   name: string;
   language: string;
   compile: string;
+  /** The heading below which lists show it. */
+  group: string;
   uri: string;
   /** Where the kernel starts in `uri`. */
   line: number;

@@ -6,6 +6,7 @@
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { partsOf, sameUri, wireUri } from "../host/documents";
+import { visible } from "../panels/visible";
 import { withoutIcons } from "../host/plainText";
 import type { KernelItem, KernelsAt, Place } from "../protocol";
 import { showWithLog } from "../host/problems";
@@ -68,21 +69,32 @@ const LANGUAGES: Partial<Record<string, string>> = {
   extern: vscode.l10n.t("library call"),
 };
 
-type KernelChoice = vscode.QuickPickItem & { kernel: KernelItem };
+type KernelChoice = vscode.QuickPickItem & { kernel?: KernelItem };
 
 async function pickKernel(kernels: KernelItem[], line: number): Promise<KernelItem | undefined> {
-  const choices: KernelChoice[] = kernels.map((kernel) => ({
-    kernel,
-    label: `$(circuit-board) ${withoutIcons(kernel.name)}`,
-    description: withoutIcons(
-      `${LANGUAGES[kernel.language] ?? kernel.language} · ${vscode.l10n.t("compile {0}", kernel.compile)}`,
-    ),
-    detail: originsOf(kernel),
-  }));
+  const choices: KernelChoice[] = [];
+  let compile: string | undefined;
+  for (const kernel of kernels) {
+    if (kernel.compile !== compile) {
+      compile = kernel.compile;
+      choices.push({
+        label: visible(vscode.l10n.t("compile {0}", kernel.compile)),
+        kind: vscode.QuickPickItemKind.Separator,
+      });
+    }
+    // Names of kernels take all of a row, so what else there is to say is below them.
+    choices.push({
+      kernel,
+      label: `$(circuit-board) ${withoutIcons(kernel.name)}`,
+      detail: [withoutIcons(LANGUAGES[kernel.language] ?? kernel.language), originsOf(kernel)]
+        .filter((text) => text !== "")
+        .join(" · "),
+    });
+  }
   const chosen = await vscode.window.showQuickPick(choices, {
     title: vscode.l10n.t("Show Generated Kernel"),
     placeHolder: vscode.l10n.t("{0} kernels came from line {1}", kernels.length, line + 1),
-    matchOnDescription: true,
+    matchOnDetail: true,
   });
   return chosen?.kernel;
 }

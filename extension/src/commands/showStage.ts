@@ -1,4 +1,4 @@
-/** IRScope: Show Stage… and Show FX Graph — a choice of the stages in pipeline order, under the compile they belong to. */
+/** IRScope: Show Stage… and Show FX Graph — a choice of the stages below their compile and the part of the compiler that made them. */
 
 import * as path from "node:path";
 import * as vscode from "vscode";
@@ -74,11 +74,12 @@ async function pickStage(
   placeHolder: string,
 ): Promise<StageItem | undefined> {
   const choices: StageChoice[] = [];
-  let compile: string | undefined;
+  let heading: string | undefined;
   for (const stage of stages) {
-    if (stage.compile !== compile) {
-      compile = stage.compile;
-      choices.push({ label: visible(`${stage.compile} ${stage.function}`), kind: vscode.QuickPickItemKind.Separator });
+    const mine = visible(`${stage.compile} ${stage.function} · ${stage.group}`);
+    if (mine !== heading) {
+      heading = mine;
+      choices.push({ label: mine, kind: vscode.QuickPickItemKind.Separator });
     }
     choices.push({
       stage,

@@ -199,7 +199,7 @@ class Server:
         language, text = DOCUMENTS[path]
         name = identity.split("/")[2]
         return {
-            "run": RUN, "stage": identity, "name": name, "role": panels.role_of(name), "part": name.removesuffix("-graph") if name in ("forward-graph", "backward-graph") else "",
+            "run": RUN, "stage": identity, "name": name, "role": panels.role_of(name), "group": "AOTAutograd" if name == "forward-graph" else "Dynamo", "part": name.removesuffix("-graph") if name in ("forward-graph", "backward-graph") else "",
             "title": title, "language": language, "bytes": len(text),
             "uri": f"irscope:/{RUN}/{path}", "isGraph": name.endswith("-graph"),
             "nodes": None, "made": True,
@@ -207,7 +207,7 @@ class Server:
 
     def kernel(self, name: str, line: int) -> dict[str, Any]:
         return {
-            "run": RUN, "stage": "0/0/kernel/cpp_fused_mul_relu_0", "name": name, "language": "cpp", "compile": "0/0",
+            "run": RUN, "stage": "0/0/kernel/cpp_fused_mul_relu_0", "name": name, "language": "cpp", "compile": "0/0", "group": "Kernels",
             "uri": f"irscope:/{RUN}/0/0/kernel/cpp_fused_mul_relu_0.cpp", "line": line,
             "origins": [{"uri": self.uri, "line": LINES["kernel"]}],
         }  # fmt: skip
@@ -223,12 +223,13 @@ class Server:
         kernels = [self.kernel("cpp_fused_mul_relu_0", 2), self.kernel("cpp_fused_add_1", 3)]
         extremes = [self.stage("0/9/large-graph.py", "Large graph"), self.stage("0/9/broken-graph.py", "Broken graph")]
         return [
-            {**base, "id": "0/0", "function": "loss_of", "graphOps": 2, "stages": first, "kernels": kernels},
+            {**base, "id": "0/0", "function": "loss_of", "graphOps": 2, "groups": ["Dynamo", "Kernels"], "stages": first, "kernels": kernels},
             {
                 **base,
                 "id": "0/1",
                 "function": "torch_dynamo_resume_in_loss_of_at_6",
                 "graphOps": 1,
+                "groups": ["Dynamo", "AOTAutograd"],
                 "stages": second,
                 "kernels": [],
             },
@@ -238,6 +239,7 @@ class Server:
                 "function": "extremes",
                 "outcome": "error",
                 "graphOps": 0,
+                "groups": ["Dynamo"],
                 "stages": extremes,
                 "kernels": [],
             },
