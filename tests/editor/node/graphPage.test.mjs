@@ -105,7 +105,7 @@ describe("the graph panel in a page", () => {
     ends.splice(0).forEach((end) => end());
   });
 
-  /** @param {keyof typeof THEMES} name @param {typeof answer} [answers] */
+  /** @param {keyof typeof THEMES} name @param {(method: string, params: any) => string | Promise<string>} [answers] */
   async function open(name, answers = answer) {
     const server = await servePanel(
       "graph",
@@ -175,6 +175,50 @@ describe("the graph panel in a page", () => {
         { uri: "file:///w/a.py", line: 3 },
       ],
     );
+  });
+
+  it("lands on the nodes of some lines of its stage, in clusters that were closed", async () => {
+    const { page, panel } = await open("dark");
+    const land = (/** @type {number[]} */ lines) =>
+      page.evaluate(
+        (at) => {
+          const inner = document.querySelector("iframe")?.contentWindow;
+          inner?.postMessage({ type: "land", at }, "*");
+        },
+        { uri: "irscope:/r/0/0/forward-graph.py", lines },
+      );
+    await panel.locator("#collapse").click();
+    await panel.locator('#tree [aria-label^="model.layers, 4 nodes, closed"]').waitFor({ state: "attached" });
+    await land([3, 4]);
+    await panel.locator('#tree [aria-selected=true][aria-label^="mm_1, "]').waitFor({ state: "attached" });
+    assert.equal(await panel.locator("#canvas").getAttribute("data-linked"), "2");
+    await land([99]);
+    await page.waitForTimeout(200);
+    const selected = panel.locator("#tree [aria-selected=true]");
+    assert.match((await selected.getAttribute("aria-label")) ?? "", /^mm_1, /, "nothing else is there to go to");
+  });
+
+  it("lands once there is a picture, where it was asked for before", async () => {
+    const gate = { asked: () => {}, release: () => {} };
+    const asked = new Promise((resolve) => (gate.asked = () => resolve(undefined)));
+    const released = new Promise((resolve) => (gate.release = () => resolve(undefined)));
+    const opened = open("dark", async (method, params) => {
+      gate.asked();
+      await released;
+      return answer(method, params);
+    });
+    await asked;
+    const page = browser
+      .contexts()
+      .flatMap((context) => context.pages())
+      .at(-1);
+    await page?.evaluate(() => {
+      const at = { uri: "irscope:/r/0/0/forward-graph.py", lines: [2] };
+      document.querySelector("iframe")?.contentWindow?.postMessage({ type: "land", at }, "*");
+    });
+    gate.release();
+    const { panel } = await opened;
+    await panel.locator('#tree [aria-selected=true][aria-label^="relu, "]').waitFor({ state: "attached" });
   });
 
   it("groups by kernel, and shows nothing but the matches", async () => {

@@ -265,11 +265,37 @@ export class GraphPanel {
     this.select(node);
   }
 
+  /** Selects the first node of some lines of the stage, opens what they all are in, and highlights them. */
+  async land(uri: string, lines: number[]): Promise<void> {
+    const nodes = [...new Set(lines.flatMap((line) => this.model.nodesAt(uri, line)))];
+    const [first] = nodes;
+    if (first === undefined) {
+      return;
+    }
+    let shown = 0;
+    for (const node of nodes) {
+      const closed = pathOf(this.forest, this.model.count, node).filter(({ item }) => !this.open.has(item));
+      const more = closed.reduce((all, cluster) => all + cluster.children.length, 0);
+      if (node === first || shown + more <= MOST_BELOW) {
+        shown += more;
+        closed.forEach(({ item }) => this.open.add(item));
+      }
+    }
+    if (shown > 0) {
+      await this.arrange();
+    }
+    this.select(first);
+    this.highlight(nodes);
+  }
+
   /** Highlights what came from a line of the user's file, or is in a line of the stage. */
   link(uri: string, line: number): void {
+    this.highlight(this.model.nodesAt(uri, line));
+  }
+
+  private highlight(nodes: number[]): void {
     const { scene, camera } = this.view;
     if (scene !== undefined) {
-      const nodes = this.model.nodesAt(uri, line);
       const boxes = new Set(nodes.flatMap((node) => boxOf(scene, this.forest, node) ?? []));
       this.view.mark({ linked: boxes });
       this.page.canvas.dataset["linked"] = String(boxes.size);
