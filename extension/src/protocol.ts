@@ -138,6 +138,7 @@ export interface GraphHead {
   compareWith: string | null;
   beforeUri: string | null;
   versions: GraphVersion[];
+  targets: EstimateTarget[];
 }
 
 export type Graph = GraphHead & GraphColumns;
@@ -156,8 +157,6 @@ export interface NodeColumns {
   /** Bytes that it reads and writes. */
   moved: (number | null)[];
   flops: (number | null)[];
-  /** The lower bound on `timeOf`, in microseconds, by the roofline model. */
-  micros: (number | null)[];
   /** -2: a pass or autograd made it, for an unknown module. */
   module: number[];
   /** 1: belongs to the backward of a joint graph. */
@@ -199,7 +198,6 @@ export interface GraphColumns {
   devices: string[];
   modules: GraphModule[];
   files: string[];
-  timeOf: string;
   /** Of a schedule: the fused nodes, by name and kind. */
   groups?: FusedNode[];
   decisions?: FusionDecision[];
@@ -214,6 +212,19 @@ export interface FusionDecision {
   kind: string;
   /** The score of what was fused, or the reason against it. */
   why: string;
+}
+
+/** Operations per second on a dtype. */
+export interface Rate {
+  dtype: string;
+  flops: number;
+}
+
+/** A device to estimate for; `bandwidth` is in bytes per second, and dtypes without a rate have that of `f32`. */
+export interface EstimateTarget {
+  name: string;
+  bandwidth: number;
+  rates: Rate[];
 }
 
 /** A graph along the pipeline, or after a pass that changed it; `before` is the one to compare it with, if any. */

@@ -332,7 +332,7 @@ class Server:
         nodes = {
             "name": names, "kind": [0 if number == 0 else 2 for number in range(count)], "op": [min(number, 2) for number in range(count)],
             "detail": [0] * count, "dtype": [0] * count, "device": [0] * count, "bytes": [32] * count, "moved": [64] * count,
-            "flops": [None] * count, "micros": [0.5 + number for number in range(count)], "module": [-1] * count if count == 3 else inner,
+            "flops": [None] * count, "module": [-1] * count if count == 3 else inner,
             "backward": [0] * count, "line": list(range(count)), "file": [-1 if number == 0 else 0 for number in range(count)],
             "originLine": [-1 if number == 0 else LINES["kernel"] for number in range(count)],
         }  # fmt: skip
@@ -344,7 +344,7 @@ class Server:
             "title": "Dynamo graph of loss_of", "stageUri": here, "beforeUri": here if compared else None,
             "compareWith": params.get("compareWith") or None, "nodes": nodes, "edges": edges,
             "ops": ["placeholder", "aten.relu", "aten.<img src=x onerror=alert(1)>"], "details": ["f32[8]<script>alert(1)</script>"],
-            "dtypes": ["f32"], "devices": ["cpu"], "files": [self.uri], "timeOf": "a device",
+            "dtypes": ["f32"], "devices": ["cpu"], "files": [self.uri], "targets": [{"name": "a device", "bandwidth": 1e9, "rates": [{"dtype": "f32", "flops": 1e12}]}],
             "modules": [{"path": ["model", "layers", str(number)], "type": "Layer<b>"} for number in range(100)],
             "versions": [
                 {"stage": stage, "title": "Dynamo graph", "pass": "", "before": "", "backward": False},

@@ -36,7 +36,6 @@ function graph(compared) {
       bytes: [1024, 1024, 1024, 1024, 1024, null],
       moved: [null, 3072, 2048, 3072, 2048, null],
       flops: [null, 8192, null, 8192, null, null],
-      micros: [null, 0.1, 0.2, 0.4, 0.8, null],
       module: [-1, 0, 0, 1, 1, -1],
       backward: nodes.map(() => 0),
       line: nodes,
@@ -54,7 +53,7 @@ function graph(compared) {
       { path: ["model", "layers", "1"], type: EVIL },
     ],
     files: ["file:///w/a.py"],
-    timeOf: "a device",
+    targets: [{ name: "a device", bandwidth: 1e9, rates: [{ dtype: "f32", flops: 1e12 }] }],
   };
 }
 
@@ -219,6 +218,22 @@ describe("the graph panel in a page", () => {
     gate.release();
     const { panel } = await opened;
     await panel.locator('#tree [aria-selected=true][aria-label^="relu, "]').waitFor({ state: "attached" });
+  });
+
+  it("estimates times for no device but one that was chosen", async () => {
+    const { panel } = await open("light");
+    assert.equal(await panel.locator("#target").isVisible(), false);
+    await panel.locator("#colour").selectOption("time");
+    const legend = panel.locator("#legend");
+    assert.equal((await legend.innerText()).trim(), "This graph ran on cpu. Choose a device to estimate times for.");
+    await panel.locator("#search").fill("mm_1");
+    await panel.locator("#search").press("Enter");
+    await panel.locator("#details-facts", { hasText: "moves" }).waitFor();
+    assert.doesNotMatch(await panel.locator("#details-facts").innerText(), /lower bound/i);
+    await panel.getByLabel("Estimate for").selectOption("a device");
+    assert.match(await legend.innerText(), /^Lower bound on a device\. This graph ran on cpu\.\s+≤ /);
+    assert.match(await panel.locator("#details-facts").innerText(), /lower bound on a device\s+3\.07 µs/i);
+    assert.deepEqual(await violations(panel), []);
   });
 
   it("groups by kernel, and shows nothing but the matches", async () => {

@@ -159,8 +159,20 @@ function offerChoices(): void {
     option.hidden = option.value === "change" && !isCompared;
   }
   page.colour.value = state.colour ?? (isCompared ? "change" : "operation");
+  offerTargets();
   page.search.value = state.search ?? "";
   page.only.setAttribute("aria-pressed", String(state.only === true));
+}
+
+/** The devices that times can be estimated for: none is taken for the one that ran, so the user chooses. */
+function offerTargets(): void {
+  const targets = panel?.model.graph.targets ?? [];
+  page.target.replaceChildren(
+    h("option", { value: "" }, "choose a device"),
+    ...targets.map(({ name }) => h("option", { value: name }, name)),
+  );
+  page.target.value = panel?.model.target?.name ?? "";
+  page.targetLabel.hidden = page.colour.value !== "time";
 }
 
 // --- search ----------------------------------------------------------------------------------------------------------
@@ -228,7 +240,11 @@ function listenToPage(): void {
   listenToSearch();
   const { buttons } = page;
   page.grouping.addEventListener("change", () => void panel?.setGrouping(page.grouping.value as Grouping));
-  page.colour.addEventListener("change", () => panel?.setColour(page.colour.value as ColourMode));
+  page.colour.addEventListener("change", () => {
+    panel?.setColour(page.colour.value as ColourMode);
+    offerTargets();
+  });
+  page.target.addEventListener("change", () => panel?.setTarget(page.target.value));
   page.compare.addEventListener("change", () => {
     const change = page.compare.value === "" ? undefined : (JSON.parse(page.compare.value) as State["change"]);
     remember<State>({ change, open: [], view: undefined, selected: "", colour: undefined });

@@ -13,7 +13,7 @@ import type { Layouter } from "../layout/layout";
 import { showLegend } from "./legend";
 import { CALL, SAME, type Model } from "../model/model";
 import { groupings } from "../model/grouping";
-import { openAtFirst } from "./opening";
+import { closedAround, openAtFirst } from "./opening";
 import { described } from "./outline";
 import { setText } from "../../panels/dom";
 import type { Page } from "./page";
@@ -49,6 +49,7 @@ export class GraphPanel {
     this.view = view ?? new GraphView(page, (at) => remember<State>({ view: at }));
     this.view.clear();
     this.layouter.clear();
+    model.chooseTarget(state.target);
     this.arranger = new Arranger(page, this.view, layouter, () => {
       void this.arrange().then(() => this.view.camera.start());
     });
@@ -92,6 +93,14 @@ export class GraphPanel {
     const can = groupings(this.model);
     const wanted = recall<State>().grouping;
     return wanted !== undefined && can.includes(wanted) ? wanted : (can[0] ?? "order");
+  }
+
+  /** The device that times are estimated for, by its name. */
+  setTarget(name: string): void {
+    remember<State>({ target: name });
+    this.model.chooseTarget(name);
+    this.setColour(this.colours.mode);
+    this.showSelection();
   }
 
   setColour(mode: ColourMode): void {
@@ -272,16 +281,9 @@ export class GraphPanel {
     if (first === undefined) {
       return;
     }
-    let shown = 0;
-    for (const node of nodes) {
-      const closed = pathOf(this.forest, this.model.count, node).filter(({ item }) => !this.open.has(item));
-      const more = closed.reduce((all, cluster) => all + cluster.children.length, 0);
-      if (node === first || shown + more <= MOST_BELOW) {
-        shown += more;
-        closed.forEach(({ item }) => this.open.add(item));
-      }
-    }
-    if (shown > 0) {
+    const closed = closedAround(this.forest, this.model.count, nodes, this.open, MOST_BELOW);
+    if (closed.length > 0) {
+      closed.forEach((item) => this.open.add(item));
       await this.arrange();
     }
     this.select(first);
