@@ -49,6 +49,8 @@ export interface CompileItem {
   restarts: number;
   graphOps: number;
   seconds: number;
+  /** The headings of its stages and kernels, in order. */
+  groups: string[];
   stages: StageItem[];
   kernels: KernelItem[];
 }
@@ -88,6 +90,8 @@ export interface StageItem {
   role: Role;
   /** Which part of a training step it computes, if its kind says so. */
   part: Part;
+  /** The heading below which lists show it: the part of the compiler that made it. */
+  group: string;
   title: string;
   language: string;
   bytes: number;
@@ -118,6 +122,8 @@ export interface KernelItem {
   name: string;
   language: string;
   compile: string;
+  /** The heading below which lists show it. */
+  group: string;
   uri: string;
   /** Where the kernel starts in `uri`. */
   line: number;
@@ -146,6 +152,7 @@ export interface GraphHead {
   compareWith: string | null;
   beforeUri: string | null;
   versions: GraphVersion[];
+  targets: EstimateTarget[];
 }
 
 export type Graph = GraphHead & GraphColumns;
@@ -164,8 +171,6 @@ export interface NodeColumns {
   /** Bytes that it reads and writes. */
   moved: (number | null)[];
   flops: (number | null)[];
-  /** The lower bound on `timeOf`, in microseconds, by the roofline model. */
-  micros: (number | null)[];
   /** -2: a pass or autograd made it, for an unknown module. */
   module: number[];
   /** 1: belongs to the backward of a joint graph. */
@@ -207,7 +212,6 @@ export interface GraphColumns {
   devices: string[];
   modules: GraphModule[];
   files: string[];
-  timeOf: string;
   /** Of a schedule: the fused nodes, by name and kind. */
   groups?: FusedNode[];
   decisions?: FusionDecision[];
@@ -222,6 +226,19 @@ export interface FusionDecision {
   kind: string;
   /** The score of what was fused, or the reason against it. */
   why: string;
+}
+
+/** Operations per second on a dtype. */
+export interface Rate {
+  dtype: string;
+  flops: number;
+}
+
+/** A device to estimate for; `bandwidth` is in bytes per second, and dtypes without a rate have that of `f32`. */
+export interface EstimateTarget {
+  name: string;
+  bandwidth: number;
+  rates: Rate[];
 }
 
 /** A graph along the pipeline, or after a pass that changed it; `before` is the one to compare it with, if any. */

@@ -38,6 +38,8 @@ PROTOCOL = Module(
         "FusedNode": graph.FusedNode,
         "GraphColumns": graph.GraphColumns,
         "FusionDecision": graph.FusionDecision,
+        "Rate": graph.Rate,
+        "EstimateTarget": graph.EstimateTarget,
         "GraphVersion": graph.GraphVersion,
         "KernelCall": graph.KernelCall,
         "GraphKernels": graph.GraphKernels,

@@ -7,9 +7,17 @@ from pathlib import Path
 
 import pytest
 from irscope.pipelines import registry
-from irscope.pipelines.registry import pipelines, position, stage_kind, stage_kinds
-from irscope.vocabulary.stages import Role
+from irscope.pipelines.registry import group_of, group_position, pipelines, position, stage_kind, stage_kinds
+from irscope.vocabulary.stages import OTHER_GROUP, Role
 
+CACHED = (
+    registry.pipelines,
+    registry.stage_kinds,
+    registry.stage_kind,
+    registry.group_of,
+    registry.group_position,
+    registry.names_with,
+)
 ONE_MORE = """
 from irscope.pipelines.base import Pipeline
 from irscope.vocabulary.stages import Role, StageKind
@@ -23,7 +31,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """The registry reads the environment once, so it is emptied before and after."""
 
     def forget() -> None:
-        for cached in (registry.pipelines, registry.stage_kinds, registry.stage_kind, registry.names_with):
+        for cached in CACHED:
             cached.cache_clear()
 
     forget()
@@ -55,9 +63,23 @@ def test_the_order_of_the_pipeline_is_that_of_the_ranks() -> None:
     assert position("kernel", False) < position("dynamo-graph", True)
 
 
+def test_groups_are_declared_and_come_in_the_order_of_the_pipeline() -> None:
+    names = [kind.name for kind in pipelines()["inductor"].stages]
+    groups = sorted({group_of(name) for name in names}, key=group_position)
+    assert [group.title for group in groups] == ["Dynamo", "AOTAutograd", "Inductor", "Kernels", "Other"]
+
+
 def test_an_unknown_kind_is_text_that_is_aside() -> None:
     kind = stage_kind("some-day")
     assert (kind.title, kind.role, kind.rank) == ("Some day", Role.FACTS, None)
+
+
+def test_a_kind_without_a_group_is_listed_below_its_pipeline(fresh: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "glow.py"
+    file.write_text(ONE_MORE.format(name="glow", language="mlir"))
+    fresh.setenv(registry.VARIABLE, str(file))
+    assert group_of("glow-ir").title == "Glow"
+    assert group_of("some-day") == OTHER_GROUP
 
 
 def test_one_file_is_one_pipeline(fresh: pytest.MonkeyPatch, tmp_path: Path) -> None:

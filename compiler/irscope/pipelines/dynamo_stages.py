@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from irscope.vocabulary.stages import Part, Role, StageKind
+from irscope.vocabulary.stages import OTHER_GROUP, Part, Role, StageGroup, StageKind
 
-BYTECODE = StageKind("bytecode", "Bytecode", "python-bytecode", Role.SOURCE, 0, part=Part.SHARED)
+DYNAMO = StageGroup("Dynamo")
+
+BYTECODE = StageKind("bytecode", "Bytecode", "python-bytecode", Role.SOURCE, 0, part=Part.SHARED, group=DYNAMO)
 SYMBOLIC_TRACE = StageKind(
-    "symbolic-trace", "Symbolic trace", "plaintext", Role.TRACE, aside="dynamo-graph", part=Part.SHARED
+    "symbolic-trace", "Symbolic trace", "plaintext", Role.TRACE, aside="dynamo-graph", part=Part.SHARED, group=DYNAMO
 )
 DYNAMO_GRAPH = StageKind(
     "dynamo-graph",
@@ -15,13 +17,18 @@ DYNAMO_GRAPH = StageKind(
     Role.GRAPH,
     1,
     part=Part.SHARED,
+    group=DYNAMO,
     names="dynamo",
     phases=("bytecode_tracing",),
     is_captured=True,
     is_compared=True,
 )
-GUARDS = StageKind("guards", "Guards", "irscope-guards", Role.GUARDS, aside="dynamo-graph", part=Part.SHARED)
-SYMBOLS = StageKind("symbols", "Symbols", "plaintext", Role.SYMBOLS, aside="dynamo-graph", part=Part.SHARED)
+GUARDS = StageKind(
+    "guards", "Guards", "irscope-guards", Role.GUARDS, aside="dynamo-graph", part=Part.SHARED, group=DYNAMO
+)
+SYMBOLS = StageKind(
+    "symbols", "Symbols", "plaintext", Role.SYMBOLS, aside="dynamo-graph", part=Part.SHARED, group=DYNAMO
+)
 MODIFIED_BYTECODE = StageKind(
     "modified-bytecode",
     "Bytecode as Dynamo rewrote it",
@@ -29,8 +36,11 @@ MODIFIED_BYTECODE = StageKind(
     Role.REWRITTEN,
     aside="dynamo-graph",
     part=Part.SHARED,
+    group=DYNAMO,
 )
-PHASES = StageKind("phases", "Compile time by phase", "plaintext", Role.PHASES, aside="bytecode", part=Part.SHARED)
+PHASES = StageKind(
+    "phases", "Compile time by phase", "plaintext", Role.PHASES, aside="bytecode", part=Part.SHARED, group=OTHER_GROUP
+)
 
 FIRST = (BYTECODE, SYMBOLIC_TRACE, DYNAMO_GRAPH, GUARDS, SYMBOLS, MODIFIED_BYTECODE)
 """In the order of the pipeline; `PHASES` comes last of all stages."""

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 import irscope.pipelines
 from irscope.pipelines.base import Pipeline
-from irscope.vocabulary.stages import Role, StageKind
+from irscope.vocabulary.stages import KERNEL_GROUP, OTHER_GROUP, Role, StageGroup, StageKind
 
 VARIABLE = "IRSCOPE_PIPELINES"
 
@@ -62,6 +62,24 @@ def stage_kind(name: str) -> StageKind:
     return known or StageKind(name, name.replace("-", " ").capitalize(), "plaintext", Role.FACTS)
 
 
+@functools.lru_cache(maxsize=1024)
+def group_of(name: str) -> StageGroup:
+    """The heading below which lists show stages of that name."""
+    kind = stage_kind(name)
+    if kind.group is not None:
+        return kind.group
+    if kind.role in _BELOW_CODE:
+        return KERNEL_GROUP
+    return next((StageGroup(one.title) for one in pipelines().values() if kind in one.stages), OTHER_GROUP)
+
+
+@functools.cache
+def group_position(group: StageGroup) -> int:
+    """Sorts groups by the first of their kinds of stages; the group of what is left comes last."""
+    kinds = list(stage_kinds())
+    return next((at for at, name in enumerate(kinds) if group != OTHER_GROUP and group_of(name) == group), len(kinds))
+
+
 def role_of(name: str) -> Role:
     """The role of the kind of that name."""
     return stage_kind(name).role
@@ -80,6 +98,7 @@ def position(name: str, backward: bool) -> int:
 
 
 _BACKWARD = 1000
+_BELOW_CODE = (Role.KERNEL, Role.LOWERED, Role.PASSES, Role.BINARY)
 
 
 def _modules() -> Iterator[types.ModuleType]:

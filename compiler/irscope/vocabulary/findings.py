@@ -45,6 +45,8 @@ class FindingKind:
         Whether of several findings at one place the newest one's words count, since they describe all of them.
     explains_steps
         Outcomes of steps in a symbolic trace that a finding of this kind explains.
+    costs_every_call
+        What it costs is no time of compiling: from then on calls run as plain Python.  A list by cost puts it first.
     order
         Where it comes in lists; equal ones are sorted by id.
     """
@@ -60,6 +62,7 @@ class FindingKind:
     deep_codes: tuple[str, ...] = ()
     newest_speaks: bool = False
     explains_steps: tuple[str, ...] = ()
+    costs_every_call: bool = False
     order: int = 1000
 
     @property

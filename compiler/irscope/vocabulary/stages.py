@@ -72,6 +72,28 @@ class Part(Enum):
 
 
 @dataclass(frozen=True)
+class StageGroup:
+    """The part of the compiler that makes some kinds of stages: the heading below which lists show these.
+
+    Parameters
+    ----------
+    title
+        For people.
+    has_sides
+        The stages of the forward and those of the backward are below headings of their own.
+    """
+
+    title: str
+    has_sides: bool = False
+
+
+KERNEL_GROUP = StageGroup("Kernels")
+"""Kernels, and what they are lowered to."""
+OTHER_GROUP = StageGroup("Other")
+"""What no part of the compiler made: times, values."""
+
+
+@dataclass(frozen=True)
 class StageKind:
     """One kind of stage.
 
@@ -83,6 +105,9 @@ class StageKind:
         For people; `short` is for narrow places and is the title where it is empty.
     language
         The language ID of its text; empty if each stage has its own (kernels).
+    group
+        The heading below which lists show it.  None: that of kernels for what is one or is below one, for anything else
+        the title of the pipeline.
     rank
         Where it is on the way down from source to machine code; stages of one rank are side by side.
         None: it is not on the way, but *aside*.
@@ -116,6 +141,7 @@ class StageKind:
     role: Role
     rank: int | None = None
     short: str = ""
+    group: StageGroup | None = None
     aside: str = ""
     part: Part = Part.ANY
     names: str = ""

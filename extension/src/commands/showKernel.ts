@@ -6,6 +6,7 @@
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { partsOf, sameUri, wireUri } from "../host/documents";
+import { visible } from "../panels/visible";
 import { withoutIcons } from "../host/plainText";
 import * as units from "../units";
 import { visible } from "../panels/visible";

@@ -1,4 +1,4 @@
-/** IRScope: Show Stage… and Show FX Graph — a choice of the stages in pipeline order, under the compile they belong to. */
+/** IRScope: Show Stage… and Show FX Graph — a choice of the stages below their compile and the part of the compiler that made them. */
 
 import * as path from "node:path";
 import * as vscode from "vscode";
@@ -9,20 +9,25 @@ import { withoutIcons } from "../host/plainText";
 import type { CompileStageItem, StageItem, StagesOf } from "../protocol";
 import { showWithLog } from "../host/problems";
 import { StagesOfRequest } from "../host/requests";
+import { cursorPlace, linesIn } from "./landing";
 import { activePythonFile, requireTrust, withRunProgress, type Services } from "./context";
 
 export async function showStage(services: Services): Promise<void> {
+  const place = cursorPlace();
   const found = await stagesOfActiveEditor(services);
   if (found === undefined) {
     return;
   }
   const stage = await pickStage(found.stages, vscode.l10n.t("Show Stage"), vscode.l10n.t("Which stage?"));
   if (stage !== undefined) {
-    await services.documents.show(stage.uri, { column: vscode.ViewColumn.Beside });
+    const [line] = await linesIn(services, stage, place);
+    const column = vscode.ViewColumn.Beside;
+    await services.documents.show(stage.uri, { column, ...(line === undefined ? {} : { line }) });
   }
 }
 
 export async function showGraph(services: Services): Promise<void> {
+  const place = cursorPlace();
   const found = await stagesOfActiveEditor(services);
   if (found === undefined) {
     return;
@@ -34,7 +39,8 @@ export async function showGraph(services: Services): Promise<void> {
     pickStage(graphs, vscode.l10n.t("Show FX Graph"), vscode.l10n.t("Which graph?"));
   const stage = shown ?? (graphs.length === 1 ? graphs[0] : await pick());
   if (stage !== undefined) {
-    services.graphs.show({ run: stage.run, stage: stage.stage, title: stage.title });
+    const lines = await linesIn(services, stage, place);
+    services.graphs.show({ run: stage.run, stage: stage.stage, title: stage.title }, { uri: stage.uri, lines });
   } else if (graphs.length === 0) {
     void showWithLog("information", vscode.l10n.t("No graph was captured in this run: the script compiled nothing."));
   }
@@ -74,11 +80,12 @@ async function pickStage(
   placeHolder: string,
 ): Promise<StageItem | undefined> {
   const choices: StageChoice[] = [];
-  let compile: string | undefined;
+  let heading: string | undefined;
   for (const stage of stages) {
-    if (stage.compile !== compile) {
-      compile = stage.compile;
-      choices.push({ label: visible(`${stage.compile} ${stage.function}`), kind: vscode.QuickPickItemKind.Separator });
+    const mine = visible(`${stage.compile} ${stage.function} · ${stage.group}`);
+    if (mine !== heading) {
+      heading = mine;
+      choices.push({ label: mine, kind: vscode.QuickPickItemKind.Separator });
     }
     choices.push({
       stage,

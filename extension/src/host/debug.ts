@@ -18,6 +18,7 @@ const PYTHON_DEBUGGER = "ms-python.debugpy";
 export function registerDebugging(context: vscode.ExtensionContext, server: Server): vscode.Disposable {
   return vscode.Disposable.from(
     vscode.debug.registerDebugAdapterDescriptorFactory(DEBUG_TYPE, new AdapterFactory(context, server)),
+    vscode.debug.registerDebugAdapterTrackerFactory(DEBUG_TYPE, new RunTeller(server)),
     vscode.debug.registerDebugConfigurationProvider(DEBUG_TYPE, new Configurations(server)),
     vscode.commands.registerCommand("irscope.debug", () => debugActiveFile()),
     vscode.commands.registerCommand("irscope.debugSideBySide", () => debugSideBySide()),
@@ -41,6 +42,27 @@ class AdapterFactory implements vscode.DebugAdapterDescriptorFactory {
     return new vscode.DebugAdapterExecutable(found.path, [...flags, launcher, "--dap"], {
       cwd: this.context.extensionPath,
     });
+  }
+}
+
+/** Tells the views of a run that a session has made: the adapter writes it to the store, past the language server. */
+class RunTeller implements vscode.DebugAdapterTrackerFactory {
+  constructor(private readonly server: Server) {}
+
+  createDebugAdapterTracker(session: vscode.DebugSession): vscode.DebugAdapterTracker | undefined {
+    if (session.configuration.request !== "launch") {
+      return undefined;
+    }
+    let told = false;
+    return {
+      // The first stop is after the run; a session may also end without one.
+      onDidSendMessage: ({ event }: { event?: string }) => {
+        if (!told && (event === "stopped" || event === "terminated")) {
+          told = true;
+          void this.server.tellOfNewestRun();
+        }
+      },
+    };
   }
 }
 

@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 import { columnOf, SCHEME, showSource, type Documents } from "./documents";
 import { askServer, fill, tabIcon, type Host } from "./panelHost";
 import { Ahead } from "../panels/ahead";
-import type { Subject, ToPanel } from "../panels/messages";
+import type { Lines, Subject, ToPanel } from "../panels/messages";
 import { visible } from "../panels/visible";
 import type { Place } from "../protocol";
 import type { Server } from "./server";
@@ -18,6 +18,9 @@ export class GraphPanels implements vscode.WebviewPanelSerializer<{ subject?: Su
   private readonly subscriptions: vscode.Disposable[] = [];
   private readonly drawn = new vscode.EventEmitter<{ subject: Subject; what: string }>();
   readonly onDidDraw = this.drawn.event;
+  private readonly landed = new vscode.EventEmitter<Lines>();
+  /** A graph was told where to land; for the tests of this extension. */
+  readonly onDidLand = this.landed.event;
 
   constructor(
     private readonly extensionUri: vscode.Uri,
@@ -26,6 +29,7 @@ export class GraphPanels implements vscode.WebviewPanelSerializer<{ subject?: Su
   ) {
     this.subscriptions.push(
       this.drawn,
+      this.landed,
       vscode.window.registerWebviewPanelSerializer(VIEW_TYPE, this),
       server.onDidChangeRuns(({ run, running }) => this.tellAll({ type: "changed", run, running })),
       vscode.window.onDidChangeTextEditorSelection(({ textEditor, selections }) => {
@@ -38,14 +42,17 @@ export class GraphPanels implements vscode.WebviewPanelSerializer<{ subject?: Su
     );
   }
 
-  show(subject: Subject): void {
+  /** @param at lines of the graph's stage that are shown first */
+  show(subject: Subject, at?: Lines): void {
+    const landing = at === undefined || at.lines.length === 0 ? [] : [at];
     const known = this.shown.get(keyOf(subject));
     if (known !== undefined) {
       known.reveal();
+      this.land(known, landing);
       return;
     }
     const column = vscode.ViewColumn.Beside;
-    this.adopt(vscode.window.createWebviewPanel(VIEW_TYPE, visible(subject.title), column), subject);
+    this.adopt(vscode.window.createWebviewPanel(VIEW_TYPE, visible(subject.title), column), subject, { landing });
   }
 
   async deserializeWebviewPanel(panel: vscode.WebviewPanel, state: { subject?: Subject } | undefined): Promise<void> {
@@ -53,7 +60,7 @@ export class GraphPanels implements vscode.WebviewPanelSerializer<{ subject?: Su
       panel.dispose();
       return;
     }
-    this.adopt(panel, state.subject, state);
+    this.adopt(panel, state.subject, { state });
   }
 
   dispose(): void {
@@ -63,13 +70,20 @@ export class GraphPanels implements vscode.WebviewPanelSerializer<{ subject?: Su
     }
   }
 
-  private adopt(panel: vscode.WebviewPanel, subject: Subject, state?: object): void {
+  private adopt(
+    panel: vscode.WebviewPanel,
+    subject: Subject,
+    { state, landing = [] }: { state?: object; landing?: Lines[] },
+  ): void {
     const ahead = new Ahead("graph", subject, state, (request) => askServer(this.server, request));
     panel.iconPath = tabIcon(this.extensionUri, "graph");
     this.shown.set(keyOf(subject), panel);
     panel.onDidDispose(() => this.shown.delete(keyOf(subject)));
     const host: Host = {
-      ready: () => send(panel, { type: "subject", subject }),
+      ready: () => {
+        send(panel, { type: "subject", subject });
+        this.land(panel, landing.splice(0)); // Once: a page that is loaded again is where the user has left it.
+      },
       requests: REQUESTS,
       ask: (request) => ahead.answer(request),
       drawn: (what) => this.drawn.fire({ subject, what }),
@@ -78,6 +92,13 @@ export class GraphPanels implements vscode.WebviewPanelSerializer<{ subject?: Su
     };
     const policy = ["worker-src blob:"]; // eslint-disable-line no-restricted-syntax -- no text
     fill(panel.webview, this.extensionUri, { name: "graph", title: subject.title, policy }, host);
+  }
+
+  private land(panel: vscode.WebviewPanel, landing: Lines[]): void {
+    for (const at of landing) {
+      send(panel, { type: "land", at });
+      this.landed.fire(at);
+    }
   }
 
   private async open(panel: vscode.WebviewPanel, { uri, line }: Place): Promise<void> {

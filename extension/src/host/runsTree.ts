@@ -4,6 +4,7 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 import { sameUri } from "./documents";
 import * as units from "../units";
+import { countsOf, headingsOf, isWorthHeadings, type Heading } from "../headings";
 import { visible } from "../panels/visible";
 import type { CaptureGap, CompileItem, KernelItem, Place, RunItem, RunTree, StageItem } from "../protocol";
 import { ReportRequest, RunsRequest } from "./requests";
@@ -13,7 +14,7 @@ export type Element =
   | { kind: "run"; item: RunItem }
   | { kind: "compile"; run: RunItem; item: CompileItem }
   | { kind: "stage"; item: StageItem; parent: Element }
-  | { kind: "kernels"; items: KernelItem[]; parent: Element }
+  | { kind: "heading"; item: Heading; parent: Element }
   | { kind: "kernel"; item: KernelItem; parent: Element }
   | { kind: "gaps"; items: CaptureGap[]; run: RunItem }
   | { kind: "gap"; item: CaptureGap; parent: Element }
@@ -97,8 +98,8 @@ export class RunsTree implements vscode.TreeDataProvider<Element>, vscode.Dispos
         return compileItem(element.run, element.item);
       case "stage":
         return stageItem(element.item);
-      case "kernels":
-        return kernelsItem(element.items, idOf(element.parent));
+      case "heading":
+        return headingItem(element.item, idOf(element.parent));
       case "kernel":
         return kernelItem(element.item);
       case "gaps":
@@ -151,8 +152,8 @@ export class RunsTree implements vscode.TreeDataProvider<Element>, vscode.Dispos
         return this.childrenOfRun(element, await this.report(element.item.run));
       case "compile":
         return childrenOfCompile(element, element.item);
-      case "kernels":
-        return element.items.map((item) => ({ kind: "kernel", item, parent: element }));
+      case "heading":
+        return childrenOfHeading(element, element.item);
       case "gaps":
         return element.items.map((item) => ({ kind: "gap", item, parent: element }));
       default:
@@ -196,17 +197,21 @@ function shown(item: vscode.TreeItem): vscode.TreeItem {
 }
 
 function childrenOfCompile(parent: Element, compile: CompileItem): Element[] {
-  // Kernels have their own folder, so their sources are not listed among the stages as well.
-  const stages: Element[] = compile.stages
-    .filter((stage) => stage.role !== "kernel")
-    .map((item) => ({ kind: "stage", item, parent }));
-  if (compile.kernels.length > 0) {
-    stages.push({ kind: "kernels", items: compile.kernels, parent });
+  const headings = headingsOf(compile);
+  if (isWorthHeadings(headings)) {
+    return headings.map((item) => ({ kind: "heading", item, parent }));
   }
-  if (stages.length === 0) {
-    stages.push({ kind: "note", text: vscode.l10n.t("No stage was captured."), icon: "info", parent });
-  }
-  return stages;
+  const children = headings.flatMap((heading) => childrenOfHeading(parent, heading));
+  return children.length > 0
+    ? children
+    : [{ kind: "note", text: vscode.l10n.t("No stage was captured."), icon: "info", parent }];
+}
+
+function childrenOfHeading(parent: Element, { stages, kernels }: Heading): Element[] {
+  return [
+    ...stages.map((item) => ({ kind: "stage", item, parent }) as const),
+    ...kernels.map((item) => ({ kind: "kernel", item, parent }) as const),
+  ];
 }
 
 function idOf(element: Element): string {
@@ -303,11 +308,11 @@ function stageItem(stage: StageItem): vscode.TreeItem {
   return item;
 }
 
-function kernelsItem(kernels: KernelItem[], parent: string): vscode.TreeItem {
-  const item = new vscode.TreeItem(vscode.l10n.t("Kernels"), vscode.TreeItemCollapsibleState.Collapsed);
-  item.id = `${parent}/kernels`;
-  item.iconPath = new vscode.ThemeIcon("circuit-board");
-  item.description = units.kernelsOf(kernels);
+function headingItem(heading: Heading, parent: string): vscode.TreeItem {
+  const item = new vscode.TreeItem(heading.title, vscode.TreeItemCollapsibleState.Collapsed);
+  item.id = `${parent}/heading/${heading.title}`;
+  item.iconPath = new vscode.ThemeIcon(heading.kernels.length > 0 ? "circuit-board" : "layers");
+  item.description = countsOf(heading);
   return item;
 }
 

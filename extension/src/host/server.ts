@@ -28,6 +28,7 @@ import {
   FileStateNotification,
   OutputNotification,
   RunsChangedNotification,
+  RunsRequest,
   TrustedNotification,
   WorkerNotification,
 } from "./requests";
@@ -98,6 +99,18 @@ export class Server implements vscode.Disposable {
     return token === undefined
       ? this.client.sendRequest<Result>(type.method, params)
       : this.client.sendRequest<Result>(type.method, params, token);
+  }
+
+  /** Tells the views of the newest run in the store, where another process has made it. */
+  async tellOfNewestRun(): Promise<void> {
+    try {
+      const [newest] = (await this.request(RunsRequest, { limit: 1 })).runs;
+      if (newest !== undefined) {
+        this.runsEmitter.fire({ run: newest.run, uri: newest.scriptUri, running: false });
+      }
+    } catch (error) {
+      this.channels.client.error(messageOf(error)); // The views show the run when they are refreshed.
+    }
   }
 
   /** While `work` goes on, what runs say of their progress goes to `report` instead of the status bar. */

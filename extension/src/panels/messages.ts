@@ -15,6 +15,12 @@ export interface Subject {
   deep?: string;
 }
 
+/** Lines of one document. */
+export interface Lines {
+  uri: string;
+  lines: number[];
+}
+
 /** The panels that there are; each has a script and a style sheet of its name in extension/dist. */
 export type PanelName = "graph" | Tab;
 
@@ -28,6 +34,8 @@ export type ToPanel =
   | { type: "failed"; id: number; message: string }
   /** The store has something new about a run. */
   | { type: "changed"; run: string; running: boolean }
+  /** A graph selects the nodes of these lines of its stage, opens what they are in, and shows them. */
+  | { type: "land"; at: Lines }
   /** The cursor of a text editor came to another line. */
   | { type: "cursor"; place: Place };
 

@@ -9,6 +9,8 @@ export interface Declared {
   requests: readonly string[];
   /** What the page of `irscope view` lists it below. */
   about: "run" | "compile";
+  /** Only the deep lane captures it: of a script that ran in the fast lane since, the last deep run is shown. */
+  isDeep: boolean;
   /** Strokes of its icon, as an SVG path in a square of 16. */
   icon: string;
 }
@@ -18,30 +20,35 @@ export const REGISTRY = {
     title: "Pipeline",
     requests: ["pipeline", "step"],
     about: "compile",
+    isDeep: true,
     icon: "M1.5 6h3.5v4H1.5zM6.3 6h3.5v4H6.3zM11 6h3.5v4H11zM5 8h1.3M9.8 8H11",
   },
   findings: {
     title: "Findings",
     requests: ["findings"],
     about: "run",
+    isDeep: false,
     icon: "M8 2 14.5 13.5h-13zM8 6.5v3.5M8 11.6v.6",
   },
   time: {
     title: "Compile Time",
     requests: ["phases"],
     about: "run",
+    isDeep: true,
     icon: "M2 3.5h12M2 8h7M4.5 12.5H14",
   },
   memory: {
     title: "Memory",
     requests: ["memory"],
     about: "compile",
+    isDeep: true,
     icon: "M2 13V8.5h3V13M5 13V4h3v9M8 13V6.5h3V13M11 13v-3h3v3M1.5 13.5h13",
   },
   changes: {
     title: "Changes",
     requests: ["changes"],
     about: "run",
+    isDeep: false,
     icon: "M8 2.5v5M5.5 5h5M5.5 12h5",
   },
 } as const satisfies Record<string, Declared>;

@@ -97,6 +97,8 @@ export interface FindingGroup {
   link: string | null;
   count: number;
   seconds: number;
+  /** Its cost is no compile time: calls run as plain Python from then on. By cost it comes first. */
+  costsEveryCall: boolean;
   graphs: number;
   fixes: number;
   places: FindingPlace[];

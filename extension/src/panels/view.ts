@@ -4,7 +4,7 @@ import * as bridge from "./bridge";
 import { button, h } from "./dom";
 import type { Place } from "../protocol";
 import type { Subject } from "./messages";
-import { capital, placeText } from "./text";
+import { capital, fileName, placeText } from "./text";
 
 export interface View {
   readonly element: HTMLElement;
@@ -76,9 +76,17 @@ export function runButton(): HTMLElement | undefined {
     : undefined;
 }
 
-/** A link to a line of the user's text or of a stage. */
-export function placeLink(place: Place, text = placeText(place)): HTMLButtonElement {
-  return button(text, () => bridge.open(place), { class: "link", title: decodeURIComponent(place.uri) });
+/** A link to a line of the user's text or of a stage. Where there is little room the name of the file is cut, not the line. */
+export function placeLink(place: Place, text?: string): HTMLButtonElement {
+  const attributes = { class: "link", title: decodeURIComponent(place.uri) };
+  if (text !== undefined) {
+    return button(text, () => bridge.open(place), attributes);
+  }
+  // What is read aloud is one word, as it is seen.
+  const whole = { ...attributes, class: "link place-link", "aria-label": placeText(place) };
+  const link = button("", () => bridge.open(place), whole);
+  link.append(h("span", {}, fileName(place.uri)), h("span", {}, `:${place.line + 1}`));
+  return link;
 }
 
 /** Makes a page of one view. */

@@ -3,6 +3,7 @@
 import * as units from "../units";
 import type { PanelName } from "../panels/messages";
 import { REGISTRY, tabsAbout } from "../panels/registry";
+import { countsOf, headingsOf, isWorthHeadings, type Heading } from "../headings";
 import type { CompileItem, KernelItem, RunItem, RunTree, StageItem } from "../protocol";
 import { below, report } from "./server";
 import type { Row } from "./tree";
@@ -147,8 +148,7 @@ function rowOfCompile(run: string, compile: CompileItem, opener: Opener, panels:
     tone,
     children: async () => [
       ...tabsAbout("compile").flatMap(panel),
-      ...compile.stages.filter(({ role }) => role !== "kernel").map((stage) => rowOfStage(stage, name, opener)),
-      ...(compile.kernels.length > 0 ? [rowOfKernels(run, compile, opener)] : []),
+      ...rowsOfHeadings(`${run}/${compile.id}`, headingsOf(compile), name, opener),
     ],
   };
 }
@@ -166,14 +166,22 @@ function rowOfStage(stage: StageItem, compile: string, opener: Opener): Row {
   };
 }
 
-function rowOfKernels(run: string, compile: CompileItem, opener: Opener): Row {
-  return {
-    id: `${run}/${compile.id}#kernels`,
-    label: "Kernels",
-    detail: units.kernelsOf(compile.kernels),
+function rowsOfHeadings(parent: string, headings: Heading[], compile: string, opener: Opener): Row[] {
+  const rows = ({ stages, kernels }: Heading): Row[] => [
+    ...stages.map((stage) => rowOfStage(stage, compile, opener)),
+    ...kernels.map((kernel, index) => rowOfKernel(kernel, index, opener)),
+  ];
+  if (!isWorthHeadings(headings)) {
+    return headings.flatMap(rows);
+  }
+  return headings.map((heading) => ({
+    id: `${parent}#${heading.title}`,
+    label: heading.title,
+    detail: countsOf(heading),
     icon: "folder",
-    children: async () => compile.kernels.map((kernel, index) => rowOfKernel(kernel, index, opener)),
-  };
+    holds: new Set(rows(heading).map(({ id }) => id)),
+    children: async () => rows(heading),
+  }));
 }
 
 function rowOfKernel(kernel: KernelItem, index: number, opener: Opener): Row {

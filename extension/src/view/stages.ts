@@ -66,7 +66,7 @@ export async function stageOfUri(run: string, uri: string): Promise<StageItem> {
 
 function stageOfKernel(run: string, stage: string, uri: string, language: string): StageItem {
   const title = stage.slice(stage.lastIndexOf("/") + 1);
-  const kind = { name: "", role: "kernel", part: "" } as const;
+  const kind = { name: "", role: "kernel", part: "", group: "" } as const;
   return { run, stage, ...kind, title, language, bytes: 0, uri, isGraph: false, nodes: 0, made: true };
 }
 

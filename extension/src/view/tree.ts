@@ -17,6 +17,8 @@ export interface Row {
   spoken?: string;
   /** Nothing: a leaf. */
   children?: () => Promise<Row[]>;
+  /** The IDs of its children, where a row in it is revealed by its own ID alone. */
+  holds?: ReadonlySet<string>;
   open?: (beside: boolean) => void;
 }
 
@@ -55,11 +57,10 @@ export class Tree {
   /** Expands rows one below the other and selects the last that there is. */
   async reveal(...path: string[]): Promise<void> {
     for (const id of path.slice(0, -1)) {
-      const found = this.find(id);
-      if (found?.row.children !== undefined && !this.expanded.has(id)) {
-        await this.expand(found.row);
-      }
+      await this.open(this.find(id)?.row);
     }
+    const wanted = path.at(-1) ?? "";
+    await this.open(this.shown.find(({ row }) => row.holds?.has(wanted))?.row);
     const last = path.reverse().find((id) => this.find(id) !== undefined);
     if (last !== undefined) {
       this.selected = last;
@@ -85,6 +86,12 @@ export class Tree {
 
   private find(id: string | undefined): Shown | undefined {
     return this.shown.find(({ row }) => row.id === id);
+  }
+
+  private async open(row: Row | undefined): Promise<void> {
+    if (row !== undefined && !this.expanded.has(row.id)) {
+      await this.expand(row);
+    }
   }
 
   private async expand(row: Row): Promise<void> {

@@ -44,6 +44,8 @@ class StageItem:
     """What it is, whatever pipeline it belongs to."""
     part: Part
     """Which part of a training step it computes, if its kind says so."""
+    group: str
+    """The heading below which lists show it: the part of the compiler that made it."""
     title: str
     language: str
     bytes: int
@@ -80,6 +82,8 @@ class KernelItem:
     name: str
     language: str
     compile: str
+    group: str
+    """The heading below which lists show it."""
     uri: str
     line: int
     """Where the kernel starts in `uri`."""
@@ -115,6 +119,8 @@ class CompileItem:
     restarts: int
     graph_ops: int
     seconds: float
+    groups: tuple[str, ...]
+    """The headings of its stages and kernels, in order."""
     stages: tuple[StageItem, ...]
     kernels: tuple[KernelItem, ...]
 

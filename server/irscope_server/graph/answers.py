@@ -21,8 +21,6 @@ class _EveryNode(TypedDict):
     moved: list[int | None]
     """Bytes that it reads and writes."""
     flops: list[int | None]
-    micros: list[float | None]
-    """The lower bound on `timeOf`, in microseconds, by the roofline model."""
     module: list[int]
     """-2: a pass or autograd made it, for an unknown module."""
     backward: list[int]
@@ -82,7 +80,6 @@ class _EveryGraph(TypedDict):
     devices: list[str]
     modules: list[GraphModule]
     files: list[str]
-    timeOf: str
 
 
 class GraphColumns(_EveryGraph, total=False):
@@ -106,6 +103,23 @@ class GraphVersion:
 
 
 @dataclass(frozen=True)
+class Rate:
+    """Operations per second on a dtype."""
+
+    dtype: str
+    flops: float
+
+
+@dataclass(frozen=True)
+class EstimateTarget:
+    """A device to estimate for; `bandwidth` is in bytes per second, and dtypes without a rate have that of ``f32``."""
+
+    name: str
+    bandwidth: float
+    rates: tuple[Rate, ...]
+
+
+@dataclass(frozen=True)
 class GraphHead:
     """What a graph is of."""
 
@@ -115,6 +129,7 @@ class GraphHead:
     """The stage that it is compared with, where it is: then the nodes that are gone are among the nodes."""
     before_uri: str | None
     versions: tuple[GraphVersion, ...]
+    targets: tuple[EstimateTarget, ...]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from typing import Any, cast
 from irscope.comparing.graphs import diff_graphs
 from irscope.ir.graphs import Graph, GraphNode, parse_graph
 from irscope.ir.nodes import NodeFacts
-from irscope.ir.roofline import TARGETS, dtype_of
 
 from irscope_server.graph.answers import GraphColumns, NodeColumns
 
@@ -25,10 +24,6 @@ _TYPED = re.compile(r"^(?P<dtype>[a-z]+\d*[a-z0-9_]*)\[(?P<sizes>[^\]]*)\](?:\[[
 _BITS = re.compile(r"\d+")
 _PLAIN_PATH = re.compile(r"[LG]\['([^'\"\]]+)'\]((?:\.[^.\[\]]+)*)")
 _SEGMENT = re.compile(r"\[['\"]?([^'\"\]]*)['\"]?\]|([^.\[\]]+)")
-TARGET = TARGETS["h100"]
-"""What a node's time is estimated for: only how nodes compare to each other is of use."""
-
-
 UNTOLD = -2
 """In place of a module: a pass or autograd made the node, for an unknown module."""
 
@@ -127,7 +122,7 @@ def columns(
     nodes: dict[str, list[Any]] = {
         key: []
         for key in (
-            "name", "kind", "op", "detail", "dtype", "device", "bytes", "moved", "flops", "micros", "module",
+            "name", "kind", "op", "detail", "dtype", "device", "bytes", "moved", "flops", "module",
             "backward", "line", "file", "originLine",
         )
     }  # fmt: skip
@@ -149,7 +144,6 @@ def columns(
         nodes["bytes"].append(size)
         nodes["moved"].append(_moved(known))
         nodes["flops"].append(None if known is None else known.flops)
-        nodes["micros"].append(_micros(known))
         place = None if known is None else known.module
         if place not in numbers:
             numbers[place] = modules(None if place is None else split_module(*place))
@@ -168,7 +162,6 @@ def columns(
         "devices": devices.entries,
         "modules": [{"path": list(path), "type": kind} for path, kind in modules.entries],
         "files": [uri_of(file) for file in files.entries],
-        "timeOf": TARGET.name,
     }
 
 
@@ -195,19 +188,6 @@ def typed(detail: str) -> tuple[str, str, int | None]:
 
 def _moved(known: NodeFacts | None) -> int | None:
     return None if known is None or known.read is None or known.written is None else known.read + known.written
-
-
-def _micros(known: NodeFacts | None) -> float | None:
-    """The least that the target takes, in microseconds; None if too little is known."""
-    if known is None or not known.op.startswith("call_"):
-        return None
-    return least_micros(_moved(known), known.flops, dtype_of(known))
-
-
-def least_micros(moved: int | None, flops: int | None, dtype: str) -> float | None:
-    """Microseconds by the roofline model; None if neither bytes nor operations are known."""
-    least = [one for one in TARGET.least_seconds(moved, flops, dtype) if one is not None]
-    return float(f"{max(least) * 1e6:.4g}") if least else None
 
 
 def _is_untold(known: NodeFacts | None) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from irscope_server.graph.answers import GraphColumns
-from irscope_server.graph.columns import KINDS, TARGET, UNTOLD, Table, least_micros, split_module, typed
+from irscope_server.graph.columns import KINDS, UNTOLD, Table, split_module, typed
 from irscope_server.graph.lines import printed_nodes
 
 Modules = Mapping[tuple[int, str], tuple[str, str]]
@@ -68,7 +68,7 @@ def known_columns(
         known = sizes[value] if value >= 0 and values[value][0] in ("tensor", "list") else None
         size.append(found[3] if known is None else known)
 
-    moved, micros = _costs(nodes, sizes, values, calls, views)
+    moved = _moved(nodes, sizes, calls, views)
     modules = Table()
     module = [modules(split_module(*entry)) for entry in data["modules"]]
     own = [module[at] if at >= 0 else -1 for at in nodes["module"]]
@@ -93,7 +93,6 @@ def known_columns(
             "bytes": size,
             "moved": moved,
             "flops": nodes["flops"],
-            "micros": micros,
             "module": own,
             "backward": [int(number in backward) for number in range(len(op))] if backward else [0] * len(op),
             "line": printed.lines,
@@ -107,7 +106,6 @@ def known_columns(
         "devices": devices.entries,
         "modules": [{"path": list(path), "type": kind} for path, kind in modules.entries],
         "files": [uri_of(file) for file in files.entries],
-        "timeOf": TARGET.name,
     }
 
 
@@ -122,16 +120,11 @@ def _bytes(data: Any, entry: Any) -> int | None:
     return 0
 
 
-def _costs(
-    nodes: Any, sizes: list[int | None], values: Any, calls: list[bool], views: set[int]
-) -> tuple[list[int | None], list[float | None]]:
-    """Bytes read and written, and the least time, of each node; both are few different numbers in a large graph."""
-    dtypes = [_dtype(values, entry) for entry in values]
+def _moved(nodes: Any, sizes: list[int | None], calls: list[bool], views: set[int]) -> list[int | None]:
+    """Bytes that each node reads and writes."""
     moved: list[int | None] = []
-    micros: list[float | None] = []
-    times: dict[tuple[int | None, int | None, str], float | None] = {}
     value_of = nodes["value"]
-    for number, (call, inputs, flops) in enumerate(zip(calls, nodes["inputs"], nodes["flops"], strict=True)):
+    for number, (call, inputs) in enumerate(zip(calls, nodes["inputs"], strict=True)):
         value = value_of[number]
         all_moved: int | None = 0
         if call and number not in views:
@@ -143,22 +136,7 @@ def _costs(
                     read = sizes[value_of[at]]
                     all_moved = None if read is None else all_moved + read
         moved.append(all_moved)
-        if not call:
-            micros.append(None)
-            continue
-        key = (all_moved, flops, dtypes[value] if value >= 0 else "")
-        if key not in times:
-            times[key] = least_micros(*key)
-        micros.append(times[key])
-    return moved, micros
-
-
-def _dtype(values: Any, entry: Any) -> str:
-    """Of a tensor, or of the first of a list, as `roofline.dtype_of` says."""
-    if entry[0] == "list":
-        first = next((values[at] for at in entry[1] if at >= 0), None)
-        return "" if first is None else _dtype(values, first) if first[0] == "tensor" else ""
-    return str(entry[1]).removeprefix("torch.") if entry[0] == "tensor" else ""
+    return moved
 
 
 def _borrow(own: list[int], data: Any, modules: Table, modules_above: Callable[[], Modules]) -> None:

@@ -28,6 +28,7 @@ from irscope_server.graph.answers import GraphColumns, GraphHead, GraphKernels, 
 from irscope_server.graph.columns import columns, compared, edges_of
 from irscope_server.graph.known import Modules, known_columns
 from irscope_server.graph.schedule import Schedule, schedule_columns, schedule_names
+from irscope_server.graph.targets import targets
 from irscope_server.stages.tree import kernel_items, stage_named
 
 _KEPT = 4
@@ -78,6 +79,7 @@ async def graph(context: GraphContext, params: GraphParams) -> Encoded:
             compare_with=before.id if before else None,
             before_uri=uri_of_stage(params.run, before.id, before.language) if before else None,
             versions=tuple(versions_of(compile)),
+            targets=targets(),
         )
         with collecting_nothing():
             body = _columns(store, params.run, compile, stage, before, context.uri_of)

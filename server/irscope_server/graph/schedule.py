@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from irscope_server.graph.answers import FusionDecision, GraphColumns, NodeColumns
-from irscope_server.graph.columns import TARGET, UNTOLD, Table, least_micros
+from irscope_server.graph.columns import UNTOLD, Table
+from irscope_server.graph.targets import SHORT
 
 _LAYOUT = re.compile(
     r"^ *(?P<buffer>\w+?)(?:_layout|\.layout) = \w*Layout\w*\('(?P<device>[^']*)', torch\.(?P<dtype>\w+), "
@@ -26,11 +27,6 @@ _UNMET = re.compile(
 )
 _DEPENDENCY = re.compile(r"(?:MemoryDep|StarDep|WeakDep)\((?:name=)?'(\w+)'")
 _NAME = re.compile(r"\w+")
-_SHORT = {
-    "float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32",
-    "int16": "i16", "int8": "i8", "uint8": "u8", "bool": "b8", "complex64": "c64", "complex128": "c128",
-}  # fmt: skip
-"""Dtypes as printed graphs have them; any other by its own name."""
 _LIBRARY = ("Extern", "Template")
 """In the kinds of nodes that do matrix products and the like; what others compute has no formula."""
 
@@ -92,7 +88,7 @@ def schedule_columns(schedule: Schedule) -> GraphColumns:
     nodes: dict[str, list[Any]] = {
         key: []
         for key in (
-            "name", "kind", "op", "detail", "dtype", "device", "bytes", "moved", "flops", "micros", "module",
+            "name", "kind", "op", "detail", "dtype", "device", "bytes", "moved", "flops", "module",
             "backward", "line", "spans", "file", "originLine", "places", "group",
         )
     }  # fmt: skip
@@ -102,7 +98,7 @@ def schedule_columns(schedule: Schedule) -> GraphColumns:
         layout = layouts.get(buffer)
         detail, dtype, device = origins.printed(buffer)
         if layout is not None:
-            dtype, device = _SHORT.get(layout["dtype"], layout["dtype"]), layout["device"]
+            dtype, device = SHORT.get(layout["dtype"], layout["dtype"]), layout["device"]
             detail = f"{dtype}[{layout['size']}][{layout['stride']}]{device}"
         nodes["name"].append(name)
         nodes["kind"].append(0 if row is None else 2)
@@ -115,7 +111,7 @@ def schedule_columns(schedule: Schedule) -> GraphColumns:
         nodes["group"].append(groups(group_of.get(name)))
         if row is None:
             _append(nodes, op=ops("placeholder"), bytes=read_only[name], module=-1, file=-1, originLine=-1, places=[])
-            _append(nodes, moved=None, flops=None, micros=None)
+            _append(nodes, moved=None, flops=None)
             continue
         computed = origins.numbers(row["origins"])
         last = computed[-1] if computed else -1
@@ -135,7 +131,6 @@ def schedule_columns(schedule: Schedule) -> GraphColumns:
             places=[part for place in places for part in place],
             moved=moved,
             flops=flops,
-            micros=least_micros(moved, flops, layout["dtype"] if layout else ""),
         )
     return {
         "nodes": cast(NodeColumns, nodes),
@@ -148,7 +143,6 @@ def schedule_columns(schedule: Schedule) -> GraphColumns:
         "files": schedule.origins.get("files", []),
         "groups": [{"name": name, "type": kind} for name, kind in groups.entries],
         "decisions": list(_decisions(schedule.fusion, number)),
-        "timeOf": TARGET.name,
     }
 
 

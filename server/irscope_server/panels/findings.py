@@ -72,6 +72,8 @@ class FindingGroup:
     link: str | None
     count: int
     seconds: float
+    costs_every_call: bool
+    """Its cost is no compile time: calls run as plain Python from then on.  By cost it comes first."""
     graphs: int
     fixes: int
     places: tuple[FindingPlace, ...]
@@ -130,7 +132,7 @@ def _result(
     for finding in report.findings:
         groups.setdefault((finding.kind, finding.code), []).append(finding)
     found = [_group(mine, texts, hidden, wanted, uri_of) for mine in groups.values()]
-    found.sort(key=lambda group: (-group.seconds, -group.count))
+    found.sort(key=lambda group: (not group.costs_every_call, -group.seconds, -group.count))
     return FindingsResult(
         report.run,
         report.pipeline,
@@ -153,10 +155,11 @@ def _group(
     first = mine[0]
     severity = min((finding.severity for finding in mine), key=_ORDER.index)
     chosen = wanted.get(first.code, wanted.get(first.kind, severity))
+    kind = kind_of(first.kind)
     return FindingGroup(
         first.kind,
         first.code,
-        kind_of(first.kind).label,
+        kind.label,
         severity if chosen == "off" else Severity(chosen),
         first.message,
         first.explanation,
@@ -164,6 +167,7 @@ def _group(
         first.link if words.is_web_link(first.link) else None,
         sum(finding.count for finding in mine),
         round(sum(finding.cost.seconds for finding in mine), 6),
+        kind.costs_every_call,
         sum(finding.cost.graphs for finding in mine),
         sum(bool(finding.fixes) for finding in mine),
         tuple(_place(finding, texts, hidden, uri_of) for finding in sorted(mine, key=lambda one: -one.cost.seconds)),

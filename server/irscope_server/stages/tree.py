@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Compile, Kernel, Report, RunSummary, StageRef
-from irscope.vocabulary.stages import Role
+from irscope.vocabulary.stages import KERNEL_GROUP, Role
 
 from irscope_server.base import words
 from irscope_server.base.results import CompileItem, Gap, KernelItem, Place, RunItem, RunTree, StageItem, StageOfCompile
 from irscope_server.base.stage_uris import uri_of_stage
+from irscope_server.stages.groups import Headings
 
 UriOf = Callable[[str], str]
 TextOf = Callable[[str], str]
@@ -44,24 +45,7 @@ def run_tree(run: RunSummary, report: Report, uri_of: UriOf, text_of: TextOf) ->
         run_item(run, uri_of),
         report.torch,
         tuple(
-            CompileItem(
-                compile.id,
-                compile.title,
-                uri_of(compile.file),
-                max(0, compile.line - 1),
-                compile.outcome.value,
-                compile.restarts,
-                compile.graph_ops,
-                compile.seconds,
-                tuple(
-                    stage_item(report.run, stage)
-                    for stage in compile.stages
-                    if role_of(stage.name) is not Role.KERNEL
-                    and not stage.passed  # a version per pass is too much for a tree
-                ),
-                kernel_items(report, kernels.get(compile.id, ()), uri_of, text_of),
-            )
-            for compile in report.compiles
+            _compile_item(report, compile, kernels.get(compile.id, ()), uri_of, text_of) for compile in report.compiles
         ),
         tuple(Gap(gap.what, gap.why) for gap in report.capture_gaps),
     )
@@ -74,7 +58,29 @@ def _kernels_by_compile(report: Report) -> dict[str, list[Kernel]]:
     return kernels
 
 
-def stage_item(run: str, stage: StageRef, made: bool = True) -> StageItem:
+def _compile_item(
+    report: Report, compile: Compile, kernels: Iterable[Kernel], uri_of: UriOf, text_of: TextOf
+) -> CompileItem:
+    headings = Headings(compile.stages)
+    # A version per pass is too much for a tree; kernels are listed by what they are.
+    stages = [one for one in compile.stages if role_of(one.name) is not Role.KERNEL and not one.passed]
+    items = kernel_items(report, kernels, uri_of, text_of)
+    return CompileItem(
+        compile.id,
+        compile.title,
+        uri_of(compile.file),
+        max(0, compile.line - 1),
+        compile.outcome.value,
+        compile.restarts,
+        compile.graph_ops,
+        compile.seconds,
+        headings.titles(stages, bool(items)),
+        tuple(stage_item(report.run, stage, headings) for stage in headings.in_order(stages)),
+        items,
+    )
+
+
+def stage_item(run: str, stage: StageRef, headings: Headings, made: bool = True) -> StageItem:
     """A stage in short; `made` is false for one that is made on demand."""
     kind = stage_kind(stage.name)
     return StageItem(
@@ -83,6 +89,7 @@ def stage_item(run: str, stage: StageRef, made: bool = True) -> StageItem:
         stage.name,
         kind.role,
         kind.part,
+        headings.of(stage),
         words.stage_title(stage),
         stage.language,
         stage.bytes,
@@ -99,12 +106,14 @@ def stages_of(report: Report) -> tuple[StageOfCompile, ...]:
     from irscope.lowering import could_be_made  # takes time to import, and few need it
 
     offered = could_be_made(report)
-    return tuple(
-        StageOfCompile(**vars(stage_item(report.run, stage, made)), compile=compile.id, function=compile.title)
-        for compile in report.compiles
-        for stage, made in _with_offered(compile.stages, offered)
-        if not stage.passed
-    )
+    found = []
+    for compile in report.compiles:
+        headings = Headings(compile.stages)
+        for stage, made in _with_offered(headings.in_order(compile.stages), offered):
+            if not stage.passed:
+                item = vars(stage_item(report.run, stage, headings, made))
+                found.append(StageOfCompile(**item, compile=compile.id, function=compile.title))
+    return tuple(found)
 
 
 def _with_offered(
@@ -126,6 +135,7 @@ def kernel_items(report: Report, kernels: Iterable[Kernel], uri_of: UriOf, text_
             kernel.name,
             kernel.language,
             kernel.compile,
+            KERNEL_GROUP.title,
             uri_of_stage(report.run, kernel.stage, languages.get(kernel.stage, "")),
             0 if kernel.is_generated else call_line(text_of(kernel.stage), kernel.name),
             tuple(Place(uri_of(origin.file), max(0, origin.line - 1)) for origin in kernel.origins),

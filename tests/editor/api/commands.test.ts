@@ -59,6 +59,18 @@ describe("commands", () => {
     assert.equal(stage.document.getText(), before, "it is read-only");
   });
 
+  it("Show Stage… lands on the line that came from the line at the cursor, and at the top where there is none", async () => {
+    const editor = await openScript();
+    editor.selection = new vscode.Selection(5, 0, 5, 0);
+    await pick(vscode.commands.executeCommand("irscope.showStage"), 0);
+    const graph = await until("the graph's text", () => visibleDocument("dynamo-graph.py"));
+    await until("the line", () => graph.selection.active.line === 2);
+    await vscode.window.showTextDocument(editor.document, vscode.ViewColumn.One);
+    await pick(vscode.commands.executeCommand("irscope.showStage"), 1);
+    const bytecode = await until("the bytecode", () => visibleDocument("modified-bytecode.pyc.txt"));
+    assert.equal(bytecode.selection.active.line, 0);
+  });
+
   it("Show Stage… on a stage document chooses among the stages of its own run", async () => {
     const uri = vscode.Uri.parse("irscope:/20261120-101500-fake/0/1/dynamo-graph.py");
     await vscode.window.showTextDocument(await vscode.workspace.openTextDocument(uri));
@@ -77,6 +89,21 @@ describe("commands", () => {
     assert.equal(await drawn, "3 nodes");
   });
 
+  it("Show FX Graph lands on the nodes of the line at the cursor, also where the graph is open", async () => {
+    const { graphs } = await internals();
+    const landed: number[][] = [];
+    const subscription = graphs.onDidLand(({ lines }) => landed.push(lines));
+    const editor = await openScript();
+    for (const line of [4, 5]) {
+      await vscode.window.showTextDocument(editor.document, vscode.ViewColumn.One);
+      editor.selection = new vscode.Selection(line, 0, line, 0);
+      await pick(vscode.commands.executeCommand("irscope.showGraph"), 0);
+      await until("the nodes", () => landed.length === line - 3);
+    }
+    subscription.dispose();
+    assert.deepEqual(landed, [[1], [2]]);
+  });
+
   it("Analyze This File fills the tree", async () => {
     const { tree } = await internals();
     await openScript();
@@ -90,13 +117,21 @@ describe("commands", () => {
     assert.equal(first && tree.getTreeItem(first).description, "2 ops · 900 ms");
     assert.equal(second && tree.getTreeItem(second).label, "0/1 torch_dynamo_resume_in_loss_of_at_6");
     assert.equal(gaps && tree.getTreeItem(gaps).description, "1 gap");
-    const stages = first === undefined ? [] : await tree.getChildren(first);
+    const headings = first === undefined ? [] : await tree.getChildren(first);
+    assert.deepEqual(
+      headings.map((heading) => [tree.getTreeItem(heading).label, tree.getTreeItem(heading).description]),
+      [
+        ["Dynamo", "3 stages"],
+        ["Kernels", "2 kernels"],
+      ],
+    );
+    const stages = headings[0] === undefined ? [] : await tree.getChildren(headings[0]);
     assert.deepEqual(
       stages.map((stage) => tree.getTreeItem(stage).label),
-      ["Dynamo graph", "Modified bytecode", "Guards", "Kernels"],
+      ["Dynamo graph", "Modified bytecode", "Guards"],
     );
     assert.equal(stages[0] && tree.getTreeItem(stages[0]).contextValue, "graphStage");
-    const kernels = stages[3] === undefined ? [] : await tree.getChildren(stages[3]);
+    const kernels = headings[1] === undefined ? [] : await tree.getChildren(headings[1]);
     assert.deepEqual(
       kernels.map((kernel) => [tree.getTreeItem(kernel).label, tree.getTreeItem(kernel).description]),
       [

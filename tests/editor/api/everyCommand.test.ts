@@ -12,7 +12,8 @@ async function elements(): Promise<Record<"run" | "compile" | "stage", Element>>
   await vscode.commands.executeCommand("irscope.run");
   const [run] = await tree.getChildren();
   const [compile] = await tree.getChildren(run);
-  const [stage] = await tree.getChildren(compile);
+  const [heading] = await tree.getChildren(compile);
+  const [stage] = await tree.getChildren(heading);
   assert.ok(run && compile && stage);
   return { run, compile, stage };
 }

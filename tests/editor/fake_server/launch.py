@@ -199,7 +199,7 @@ class Server:
         language, text = DOCUMENTS[path]
         name = identity.split("/")[2]
         return {
-            "run": RUN, "stage": identity, "name": name, "role": panels.role_of(name), "part": name.removesuffix("-graph") if name in ("forward-graph", "backward-graph") else "",
+            "run": RUN, "stage": identity, "name": name, "role": panels.role_of(name), "group": "AOTAutograd" if name == "forward-graph" else "Dynamo", "part": name.removesuffix("-graph") if name in ("forward-graph", "backward-graph") else "",
             "title": title, "language": language, "bytes": len(text),
             "uri": f"irscope:/{RUN}/{path}", "isGraph": name.endswith("-graph"),
             "nodes": None, "made": True,
@@ -207,7 +207,7 @@ class Server:
 
     def kernel(self, name: str, line: int) -> dict[str, Any]:
         return {
-            "run": RUN, "stage": "0/0/kernel/cpp_fused_mul_relu_0", "name": name, "language": "cpp", "compile": "0/0",
+            "run": RUN, "stage": "0/0/kernel/cpp_fused_mul_relu_0", "name": name, "language": "cpp", "compile": "0/0", "group": "Kernels",
             "uri": f"irscope:/{RUN}/0/0/kernel/cpp_fused_mul_relu_0.cpp", "line": line,
             "origins": [{"uri": self.uri, "line": LINES["kernel"]}],
         }  # fmt: skip
@@ -227,12 +227,13 @@ class Server:
         kernels = [self.kernel("cpp_fused_mul_relu_0", 2), self.kernel("cpp_fused_add_1", 3)]
         extremes = [self.stage("0/9/large-graph.py", "Large graph"), self.stage("0/9/broken-graph.py", "Broken graph")]
         return [
-            {**base, "id": "0/0", "function": "loss_of", "graphOps": 2, "stages": first, "kernels": kernels},
+            {**base, "id": "0/0", "function": "loss_of", "graphOps": 2, "groups": ["Dynamo", "Kernels"], "stages": first, "kernels": kernels},
             {
                 **base,
                 "id": "0/1",
                 "function": "torch_dynamo_resume_in_loss_of_at_6",
                 "graphOps": 1,
+                "groups": ["Dynamo", "AOTAutograd"],
                 "stages": second,
                 "kernels": [],
             },
@@ -242,6 +243,7 @@ class Server:
                 "function": "extremes",
                 "outcome": "error",
                 "graphOps": 0,
+                "groups": ["Dynamo"],
                 "stages": extremes,
                 "kernels": [],
             },
@@ -334,7 +336,7 @@ class Server:
         nodes = {
             "name": names, "kind": [0 if number == 0 else 2 for number in range(count)], "op": [min(number, 2) for number in range(count)],
             "detail": [0] * count, "dtype": [0] * count, "device": [0] * count, "bytes": [32] * count, "moved": [64] * count,
-            "flops": [None] * count, "micros": [0.5 + number for number in range(count)], "module": [-1] * count if count == 3 else inner,
+            "flops": [None] * count, "module": [-1] * count if count == 3 else inner,
             "backward": [0] * count, "line": list(range(count)), "file": [-1 if number == 0 else 0 for number in range(count)],
             "originLine": [-1 if number == 0 else LINES["kernel"] for number in range(count)],
         }  # fmt: skip
@@ -346,7 +348,7 @@ class Server:
             "title": "Dynamo graph of loss_of", "stageUri": here, "beforeUri": here if compared else None,
             "compareWith": params.get("compareWith") or None, "nodes": nodes, "edges": edges,
             "ops": ["placeholder", "aten.relu", "aten.<img src=x onerror=alert(1)>"], "details": ["f32[8]<script>alert(1)</script>"],
-            "dtypes": ["f32"], "devices": ["cpu"], "files": [self.uri], "timeOf": "a device",
+            "dtypes": ["f32"], "devices": ["cpu"], "files": [self.uri], "targets": [{"name": "a device", "bandwidth": 1e9, "rates": [{"dtype": "f32", "flops": 1e12}]}],
             "modules": [{"path": ["model", "layers", str(number)], "type": "Layer<b>"} for number in range(100)],
             "versions": [
                 {"stage": stage, "title": "Dynamo graph", "pass": "", "before": "", "backward": False},

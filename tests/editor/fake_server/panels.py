@@ -195,7 +195,7 @@ def findings(params: Json) -> Json:
         return {
             "kind": kind, "code": code, "title": kind.replace("-", " ").capitalize(), "severity": severity, "message": message,
             "explanation": "Dynamo does not know how to trace it.", "hints": [f"Do not call `{MARKUP}`."], "link": link,
-            "count": len(places), "seconds": sum(one["seconds"] for one in places), "graphs": sum(one["graphs"] for one in places),
+            "count": len(places), "seconds": sum(one["seconds"] for one in places), "costsEveryCall": kind == "recompile-limit", "graphs": sum(one["graphs"] for one in places),
             "fixes": sum(bool(one["fixes"]) for one in places), "places": places,
         }  # fmt: skip
 
@@ -204,6 +204,7 @@ def findings(params: Json) -> Json:
         group("recompilation", "recompile-size", "information", "`loss_of` was compiled again.", [at(3, "def loss_of(x):", 47.9)]),
         group("graph-break", "GB0170", "warning", f"Graph break: {MARKUP}", [at(5, f"if {MARKUP}:", 5.8, fixes=2), at(6, "print(y)", 1.2, "ignored")], link),
         group("missed-fusion", "missed-fusion", "hint", "A kernel of its own.", [at(4, "y = x * 2", 0, "baseline")]),
+        group("recompile-limit", "GB0039", "warning", "`loss_of` reached the recompile limit (8).", [at(3, "def loss_of(x):", 0)]),
         group("compile-error", "InductorError", "error", "The compile failed.", [at(7, "return y", 0)]),
     ]  # fmt: skip
     return {"run": RUN, "pipeline": "inductor", "lane": "deep", "groups": groups, "seconds": 66.1, "reason": ""}

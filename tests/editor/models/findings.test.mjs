@@ -16,6 +16,7 @@ const group = (code, more = {}) => ({
   message: "It prints",
   count: 1,
   seconds: 1,
+  costsEveryCall: false,
   graphs: 0,
   fixes: 0,
   places: [place("file:///a/train.py")],
@@ -48,6 +49,22 @@ describe("the model of findings", () => {
     ]);
     const byCause = codes(model.shownGroups(DATA, "", true, { column: "cause", down: false }));
     assert.equal(byCause[0], "GB2", "errors come first");
+  });
+
+  it("by cost puts first what costs every call, and only then", () => {
+    const groups = [...DATA.groups, group("GB0039", { seconds: 0, costsEveryCall: true })];
+    const first = (/** @type {object} */ sort) => codes(model.shownGroups({ groups }, "", true, sort))[0];
+    assert.equal(first(BY_SECONDS), "GB0039");
+    assert.equal(first({ column: "count", down: true }), "GB1");
+  });
+
+  it("sorts by the place as a person counts lines", () => {
+    const at = (/** @type {string} */ code, /** @type {number} */ line) =>
+      group(code, { places: [place("file:///a/train.py", { line })] });
+    const groups = [at("GB1", 99), at("GB2", 8), group("GB3", { places: [place("file:///a/a.py")] })];
+    const shown = model.shownGroups({ groups }, "", true, { column: "place", down: false });
+    assert.deepEqual(codes(shown), ["GB3", "GB2", "GB1"]);
+    assert.equal(model.sortedBy("place", BY_SECONDS).down, false, "from the first line on");
   });
 
   it("leaves out hidden places, and causes that have no other", () => {

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { load } from "../modules.mjs";
 
 const MODULES = [
+  "graph/model/estimates",
   "panels/ahead",
   ...["clusters", "grouping", "links", "model", "search"].map((name) => `graph/model/${name}`),
   ...["far", "scene"].map((name) => `graph/layout/${name}`),
@@ -41,7 +42,6 @@ function modelOf(nodes) {
       bytes: column(([, , , , more]) => more?.bytes ?? null),
       moved: column(() => null),
       flops: column(() => null),
-      micros: column(() => null),
       module: column(([, , , module]) => (module === "?" ? -2 : module === undefined ? -1 : modules.indexOf(module))),
       backward: column(([, , , , more]) => more?.backward ?? 0),
       line: nodes.map((_, at) => at),
@@ -55,7 +55,7 @@ function modelOf(nodes) {
     devices: ["cpu"],
     modules: modules.map((module) => ({ path: module.split("."), type: "M" })),
     files: ["file:///a%20b.py"],
-    timeOf: "x",
+    targets: [],
   });
 }
 
@@ -382,7 +382,7 @@ describe("a graph is folded", () => {
       assert.equal(colours.swatches[0].text, "cpp_fused_mm_29", "the one with two nodes");
       assert.deepEqual([colours.text(3), colours.text(31)], ["mm_3", "f32[2]"], "an input is in no kernel");
     }
-    assert.match(graph.colouring(model, "time", "dark").heading, /^Lower bound/);
+    assert.match(graph.colouring(model, "time", "dark").heading, /^This graph ran on cpu\. Choose a device/);
   });
 
   it("a box says what is computed, not which overload", () => {
@@ -392,6 +392,18 @@ describe("a graph is folded", () => {
       titles.map((_, at) => model.title(at)),
       ["var_mean", "iota", "linear", "sum", "my.op.x"],
     );
+  });
+});
+
+describe("estimated times", () => {
+  const device = { name: "d", bandwidth: 1e9, rates: [{ dtype: "f32", flops: 1e12 }, { dtype: "bf16", flops: 4e12 }] }; // prettier-ignore
+
+  it("are the larger of moving and computing, by dtype", () => {
+    assert.equal(graph.leastMicros(device, 1000, null, "f32"), 1);
+    assert.equal(graph.leastMicros(device, 1000, 4e6, "f32"), 4);
+    assert.equal(graph.leastMicros(device, 1000, 4e6, "bf16"), 1);
+    assert.equal(graph.leastMicros(device, null, 4e6, "i64"), 4, "as float32");
+    assert.equal(graph.leastMicros(device, null, null, "f32"), undefined);
   });
 });
 

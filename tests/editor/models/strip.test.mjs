@@ -40,21 +40,58 @@ const code = stage("output-code", "forward", 2, { quiet: [{ name: "no_mul" }] })
 const PIPELINE = { run: RUN, stages: [bytecode, forward, backward, code] };
 
 describe("the model of the pipeline", () => {
-  it("a card says what is in a stage, its share of the time, and its row", () => {
+  it("a card says what is in a stage, its share of the time, and its side", () => {
     const row = model.rowOf(PIPELINE.stages);
-    assert.deepEqual(row, { columns: 3, both: true, most: 2 });
+    assert.deepEqual(row, { both: true, most: 2 });
     const card = model.cardOf(forward, row);
     assert.deepEqual(card.facts, ["1 node", "2.0 s"]);
-    assert.deepEqual([card.rows, card.share, card.side], ["1", 1, "forward"]);
-    assert.deepEqual(model.cardOf(backward, row).rows, "2");
+    assert.deepEqual([card.share, card.side], [1, "forward"]);
     assert.deepEqual(model.cardOf(backward, row).share, 0.5);
     assert.deepEqual(model.cardOf(bytecode, row).facts, ["2.5 kB"]);
-    assert.deepEqual([model.cardOf(bytecode, row).rows, model.cardOf(bytecode, row).side], ["1 / span 2", ""]);
+    assert.equal(model.cardOf(bytecode, row).side, "");
     const alone = model.rowOf([bytecode, forward]);
+    assert.deepEqual([alone.both, model.cardOf(forward, alone).side], [false, ""]);
+  });
+
+  it("cards that do not fit beside each other go on in the next line", () => {
+    assert.equal(model.cardsPerLine(1000, 80, 12), 11);
+    assert.equal(model.cardsPerLine(172, 80, 12), 2);
+    assert.equal(model.cardsPerLine(30, 80, 12), 1, "one is always there, however narrow");
+    /** @param {any[]} stages @param {number} perLine */
+    const cells = (stages, perLine) =>
+      Object.fromEntries(
+        [...model.cellsOf(stages, perLine)].map(([id, cell]) => [id, [cell.column, cell.row, cell.rows]]),
+      );
+    assert.deepEqual(cells(PIPELINE.stages, 3), {
+      "0/0/bytecode": [1, 1, 2],
+      "0/0/forward-graph": [2, 1, 1],
+      "0/0/backward-graph": [2, 2, 1],
+      "0/0/output-code": [3, 1, 1],
+    });
+    assert.deepEqual(cells(PIPELINE.stages, 2)["0/0/output-code"], [1, 3, 1]);
+    assert.deepEqual(cells(PIPELINE.stages, 1), {
+      "0/0/bytecode": [1, 1, 1],
+      "0/0/forward-graph": [1, 2, 1],
+      "0/0/backward-graph": [1, 3, 1],
+      "0/0/output-code": [1, 4, 1],
+    });
+  });
+
+  it("stages of one column and side are below each other", () => {
+    const again = stage("forward-graph-2", "forward", 1);
+    const twice = model.cellsOf([bytecode, forward, again, backward], 2);
     assert.deepEqual(
-      [alone.both, model.cardOf(forward, alone).rows, model.cardOf(forward, alone).side],
-      [false, "1", ""],
+      [forward, again, backward, bytecode].map(({ stage: id }) => [twice.get(id).row, twice.get(id).rows]),
+      [
+        [1, 1],
+        [2, 1],
+        [3, 1],
+        [1, 3],
+      ],
     );
+    const other = stage("compiled-autograd-graph", "shared", 0);
+    const shared = model.cellsOf([bytecode, other, forward, again, backward], 2);
+    assert.deepEqual([shared.get(bytecode.stage).rows, shared.get(other.stage).row], [2, 3]);
   });
 
   it("the text of a compile", () => {

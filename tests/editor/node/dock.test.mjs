@@ -98,9 +98,9 @@ describe("the dock", () => {
   it("findings are sorted, filtered, unfolded with the keys, and lead to their lines", async () => {
     await showTab("findings");
     const titles = async () => dock.locator("tr.group strong").allInnerTexts();
-    assert.deepEqual(await titles(), ["Recompilation", "Graph break", "Missed fusion", "Compile error"]);
+    assert.deepEqual(await titles(), ["Recompile limit", "Recompilation", "Graph break", "Missed fusion", "Compile error"]);
     await dock.locator("th.cause button").click();
-    assert.deepEqual(await titles(), ["Compile error", "Graph break", "Recompilation", "Missed fusion"]);
+    assert.deepEqual(await titles(), ["Compile error", "Graph break", "Recompile limit", "Recompilation", "Missed fusion"]);
     assert.equal(await dock.locator("th.cause").getAttribute("aria-sort"), "ascending");
     const broken = dock.locator("tr.group", { hasText: "GB0170" });
     await broken.focus();
@@ -124,7 +124,10 @@ describe("the dock", () => {
     await dock.locator("input.search").fill("nothing like it");
     await dock.locator(".notice-text", { hasText: "No finding matches." }).waitFor();
     await dock.locator(".notice button").click();
-    assert.equal((await titles()).length, 4);
+    assert.equal((await titles()).length, 5);
+    await dock.locator("tr.group", { hasText: "GB0039" }).getByRole("button", { name: "train.py:4" }).click();
+    await workbench.page.locator(".tab.active", { hasText: "train.py" }).waitFor();
+    await workbench.page.getByText("Ln 4, Col").waitFor();
   });
 
   it("compile time is a tree of boxes to zoom into, and a table", async () => {

@@ -36,7 +36,6 @@ function graph(compared) {
       bytes: [1024, 1024, 1024, 1024, 1024, null],
       moved: [null, 3072, 2048, 3072, 2048, null],
       flops: [null, 8192, null, 8192, null, null],
-      micros: [null, 0.1, 0.2, 0.4, 0.8, null],
       module: [-1, 0, 0, 1, 1, -1],
       backward: nodes.map(() => 0),
       line: nodes,
@@ -54,7 +53,7 @@ function graph(compared) {
       { path: ["model", "layers", "1"], type: EVIL },
     ],
     files: ["file:///w/a.py"],
-    timeOf: "a device",
+    targets: [{ name: "a device", bandwidth: 1e9, rates: [{ dtype: "f32", flops: 1e12 }] }],
   };
 }
 
@@ -105,7 +104,7 @@ describe("the graph panel in a page", () => {
     ends.splice(0).forEach((end) => end());
   });
 
-  /** @param {keyof typeof THEMES} name @param {typeof answer} [answers] */
+  /** @param {keyof typeof THEMES} name @param {(method: string, params: any) => string | Promise<string>} [answers] */
   async function open(name, answers = answer) {
     const server = await servePanel(
       "graph",
@@ -175,6 +174,66 @@ describe("the graph panel in a page", () => {
         { uri: "file:///w/a.py", line: 3 },
       ],
     );
+  });
+
+  it("lands on the nodes of some lines of its stage, in clusters that were closed", async () => {
+    const { page, panel } = await open("dark");
+    const land = (/** @type {number[]} */ lines) =>
+      page.evaluate(
+        (at) => {
+          const inner = document.querySelector("iframe")?.contentWindow;
+          inner?.postMessage({ type: "land", at }, "*");
+        },
+        { uri: "irscope:/r/0/0/forward-graph.py", lines },
+      );
+    await panel.locator("#collapse").click();
+    await panel.locator('#tree [aria-label^="model.layers, 4 nodes, closed"]').waitFor({ state: "attached" });
+    await land([3, 4]);
+    await panel.locator('#tree [aria-selected=true][aria-label^="mm_1, "]').waitFor({ state: "attached" });
+    assert.equal(await panel.locator("#canvas").getAttribute("data-linked"), "2");
+    await land([99]);
+    await page.waitForTimeout(200);
+    const selected = panel.locator("#tree [aria-selected=true]");
+    assert.match((await selected.getAttribute("aria-label")) ?? "", /^mm_1, /, "nothing else is there to go to");
+  });
+
+  it("lands once there is a picture, where it was asked for before", async () => {
+    const gate = { asked: () => {}, release: () => {} };
+    const asked = new Promise((resolve) => (gate.asked = () => resolve(undefined)));
+    const released = new Promise((resolve) => (gate.release = () => resolve(undefined)));
+    const opened = open("dark", async (method, params) => {
+      gate.asked();
+      await released;
+      return answer(method, params);
+    });
+    await asked;
+    const page = browser
+      .contexts()
+      .flatMap((context) => context.pages())
+      .at(-1);
+    await page?.evaluate(() => {
+      const at = { uri: "irscope:/r/0/0/forward-graph.py", lines: [2] };
+      document.querySelector("iframe")?.contentWindow?.postMessage({ type: "land", at }, "*");
+    });
+    gate.release();
+    const { panel } = await opened;
+    await panel.locator('#tree [aria-selected=true][aria-label^="relu, "]').waitFor({ state: "attached" });
+  });
+
+  it("estimates times for no device but one that was chosen", async () => {
+    const { panel } = await open("light");
+    assert.equal(await panel.locator("#target").isVisible(), false);
+    await panel.locator("#colour").selectOption("time");
+    const legend = panel.locator("#legend");
+    assert.equal((await legend.innerText()).trim(), "This graph ran on cpu. Choose a device to estimate times for.");
+    await panel.locator("#search").fill("mm_1");
+    await panel.locator("#search").press("Enter");
+    await panel.locator("#details-facts", { hasText: "moves" }).waitFor();
+    assert.doesNotMatch(await panel.locator("#details-facts").innerText(), /lower bound/i);
+    await panel.getByLabel("Estimate for").selectOption("a device");
+    assert.match(await legend.innerText(), /^Lower bound on a device\. This graph ran on cpu\.\s+≤ /);
+    assert.match(await panel.locator("#details-facts").innerText(), /lower bound on a device\s+3\.07 µs/i);
+    assert.deepEqual(await violations(panel), []);
   });
 
   it("groups by kernel, and shows nothing but the matches", async () => {

@@ -127,8 +127,14 @@ describe("irscope view", () => {
     assert.match(await focused(), /^compile 0\/0 model ?\d+ ops/);
     await page.keyboard.press("ArrowLeft"); // It was expanded to show what is open.
     await page.keyboard.press("ArrowRight");
-    await page.locator(".row", { hasText: "Dynamo graph" }).waitFor();
+    await page.locator(".row", { hasText: "AOTAutograd" }).waitFor();
     await page.keyboard.type("dyn");
+    assert.match(await focused(), /^Dynamo ?\d+ stages$/);
+    await page.keyboard.press("ArrowRight");
+    await page.locator(".row", { hasText: "Dynamo graph" }).waitFor();
+    for (let step = 0; step < 6 && !(await focused()).startsWith("Dynamo graph"); step += 1) {
+      await page.keyboard.press("ArrowDown");
+    }
     assert.match(await focused(), /^Dynamo graph/);
     await page.keyboard.press("Alt+Enter");
     await page.locator(".tab[aria-selected=true]", { hasText: "Dynamo graph" }).waitFor();

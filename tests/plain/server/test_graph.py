@@ -18,6 +18,7 @@ from irscope_server.base.params import GraphParams, StageParams
 from irscope_server.graph.answers import GraphKernels
 from irscope_server.graph.columns import ADDED, CHANGED, REMOVED, SAME, columns, compared, edges_of
 from irscope_server.graph.requests import GraphCache, graph, graph_kernels, versions_of
+from irscope_server.graph.targets import targets
 from made import GRAPH
 from shapes import graph_misfits, misfits
 
@@ -62,7 +63,14 @@ def test_what_is_known_of_a_node() -> None:
     assert got["modules"] == [{"path": ["self", "layers", "0", "norm"], "type": "LayerNorm"}]
     assert got["nodes"]["module"] == [-1, 0, -2, -1, -1], "-2: a pass made it and nothing says for what"
     assert got["nodes"]["moved"][1] == 256 and got["nodes"]["flops"][1] == 1024
-    assert got["nodes"]["micros"][1] == pytest.approx(256 / 3.35e12 * 1e6, rel=1e-3), "memory takes longer here"
+
+
+def test_devices_to_estimate_for_have_rates_by_printed_dtype() -> None:
+    by_name = {target.name: target for target in targets()}
+    h100 = by_name["NVIDIA H100 SXM"]
+    assert h100.bandwidth == 3.35e12
+    assert {rate.dtype: rate.flops for rate in h100.rates}["bf16"] == 989.4e12
+    assert all("f32" in {rate.dtype for rate in target.rates} for target in by_name.values()), "that of all others"
 
 
 def test_the_bytes_that_are_known_count_more_than_what_the_text_says() -> None:

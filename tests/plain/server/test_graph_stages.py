@@ -21,6 +21,7 @@ from irscope_server.graph.columns import columns, edges_of
 from irscope_server.graph.known import known_columns
 from irscope_server.graph.requests import GraphCache, graph, graph_kernels
 from irscope_server.panels import places
+from irscope_server.stages.groups import Headings
 from irscope_server.stages.tree import stage_item
 from shapes import graph_misfits, misfits
 
@@ -292,7 +293,7 @@ async def test_a_schedule_without_data_says_so(server: Any) -> None:
 
 
 def test_what_can_be_drawn() -> None:
-    items = {one.name: stage_item("r", one).is_graph for one in STAGES}
+    items = {one.name: stage_item("r", one, Headings(STAGES)).is_graph for one in STAGES}
     assert [name for name, is_graph in items.items() if not is_graph] == ["output-code"]
 
 

@@ -333,6 +333,21 @@ def test_many_ask_at_once(browser: Browser, run: str) -> None:
 # --- what the user says about findings, and what is made on demand ------------------------------------------------------
 
 
+def test_what_costs_every_call_comes_first(store_path: str, script: Path) -> None:
+    with Store(store_path) as store:
+        run = store.create_run(str(script), [], Lane.DEEP, "")
+        store.put_compile(run, compile_of(str(script), seconds=2.0))
+        store.put_finding(run, finding(str(script), 6, count=9))
+        store.put_finding(run, finding(str(script), 3, kind="recompile-limit", code="GB0039"))
+        store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, 0, "", 2.0))
+    reader = Reader(store_path)
+    try:
+        groups = json.loads(reader.answer("irscope/findings", {"run": run}))["groups"]
+    finally:
+        reader.close()
+    assert [(one["code"], one["costsEveryCall"]) for one in groups] == [("GB0039", True), ("GB0059", False)]
+
+
 def test_findings_are_shown_as_the_user_wants_them(
     store_path: str, run: str, script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:

@@ -26,6 +26,7 @@ KIND = FindingKind(
     severity=Severity.WARNING,
     filter_label="Recompile limit reached",
     stops_debugger=True,
+    costs_every_call=True,
     order=50,
 )
 CODE = "GB0039"

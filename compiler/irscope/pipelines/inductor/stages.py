@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from irscope.pipelines.dynamo_stages import FIRST, PHASES
-from irscope.vocabulary.stages import Part, Role, StageKind
+from irscope.pipelines.dynamo_stages import DYNAMO, FIRST, PHASES
+from irscope.vocabulary.stages import OTHER_GROUP, Part, Role, StageGroup, StageKind
+
+AOT_AUTOGRAD = StageGroup("AOTAutograd")
+INDUCTOR = StageGroup("Inductor", has_sides=True)
 
 _JOINT_PHASES = ("aot_trace_joint_graph", "_recursive_joint_graph_passes")
 
@@ -17,6 +20,7 @@ PRE_GRAD_GRAPH = StageKind(
     names="dynamo",
     phases=("_recursive_pre_grad_passes",),
     is_compared=True,
+    group=DYNAMO,
 )
 JOINT_GRAPH = StageKind(
     "joint-graph",
@@ -30,9 +34,15 @@ JOINT_GRAPH = StageKind(
     precedes_passes=True,
     phases=_JOINT_PHASES,
     is_compared=True,
+    group=AOT_AUTOGRAD,
 )
 PARTITION = StageKind(
-    "partition", "Partition into forward and backward", "plaintext", Role.PARTITION, aside="joint-graph"
+    "partition",
+    "Partition into forward and backward",
+    "plaintext",
+    Role.PARTITION,
+    aside="joint-graph",
+    group=AOT_AUTOGRAD,
 )
 INFERENCE_GRAPH = StageKind(
     "inference-graph",
@@ -46,6 +56,7 @@ INFERENCE_GRAPH = StageKind(
     phases=(*_JOINT_PHASES, "aot_collect_metadata"),
     is_compared=True,
     takes_costs=True,
+    group=AOT_AUTOGRAD,
 )
 FORWARD_GRAPH = StageKind(
     "forward-graph",
@@ -57,9 +68,18 @@ FORWARD_GRAPH = StageKind(
     names="aot",
     is_compared=True,
     takes_costs=True,
+    group=AOT_AUTOGRAD,
 )
 BACKWARD_GRAPH = StageKind(
-    "backward-graph", "Backward graph", "python", Role.GRAPH, 4, part=Part.BACKWARD, names="aot", is_compared=True
+    "backward-graph",
+    "Backward graph",
+    "python",
+    Role.GRAPH,
+    4,
+    part=Part.BACKWARD,
+    names="aot",
+    is_compared=True,
+    group=AOT_AUTOGRAD,
 )
 COMPILED_AUTOGRAD_GRAPH = StageKind(
     "compiled-autograd-graph",
@@ -70,8 +90,11 @@ COMPILED_AUTOGRAD_GRAPH = StageKind(
     short="Compiled autograd",
     part=Part.ACCUMULATED,
     names="dynamo",
+    group=DYNAMO,
 )
-CACHE_KEY = StageKind("cache-key", "Key in the FX graph cache", "plaintext", Role.FACTS, aside="post-grad-graph")
+CACHE_KEY = StageKind(
+    "cache-key", "Key in the FX graph cache", "plaintext", Role.FACTS, aside="post-grad-graph", group=INDUCTOR
+)
 POST_GRAD_GRAPH = StageKind(
     "post-grad-graph",
     "Post-grad graph",
@@ -82,6 +105,7 @@ POST_GRAD_GRAPH = StageKind(
     phases=("_recursive_post_grad_passes",),
     is_lowered=True,
     is_compared=True,
+    group=INDUCTOR,
 )
 IR_PRE_FUSION = StageKind(
     "ir-pre-fusion",
@@ -91,8 +115,9 @@ IR_PRE_FUSION = StageKind(
     6,
     short="IR before fusion",
     phases=("GraphLowering.run",),
+    group=INDUCTOR,
 )
-FUSION = StageKind("fusion", "Fusion decisions", "plaintext", Role.FUSION, aside="ir-post-fusion")
+FUSION = StageKind("fusion", "Fusion decisions", "plaintext", Role.FUSION, aside="ir-post-fusion", group=INDUCTOR)
 IR_POST_FUSION = StageKind(
     "ir-post-fusion",
     "Inductor IR after fusion",
@@ -102,8 +127,9 @@ IR_POST_FUSION = StageKind(
     short="IR after fusion",
     phases=("Scheduler.__init__",),
     is_fused=True,
+    group=INDUCTOR,
 )
-MEMORY_PLAN = StageKind("memory-plan", "Memory plan", "plaintext", Role.MEMORY, aside="output-code")
+MEMORY_PLAN = StageKind("memory-plan", "Memory plan", "plaintext", Role.MEMORY, aside="output-code", group=INDUCTOR)
 OUTPUT_CODE = StageKind(
     "output-code",
     "Output code",
@@ -112,6 +138,7 @@ OUTPUT_CODE = StageKind(
     8,
     phases=("Scheduler.codegen", "PythonWrapperCodegen.generate"),
     is_compared=True,
+    group=INDUCTOR,
 )
 # Loading the output code is mostly waiting for its kernels to be compiled.
 KERNEL = StageKind("kernel", "Kernel", "", Role.KERNEL, 9, phases=("PyCodeCache.load_by_key_path",))
@@ -127,8 +154,8 @@ AMDGCN = StageKind("amdgcn", "AMDGCN assembly", "asm", Role.LOWERED, 16, is_mach
 BINARY = StageKind("binary", "Binary", "json", Role.BINARY)
 SASS = StageKind("sass", "SASS", "sass", Role.LOWERED, 17, is_machine_code=True)
 ASSEMBLY = StageKind("assembly", "Assembly", "asm", Role.LOWERED, 10, is_machine_code=True)
-VALUES = StageKind("values", "Values", "plaintext", Role.VALUES)
-DIVERGENCE = StageKind("divergence", "Divergence", "plaintext", Role.DIVERGENCE)
+VALUES = StageKind("values", "Values", "plaintext", Role.VALUES, group=OTHER_GROUP)
+DIVERGENCE = StageKind("divergence", "Divergence", "plaintext", Role.DIVERGENCE, group=OTHER_GROUP)
 
 STAGES = (
     *FIRST,

@@ -89,10 +89,10 @@ export function colouring(model: Model, mode: ColourMode, lightness: Lightness):
           model,
           mode,
           lightness,
-          (node) => model.graph.nodes.micros[node] ?? undefined,
+          (node) => model.micros(node),
           (value) => units.duration(value / 1e6),
         ),
-        heading: `Lower bound on ${model.graph.timeOf}`,
+        heading: estimateHeading(model),
       };
     case "change": {
       const { added, gone, changed } = CHANGES[lightness];
@@ -187,6 +187,14 @@ function further(at: number, lightness: Lightness): string {
       .padStart(2, "0");
   };
   return `#${channel(0)}${channel(8)}${channel(4)}`;
+}
+
+/** What ran is said where it is another device than the one that times are estimated for. */
+function estimateHeading({ target, graph: { devices } }: Model): string {
+  const ran = devices.length === 0 ? "" : `This graph ran on ${devices.join(", ")}.`;
+  return target === undefined
+    ? `${ran} Choose a device to estimate times for.`.trim()
+    : `Lower bound on ${target.name}. ${ran}`.trim();
 }
 
 /** Five steps from the least to the most, by orders of magnitude, as sizes and times differ by those. */

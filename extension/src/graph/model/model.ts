@@ -1,6 +1,7 @@
 /** A graph in the panel: the columns that the server sent, and who uses whom. */
 
-import type { FusionDecision, Graph, GraphKernels } from "../../protocol";
+import type { EstimateTarget, FusionDecision, Graph, GraphKernels } from "../../protocol";
+import { leastMicros } from "./estimates";
 
 export const PLACEHOLDER = 0;
 export const GET_ATTR = 1;
@@ -24,6 +25,7 @@ export class Model {
   private readonly after: Adjacency;
   private calls: GraphKernels | undefined;
   private texts: string[] | undefined;
+  private chosen: EstimateTarget | undefined;
   private decided: Map<number, FusionDecision[]> | undefined;
 
   constructor(readonly graph: Graph) {
@@ -69,6 +71,23 @@ export class Model {
 
   device(node: number): string {
     return this.graph.devices[this.graph.nodes.device[node] ?? -1] ?? "";
+  }
+
+  /** Takes the device of this name to estimate times for; none where the server does not know it. */
+  chooseTarget(name: string | undefined): void {
+    this.chosen = this.graph.targets.find((each) => each.name === name);
+  }
+
+  get target(): EstimateTarget | undefined {
+    return this.chosen;
+  }
+
+  /** The least time of a call on the device that was chosen, in microseconds. */
+  micros(node: number): number | undefined {
+    const { moved, flops } = this.graph.nodes;
+    return this.chosen === undefined || this.kind(node) !== CALL
+      ? undefined
+      : leastMicros(this.chosen, moved[node], flops[node], this.dtype(node));
   }
 
   module(node: number): { path: string[]; type: string } | undefined {

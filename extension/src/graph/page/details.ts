@@ -53,7 +53,7 @@ function ofNode(page: Page, model: Model, node: number, ways: Ways): void {
     ["result", result === null || result === undefined ? "" : units.size(result)],
     ["moves", value(nodes.moved, units.size)],
     ["computes", value(nodes.flops, units.flops)],
-    [`lower bound on ${model.graph.timeOf}`, value(nodes.micros, (micros) => units.duration(micros / 1e6))],
+    lowerBound(model, [node]),
     ["module", module === undefined ? "" : `${module.path.join(".")} (${module.type})`],
     ["line", origin === undefined ? "" : `${decoded(origin.uri).split("/").pop() ?? ""}:${origin.line + 1}`],
     ["change", ["", "added", "removed", "changed"][model.state(node)] ?? ""],
@@ -85,6 +85,12 @@ function ofNode(page: Page, model: Model, node: number, ways: Ways): void {
   );
 }
 
+/** Nothing unless a device was chosen to estimate for. */
+function lowerBound(model: Model, nodes: ArrayLike<number> & Iterable<number>): [name: string, value: string] {
+  const least = Array.from(nodes).reduce((all, node) => all + (model.micros(node) ?? 0), 0);
+  return [`lower bound on ${model.target?.name ?? ""}`, least > 0 ? units.duration(least / 1e6) : ""];
+}
+
 function ofCluster(page: Page, model: Model, labels: Labels, box: Box, ways: Ways): void {
   const { details } = page;
   const { cluster } = box;
@@ -97,11 +103,11 @@ function ofCluster(page: Page, model: Model, labels: Labels, box: Box, ways: Way
   setText(details.detail, units.count(nodes.length, "node"));
   const sum = (list: readonly (number | null)[]): number => nodes.reduce((all, node) => all + (list[node] ?? 0), 0);
   const columns = model.graph.nodes;
-  const [moved, computed, least] = [sum(columns.moved), sum(columns.flops), sum(columns.micros)];
+  const [moved, computed] = [sum(columns.moved), sum(columns.flops)];
   facts(details.facts, [
     ["moves", moved > 0 ? units.size(moved) : ""],
     ["computes", computed > 0 ? units.flops(computed) : ""],
-    [`lower bound on ${model.graph.timeOf}`, least > 0 ? units.duration(least / 1e6) : ""],
+    lowerBound(model, nodes),
   ]);
   details.links.replaceChildren();
   details.actions.replaceChildren(

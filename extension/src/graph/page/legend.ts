@@ -12,7 +12,7 @@ export function showLegend(section: HTMLElement, colours: Colouring, counts: rea
     .map((swatch, at) => ({ ...swatch, count: counts[at] ?? 0 }))
     .filter((swatch) => swatch.count > 0);
   const shown = colours.isScale ? present : present.sort((left, right) => right.count - left.count).slice(0, MOST);
-  section.hidden = shown.length === 0;
+  section.hidden = shown.length === 0 && colours.heading === undefined;
   const list = shown.map(({ colour, text, sign }) => {
     const patch = h("span", { class: "patch", "aria-hidden": "true" }, sign ?? "");
     patch.style.setProperty("--patch", colour);

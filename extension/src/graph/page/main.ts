@@ -2,7 +2,7 @@
 
 import { graphRequest } from "../../panels/ahead";
 import { on, post, ready, recall, remember, request } from "../../panels/bridge";
-import type { Subject } from "../../panels/messages";
+import type { Lines, Subject } from "../../panels/messages";
 import { visible } from "../../panels/visible";
 import type { Graph, GraphKernels, GraphVersion } from "../../protocol";
 import type { Grouping } from "../model/clusters";
@@ -29,6 +29,9 @@ const layouter = new Layouter();
 const results = new Results(page, (index) => goToMatch(panel?.search.goTo(index)));
 let panel: GraphPanel | undefined;
 let subject: Subject | undefined;
+/** Where to go as soon as there is a picture. */
+let landing: Lines | undefined;
+let isDrawn = false;
 /** Counts what was asked for, so that an answer that is late, or was given up, is passed over. */
 let asked = 0;
 
@@ -38,6 +41,10 @@ on("subject", (message) => {
   subject = message.subject;
   remember<State>({ subject });
   void load();
+});
+on("land", ({ at }) => {
+  landing = at;
+  land();
 });
 on("cursor", ({ place }) => panel?.link(place.uri, place.line));
 ready();
@@ -98,13 +105,24 @@ async function draw(graph: Graph, begun: number): Promise<void> {
   }
   hideNotice(page);
   const before = panel;
+  isDrawn = false;
   panel = new GraphPanel(page, model, layouter, before?.view);
   offerChoices();
   await panel.begin();
   panel.view.paint();
+  isDrawn = true;
+  land();
   page.canvas.dataset["nodes"] = String(model.count);
   post({ type: "drawn", what: `${model.count} nodes`, milliseconds: Math.round(performance.now() - begun) });
   showMatches();
+}
+
+function land(): void {
+  if (landing !== undefined && isDrawn && panel !== undefined) {
+    const { uri, lines } = landing;
+    landing = undefined;
+    void panel.land(uri, lines);
+  }
 }
 
 /** The list of what can be shown: the graph as it is, and what each pass of this compile changed. */
@@ -141,8 +159,20 @@ function offerChoices(): void {
     option.hidden = option.value === "change" && !isCompared;
   }
   page.colour.value = state.colour ?? (isCompared ? "change" : "operation");
+  offerTargets();
   page.search.value = state.search ?? "";
   page.only.setAttribute("aria-pressed", String(state.only === true));
+}
+
+/** The devices that times can be estimated for: none is taken for the one that ran, so the user chooses. */
+function offerTargets(): void {
+  const targets = panel?.model.graph.targets ?? [];
+  page.target.replaceChildren(
+    h("option", { value: "" }, "choose a device"),
+    ...targets.map(({ name }) => h("option", { value: name }, name)),
+  );
+  page.target.value = panel?.model.target?.name ?? "";
+  page.targetLabel.hidden = page.colour.value !== "time";
 }
 
 // --- search ----------------------------------------------------------------------------------------------------------
@@ -210,7 +240,11 @@ function listenToPage(): void {
   listenToSearch();
   const { buttons } = page;
   page.grouping.addEventListener("change", () => void panel?.setGrouping(page.grouping.value as Grouping));
-  page.colour.addEventListener("change", () => panel?.setColour(page.colour.value as ColourMode));
+  page.colour.addEventListener("change", () => {
+    panel?.setColour(page.colour.value as ColourMode);
+    offerTargets();
+  });
+  page.target.addEventListener("change", () => panel?.setTarget(page.target.value));
   page.compare.addEventListener("change", () => {
     const change = page.compare.value === "" ? undefined : (JSON.parse(page.compare.value) as State["change"]);
     remember<State>({ change, open: [], view: undefined, selected: "", colour: undefined });

@@ -1,6 +1,6 @@
 /** Which clusters are open at first. */
 
-import { childClusters, type Cluster, type Forest } from "../model/clusters";
+import { childClusters, pathOf, type Cluster, type Forest } from "../model/clusters";
 
 /**
  * What is open at first: from the top, as long as all that shows can be laid out in a moment. Clusters of one kind that
@@ -32,6 +32,30 @@ export function openAtFirst(
     level = next;
   }
   return open;
+}
+
+/**
+ * The closed clusters around some nodes: all around the first node, those around others as long as opening them shows
+ * no more than `most`.
+ */
+export function closedAround(
+  forest: Forest,
+  count: number,
+  nodes: readonly number[],
+  open: ReadonlySet<number>,
+  most: number,
+): number[] {
+  const found = new Set<number>();
+  let shown = 0;
+  for (const node of nodes) {
+    const closed = pathOf(forest, count, node).filter(({ item }) => !open.has(item) && !found.has(item));
+    const more = closed.reduce((all, cluster) => all + cluster.children.length, 0);
+    if (node === nodes[0] || shown + more <= most) {
+      shown += more;
+      closed.forEach(({ item }) => found.add(item));
+    }
+  }
+  return [...found];
 }
 
 /** The clusters in a cluster, those of one kind together. */

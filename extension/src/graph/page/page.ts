@@ -17,6 +17,8 @@ export interface Page {
   colour: HTMLSelectElement;
   compare: HTMLSelectElement;
   compareLabel: HTMLElement;
+  targetLabel: HTMLElement;
+  target: HTMLSelectElement;
   summary: HTMLElement;
   path: HTMLElement;
   legend: HTMLElement;
@@ -97,7 +99,9 @@ function makeChoices() {
     ["none", "nothing"],
   ]);
   const [compareLabel, compare] = choice("compare", "Show", []);
-  return { groupingLabel, grouping, colourLabel, colour, compareLabel, compare };
+  const [targetLabel, target] = choice("target", "Estimate for", []);
+  targetLabel.hidden = true;
+  return { groupingLabel, grouping, colourLabel, colour, compareLabel, compare, targetLabel, target };
 }
 
 /** The buttons, and the menu of what can be saved. */
@@ -192,7 +196,7 @@ function makeDetails() {
 
 export function buildPage(): Page {
   const seeking = makeSearch();
-  const { groupingLabel, grouping, colourLabel, colour, compareLabel, compare } = makeChoices();
+  const { groupingLabel, grouping, colourLabel, colour, compareLabel, compare, targetLabel, target } = makeChoices();
   const { buttons, menu, exporting } = makeButtons();
   const summary = h("span", { id: "summary" });
 
@@ -201,7 +205,7 @@ export function buildPage(): Page {
     { id: "toolbar", role: "toolbar", "aria-label": "Graph" },
     h("span", { class: "group", id: "seeking" }, ...Object.values(seeking)),
     h("span", { class: "group" }, buttons.expand, buttons.collapse, exporting),
-    h("span", { class: "group", id: "choices" }, compareLabel, groupingLabel, colourLabel),
+    h("span", { class: "group", id: "choices" }, compareLabel, groupingLabel, colourLabel, targetLabel),
     menu,
   );
 
@@ -221,6 +225,8 @@ export function buildPage(): Page {
     colour,
     compare,
     compareLabel,
+    targetLabel,
+    target,
     summary,
     path,
     announcement,

@@ -13,7 +13,7 @@ import type { Layouter } from "../layout/layout";
 import { showLegend } from "./legend";
 import { CALL, SAME, type Model } from "../model/model";
 import { groupings } from "../model/grouping";
-import { openAtFirst } from "./opening";
+import { closedAround, openAtFirst } from "./opening";
 import { described } from "./outline";
 import { setText } from "../../panels/dom";
 import type { Page } from "./page";
@@ -49,6 +49,7 @@ export class GraphPanel {
     this.view = view ?? new GraphView(page, (at) => remember<State>({ view: at }));
     this.view.clear();
     this.layouter.clear();
+    model.chooseTarget(state.target);
     this.arranger = new Arranger(page, this.view, layouter, () => {
       void this.arrange().then(() => this.view.camera.start());
     });
@@ -92,6 +93,14 @@ export class GraphPanel {
     const can = groupings(this.model);
     const wanted = recall<State>().grouping;
     return wanted !== undefined && can.includes(wanted) ? wanted : (can[0] ?? "order");
+  }
+
+  /** The device that times are estimated for, by its name. */
+  setTarget(name: string): void {
+    remember<State>({ target: name });
+    this.model.chooseTarget(name);
+    this.setColour(this.colours.mode);
+    this.showSelection();
   }
 
   setColour(mode: ColourMode): void {
@@ -265,11 +274,30 @@ export class GraphPanel {
     this.select(node);
   }
 
+  /** Selects the first node of some lines of the stage, opens what they all are in, and highlights them. */
+  async land(uri: string, lines: number[]): Promise<void> {
+    const nodes = [...new Set(lines.flatMap((line) => this.model.nodesAt(uri, line)))];
+    const [first] = nodes;
+    if (first === undefined) {
+      return;
+    }
+    const closed = closedAround(this.forest, this.model.count, nodes, this.open, MOST_BELOW);
+    if (closed.length > 0) {
+      closed.forEach((item) => this.open.add(item));
+      await this.arrange();
+    }
+    this.select(first);
+    this.highlight(nodes);
+  }
+
   /** Highlights what came from a line of the user's file, or is in a line of the stage. */
   link(uri: string, line: number): void {
+    this.highlight(this.model.nodesAt(uri, line));
+  }
+
+  private highlight(nodes: number[]): void {
     const { scene, camera } = this.view;
     if (scene !== undefined) {
-      const nodes = this.model.nodesAt(uri, line);
       const boxes = new Set(nodes.flatMap((node) => boxOf(scene, this.forest, node) ?? []));
       this.view.mark({ linked: boxes });
       this.page.canvas.dataset["linked"] = String(boxes.size);

@@ -15,6 +15,8 @@ export interface State {
   only: boolean;
   grouping: Grouping;
   colour: ColourMode | undefined;
+  /** The device that times are estimated for, by its name. */
+  target: string | undefined;
   /** Keys of the open clusters. */
   open: string[];
   /** The stage that is shown in place of the subject's, with the one before it: what a pass did. */

@@ -2,12 +2,13 @@
 
 import "../panel.css";
 import * as bridge from "../bridge";
-import { announce, button, h, select } from "../dom";
+import { announce, button, h, select, setText } from "../dom";
 import { TABS, type Subject, type Tab } from "../messages";
 import { REGISTRY } from "../registry";
 import { notice, runButton, type Surroundings, type View } from "../view";
 import * as units from "../../units";
 import { fileName } from "../text";
+import { ageText } from "./model";
 import { creators } from "panel-views";
 import type { RunItem } from "../../protocol";
 
@@ -38,6 +39,8 @@ let unread = new Set<Tab>();
 
 const tabs = new Map<Tab, HTMLButtonElement>();
 const controls = h("div", { class: "controls" });
+/** Says that an older run is shown. */
+const age = h("span", { class: "age", role: "status" });
 const nothing = h("div", { class: "view" });
 const page = h("div", { id: "page", role: "tabpanel" });
 const list = h("div", { class: "tabs", role: "tablist", "aria-label": "IRScope" });
@@ -68,7 +71,7 @@ list.addEventListener("keydown", (event) => {
   }
 });
 document.body.classList.add("dock");
-document.body.append(h("header", {}, list, h("span", { class: "spacer" }), controls), page);
+document.body.append(h("header", {}, list, h("span", { class: "spacer" }), age, controls), page);
 
 bridge.on("subject", ({ subject: given }) => {
   followed = given;
@@ -142,6 +145,11 @@ function showPage(): void {
     views[current].show(subject);
   }
   freshen();
+  showAge();
+}
+
+function showAge(): void {
+  setText(age, subject === undefined ? "" : ageText(current, subject, runs));
 }
 
 function freshen(): void {
@@ -156,6 +164,7 @@ async function readRuns(): Promise<void> {
   } catch {
     return; // The views say what is wrong.
   }
+  showAge();
   const options = runs.map((run) => ({ value: run.run, text: runText(run) }));
   const shown = subject?.run;
   if (shown !== undefined && !runs.some(({ run }) => run === shown)) {

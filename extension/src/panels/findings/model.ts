@@ -4,7 +4,7 @@ import * as units from "../../units";
 import type { FindingGroup, FindingPlace, Findings } from "../results";
 import { placeText } from "../text";
 
-export type Column = "cause" | "count" | "seconds" | "graphs" | "fixes";
+export type Column = "cause" | "place" | "count" | "seconds" | "graphs" | "fixes";
 
 export interface Sort {
   column: Column;
@@ -13,11 +13,15 @@ export interface Sort {
 
 export const COLUMNS: { column: Column; title: string; hint: string }[] = [
   { column: "cause", title: "Cause", hint: "What happened, and PyTorch's code for it" },
+  { column: "place", title: "Place", hint: "The line that it is about; of several the one that cost most" },
   { column: "count", title: "Times", hint: "How often it happened in this run" },
   { column: "seconds", title: "Compile time", hint: "Seconds of compile time that it caused" },
   { column: "graphs", title: "Extra graphs", hint: "Graphs that would not be there without it" },
   { column: "fixes", title: "Fixes", hint: "Places with a quick fix" },
 ];
+
+/** Columns of texts, which are sorted upwards at first; numbers begin with the largest. */
+const FROM_THE_FIRST: Column[] = ["cause", "place"];
 
 const RANK = { error: 3, warning: 2, information: 1, hint: 0 };
 
@@ -63,7 +67,7 @@ export function countText(shown: number, all: number): string {
 
 /** The order after a click on the head of a column: numbers from the largest, and the other way round with a second one. */
 export function sortedBy(column: Column, before: Sort): Sort {
-  return { column, down: before.column === column ? !before.down : column !== "cause" };
+  return { column, down: before.column === column ? !before.down : !FROM_THE_FIRST.includes(column) };
 }
 
 /** A row as far as the keyboard is concerned. */
@@ -119,8 +123,16 @@ function placesOf(group: FindingGroup, filter: string, withHidden: boolean): Fin
 }
 
 function compare(a: FindingGroup, b: FindingGroup, column: Column): number {
+  if (column === "place") {
+    return sortable(a).localeCompare(sortable(b), undefined, { numeric: true });
+  }
   if (column === "cause") {
     return `${9 - RANK[a.severity]}${a.title}`.localeCompare(`${9 - RANK[b.severity]}${b.title}`);
   }
-  return a[column] - b[column] || a.count - b.count;
+  const cost = column === "seconds" ? Number(a.costsEveryCall) - Number(b.costsEveryCall) : 0;
+  return cost || a[column] - b[column] || a.count - b.count;
+}
+
+function sortable({ places: [first] }: FindingGroup): string {
+  return first === undefined ? "" : placeText(first);
 }

@@ -30,6 +30,7 @@ function groupRow({ group, places, key }: Shown, total: number, isOpen: boolean,
       },
     },
     causeCell(group, isOpen),
+    placesCell(places),
     h("td", { class: "count" }, `${group.count}×`),
     h(
       "td",
@@ -61,6 +62,21 @@ function causeCell(group: FindingGroup, isOpen: boolean): HTMLElement {
   );
 }
 
+/** The first place, which cost most, and how many others an open row lists. */
+function placesCell([first, ...others]: FindingPlace[]): HTMLElement {
+  return h(
+    "td",
+    { class: "place" },
+    h(
+      "div",
+      {},
+      first !== undefined && placeLink(first),
+      others.length > 0 &&
+        h("span", { class: "dim" }, ` +${others.length}`, h("span", { class: "only-read" }, " more")),
+    ),
+  );
+}
+
 function placeRow(group: FindingGroup, place: FindingPlace, key: string): HTMLElement {
   return h(
     "tr",
@@ -75,11 +91,11 @@ function placeRow(group: FindingGroup, place: FindingPlace, key: string): HTMLEl
     h(
       "td",
       { class: "cause" },
-      placeLink(place),
       h("code", { title: place.code }, place.code),
       place.hidden !== "" && h("span", { class: "chip" }, HIDDEN_WORDS[place.hidden]),
       place.message !== group.message && h("span", { class: "message", title: place.message }, ...rich(place.message)),
     ),
+    h("td", { class: "place" }, placeLink(place)),
     h(
       "td",
       { class: "count", title: place.compiles.length > 0 ? `in ${place.compiles.join(", ")}` : "" },

@@ -6,7 +6,7 @@ import * as units from "../../units";
 import { cardOf, type Row } from "./model";
 
 export function cardElement(stage: PipelineStage, row: Row): HTMLElement {
-  const { kind, facts, rows, share, side } = cardOf(stage, row);
+  const { kind, facts, share, side } = cardOf(stage, row);
   const changed = stage.passes.length;
   return h(
     "div",
@@ -18,19 +18,22 @@ export function cardElement(stage: PipelineStage, row: Row): HTMLElement {
       "aria-selected": "false",
       "data-stage": stage.stage,
       "data-track": stage.track,
-      style: { "grid-column": String(stage.column + 1), "grid-row": rows, "--share": share.toFixed(3) },
+      style: { "--share": share.toFixed(3) },
     },
     h("span", { class: "card-title" }, stage.short),
-    h("span", { class: "only-read" }, ", "),
-    h("span", { class: "card-facts" }, facts.join(" · ")),
-    h("span", { class: "only-read" }, ", "),
-    h(
-      "span",
-      { class: "card-passes" },
-      side === "" ? "" : `${side} `,
-      changed > 0 && units.count(changed, "pass"),
-      changed > 0 && h("span", { class: "only-read" }, " changed it"),
-    ),
+    listed("card-facts", facts),
+    listed("card-passes", [side, changed > 0 ? units.count(changed, "pass") : ""]),
+    changed > 0 && h("span", { class: "only-read" }, " changed it"),
     h("span", { class: "card-hits" }),
   );
+}
+
+/** Facts of which none is broken over lines, unless it is wider than the card; a screen reader pauses before each. */
+function listed(name: string, facts: string[]): HTMLElement {
+  const known = facts.filter((fact) => fact !== "");
+  return h("span", { class: name }, ...known.map((fact) => h("span", {}, comma(), fact)));
+}
+
+function comma(): HTMLElement {
+  return h("span", { class: "only-read" }, ", ");
 }

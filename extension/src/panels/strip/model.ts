@@ -21,7 +21,6 @@ const KINDS: Partial<Record<Role, string>> = {
 
 /** What all cards have to know of each other. */
 export interface Row {
-  columns: number;
   /** There is a backward, so there are two rows. */
   both: boolean;
   /** Seconds of the stage that took longest. */
@@ -30,7 +29,6 @@ export interface Row {
 
 export function rowOf(stages: PipelineStage[]): Row {
   return {
-    columns: Math.max(...stages.map((stage) => stage.column)) + 1,
     both: stages.some((stage) => stage.track === "backward"),
     most: Math.max(...stages.map((stage) => stage.seconds ?? 0)),
   };
@@ -40,8 +38,6 @@ export function rowOf(stages: PipelineStage[]): Row {
 export interface Card {
   kind: string;
   facts: string[];
-  /** The rows of the grid that it takes. */
-  rows: string;
   /** Its time as a share of the longest. */
   share: number;
   /** Which of the two rows it is in, where there are two. */
@@ -55,10 +51,51 @@ export function cardOf(stage: PipelineStage, { both, most }: Row): Card {
       stage.count === null ? units.size(stage.bytes) : units.count(stage.count, stage.unit.replace(/s$/, "")),
       ...(stage.seconds === null ? [] : [units.duration(stage.seconds)]),
     ],
-    rows: both ? { shared: "1 / span 2", forward: "1", backward: "2" }[stage.track] : "1",
     share: most > 0 ? (stage.seconds ?? 0) / most : 0,
     side: both && stage.track !== "shared" ? stage.track : "",
   };
+}
+
+/** Where a card is in the grid: counted from 1, as CSS counts. */
+export interface Cell {
+  column: number;
+  row: number;
+  rows: number;
+}
+
+/** How many cards fit beside each other. */
+export function cardsPerLine(width: number, least: number, gap: number): number {
+  return Math.max(1, Math.floor((width + gap) / (least + gap)));
+}
+
+/**
+ * Where the cards are, by the ID of their stage. Columns that do not fit go on in the next line, whose rows are below
+ * those of the line before: first the forward's, then the backward's; what both share takes all rows of its line.
+ */
+export function cellsOf(stages: PipelineStage[], perLine: number): Map<string, Cell> {
+  const found = new Map<string, Cell>();
+  const last = Math.max(0, ...stages.map(({ column }) => column));
+  let row = 1;
+  for (let first = 0; first <= last; first += perLine) {
+    const columns = Array.from({ length: perLine }, (_, at) => stages.filter(({ column }) => column === first + at));
+    const most = (track: Track): number => Math.max(...columns.map((column) => countOf(column, track)));
+    const rows = Math.max(most("forward") + most("backward"), most("shared"));
+    columns.forEach((column, at) => {
+      const next = { shared: row, forward: row, backward: row + most("forward") };
+      const spare = rows - countOf(column, "shared");
+      for (const { stage, track } of column) {
+        const taken = track === "shared" && next.shared === row ? spare + 1 : 1;
+        found.set(stage, { column: at + 1, row: next[track], rows: taken });
+        next[track] += taken;
+      }
+    });
+    row += rows;
+  }
+  return found;
+}
+
+function countOf(stages: PipelineStage[], track: Track): number {
+  return stages.filter((stage) => stage.track === track).length;
 }
 
 /** `0/0 forward · 3 ops · 1.2 s` for the choice of a compile. */

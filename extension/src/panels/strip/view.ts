@@ -1,7 +1,7 @@
 /** The pipeline of a compile as a row of stages, forward above backward, with what each pass changed. */
 
 import * as bridge from "../bridge";
-import { announce, h, select } from "../dom";
+import { announce, button, h, select, setText } from "../dom";
 import type { Subject } from "../messages";
 import type { Pipeline, PipelineStage, Step } from "../results";
 import { Loader, notice, runButton, type Surroundings, type View } from "../view";
@@ -10,6 +10,8 @@ import { cardElement } from "./card";
 import { details } from "./details";
 import { endElement } from "./end";
 import {
+  cardsPerLine,
+  cellsOf,
   compileText,
   firstChoice,
   kernelCount,
@@ -25,6 +27,9 @@ import { matchesOf, summaryOf } from "./search";
 
 /** Arrow keys may be held down: a document is opened when they rest. */
 const REST_MS = 180;
+
+/** Of a card at the lower edge this much must be seen, so that it can be read what it is. */
+const TITLE_PX = 26;
 
 interface Remembered {
   stripStage?: string;
@@ -42,6 +47,9 @@ class StripView implements View {
     "aria-label": "Stages of the compile",
     "aria-orientation": "horizontal",
   });
+  /** How many cards are below the edge; a click shows them. */
+  private readonly more = button("", () => this.showMore(), { class: "more", hidden: true });
+  private readonly scroll = h("div", { class: "strip-scroll" }, this.row, this.more);
   private readonly side = h("div", {
     class: "details",
     role: "region",
@@ -68,6 +76,8 @@ class StripView implements View {
     this.search.addEventListener("input", () => this.mark());
     this.search.addEventListener("keydown", (event) => this.onSearchKey(event));
     this.row.addEventListener("keydown", (event) => this.onKey(event));
+    this.scroll.addEventListener("scroll", () => this.countHidden());
+    new ResizeObserver(() => this.arrange()).observe(this.scroll);
   }
 
   show(given: Subject): void {
@@ -114,8 +124,6 @@ class StripView implements View {
       return;
     }
     const row = rowOf(result.stages);
-    this.row.style.setProperty("--columns", String(row.columns));
-    this.row.classList.toggle("both", row.both);
     for (const stage of result.stages) {
       const card = cardElement(stage, row);
       card.addEventListener("click", () => {
@@ -132,12 +140,53 @@ class StripView implements View {
       ),
     );
     this.row.replaceChildren(...groups.filter((group) => group.childElementCount > 0));
-    this.body.replaceChildren(
-      h("div", { class: "strip-scroll" }, this.row, result.end !== null && endElement(result.end)),
-      this.side,
-    );
+    this.scroll.replaceChildren(this.row, ...(result.end === null ? [] : [endElement(result.end)]), this.more);
+    this.body.replaceChildren(this.scroll, this.side);
+    this.arrange();
     this.choose(firstChoice(result, this.subject?.stage ?? bridge.recall<Remembered>().stripStage), false);
     this.mark();
+  }
+
+  /** Puts the cards where they fit: as many beside each other as the view is wide, the others below. */
+  private arrange(): void {
+    const styles = getComputedStyle(this.row);
+    const [least, gap] = [parseFloat(styles.getPropertyValue("--least")), parseFloat(styles.columnGap)];
+    const stages = this.data?.stages ?? [];
+    if (this.row.clientWidth === 0 || stages.length === 0) {
+      return;
+    }
+    const columns = Math.max(...stages.map(({ column }) => column)) + 1;
+    const perLine = Math.min(columns, cardsPerLine(this.row.clientWidth, least, gap));
+    const cells = cellsOf(stages, perLine);
+    for (const [id, { column, row, rows }] of cells) {
+      const card = this.cards.get(id);
+      card?.style.setProperty("grid-column", String(column));
+      card?.style.setProperty("grid-row", `${row} / span ${rows}`);
+    }
+    this.row.style.setProperty("--columns", String(perLine));
+    this.row.style.setProperty(
+      "--rows",
+      String(Math.max(...[...cells.values()].map(({ row, rows }) => row + rows - 1))),
+    );
+    this.countHidden();
+  }
+
+  /** Those of which no title can be seen. */
+  private below(): HTMLElement[] {
+    const edge = this.scroll.getBoundingClientRect().bottom - TITLE_PX;
+    return [...this.cards.values()].filter((card) => card.getBoundingClientRect().top > edge);
+  }
+
+  private countHidden(): void {
+    const { length } = this.below();
+    this.more.hidden = length === 0;
+    setText(this.more, `${length} more`);
+  }
+
+  private showMore(): void {
+    const [first] = this.below();
+    first?.scrollIntoView({ block: "start", inline: "nearest" });
+    first?.focus();
   }
 
   private drawToolbar({ compiles, compile, kernels, stages }: Pipeline): void {
