@@ -6,15 +6,14 @@ benchmarks/graph_panel.mjs tells by how much, and a test that both give the same
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
+
+from irscope.provenance.graph_facts import Modules
 
 from irscope_server.graph.answers import GraphColumns
 from irscope_server.graph.columns import KINDS, TARGET, UNTOLD, Table, least_micros, split_module, typed
 from irscope_server.graph.lines import printed_nodes
-
-Modules = Mapping[tuple[int, str], tuple[str, str]]
-"""The module of a node by the number of its graph and its name."""
 
 
 def known_columns(

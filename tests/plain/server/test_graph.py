@@ -228,7 +228,7 @@ async def test_what_is_no_graph_or_not_there_says_so(server: Any) -> None:
 
 def test_sources_are_followed_by_graph_and_name() -> None:
     """Nodes of different graphs share names; only the graph's number tells them apart."""
-    from irscope_server.graph.requests import _module_of
+    from irscope.provenance.graph_facts import _module_of
 
     modules = {(1, "mul"): ("a", "A"), (2, "mul"): ("b", "B")}
     assert _module_of((Source("mul", "p", "create", 2, ()),), modules) == ("b", "B")
