@@ -152,8 +152,9 @@ export interface NodeColumns {
   flops: (number | null)[];
   /** The lower bound on `timeOf`, in microseconds, by the roofline model. */
   micros: (number | null)[];
-  /** -2: a pass or autograd made it, for an unknown module. */
   module: number[];
+  /** The module that it is drawn in: its own or, where it has none, that of the nodes around it. */
+  home: number[];
   /** 1: belongs to the backward of a joint graph. */
   backward: number[];
   /** In `stageUri`, or for a node that is gone in `beforeUri`. */

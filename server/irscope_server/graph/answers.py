@@ -24,7 +24,8 @@ class _EveryNode(TypedDict):
     micros: list[float | None]
     """The lower bound on `timeOf`, in microseconds, by the roofline model."""
     module: list[int]
-    """-2: a pass or autograd made it, for an unknown module."""
+    home: list[int]
+    """The module that it is drawn in: its own or, where it has none, that of the nodes around it."""
     backward: list[int]
     """1: belongs to the backward of a joint graph."""
     line: list[int]

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from irscope.comparing.graphs import diff_graphs
-from irscope.ir.graphs import Graph, GraphNode, parse_graph
+from irscope.ir.graphs import Graph, GraphNode, operation_name, parse_graph
+from irscope.ir.modules import Path, PlacedNodes, has_both_ways, homes, split_module
 from irscope.ir.nodes import NodeFacts
 from irscope.ir.roofline import TARGETS, dtype_of
 
@@ -23,14 +24,8 @@ KINDS = {"placeholder": 0, "get_attr": 1, "call": 2, "output": 3}
 SAME, ADDED, REMOVED, CHANGED = range(4)
 _TYPED = re.compile(r"^(?P<dtype>[a-z]+\d*[a-z0-9_]*)\[(?P<sizes>[^\]]*)\](?:\[[^\]]*\])?(?P<device>[a-z][\w:]*)?$")
 _BITS = re.compile(r"\d+")
-_PLAIN_PATH = re.compile(r"[LG]\['([^'\"\]]+)'\]((?:\.[^.\[\]]+)*)")
-_SEGMENT = re.compile(r"\[['\"]?([^'\"\]]*)['\"]?\]|([^.\[\]]+)")
 TARGET = TARGETS["h100"]
 """What a node's time is estimated for: only how nodes compare to each other is of use."""
-
-
-UNTOLD = -2
-"""In place of a module: a pass or autograd made the node, for an unknown module."""
 
 
 class Table:
@@ -107,17 +102,9 @@ def compared(before: str, after: str) -> Compared:
     return Compared(Graph(tuple(nodes)), tuple(states), tuple(edges))
 
 
-def edges_of(graph: Graph) -> list[tuple[int, int]]:
-    """Pairs of numbers of nodes; an input that is not a node is left out."""
-    numbers = {node.name: number for number, node in enumerate(graph.nodes)}
-    return [
-        (numbers[name], number) for number, node in enumerate(graph.nodes) for name in node.inputs if name in numbers
-    ]
-
-
 def columns(
     graph: Graph,
-    edges: Iterable[tuple[int, int]],
+    edges: Sequence[tuple[int, int]],
     facts: Mapping[str, NodeFacts],
     uri_of: Callable[[str], str],
     states: Sequence[int] = (),
@@ -128,7 +115,7 @@ def columns(
         key: []
         for key in (
             "name", "kind", "op", "detail", "dtype", "device", "bytes", "moved", "flops", "micros", "module",
-            "backward", "line", "file", "originLine",
+            "home", "backward", "line", "file", "originLine",
         )
     }  # fmt: skip
     parsed: dict[str, tuple[str, str, int | None]] = {}
@@ -142,7 +129,7 @@ def columns(
             size = known.value.bytes
         nodes["name"].append(node.name)
         nodes["kind"].append(KINDS.get(node.op, 2))
-        nodes["op"].append(ops(_op_name(node)))
+        nodes["op"].append(ops(operation_name(node)))
         nodes["detail"].append(details(node.detail))
         nodes["dtype"].append(dtypes(dtype))
         nodes["device"].append(devices(device))
@@ -153,12 +140,22 @@ def columns(
         place = None if known is None else known.module
         if place not in numbers:
             numbers[place] = modules(None if place is None else split_module(*place))
-        module = numbers[place]
-        nodes["module"].append(UNTOLD if module < 0 and _is_untold(known) else module)
+        nodes["module"].append(numbers[place])
         nodes["backward"].append(int(known is not None and known.is_backward))
         nodes["line"].append(max(0, node.line - 1))
         nodes["file"].append(files(node.origin.file) if node.origin else -1)
         nodes["originLine"].append(max(0, node.origin.line - 1) if node.origin else -1)
+    entries = modules.entries
+    placed = PlacedNodes(
+        nodes["name"],
+        [node.op for node in graph.nodes],
+        [parsed[node.detail][0] for node in graph.nodes],
+        [entries[at][0] if at >= 0 else None for at in nodes["module"]],
+        [(known := facts.get(node.name)) is not None and known.is_untold for node in graph.nodes],
+        [each == 1 for each in nodes["backward"]],
+        edges,
+    )
+    nodes["home"] = home_column(modules, placed)
     return {
         "nodes": cast(NodeColumns, {**nodes, **({"state": list(states)} if states else {})}),
         "edges": [number for edge in edges for number in edge],
@@ -172,11 +169,21 @@ def columns(
     }
 
 
-def _op_name(node: GraphNode) -> str:
-    """``torch.ops.aten.mm.default`` → ``aten.mm``; of what is not a call its kind."""
-    if node.op != "call":
-        return node.op
-    return node.target.removeprefix("torch.ops.").removesuffix(".default") or node.name
+def home_column(modules: Table, nodes: PlacedNodes) -> list[int]:
+    """The number of the module that each node is drawn in; the table gets those that no node has for its own."""
+    numbers: dict[Path, int] = {}
+    for number, (path, _) in enumerate(modules.entries):
+        numbers.setdefault(path, number)
+    found = []
+    both = has_both_ways(nodes)
+    for path in homes(nodes):
+        if path is None or (path == () and not both):  # with both, an input of the backward alone is drawn there
+            found.append(-1)
+        else:
+            if path not in numbers:
+                numbers[path] = modules((path, ""))
+            found.append(numbers[path])
+    return found
 
 
 def typed(detail: str) -> tuple[str, str, int | None]:
@@ -208,18 +215,3 @@ def least_micros(moved: int | None, flops: int | None, dtype: str) -> float | No
     """Microseconds by the roofline model; None if neither bytes nor operations are known."""
     least = [one for one in TARGET.least_seconds(moved, flops, dtype) if one is not None]
     return float(f"{max(least) * 1e6:.4g}") if least else None
-
-
-def _is_untold(known: NodeFacts | None) -> bool:
-    """A node without a module that is not one of the user's own, which has the line it came from."""
-    return known is not None and known.op.startswith("call_") and (not known.stack or known.is_backward)
-
-
-def split_module(path: str, kind: str) -> tuple[tuple[str, ...], str]:
-    """``G['model'].encoder.layer.0`` → (model, encoder, layer, 0), with the module's class."""
-    if plain := _PLAIN_PATH.fullmatch(path):  # most are, and a large model has ten thousand
-        return (plain[1], *(part for part in plain[2].split(".")[1:] if part != "_modules")), kind
-    head, *rest = [match[1] or match[2] for match in _SEGMENT.finditer(path)] or [path]
-    if rest and head in ("L", "G"):
-        head, *rest = rest
-    return (head, *(part for part in rest if part != "_modules")), kind

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from irscope.ir.graphs import short_target
+from irscope.ir.modules import PlacedNodes, split_module
 from irscope.provenance.graph_facts import Modules
 
 from irscope_server.graph.answers import GraphColumns
-from irscope_server.graph.columns import KINDS, TARGET, UNTOLD, Table, least_micros, split_module, typed
+from irscope_server.graph.columns import KINDS, TARGET, Table, home_column, least_micros, typed
 from irscope_server.graph.lines import printed_nodes
 
 
@@ -41,7 +43,7 @@ def known_columns(
     calls = [op.startswith("call_") for op in nodes["op"]]
 
     ops = Table()
-    op_of = [target.removeprefix("torch.ops.").removesuffix(".default") for target in targets]
+    op_of = [short_target(target) for target in targets]
     op_at: dict[tuple[str, int], int] = {}
     op = []
     for call, kind, target, name in zip(calls, nodes["op"], nodes["target"], nodes["name"], strict=True):
@@ -73,10 +75,18 @@ def known_columns(
     own = [module[at] if at >= 0 else -1 for at in nodes["module"]]
     _borrow(own, data, modules, modules_above)
     stacks = nodes["stack"]
-    own = [
-        UNTOLD if at < 0 and call and (stacks[number] < 0 or number in backward) else at
-        for number, (at, call) in enumerate(zip(own, calls, strict=True))
-    ]
+    edges = [(at, to) for to, inputs in enumerate(nodes["inputs"]) for at in inputs]
+    entries, of_dtype = modules.entries, dtypes.entries
+    placed = PlacedNodes(
+        printed.names,
+        nodes["op"],
+        [of_dtype[at] if at >= 0 else "" for at in dtype],
+        [entries[at][0] if at >= 0 else None for at in own],
+        [call and (stacks[number] < 0 or number in backward) for number, call in enumerate(calls)],
+        [number in backward for number in range(len(calls))],
+        edges,
+    )
+    home = home_column(modules, placed)
 
     files = Table()
     file_of = [files(file) for file, _ in printed.places]
@@ -94,12 +104,13 @@ def known_columns(
             "flops": nodes["flops"],
             "micros": micros,
             "module": own,
+            "home": home,
             "backward": [int(number in backward) for number in range(len(op))] if backward else [0] * len(op),
             "line": printed.lines,
             "file": [file_of[at] if at >= 0 else -1 for at in printed.origins],
             "originLine": [line_of[at] if at >= 0 else -1 for at in printed.origins],
         },
-        "edges": [number for to, inputs in enumerate(nodes["inputs"]) for at in inputs for number in (at, to)],
+        "edges": [number for edge in edges for number in edge],
         "ops": ops.entries,
         "details": details.entries,
         "dtypes": dtypes.entries,

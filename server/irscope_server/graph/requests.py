@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from irscope.ir.graphs import parse_graph
+from irscope.ir.graphs import edges_of, parse_graph
 from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Compile, Report, StageRef
 from irscope.provenance import SOURCE, Element, Provenance, chain
@@ -25,7 +25,7 @@ from irscope_server.base.results import Place
 from irscope_server.base.stage_uris import uri_of_stage
 from irscope_server.base.wire import to_wire
 from irscope_server.graph.answers import GraphColumns, GraphHead, GraphKernels, GraphVersion, KernelCall
-from irscope_server.graph.columns import columns, compared, edges_of
+from irscope_server.graph.columns import columns, compared
 from irscope_server.graph.known import known_columns
 from irscope_server.graph.schedule import Schedule, schedule_columns, schedule_names
 from irscope_server.stages.tree import kernel_items, stage_named

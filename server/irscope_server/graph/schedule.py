@@ -12,8 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from irscope.ir.modules import PlacedNodes
+
 from irscope_server.graph.answers import FusionDecision, GraphColumns, NodeColumns
-from irscope_server.graph.columns import TARGET, UNTOLD, Table, least_micros
+from irscope_server.graph.columns import TARGET, Table, home_column, least_micros
 
 _LAYOUT = re.compile(
     r"^ *(?P<buffer>\w+?)(?:_layout|\.layout) = \w*Layout\w*\('(?P<device>[^']*)', torch\.(?P<dtype>\w+), "
@@ -124,12 +126,11 @@ def schedule_columns(schedule: Schedule) -> GraphColumns:
         file, line = origins.place(last)
         places = dict.fromkeys(place for one in computed if (place := origins.place(one))[0] >= 0)
         places.pop((file, line), None)
-        module = origins.module(last)
         _append(
             nodes,
             op=ops(origins.op(last) or str(row["kind"])),
             bytes=sum(size for _, size in row["writes"]),
-            module=UNTOLD if module < 0 else module,
+            module=origins.module(last),
             file=file,
             originLine=line,
             places=[part for place in places for part in place],
@@ -137,14 +138,29 @@ def schedule_columns(schedule: Schedule) -> GraphColumns:
             flops=flops,
             micros=least_micros(moved, flops, layout["dtype"] if layout else ""),
         )
+    edges = list(_edges(schedule, rows, number))
+    modules = Table()
+    for module in schedule.origins.get("modules", []):
+        modules((tuple(module["path"]), module["type"]))
+    entries, kinds = modules.entries, dtypes.entries
+    placed = PlacedNodes(
+        names,
+        ["placeholder" if name in read_only else "call" for name in names],
+        [kinds[at] if at >= 0 else "" for at in nodes["dtype"]],
+        [entries[at][0] if at >= 0 else None for at in nodes["module"]],
+        [True] * len(names),
+        [False] * len(names),
+        edges,
+    )
+    nodes["home"] = home_column(modules, placed)
     return {
         "nodes": cast(NodeColumns, nodes),
-        "edges": [at for edge in _edges(schedule, rows, number) for at in edge],
+        "edges": [at for edge in edges for at in edge],
         "ops": ops.entries,
         "details": details.entries,
         "dtypes": dtypes.entries,
         "devices": devices.entries,
-        "modules": schedule.origins.get("modules", []),
+        "modules": [{"path": list(path), "type": kind} for path, kind in modules.entries],
         "files": schedule.origins.get("files", []),
         "groups": [{"name": name, "type": kind} for name, kind in groups.entries],
         "decisions": list(_decisions(schedule.fusion, number)),

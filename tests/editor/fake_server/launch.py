@@ -330,7 +330,7 @@ class Server:
         nodes = {
             "name": names, "kind": [0 if number == 0 else 2 for number in range(count)], "op": [min(number, 2) for number in range(count)],
             "detail": [0] * count, "dtype": [0] * count, "device": [0] * count, "bytes": [32] * count, "moved": [64] * count,
-            "flops": [None] * count, "micros": [0.5 + number for number in range(count)], "module": [-1] * count if count == 3 else inner,
+            "flops": [None] * count, "micros": [0.5 + number for number in range(count)], "module": [-1] * count if count == 3 else inner, "home": [-1] * count if count == 3 else inner,
             "backward": [0] * count, "line": list(range(count)), "file": [-1 if number == 0 else 0 for number in range(count)],
             "originLine": [-1 if number == 0 else LINES["kernel"] for number in range(count)],
         }  # fmt: skip

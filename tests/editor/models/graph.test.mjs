@@ -15,14 +15,13 @@ const MODULES = [
 let graph;
 
 /**
- * A graph as the server sends it. A node is `[name, op, inputs, module?, more?]`.
+ * A graph as the server sends it. A node is `[name, op, inputs, module?, more?]`; one without a module may have a
+ * `home`, the module that it is drawn in.
  * @param {[string, string, string[], string?, Record<string, unknown>?][]} nodes
  */
 function modelOf(nodes) {
   const ops = [...new Set(nodes.map(([, op]) => op))];
-  const modules = [
-    ...new Set(nodes.flatMap(([, , , module]) => (module === undefined || module === "?" ? [] : [module]))),
-  ];
+  const modules = [...new Set(nodes.flatMap(([, , , module, more]) => [module, more?.home].filter(isText)))];
   const number = new Map(nodes.map(([name], at) => [name, at]));
   const column = (/** @type {(node: any) => unknown} */ value) => nodes.map(value);
   return new graph.Model({
@@ -42,7 +41,8 @@ function modelOf(nodes) {
       moved: column(() => null),
       flops: column(() => null),
       micros: column(() => null),
-      module: column(([, , , module]) => (module === "?" ? -2 : module === undefined ? -1 : modules.indexOf(module))),
+      module: column(([, , , module]) => modules.indexOf(module)),
+      home: column(([, , , module, more]) => modules.indexOf(module ?? more?.home)),
       backward: column(([, , , , more]) => more?.backward ?? 0),
       line: nodes.map((_, at) => at),
       file: column(() => 0),
@@ -53,11 +53,13 @@ function modelOf(nodes) {
     details: ["f32[2]"],
     dtypes: ["f32"],
     devices: ["cpu"],
-    modules: modules.map((module) => ({ path: module.split("."), type: "M" })),
+    modules: modules.map((module) => ({ path: module === "" ? [] : module.split("."), type: "M" })),
     files: ["file:///a%20b.py"],
     timeOf: "x",
   });
 }
+
+const isText = (/** @type {unknown} */ value) => typeof value === "string";
 
 /** The tree as text: `outer(a inner(b c))`. @param {any} model @param {any} forest */
 function shown(model, forest, cluster = forest.root) {
@@ -87,12 +89,12 @@ describe("a graph is folded", () => {
     assert.equal(shown(model, graph.fold(model, "module")), "x net(enc.layer(0(a b) 1(c d)) e) output");
   });
 
-  it("with parameters where they are used, and what a pass made between its neighbours", () => {
+  it("with what has no module where the server says that it is drawn", () => {
     const model = modelOf([
       ["l_x_", "placeholder", []],
-      ["l_self_modules_0_parameters_weight_", "placeholder", []],
+      ["l_self_modules_0_parameters_weight_", "placeholder", [], undefined, { home: "net.0" }],
       ["a", "mm", ["l_x_", "l_self_modules_0_parameters_weight_"], "net.0"],
-      ["made", "view", ["a"], "?"],
+      ["made", "view", ["a"], undefined, { home: "net.0" }],
       ["b", "relu", ["made"], "net.0"],
       ["mine", "mul", ["b"]],
       ["output", "output", ["mine"]],
@@ -113,6 +115,20 @@ describe("a graph is folded", () => {
     const [joint, backward] = [nodes(0), nodes(1)];
     assert.equal(shown(joint, graph.fold(joint, "module")), "net(a b) backward.net(c d)");
     assert.equal(shown(backward, graph.fold(backward, "module")), "net(a b c d)");
+  });
+
+  it("with the inputs of the backward in it, where nothing else uses them", () => {
+    const model = modelOf([
+      ["w", "placeholder", [], undefined, { home: "net.b" }],
+      ["both", "placeholder", [], undefined, { home: "net.b" }],
+      ["shared", "placeholder", [], undefined, { home: "" }],
+      ["x", "placeholder", []],
+      ["a", "mm", ["both"], "net.b"],
+      ["c", "mm", ["w", "both", "x", "shared"], "net.b", { backward: 1 }],
+      ["d", "mm", ["c", "shared"], "other", { backward: 1 }],
+    ]);
+    assert.equal(shown(model, graph.fold(model, "module")), "x net.b(both a) backward(shared net.b(w c) d)");
+    assert.deepEqual(graph.groupings(model), ["module", "order", "kernel"]);
   });
 
   it("by kernel: what is in none stands with what reads it", () => {
@@ -199,7 +215,7 @@ describe("a graph is folded", () => {
 
   it("in the order of what is done: a parameter stands before everything, and its module does not stand behind all", () => {
     const model = modelOf([
-      ["l_self_parameters_w_", "placeholder", []],
+      ["l_self_parameters_w_", "placeholder", [], undefined, { home: "p.inner" }],
       ["a", "add", ["l_self_parameters_w_"], "p.inner"],
       ["b", "add", ["a"], "p.inner"],
       ["c", "add", ["b"], "q"],

@@ -38,6 +38,7 @@ function graph(compared) {
       flops: [null, 8192, null, 8192, null, null],
       micros: [null, 0.1, 0.2, 0.4, 0.8, null],
       module: [-1, 0, 0, 1, 1, -1],
+      home: [-1, 0, 0, 1, 1, -1],
       backward: nodes.map(() => 0),
       line: nodes,
       file: nodes.map(() => 0),

@@ -9,14 +9,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from irscope.ir.graphs import parse_graph
+from irscope.ir.graphs import edges_of, parse_graph
 from irscope.ir.nodes import NodeFacts, Source, Value
 from irscope.protocol import Compile, CompileOutcome, Kernel, Lane, Outcome, OutcomeKind, StageRef
 from irscope.store.store import Store
 from irscope_server.base.archive import Archive
 from irscope_server.base.params import GraphParams, StageParams
 from irscope_server.graph.answers import GraphKernels
-from irscope_server.graph.columns import ADDED, CHANGED, REMOVED, SAME, columns, compared, edges_of
+from irscope_server.graph.columns import ADDED, CHANGED, REMOVED, SAME, columns, compared
 from irscope_server.graph.requests import GraphCache, graph, graph_kernels, versions_of
 from made import GRAPH
 from shapes import graph_misfits, misfits
@@ -60,7 +60,10 @@ def test_what_is_known_of_a_node() -> None:
     }
     got = columns(graph, edges_of(graph), known, uri_of)
     assert got["modules"] == [{"path": ["self", "layers", "0", "norm"], "type": "LayerNorm"}]
-    assert got["nodes"]["module"] == [-1, 0, -2, -1, -1], "-2: a pass made it and nothing says for what"
+    assert got["nodes"]["module"] == [-1, 0, -1, -1, -1]
+    assert got["nodes"]["home"] == [-1, 0, 0, -1, -1], (
+        "what a pass made is drawn with what it uses, the user's own outside"
+    )
     assert got["nodes"]["moved"][1] == 256 and got["nodes"]["flops"][1] == 1024
     assert got["nodes"]["micros"][1] == pytest.approx(256 / 3.35e12 * 1e6, rel=1e-3), "memory takes longer here"
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from irscope.ir.graphs import parse_graph
+from irscope.ir.graphs import edges_of, parse_graph
 from irscope.ir.nodes import facts_of
 from irscope.protocol import Compile, CompileOutcome, Lane, Outcome, OutcomeKind, StageRef
 from irscope.provenance import Provenance
@@ -17,7 +17,7 @@ from irscope.store.store import Store
 from irscope_server.base.archive import Archive
 from irscope_server.base.params import GraphParams, StageParams
 from irscope_server.graph.answers import GraphColumns, GraphKernels
-from irscope_server.graph.columns import columns, edges_of
+from irscope_server.graph.columns import columns
 from irscope_server.graph.known import known_columns
 from irscope_server.graph.requests import GraphCache, graph, graph_kernels
 from irscope_server.panels import places

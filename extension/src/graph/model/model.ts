@@ -1,6 +1,9 @@
 /** A graph in the panel: the columns that the server sent, and who uses whom. */
 
 import type { FusionDecision, Graph, GraphKernels } from "../../protocol";
+import { OPERATION_TITLE } from "./looks";
+
+const TITLE = new RegExp(`^${OPERATION_TITLE}$`);
 
 export const PLACEHOLDER = 0;
 export const GET_ATTR = 1;
@@ -111,10 +114,7 @@ export class Model {
     if (this.kind(node) !== CALL) {
       return this.name(node);
     }
-    return this.op(node).replace(
-      /^(?:torch\._C\._nn\.|torch\._C\._|torch\.nn\.functional\.|torch\.|operator\.)?(?:(?:aten|prims)\.(\w+)(?:\.\w+)?|(?:aten\.|prims\.)?(.*?)(?:\.(?:Tensor|default))?)$/,
-      "$1$2",
-    );
+    return this.op(node).replace(TITLE, "$1$2");
   }
 
   /** The numbers of the calls of kernels that a node is a part of. */
