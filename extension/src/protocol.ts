@@ -142,6 +142,7 @@ export interface NodeColumns {
   /** 0 placeholder, 1 get_attr, 2 call, 3 output. */
   kind: number[];
   op: number[];
+  original: number[];
   detail: number[];
   dtype: number[];
   device: number[];
@@ -189,6 +190,8 @@ export interface GraphColumns {
   /** From, to, from, to, … */
   edges: number[];
   ops: string[];
+  /** What operations were made from: the operator before decompositions, and what the first graph calls. */
+  originals: string[][];
   details: string[];
   dtypes: string[];
   devices: string[];

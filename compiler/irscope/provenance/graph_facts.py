@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
+from irscope.ir.graphs import short_target
 from irscope.ir.nodes import NodeFacts, Source, facts_of
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Compile, StageRef
@@ -12,6 +13,8 @@ from irscope.store.store import Store
 
 Modules = Mapping[tuple[int, str], tuple[str, str]]
 """The module of a node by the number of its graph and its name."""
+Calls = Mapping[tuple[int, str], str]
+"""What a node calls, by the same."""
 
 
 def graphs_in_order(compile: Compile, backward: bool) -> Iterator[StageRef]:
@@ -64,6 +67,45 @@ def facts_along(store: Store, run: str, compile: Compile, stage: StageRef) -> di
         if fact.module is None and (module := _module_of(fact.sources, modules)):
             own[name] = fact._replace(module=module)
     return own
+
+
+def calls_above(store: Store, run: str, compile: Compile, stage: StageRef) -> Calls:
+    """What the nodes of the first graph call, where a stage comes after it: that graph is closest to the user's code.
+
+    The others are not read: each node of the stage has its operator before decompositions by itself, and they may be large.
+    """
+    first = next(graphs_in_order(compile, chain.is_backward(stage)), stage)
+    if first.id == stage.id:
+        return {}
+    try:
+        data = store.stage_data(run, first.id) or {}
+        nodes, targets, number = data["nodes"], data["targets"], data["graph"]
+        return {
+            (number, name): short_target(targets[at])
+            for name, at, op in zip(nodes["name"], nodes["target"], nodes["op"], strict=True)
+            if op.startswith("call_")
+        }
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+        return {}  # none, or data of another version
+
+
+MOST_ORIGINALS = 8
+"""Operations that one was made from; a node that a pass made of a whole graph would have hundreds."""
+
+
+def original_calls(sources: Iterable[Source], above: Calls) -> Iterator[str]:
+    """What a node was in the first graph; each of its ancestors is asked once."""
+    seen: set[tuple[int, str]] = set()
+    stack = list(sources)[::-1]
+    while stack:
+        source = stack.pop()
+        key = (source.graph, source.name)
+        if key not in seen:
+            seen.add(key)
+            if key in above:
+                yield above[key]
+            else:
+                stack += source.sources[::-1]
 
 
 def modules_above(store: Store, run: str, compile: Compile, stage: StageRef) -> Modules:

@@ -13,6 +13,7 @@ class _EveryNode(TypedDict):
     kind: list[int]
     """0 placeholder, 1 get_attr, 2 call, 3 output."""
     op: list[int]
+    original: list[int]
     detail: list[int]
     dtype: list[int]
     device: list[int]
@@ -78,6 +79,8 @@ class _EveryGraph(TypedDict):
     edges: list[int]
     """From, to, from, to, …"""
     ops: list[str]
+    originals: list[list[str]]
+    """What operations were made from: the operator before decompositions, and what the first graph calls."""
     details: list[str]
     dtypes: list[str]
     devices: list[str]

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from irscope.comparing.graphs import diff_graphs
-from irscope.ir.graphs import Graph, GraphNode, operation_name, parse_graph
+from irscope.ir.graphs import Graph, GraphNode, operation_name, parse_graph, short_target
 from irscope.ir.modules import Path, PlacedNodes, has_both_ways, homes, split_module
 from irscope.ir.nodes import NodeFacts
 from irscope.ir.roofline import TARGETS, dtype_of
+from irscope.provenance.graph_facts import MOST_ORIGINALS, Calls, original_calls
 
 from irscope_server.graph.answers import GraphColumns, NodeColumns
 
@@ -108,13 +109,20 @@ def columns(
     facts: Mapping[str, NodeFacts],
     uri_of: Callable[[str], str],
     states: Sequence[int] = (),
+    calls_above: Calls | None = None,
 ) -> GraphColumns:
-    """The columns of a graph's nodes with their tables."""
-    ops, details, dtypes, devices, modules, files = (Table() for _ in range(6))
+    """The columns of a graph's nodes with their tables.
+
+    Parameters
+    ----------
+    calls_above
+        What the nodes of the first graph call.
+    """
+    ops, originals, details, dtypes, devices, modules, files = (Table() for _ in range(7))
     nodes: dict[str, list[Any]] = {
         key: []
         for key in (
-            "name", "kind", "op", "detail", "dtype", "device", "bytes", "moved", "flops", "micros", "module",
+            "name", "kind", "op", "original", "detail", "dtype", "device", "bytes", "moved", "flops", "micros", "module",
             "home", "backward", "line", "file", "originLine",
         )
     }  # fmt: skip
@@ -130,6 +138,8 @@ def columns(
         nodes["name"].append(node.name)
         nodes["kind"].append(KINDS.get(node.op, 2))
         nodes["op"].append(ops(operation_name(node)))
+        made_from = () if known is None else (known.original_aten, *original_calls(known.sources, calls_above or {}))
+        nodes["original"].append(originals(originals_of(operation_name(node), made_from)))
         nodes["detail"].append(details(node.detail))
         nodes["dtype"].append(dtypes(dtype))
         nodes["device"].append(devices(device))
@@ -160,6 +170,7 @@ def columns(
         "nodes": cast(NodeColumns, {**nodes, **({"state": list(states)} if states else {})}),
         "edges": [number for edge in edges for number in edge],
         "ops": ops.entries,
+        "originals": [list(each) for each in originals.entries],
         "details": details.entries,
         "dtypes": dtypes.entries,
         "devices": devices.entries,
@@ -167,6 +178,12 @@ def columns(
         "files": [uri_of(file) for file in files.entries],
         "timeOf": TARGET.name,
     }
+
+
+def originals_of(operation: str, made_from: Iterable[str]) -> tuple[str, ...] | None:
+    """What an operation was made from, each once and without itself; None if it is nothing else."""
+    names = dict.fromkeys(short_target(each) for each in made_from)
+    return tuple(name for name in names if name not in ("", operation))[:MOST_ORIGINALS] or None
 
 
 def home_column(modules: Table, nodes: PlacedNodes) -> list[int]:

@@ -11,15 +11,19 @@ from typing import Any
 
 from irscope.ir.graphs import short_target
 from irscope.ir.modules import PlacedNodes, split_module
-from irscope.provenance.graph_facts import Modules
+from irscope.provenance.graph_facts import MOST_ORIGINALS, Calls, Modules
 
 from irscope_server.graph.answers import GraphColumns
-from irscope_server.graph.columns import KINDS, TARGET, Table, home_column, least_micros, typed
+from irscope_server.graph.columns import KINDS, TARGET, Table, home_column, least_micros, originals_of, typed
 from irscope_server.graph.lines import printed_nodes
 
 
 def known_columns(
-    text: str, data: Any, modules_above: Callable[[], Modules], uri_of: Callable[[str], str]
+    text: str,
+    data: Any,
+    modules_above: Callable[[], Modules],
+    uri_of: Callable[[str], str],
+    calls_above: Callable[[], Calls] = dict,
 ) -> GraphColumns | None:
     """Columns of a graph stage.
 
@@ -29,6 +33,8 @@ def known_columns(
         As `irscope.ir.nodes` has it.
     modules_above
         Modules of the nodes in the graphs before it; asked only where a node of this one has none of its own.
+    calls_above
+        What the nodes of the first graph call.
 
     Returns None if the data is not that of the text's nodes.
     """
@@ -54,6 +60,8 @@ def known_columns(
                 op_at[key] = at
         op.append(at)
 
+    originals = Table()
+    original = _originals(data, calls, op_of, calls_above, originals)
     details, dtypes, devices = Table(), Table(), Table()
     of_detail: dict[str, tuple[int, int, int, int | None]] = {}
     detail, dtype, device, size = [], [], [], []
@@ -96,6 +104,7 @@ def known_columns(
             "name": printed.names,
             "kind": [KINDS.get(kind, 2) for kind in nodes["op"]],
             "op": op,
+            "original": original,
             "detail": detail,
             "dtype": dtype,
             "device": device,
@@ -112,6 +121,7 @@ def known_columns(
         },
         "edges": [number for edge in edges for number in edge],
         "ops": ops.entries,
+        "originals": [list(each) for each in originals.entries],
         "details": details.entries,
         "dtypes": dtypes.entries,
         "devices": devices.entries,
@@ -119,6 +129,28 @@ def known_columns(
         "files": [uri_of(file) for file in files.entries],
         "timeOf": TARGET.name,
     }
+
+
+def _originals(
+    data: Any, calls: list[bool], op_of: list[str], calls_above: Callable[[], Calls], originals: Table
+) -> list[int]:
+    """What each node was made from; nodes have few different ones."""
+    nodes, sources = data["nodes"], data["sources"]
+    above = calls_above() if sources else {}
+    found: list[tuple[str, ...]] = []  # of each source; those that it came from are before it
+    for name, _, _, graph, parents in sources:
+        call = above.get((graph, name))
+        names = [call] if call is not None else [each for parent in parents for each in found[parent]]
+        found.append(tuple(dict.fromkeys(names))[: MOST_ORIGINALS + 2])  # the node's own two may be among them
+    known: dict[tuple[int, int, tuple[int, ...]], int] = {}
+    column = []
+    for is_call, target, aten, made_from in zip(calls, nodes["target"], nodes["aten"], nodes["from"], strict=True):
+        key = (target if is_call else -1, aten, tuple(made_from))
+        if key not in known:
+            names = [data["targets"][aten] if aten >= 0 else "", *(each for at in made_from for each in found[at])]
+            known[key] = originals(originals_of(op_of[target] if is_call else "", names))
+        column.append(known[key])
+    return column
 
 
 def _bytes(data: Any, entry: Any) -> int | None:

@@ -12,7 +12,7 @@ from irscope.ir.graphs import edges_of, parse_graph
 from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Compile, Report, StageRef
 from irscope.provenance import SOURCE, Element, Provenance, chain
-from irscope.provenance.graph_facts import base_of, facts_along, graphs_in_order, modules_above
+from irscope.provenance.graph_facts import base_of, calls_above, facts_along, graphs_in_order, modules_above
 from irscope.store.store import Store
 from irscope.vocabulary.stages import Role, StageKind
 
@@ -97,10 +97,11 @@ def _columns(
         if not stage.passed and (known := _known_columns(store, run, compile, stage, text, uri_of)) is not None:
             return known
         graph = parse_graph(text)
-        return columns(graph, edges_of(graph), facts_along(store, run, compile, stage), uri_of)
+        above = calls_above(store, run, compile, stage)
+        return columns(graph, edges_of(graph), facts_along(store, run, compile, stage), uri_of, calls_above=above)
     both = compared(store.stage_text(run, before.id), text)
     facts = {**facts_along(store, run, compile, before), **facts_along(store, run, compile, stage)}
-    return columns(both.graph, both.edges, facts, uri_of, both.states)
+    return columns(both.graph, both.edges, facts, uri_of, both.states, calls_above(store, run, compile, stage))
 
 
 def _known_columns(
@@ -108,7 +109,13 @@ def _known_columns(
 ) -> GraphColumns | None:
     try:
         data = store.stage_data(run, stage.id)
-        return known_columns(text, data, lambda: modules_above(store, run, compile, stage), uri_of)
+        return known_columns(
+            text,
+            data,
+            lambda: modules_above(store, run, compile, stage),
+            uri_of,
+            lambda: calls_above(store, run, compile, stage),
+        )
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
         return None  # none, or data of another version: what the text tells is shown
 

@@ -15,7 +15,7 @@ from typing import Any, cast
 from irscope.ir.modules import PlacedNodes
 
 from irscope_server.graph.answers import FusionDecision, GraphColumns, NodeColumns
-from irscope_server.graph.columns import TARGET, Table, home_column, least_micros
+from irscope_server.graph.columns import TARGET, Table, home_column, least_micros, originals_of
 
 _LAYOUT = re.compile(
     r"^ *(?P<buffer>\w+?)(?:_layout|\.layout) = \w*Layout\w*\('(?P<device>[^']*)', torch\.(?P<dtype>\w+), "
@@ -90,11 +90,11 @@ def schedule_columns(schedule: Schedule) -> GraphColumns:
     spans = _spans(schedule.text, number, parts)
     group_of = _groups(schedule)
 
-    ops, details, dtypes, devices, groups = (Table() for _ in range(5))
+    ops, originals, details, dtypes, devices, groups = (Table() for _ in range(6))
     nodes: dict[str, list[Any]] = {
         key: []
         for key in (
-            "name", "kind", "op", "detail", "dtype", "device", "bytes", "moved", "flops", "micros", "module",
+            "name", "kind", "op", "original", "detail", "dtype", "device", "bytes", "moved", "flops", "micros", "module",
             "backward", "line", "spans", "file", "originLine", "places", "group",
         )
     }  # fmt: skip
@@ -116,7 +116,16 @@ def schedule_columns(schedule: Schedule) -> GraphColumns:
         nodes["backward"].append(0)
         nodes["group"].append(groups(group_of.get(name)))
         if row is None:
-            _append(nodes, op=ops("placeholder"), bytes=read_only[name], module=-1, file=-1, originLine=-1, places=[])
+            _append(
+                nodes,
+                original=-1,
+                op=ops("placeholder"),
+                bytes=read_only[name],
+                module=-1,
+                file=-1,
+                originLine=-1,
+                places=[],
+            )
             _append(nodes, moved=None, flops=None, micros=None)
             continue
         computed = origins.numbers(row["origins"])
@@ -129,6 +138,7 @@ def schedule_columns(schedule: Schedule) -> GraphColumns:
         _append(
             nodes,
             op=ops(origins.op(last) or str(row["kind"])),
+            original=originals(origins.originals(computed)),
             bytes=sum(size for _, size in row["writes"]),
             module=origins.module(last),
             file=file,
@@ -157,6 +167,7 @@ def schedule_columns(schedule: Schedule) -> GraphColumns:
         "nodes": cast(NodeColumns, nodes),
         "edges": [at for edge in edges for at in edge],
         "ops": ops.entries,
+        "originals": [list(each) for each in originals.entries],
         "details": details.entries,
         "dtypes": dtypes.entries,
         "devices": devices.entries,
@@ -291,6 +302,14 @@ class _Origins:
 
     def op(self, at: int) -> str:
         return str(self._columns["ops"][self._nodes["op"][at]]) if at >= 0 else ""
+
+    def originals(self, numbers: list[int]) -> tuple[str, ...] | None:
+        """All that is computed in a node of the schedule, and what that was made from."""
+        found = {}
+        for at in numbers:
+            original = self._nodes["original"][at]
+            found.update(dict.fromkeys([self.op(at), *(self._columns["originals"][original] if original >= 0 else ())]))
+        return originals_of(self.op(numbers[-1]), found) if numbers else None
 
     def module(self, at: int) -> int:
         return int(self._nodes["module"][at]) if at >= 0 else -1

@@ -22,6 +22,8 @@ let graph;
 function modelOf(nodes) {
   const ops = [...new Set(nodes.map(([, op]) => op))];
   const modules = [...new Set(nodes.flatMap(([, , , module, more]) => [module, more?.home].filter(isText)))];
+  /** @type {string[][]} */
+  const originals = [];
   const number = new Map(nodes.map(([name], at) => [name, at]));
   const column = (/** @type {(node: any) => unknown} */ value) => nodes.map(value);
   return new graph.Model({
@@ -34,6 +36,7 @@ function modelOf(nodes) {
       name: column(([name]) => name),
       kind: column(([, op]) => ({ placeholder: 0, get_attr: 1, output: 3 })[/** @type {string} */ (op)] ?? 2),
       op: column(([, op]) => ops.indexOf(op)),
+      original: column(([, , , , more]) => (more?.originals === undefined ? -1 : originals.push(more.originals) - 1)),
       detail: column(() => 0),
       dtype: column(() => 0),
       device: column(() => 0),
@@ -50,6 +53,7 @@ function modelOf(nodes) {
     },
     edges: nodes.flatMap(([, , inputs], to) => inputs.flatMap((input) => [number.get(input), to])),
     ops,
+    originals,
     details: ["f32[2]"],
     dtypes: ["f32"],
     devices: ["cpu"],
@@ -312,6 +316,39 @@ describe("a graph is folded", () => {
     assert.deepEqual([search.countIn(a.first, a.last), search.countIn(b.first, b.last)], [0, 1]);
     search.start("nothing:here");
     assert.equal(search.status, "no match");
+  });
+
+  it("a search finds what an operation was decomposed into, and exact names first", () => {
+    const decomposed = { originals: ["aten._softmax", "torch.nn.functional.softmax"] };
+    const model = modelOf([
+      ["expand", "aten.expand", []],
+      ["amax", "aten.amax", ["expand"], undefined, decomposed],
+      ["sub", "aten.sub.Tensor", ["amax"], undefined, decomposed],
+      ["special", "aten.special_exp2", ["sub"]],
+      ["exp_9", "aten.exp", ["special"], undefined, decomposed],
+      ["exp", "aten.exp", ["exp_9"]],
+      ["log_softmax", "aten._log_softmax", ["exp"]],
+      ["output", "output", ["log_softmax"]],
+    ]);
+    assert.deepEqual(model.decomposed(1), decomposed.originals);
+    model.graph.originals.push(["torch.exp", "exp", "aten._softmax"]);
+    model.graph.nodes.original[5] = 3;
+    assert.deepEqual(model.decomposed(5), ["aten._softmax"], "other names of the same operation are not told");
+    model.graph.nodes.original[5] = -1;
+    const search = new graph.Search(model, graph.fold(model, "order"));
+    const found = (/** @type {string} */ text) => {
+      search.start(text);
+      return search.matches.map((/** @type {number} */ node) => model.name(node));
+    };
+    assert.deepEqual(found("op:exp"), ["exp_9", "exp", "expand", "special"]);
+    assert.deepEqual(found("op:softmax"), ["amax", "sub", "exp_9", "log_softmax"]);
+    assert.deepEqual(found("OP:_Softmax"), ["amax", "sub", "exp_9", "log_softmax"]);
+    assert.deepEqual(found("op:aten.exp"), ["exp_9", "exp", "expand"]);
+    assert.deepEqual(found("exp"), ["exp_9", "exp", "expand", "special"], "also without a field");
+    assert.deepEqual(found("name:exp"), ["exp", "expand", "exp_9"]);
+    assert.deepEqual(found("op:softmax op:exp"), ["exp_9"]);
+    assert.equal(search.step(1), model.graph.nodes.name.indexOf("exp_9"), "the next match is the best one");
+    assert.deepEqual(found("softmax"), ["amax", "sub", "exp_9", "log_softmax"]);
   });
 
   it("a line leads to its nodes, however its address is written", () => {
