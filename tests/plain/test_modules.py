@@ -143,6 +143,8 @@ def test_an_input_that_only_the_backward_uses_is_of_its_modules() -> None:
         ("L['self']._modules['a.b'].c", ("self", "a.b", "c")),
         ("plain", ("plain",)),
         ("", ("",)),
+        ("L['self']" + ".a" * 5000, ("self", *["a"] * 99)),
+        ("x" + "[0]" * 5000, ("x", *["0"] * 99)),
     ],
 )
 def test_the_names_of_a_module(printed: str, path: Path) -> None:

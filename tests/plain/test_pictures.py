@@ -128,6 +128,23 @@ def test_chains_of_modules_are_one_frame_and_a_single_node_has_none() -> None:
     assert shown(graph, fold(graph).root) == "m.layers.0(a b) c"
 
 
+def test_modules_that_are_very_deep() -> None:
+    graph = picture_graph({name: ".".join(f"{name}{at}" for at in range(100)) + ".z" for name in "ab"}, "a>b")
+    deep = picture_graph({"a": ".".join(["m"] * 100), "b": ".".join(["m"] * 99), "c": "m"}, "a>b b>c")
+    assert shown(graph, fold(graph).root) == "a b"
+    assert shown(deep, fold(deep).root).startswith("m(")
+
+
+def test_a_large_graph_takes_no_time_to_fold() -> None:
+    """50,000 operations in 1,000 modules."""
+    homes = {f"op{at}": f"net.layers.{at // 500}.part{at // 50}" for at in range(50_000)}
+    nodes = [PictureNode(name, name, "", None, tuple(home.split(".")), False, "") for name, home in homes.items()]
+    graph = PictureGraph(tuple(nodes), tuple((at, at + 1) for at in range(49_999)), {})
+    picture = fold(graph)
+    boxes = list(picture.root.boxes())
+    assert (len(boxes), picture.left_out, len(picture.wires)) == (100, 0, 99)
+
+
 # --- DOT --------------------------------------------------------------------------------------------------------------
 
 EVIL = [

@@ -14,19 +14,21 @@ Path = tuple[str, ...]
 _PLAIN_PATH = re.compile(r"[LG]\['([^'\"\]]+)'\]((?:\.[^.\[\]]+)*)")
 _SEGMENT = re.compile(r"\[['\"]?([^'\"\]]*)['\"]?\]|([^.\[\]]+)")
 _PARAMETER = re.compile(r"_(?:parameters|buffers|modules)_|^self_|\.weight$|\.bias$")
+_DEEPEST = 100
+"""Modules around each other; a store from elsewhere may name more."""
 _FLOATING = re.compile(r"(?:f|bf|c)\d")
-_MOST_NEIGHBOURS = 32
+_MOST_NEIGHBOURS = 16
 """Of a node that has no module; with more of them it may be drawn further out."""
 
 
 def split_module(path: str, kind: str) -> tuple[Path, str]:
     """``G['model'].encoder.layer.0`` → (model, encoder, layer, 0), with the module's class."""
     if plain := _PLAIN_PATH.fullmatch(path):  # most are, and a large model has ten thousand
-        return (plain[1], *(part for part in plain[2].split(".")[1:] if part != "_modules")), kind
+        return (plain[1], *(part for part in plain[2].split(".")[1:] if part != "_modules"))[:_DEEPEST], kind
     head, *rest = [match[1] or match[2] for match in _SEGMENT.finditer(path)] or [path]
     if rest and head in ("L", "G"):
         head, *rest = rest
-    return (head, *(part for part in rest if part != "_modules")), kind
+    return (head, *(part for part in rest if part != "_modules"))[:_DEEPEST], kind
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ class _Neighbours:
 
     def home(self, node: int) -> Path | None:
         above, below = self._above[node], self._below[node]
-        between = max((_common(one, other) for one in above for other in below), key=len, default=())
+        between = _between(above, below)
         if between or not self._nodes.untold[node]:
             return between or None
         beside = () if above and below else above or below
@@ -146,6 +148,18 @@ def _shared(nodes: PlacedNodes, users: Iterable[int], found: Sequence[Path | Non
     calls = [user for user in users if is_call(nodes.kinds[user])]
     forward = [user for user in calls if not nodes.backward[user]]
     return _common_of([found[user] or () for user in forward or calls]) if calls else None
+
+
+def _between(above: Iterable[Path], below: Iterable[Path]) -> Path:
+    """The innermost module that is around one of the first and one of the others; empty if there is none."""
+    around = {path[:depth] for path in above for depth in range(1, len(path) + 1)}
+    best: Path = ()
+    for path in below if around else ():
+        for depth in range(len(path), len(best), -1):
+            if path[:depth] in around:
+                best = path[:depth]
+                break
+    return best
 
 
 def _common_of(paths: Iterable[Path]) -> Path:
