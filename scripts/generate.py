@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from generating import completions, messages, settings, typescript
+from generating import completions, looks, messages, settings, typescript
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -42,7 +42,7 @@ OUTPUTS: dict[str, Callable[[str], str]] = {
 def stale() -> dict[Path, str]:
     """The files that are not what they would be if they were written now, with their new texts."""
     found: dict[Path, str] = {}
-    modules = {**typescript.write(messages.MODULES), **completions.scripts()}
+    modules = {**typescript.write(messages.MODULES), **completions.scripts(), **looks.module()}
     for name in (*OUTPUTS, *modules):
         path = ROOT / name
         old = path.read_text("utf-8") if path.exists() else ""

@@ -163,6 +163,7 @@ export interface NodeColumns {
   /** 0 placeholder, 1 get_attr, 2 call, 3 output. */
   kind: number[];
   op: number[];
+  original: number[];
   detail: number[];
   dtype: number[];
   device: number[];
@@ -171,8 +172,9 @@ export interface NodeColumns {
   /** Bytes that it reads and writes. */
   moved: (number | null)[];
   flops: (number | null)[];
-  /** -2: a pass or autograd made it, for an unknown module. */
   module: number[];
+  /** The module that it is drawn in: its own or, where it has none, that of the nodes around it. */
+  home: number[];
   /** 1: belongs to the backward of a joint graph. */
   backward: number[];
   /** In `stageUri`, or for a node that is gone in `beforeUri`. */
@@ -207,6 +209,8 @@ export interface GraphColumns {
   /** From, to, from, to, … */
   edges: number[];
   ops: string[];
+  /** What operations were made from: the operator before decompositions, and what the first graph calls. */
+  originals: string[][];
   details: string[];
   dtypes: string[];
   devices: string[];

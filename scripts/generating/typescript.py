@@ -47,7 +47,7 @@ class Module:
 
 def write(modules: Sequence[Module]) -> dict[str, str]:
     """The text of each module by its path, formatted by prettier.  Raises TypeError as `unformatted` does."""
-    return {path: _formatted(path, text) for path, text in unformatted(modules).items()}
+    return {path: formatted(path, text) for path, text in unformatted(modules).items()}
 
 
 def unformatted(modules: Sequence[Module]) -> dict[str, str]:
@@ -202,7 +202,8 @@ def _comment(text: str) -> str:
     return f"/** {joined} */\n" if joined else ""
 
 
-def _formatted(path: str, text: str) -> str:
+def formatted(path: str, text: str) -> str:
+    """A text as prettier writes it in the file of this path."""
     prettier = ROOT / "node_modules" / ".bin" / "prettier"
     done = subprocess.run(
         [prettier, "--stdin-filepath", path], input=text, capture_output=True, text=True, check=True, cwd=ROOT

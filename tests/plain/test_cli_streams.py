@@ -37,6 +37,7 @@ COMMANDS = [
     ["show", "--time"],
     ["diff", "{first}", "{run}"],
     ["diff", "--stage", "0/0/inference-graph", "0/0/output-code"],
+    ["graph", "--stage", "0/0/inference-graph"],
 ]
 REFUSED = [
     ["show", "--kernel", "名│"],

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from facts import a_compile, a_finding, a_gap, a_kernel, a_stage, an_outcome
 from irscope import protocol
+from irscope.cli.graphing import Drawing
 from irscope.comparing.graphs import GraphDiff, NodeChange
 from irscope.comparing.runs import Change, CompileChange, RunDiff
 from irscope.ir.graphs import GraphNode
@@ -121,6 +122,7 @@ DOCUMENTED: dict[str, Any] = {
         protocol.Range, protocol.Position, protocol.Kernel, protocol.Origin, protocol.CaptureGap, protocol.RunSummary,
         LineTrail, LineStep, StageElement, GraphNode, GuardList, Guard,
         RunDiff, CompileChange, Change, GraphDiff, NodeChange, FusionAnswer, Decision, Side, Work, Phase, Total,
+        Drawing,
     )
 }  # fmt: skip
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from irscope import __version__
-from irscope.cli import limits
+from irscope.cli import graph_arguments, limits
 from irscope.cli.completing import SHELLS
 from irscope.ir.roofline import TARGETS
 from irscope.protocol import DEFAULT_PIPELINE
@@ -144,6 +144,7 @@ def parsers() -> tuple[Parser, Mapping[str, Parser]]:
         _add_run(commands, shared),
         _add_list(commands, shared),
         _add_show(commands, shared),
+        _add_graph(commands, shared),
         _add_explain(commands, shared),
         _add_diff(commands, shared),
         commands.add_parser("view", add_help=False, help="the runs, stages and panels in a web browser"),
@@ -258,6 +259,15 @@ def _add_show(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
     )  # fmt: skip
     show.set_defaults(do=("showing", "show"))
     return show
+
+
+def _add_graph(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
+    graph = commands.add_parser(
+        "graph", parents=[shared], help="draw a graph as SVG, PDF, PNG or DOT", description=graph_arguments.DESCRIPTION,
+    )  # fmt: skip
+    graph_arguments.add_to(graph)
+    graph.set_defaults(do=("graphing", "graph"))
+    return graph
 
 
 def _add_explain(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:

@@ -26,6 +26,24 @@ class Graph:
     nodes: tuple[GraphNode, ...]
 
 
+def edges_of(graph: Graph) -> list[tuple[int, int]]:
+    """Pairs of numbers of nodes, what is used first; an input that is not a node is left out."""
+    numbers = {node.name: number for number, node in enumerate(graph.nodes)}
+    return [
+        (numbers[name], number) for number, node in enumerate(graph.nodes) for name in node.inputs if name in numbers
+    ]
+
+
+def operation_name(node: GraphNode) -> str:
+    """``torch.ops.aten.mm.default`` → ``aten.mm``; of what is not a call its kind."""
+    return short_target(node.target) or node.name if node.op == "call" else node.op
+
+
+def short_target(target: str) -> str:
+    """``torch.ops.aten.mm.default`` → ``aten.mm``."""
+    return target.removeprefix("torch.ops.").removesuffix(".default")
+
+
 def parse_graph(text: str) -> Graph:
     """Reads a printed graph; of a text with submodules the outermost ``forward``.
 

@@ -135,6 +135,11 @@ class NodeFacts(NamedTuple):  # a tuple, because a large graph makes tens of tho
     sources: tuple[Source, ...]
 
     @property
+    def is_untold(self) -> bool:
+        """Whether it is an operation that a pass or autograd made: the user's own have the line they came from."""
+        return self.op.startswith("call_") and (not self.stack or self.is_backward)
+
+    @property
     def intensity(self) -> float | None:
         """FLOPs per byte that goes through memory."""
         if self.flops is None or self.read is None or self.written is None or self.read + self.written == 0:

@@ -13,6 +13,7 @@ class _EveryNode(TypedDict):
     kind: list[int]
     """0 placeholder, 1 get_attr, 2 call, 3 output."""
     op: list[int]
+    original: list[int]
     detail: list[int]
     dtype: list[int]
     device: list[int]
@@ -22,7 +23,8 @@ class _EveryNode(TypedDict):
     """Bytes that it reads and writes."""
     flops: list[int | None]
     module: list[int]
-    """-2: a pass or autograd made it, for an unknown module."""
+    home: list[int]
+    """The module that it is drawn in: its own or, where it has none, that of the nodes around it."""
     backward: list[int]
     """1: belongs to the backward of a joint graph."""
     line: list[int]
@@ -75,6 +77,8 @@ class _EveryGraph(TypedDict):
     edges: list[int]
     """From, to, from, to, …"""
     ops: list[str]
+    originals: list[list[str]]
+    """What operations were made from: the operator before decompositions, and what the first graph calls."""
     details: list[str]
     dtypes: list[str]
     devices: list[str]

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from irscope.comparing.graphs import diff_graphs
-from irscope.ir.graphs import Graph, GraphNode, parse_graph
+from irscope.ir.graphs import Graph, GraphNode, operation_name, parse_graph, short_target
+from irscope.ir.modules import Path, PlacedNodes, has_both_ways, homes, split_module
 from irscope.ir.nodes import NodeFacts
+from irscope.provenance.graph_facts import MOST_ORIGINALS, Calls, original_calls
 
 from irscope_server.graph.answers import GraphColumns, NodeColumns
 
@@ -22,10 +24,6 @@ KINDS = {"placeholder": 0, "get_attr": 1, "call": 2, "output": 3}
 SAME, ADDED, REMOVED, CHANGED = range(4)
 _TYPED = re.compile(r"^(?P<dtype>[a-z]+\d*[a-z0-9_]*)\[(?P<sizes>[^\]]*)\](?:\[[^\]]*\])?(?P<device>[a-z][\w:]*)?$")
 _BITS = re.compile(r"\d+")
-_PLAIN_PATH = re.compile(r"[LG]\['([^'\"\]]+)'\]((?:\.[^.\[\]]+)*)")
-_SEGMENT = re.compile(r"\[['\"]?([^'\"\]]*)['\"]?\]|([^.\[\]]+)")
-UNTOLD = -2
-"""In place of a module: a pass or autograd made the node, for an unknown module."""
 
 
 class Table:
@@ -102,28 +100,27 @@ def compared(before: str, after: str) -> Compared:
     return Compared(Graph(tuple(nodes)), tuple(states), tuple(edges))
 
 
-def edges_of(graph: Graph) -> list[tuple[int, int]]:
-    """Pairs of numbers of nodes; an input that is not a node is left out."""
-    numbers = {node.name: number for number, node in enumerate(graph.nodes)}
-    return [
-        (numbers[name], number) for number, node in enumerate(graph.nodes) for name in node.inputs if name in numbers
-    ]
-
-
 def columns(
     graph: Graph,
-    edges: Iterable[tuple[int, int]],
+    edges: Sequence[tuple[int, int]],
     facts: Mapping[str, NodeFacts],
     uri_of: Callable[[str], str],
     states: Sequence[int] = (),
+    calls_above: Calls | None = None,
 ) -> GraphColumns:
-    """The columns of a graph's nodes with their tables."""
-    ops, details, dtypes, devices, modules, files = (Table() for _ in range(6))
+    """The columns of a graph's nodes with their tables.
+
+    Parameters
+    ----------
+    calls_above
+        What the nodes of the first graph call.
+    """
+    ops, originals, details, dtypes, devices, modules, files = (Table() for _ in range(7))
     nodes: dict[str, list[Any]] = {
         key: []
         for key in (
-            "name", "kind", "op", "detail", "dtype", "device", "bytes", "moved", "flops", "module",
-            "backward", "line", "file", "originLine",
+            "name", "kind", "op", "original", "detail", "dtype", "device", "bytes", "moved", "flops", "module",
+            "home", "backward", "line", "file", "originLine",
         )
     }  # fmt: skip
     parsed: dict[str, tuple[str, str, int | None]] = {}
@@ -137,7 +134,9 @@ def columns(
             size = known.value.bytes
         nodes["name"].append(node.name)
         nodes["kind"].append(KINDS.get(node.op, 2))
-        nodes["op"].append(ops(_op_name(node)))
+        nodes["op"].append(ops(operation_name(node)))
+        made_from = () if known is None else (known.original_aten, *original_calls(known.sources, calls_above or {}))
+        nodes["original"].append(originals(originals_of(operation_name(node), made_from)))
         nodes["detail"].append(details(node.detail))
         nodes["dtype"].append(dtypes(dtype))
         nodes["device"].append(devices(device))
@@ -147,16 +146,27 @@ def columns(
         place = None if known is None else known.module
         if place not in numbers:
             numbers[place] = modules(None if place is None else split_module(*place))
-        module = numbers[place]
-        nodes["module"].append(UNTOLD if module < 0 and _is_untold(known) else module)
+        nodes["module"].append(numbers[place])
         nodes["backward"].append(int(known is not None and known.is_backward))
         nodes["line"].append(max(0, node.line - 1))
         nodes["file"].append(files(node.origin.file) if node.origin else -1)
         nodes["originLine"].append(max(0, node.origin.line - 1) if node.origin else -1)
+    entries = modules.entries
+    placed = PlacedNodes(
+        nodes["name"],
+        [node.op for node in graph.nodes],
+        [parsed[node.detail][0] for node in graph.nodes],
+        [entries[at][0] if at >= 0 else None for at in nodes["module"]],
+        [(known := facts.get(node.name)) is not None and known.is_untold for node in graph.nodes],
+        [each == 1 for each in nodes["backward"]],
+        edges,
+    )
+    nodes["home"] = home_column(modules, placed)
     return {
         "nodes": cast(NodeColumns, {**nodes, **({"state": list(states)} if states else {})}),
         "edges": [number for edge in edges for number in edge],
         "ops": ops.entries,
+        "originals": [list(each) for each in originals.entries],
         "details": details.entries,
         "dtypes": dtypes.entries,
         "devices": devices.entries,
@@ -165,11 +175,27 @@ def columns(
     }
 
 
-def _op_name(node: GraphNode) -> str:
-    """``torch.ops.aten.mm.default`` → ``aten.mm``; of what is not a call its kind."""
-    if node.op != "call":
-        return node.op
-    return node.target.removeprefix("torch.ops.").removesuffix(".default") or node.name
+def originals_of(operation: str, made_from: Iterable[str]) -> tuple[str, ...] | None:
+    """What an operation was made from, each once and without itself; None if it is nothing else."""
+    names = dict.fromkeys(short_target(each) for each in made_from)
+    return tuple(name for name in names if name not in ("", operation))[:MOST_ORIGINALS] or None
+
+
+def home_column(modules: Table, nodes: PlacedNodes) -> list[int]:
+    """The number of the module that each node is drawn in; the table gets those that no node has for its own."""
+    numbers: dict[Path, int] = {}
+    for number, (path, _) in enumerate(modules.entries):
+        numbers.setdefault(path, number)
+    found = []
+    both = has_both_ways(nodes)
+    for path in homes(nodes):
+        if path is None or (path == () and not both):  # with both, an input of the backward alone is drawn there
+            found.append(-1)
+        else:
+            if path not in numbers:
+                numbers[path] = modules((path, ""))
+            found.append(numbers[path])
+    return found
 
 
 def typed(detail: str) -> tuple[str, str, int | None]:
@@ -188,18 +214,3 @@ def typed(detail: str) -> tuple[str, str, int | None]:
 
 def _moved(known: NodeFacts | None) -> int | None:
     return None if known is None or known.read is None or known.written is None else known.read + known.written
-
-
-def _is_untold(known: NodeFacts | None) -> bool:
-    """A node without a module that is not one of the user's own, which has the line it came from."""
-    return known is not None and known.op.startswith("call_") and (not known.stack or known.is_backward)
-
-
-def split_module(path: str, kind: str) -> tuple[tuple[str, ...], str]:
-    """``G['model'].encoder.layer.0`` → (model, encoder, layer, 0), with the module's class."""
-    if plain := _PLAIN_PATH.fullmatch(path):  # most are, and a large model has ten thousand
-        return (plain[1], *(part for part in plain[2].split(".")[1:] if part != "_modules")), kind
-    head, *rest = [match[1] or match[2] for match in _SEGMENT.finditer(path)] or [path]
-    if rest and head in ("L", "G"):
-        head, *rest = rest
-    return (head, *(part for part in rest if part != "_modules")), kind

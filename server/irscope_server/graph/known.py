@@ -6,19 +6,24 @@ benchmarks/graph_panel.mjs tells by how much, and a test that both give the same
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from irscope_server.graph.answers import GraphColumns
-from irscope_server.graph.columns import KINDS, UNTOLD, Table, split_module, typed
-from irscope_server.graph.lines import printed_nodes
+from irscope.ir.graphs import short_target
+from irscope.ir.modules import PlacedNodes, split_module
+from irscope.provenance.graph_facts import MOST_ORIGINALS, Calls, Modules
 
-Modules = Mapping[tuple[int, str], tuple[str, str]]
-"""The module of a node by the number of its graph and its name."""
+from irscope_server.graph.answers import GraphColumns
+from irscope_server.graph.columns import KINDS, Table, home_column, originals_of, typed
+from irscope_server.graph.lines import printed_nodes
 
 
 def known_columns(
-    text: str, data: Any, modules_above: Callable[[], Modules], uri_of: Callable[[str], str]
+    text: str,
+    data: Any,
+    modules_above: Callable[[], Modules],
+    uri_of: Callable[[str], str],
+    calls_above: Callable[[], Calls] = dict,
 ) -> GraphColumns | None:
     """Columns of a graph stage.
 
@@ -28,6 +33,8 @@ def known_columns(
         As `irscope.ir.nodes` has it.
     modules_above
         Modules of the nodes in the graphs before it; asked only where a node of this one has none of its own.
+    calls_above
+        What the nodes of the first graph call.
 
     Returns None if the data is not that of the text's nodes.
     """
@@ -42,7 +49,7 @@ def known_columns(
     calls = [op.startswith("call_") for op in nodes["op"]]
 
     ops = Table()
-    op_of = [target.removeprefix("torch.ops.").removesuffix(".default") for target in targets]
+    op_of = [short_target(target) for target in targets]
     op_at: dict[tuple[str, int], int] = {}
     op = []
     for call, kind, target, name in zip(calls, nodes["op"], nodes["target"], nodes["name"], strict=True):
@@ -53,6 +60,8 @@ def known_columns(
                 op_at[key] = at
         op.append(at)
 
+    originals = Table()
+    original = _originals(data, calls, op_of, calls_above, originals)
     details, dtypes, devices = Table(), Table(), Table()
     of_detail: dict[str, tuple[int, int, int, int | None]] = {}
     detail, dtype, device, size = [], [], [], []
@@ -74,10 +83,18 @@ def known_columns(
     own = [module[at] if at >= 0 else -1 for at in nodes["module"]]
     _borrow(own, data, modules, modules_above)
     stacks = nodes["stack"]
-    own = [
-        UNTOLD if at < 0 and call and (stacks[number] < 0 or number in backward) else at
-        for number, (at, call) in enumerate(zip(own, calls, strict=True))
-    ]
+    edges = [(at, to) for to, inputs in enumerate(nodes["inputs"]) for at in inputs]
+    entries, of_dtype = modules.entries, dtypes.entries
+    placed = PlacedNodes(
+        printed.names,
+        nodes["op"],
+        [of_dtype[at] if at >= 0 else "" for at in dtype],
+        [entries[at][0] if at >= 0 else None for at in own],
+        [call and (stacks[number] < 0 or number in backward) for number, call in enumerate(calls)],
+        [number in backward for number in range(len(calls))],
+        edges,
+    )
+    home = home_column(modules, placed)
 
     files = Table()
     file_of = [files(file) for file, _ in printed.places]
@@ -87,6 +104,7 @@ def known_columns(
             "name": printed.names,
             "kind": [KINDS.get(kind, 2) for kind in nodes["op"]],
             "op": op,
+            "original": original,
             "detail": detail,
             "dtype": dtype,
             "device": device,
@@ -94,19 +112,43 @@ def known_columns(
             "moved": moved,
             "flops": nodes["flops"],
             "module": own,
+            "home": home,
             "backward": [int(number in backward) for number in range(len(op))] if backward else [0] * len(op),
             "line": printed.lines,
             "file": [file_of[at] if at >= 0 else -1 for at in printed.origins],
             "originLine": [line_of[at] if at >= 0 else -1 for at in printed.origins],
         },
-        "edges": [number for to, inputs in enumerate(nodes["inputs"]) for at in inputs for number in (at, to)],
+        "edges": [number for edge in edges for number in edge],
         "ops": ops.entries,
+        "originals": [list(each) for each in originals.entries],
         "details": details.entries,
         "dtypes": dtypes.entries,
         "devices": devices.entries,
         "modules": [{"path": list(path), "type": kind} for path, kind in modules.entries],
         "files": [uri_of(file) for file in files.entries],
     }
+
+
+def _originals(
+    data: Any, calls: list[bool], op_of: list[str], calls_above: Callable[[], Calls], originals: Table
+) -> list[int]:
+    """What each node was made from; nodes have few different ones."""
+    nodes, sources = data["nodes"], data["sources"]
+    above = calls_above() if sources else {}
+    found: list[tuple[str, ...]] = []  # of each source; those that it came from are before it
+    for name, _, _, graph, parents in sources:
+        call = above.get((graph, name))
+        names = [call] if call is not None else [each for parent in parents for each in found[parent]]
+        found.append(tuple(dict.fromkeys(names))[: MOST_ORIGINALS + 2])  # the node's own two may be among them
+    known: dict[tuple[int, int, tuple[int, ...]], int] = {}
+    column = []
+    for is_call, target, aten, made_from in zip(calls, nodes["target"], nodes["aten"], nodes["from"], strict=True):
+        key = (target if is_call else -1, aten, tuple(made_from))
+        if key not in known:
+            names = [data["targets"][aten] if aten >= 0 else "", *(each for at in made_from for each in found[at])]
+            known[key] = originals(originals_of(op_of[target] if is_call else "", names))
+        column.append(known[key])
+    return column
 
 
 def _bytes(data: Any, entry: Any) -> int | None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Protocol
 
-from irscope.ir.graphs import parse_graph
-from irscope.ir.nodes import NodeFacts, Source, facts_of
+from irscope.ir.graphs import edges_of, parse_graph
 from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Compile, Report, StageRef
 from irscope.provenance import SOURCE, Element, Provenance, chain
+from irscope.provenance.graph_facts import base_of, calls_above, facts_along, graphs_in_order, modules_above
 from irscope.store.store import Store
 from irscope.vocabulary.stages import Role, StageKind
 
@@ -25,8 +25,8 @@ from irscope_server.base.results import Place
 from irscope_server.base.stage_uris import uri_of_stage
 from irscope_server.base.wire import to_wire
 from irscope_server.graph.answers import GraphColumns, GraphHead, GraphKernels, GraphVersion, KernelCall
-from irscope_server.graph.columns import columns, compared, edges_of
-from irscope_server.graph.known import Modules, known_columns
+from irscope_server.graph.columns import columns, compared
+from irscope_server.graph.known import known_columns
 from irscope_server.graph.schedule import Schedule, schedule_columns, schedule_names
 from irscope_server.graph.targets import targets
 from irscope_server.stages.tree import kernel_items, stage_named
@@ -99,10 +99,11 @@ def _columns(
         if not stage.passed and (known := _known_columns(store, run, compile, stage, text, uri_of)) is not None:
             return known
         graph = parse_graph(text)
-        return columns(graph, edges_of(graph), facts_along(store, run, compile, stage), uri_of)
+        above = calls_above(store, run, compile, stage)
+        return columns(graph, edges_of(graph), facts_along(store, run, compile, stage), uri_of, calls_above=above)
     both = compared(store.stage_text(run, before.id), text)
     facts = {**facts_along(store, run, compile, before), **facts_along(store, run, compile, stage)}
-    return columns(both.graph, both.edges, facts, uri_of, both.states)
+    return columns(both.graph, both.edges, facts, uri_of, both.states, calls_above(store, run, compile, stage))
 
 
 def _known_columns(
@@ -110,7 +111,13 @@ def _known_columns(
 ) -> GraphColumns | None:
     try:
         data = store.stage_data(run, stage.id)
-        return known_columns(text, data, lambda: modules_above(store, run, compile, stage), uri_of)
+        return known_columns(
+            text,
+            data,
+            lambda: modules_above(store, run, compile, stage),
+            uri_of,
+            lambda: calls_above(store, run, compile, stage),
+        )
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
         return None  # none, or data of another version: what the text tells is shown
 
@@ -164,7 +171,7 @@ def stage_words(stage: StageRef) -> str:
     """``Post-grad graph after remove_noop_ops``."""
     if not stage.passed:
         return words.stage_title(stage)
-    title = words.stage_title(_base(stage))
+    title = words.stage_title(base_of(stage))
     known = {"between_passes": "between passes", "start": "before its passes"}
     return f"{title} {known.get(stage.passed, f'after {stage.passed}')}"
 
@@ -177,105 +184,13 @@ def versions_of(compile: Compile) -> list[GraphVersion]:
     found: list[GraphVersion] = []
     for backward in (False, True):
         last = ""
-        for stage in _in_order(compile, backward):
+        for stage in graphs_in_order(compile, backward):
             shared = chain.is_shared(stage)
             if not (backward and shared):
                 title, backwards = stage_words(stage), chain.is_backward(stage)
                 found.append(GraphVersion(stage.id, title, stage.passed, last, backwards))
             last = stage.id
     return found
-
-
-def _in_order(compile: Compile, backward: bool) -> Iterator[StageRef]:
-    """The graphs of one way down; the versions of one that passes were run over are around it as they came to be.
-
-    The joint graph is printed before its passes, the pre-grad and the post-grad graph after them.
-    """
-    graphs = [
-        stage
-        for stage in compile.stages
-        if stage_kind(stage.name).is_graph and (chain.is_shared(stage) or chain.is_backward(stage) == backward)
-    ]
-    known = {stage.name for stage in graphs}
-    ranks: dict[str, float] = {name: chain.rank(StageRef(name, name, "", 0)) or 0 for name in known}
-    for name in known:
-        other = stage_kind(name).versions_as
-        if other and not any(stage.name == other and not stage.passed for stage in graphs):
-            # Without a backward the passes of the joint graph are run over the inference graph.
-            ranks[other] = ranks[name] + 0.5
-    names = sorted(known, key=lambda name: ranks[name])
-    for name in names:
-        bases = [stage for stage in graphs if stage.name == name and not stage.passed]
-        passes = [stage for stage in graphs if stage.name == name and stage.passed]
-        yield from [*bases, *passes] if stage_kind(name).precedes_passes else [*passes, *bases]
-
-
-def _base(stage: StageRef) -> StageRef:
-    """The stage that a version belongs to: ``0/0/joint-graph`` of ``0/0/joint-graph/01-remove_noop_ops``."""
-    return StageRef(stage.id.rpartition("/")[0], stage.name, stage.language, 0) if stage.passed else stage
-
-
-def facts_along(store: Store, run: str, compile: Compile, stage: StageRef) -> dict[str, NodeFacts]:
-    """What is known about the nodes of a graph, by name.
-
-    A version that a pass made has only what is new in it; the rest is that of the graphs before it, and of the graph
-    that it belongs to.  A node that a pass made belongs to the module of what it came from.
-    """
-    before: dict[str, NodeFacts] = {}
-    modules: dict[tuple[int, str], tuple[str, str]] = {}
-    for one in _in_order(compile, chain.is_backward(stage)):
-        if one.id == stage.id:
-            break
-        number, facts = _facts(store, run, one.id, bool(one.passed))
-        before.update(facts)
-        modules.update({(number, name): fact.module for name, fact in facts.items() if fact.module is not None})
-    _, own = _facts(store, run, stage.id, bool(stage.passed))
-    if stage.passed:
-        own = {**_facts(store, run, _base(stage).id, False)[1], **before, **own}
-    for name, fact in own.items():
-        if fact.module is None and (module := _module_of(fact.sources, modules)):
-            own[name] = fact._replace(module=module)
-    return own
-
-
-def modules_above(store: Store, run: str, compile: Compile, stage: StageRef) -> Modules:
-    """The module of each node of the graphs before a stage that has one, by the number of the graph and its name."""
-    found: dict[tuple[int, str], tuple[str, str]] = {}
-    for one in _in_order(compile, chain.is_backward(stage)):
-        if one.id == stage.id:
-            break
-        try:
-            data = store.stage_data(run, one.id) or {}
-            data = data.get("new", {}) if one.passed else data
-            nodes, modules, number = data["nodes"], [(path, kind) for path, kind in data["modules"]], data["graph"]
-            found.update(
-                {
-                    (number, name): modules[at]
-                    for name, at in zip(nodes["name"], nodes["module"], strict=True)
-                    if at >= 0
-                }
-            )
-        except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
-            continue  # none, or data of another version
-    return found
-
-
-def _module_of(sources: tuple[Source, ...], modules: dict[tuple[int, str], tuple[str, str]]) -> tuple[str, str] | None:
-    for source in sources:
-        module = modules.get((source.graph, source.name)) or _module_of(source.sources, modules)
-        if module is not None:
-            return module
-    return None
-
-
-def _facts(store: Store, run: str, stage: str, version: bool) -> tuple[int, dict[str, NodeFacts]]:
-    """The number of a stage's graph, and what is known about its nodes."""
-    try:
-        data = store.stage_data(run, stage)
-        data = (data or {}).get("new") if version else data
-        return int((data or {}).get("graph", -1)), {fact.name: fact for fact in facts_of(data)}
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
-        return -1, {}  # none, or data of another version
 
 
 def kernel_calls(store: Store, report: Report, stage: StageRef) -> tuple[list[tuple[str, int]], list[list[int]]]:

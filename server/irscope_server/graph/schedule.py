@@ -12,8 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from irscope.ir.modules import PlacedNodes
+
 from irscope_server.graph.answers import FusionDecision, GraphColumns, NodeColumns
-from irscope_server.graph.columns import UNTOLD, Table
+from irscope_server.graph.columns import Table, home_column, originals_of
 from irscope_server.graph.targets import SHORT
 
 _LAYOUT = re.compile(
@@ -84,11 +86,11 @@ def schedule_columns(schedule: Schedule) -> GraphColumns:
     spans = _spans(schedule.text, number, parts)
     group_of = _groups(schedule)
 
-    ops, details, dtypes, devices, groups = (Table() for _ in range(5))
+    ops, originals, details, dtypes, devices, groups = (Table() for _ in range(6))
     nodes: dict[str, list[Any]] = {
         key: []
         for key in (
-            "name", "kind", "op", "detail", "dtype", "device", "bytes", "moved", "flops", "module",
+            "name", "kind", "op", "original", "detail", "dtype", "device", "bytes", "moved", "flops", "module",
             "backward", "line", "spans", "file", "originLine", "places", "group",
         )
     }  # fmt: skip
@@ -110,7 +112,16 @@ def schedule_columns(schedule: Schedule) -> GraphColumns:
         nodes["backward"].append(0)
         nodes["group"].append(groups(group_of.get(name)))
         if row is None:
-            _append(nodes, op=ops("placeholder"), bytes=read_only[name], module=-1, file=-1, originLine=-1, places=[])
+            _append(
+                nodes,
+                original=-1,
+                op=ops("placeholder"),
+                bytes=read_only[name],
+                module=-1,
+                file=-1,
+                originLine=-1,
+                places=[],
+            )
             _append(nodes, moved=None, flops=None)
             continue
         computed = origins.numbers(row["origins"])
@@ -120,26 +131,42 @@ def schedule_columns(schedule: Schedule) -> GraphColumns:
         file, line = origins.place(last)
         places = dict.fromkeys(place for one in computed if (place := origins.place(one))[0] >= 0)
         places.pop((file, line), None)
-        module = origins.module(last)
         _append(
             nodes,
             op=ops(origins.op(last) or str(row["kind"])),
+            original=originals(origins.originals(computed)),
             bytes=sum(size for _, size in row["writes"]),
-            module=UNTOLD if module < 0 else module,
+            module=origins.module(last),
             file=file,
             originLine=line,
             places=[part for place in places for part in place],
             moved=moved,
             flops=flops,
         )
+    edges = list(_edges(schedule, rows, number))
+    modules = Table()
+    for module in schedule.origins.get("modules", []):
+        modules((tuple(module["path"]), module["type"]))
+    entries, kinds = modules.entries, dtypes.entries
+    placed = PlacedNodes(
+        names,
+        ["placeholder" if name in read_only else "call" for name in names],
+        [kinds[at] if at >= 0 else "" for at in nodes["dtype"]],
+        [entries[at][0] if at >= 0 else None for at in nodes["module"]],
+        [True] * len(names),
+        [False] * len(names),
+        edges,
+    )
+    nodes["home"] = home_column(modules, placed)
     return {
         "nodes": cast(NodeColumns, nodes),
-        "edges": [at for edge in _edges(schedule, rows, number) for at in edge],
+        "edges": [at for edge in edges for at in edge],
         "ops": ops.entries,
+        "originals": [list(each) for each in originals.entries],
         "details": details.entries,
         "dtypes": dtypes.entries,
         "devices": devices.entries,
-        "modules": schedule.origins.get("modules", []),
+        "modules": [{"path": list(path), "type": kind} for path, kind in modules.entries],
         "files": schedule.origins.get("files", []),
         "groups": [{"name": name, "type": kind} for name, kind in groups.entries],
         "decisions": list(_decisions(schedule.fusion, number)),
@@ -269,6 +296,14 @@ class _Origins:
 
     def op(self, at: int) -> str:
         return str(self._columns["ops"][self._nodes["op"][at]]) if at >= 0 else ""
+
+    def originals(self, numbers: list[int]) -> tuple[str, ...] | None:
+        """All that is computed in a node of the schedule, and what that was made from."""
+        found = {}
+        for at in numbers:
+            original = self._nodes["original"][at]
+            found.update(dict.fromkeys([self.op(at), *(self._columns["originals"][original] if original >= 0 else ())]))
+        return originals_of(self.op(numbers[-1]), found) if numbers else None
 
     def module(self, at: int) -> int:
         return int(self._nodes["module"][at]) if at >= 0 else -1

@@ -227,7 +227,15 @@ class Server:
         kernels = [self.kernel("cpp_fused_mul_relu_0", 2), self.kernel("cpp_fused_add_1", 3)]
         extremes = [self.stage("0/9/large-graph.py", "Large graph"), self.stage("0/9/broken-graph.py", "Broken graph")]
         return [
-            {**base, "id": "0/0", "function": "loss_of", "graphOps": 2, "groups": ["Dynamo", "Kernels"], "stages": first, "kernels": kernels},
+            {
+                **base,
+                "id": "0/0",
+                "function": "loss_of",
+                "graphOps": 2,
+                "groups": ["Dynamo", "Kernels"],
+                "stages": first,
+                "kernels": kernels,
+            },
             {
                 **base,
                 "id": "0/1",
@@ -334,9 +342,9 @@ class Server:
         names = ["x", "relu", "mul"] if count == 3 else [f"add_{number}" for number in range(count)]
         inner = [-1 if number == 0 else number * 100 // max(count, 1) for number in range(count)]
         nodes = {
-            "name": names, "kind": [0 if number == 0 else 2 for number in range(count)], "op": [min(number, 2) for number in range(count)],
+            "name": names, "kind": [0 if number == 0 else 2 for number in range(count)], "op": [min(number, 2) for number in range(count)], "original": [-1] * count,
             "detail": [0] * count, "dtype": [0] * count, "device": [0] * count, "bytes": [32] * count, "moved": [64] * count,
-            "flops": [None] * count, "module": [-1] * count if count == 3 else inner,
+            "flops": [None] * count, "module": [-1] * count if count == 3 else inner, "home": [-1] * count if count == 3 else inner,
             "backward": [0] * count, "line": list(range(count)), "file": [-1 if number == 0 else 0 for number in range(count)],
             "originLine": [-1 if number == 0 else LINES["kernel"] for number in range(count)],
         }  # fmt: skip
@@ -347,7 +355,7 @@ class Server:
         return {
             "title": "Dynamo graph of loss_of", "stageUri": here, "beforeUri": here if compared else None,
             "compareWith": params.get("compareWith") or None, "nodes": nodes, "edges": edges,
-            "ops": ["placeholder", "aten.relu", "aten.<img src=x onerror=alert(1)>"], "details": ["f32[8]<script>alert(1)</script>"],
+            "ops": ["placeholder", "aten.relu", "aten.<img src=x onerror=alert(1)>"], "originals": [], "details": ["f32[8]<script>alert(1)</script>"],
             "dtypes": ["f32"], "devices": ["cpu"], "files": [self.uri], "targets": [{"name": "a device", "bandwidth": 1e9, "rates": [{"dtype": "f32", "flops": 1e12}]}],
             "modules": [{"path": ["model", "layers", str(number)], "type": "Layer<b>"} for number in range(100)],
             "versions": [

@@ -16,14 +16,15 @@ const MODULES = [
 let graph;
 
 /**
- * A graph as the server sends it. A node is `[name, op, inputs, module?, more?]`.
+ * A graph as the server sends it. A node is `[name, op, inputs, module?, more?]`; one without a module may have a
+ * `home`, the module that it is drawn in.
  * @param {[string, string, string[], string?, Record<string, unknown>?][]} nodes
  */
 function modelOf(nodes) {
   const ops = [...new Set(nodes.map(([, op]) => op))];
-  const modules = [
-    ...new Set(nodes.flatMap(([, , , module]) => (module === undefined || module === "?" ? [] : [module]))),
-  ];
+  const modules = [...new Set(nodes.flatMap(([, , , module, more]) => [module, more?.home].filter(isText)))];
+  /** @type {string[][]} */
+  const originals = [];
   const number = new Map(nodes.map(([name], at) => [name, at]));
   const column = (/** @type {(node: any) => unknown} */ value) => nodes.map(value);
   return new graph.Model({
@@ -36,13 +37,15 @@ function modelOf(nodes) {
       name: column(([name]) => name),
       kind: column(([, op]) => ({ placeholder: 0, get_attr: 1, output: 3 })[/** @type {string} */ (op)] ?? 2),
       op: column(([, op]) => ops.indexOf(op)),
+      original: column(([, , , , more]) => (more?.originals === undefined ? -1 : originals.push(more.originals) - 1)),
       detail: column(() => 0),
       dtype: column(() => 0),
       device: column(() => 0),
       bytes: column(([, , , , more]) => more?.bytes ?? null),
       moved: column(() => null),
       flops: column(() => null),
-      module: column(([, , , module]) => (module === "?" ? -2 : module === undefined ? -1 : modules.indexOf(module))),
+      module: column(([, , , module]) => modules.indexOf(module)),
+      home: column(([, , , module, more]) => modules.indexOf(module ?? more?.home)),
       backward: column(([, , , , more]) => more?.backward ?? 0),
       line: nodes.map((_, at) => at),
       file: column(() => 0),
@@ -50,14 +53,17 @@ function modelOf(nodes) {
     },
     edges: nodes.flatMap(([, , inputs], to) => inputs.flatMap((input) => [number.get(input), to])),
     ops,
+    originals,
     details: ["f32[2]"],
     dtypes: ["f32"],
     devices: ["cpu"],
-    modules: modules.map((module) => ({ path: module.split("."), type: "M" })),
+    modules: modules.map((module) => ({ path: module === "" ? [] : module.split("."), type: "M" })),
     files: ["file:///a%20b.py"],
     targets: [],
   });
 }
+
+const isText = (/** @type {unknown} */ value) => typeof value === "string";
 
 /** The tree as text: `outer(a inner(b c))`. @param {any} model @param {any} forest */
 function shown(model, forest, cluster = forest.root) {
@@ -87,12 +93,12 @@ describe("a graph is folded", () => {
     assert.equal(shown(model, graph.fold(model, "module")), "x net(enc.layer(0(a b) 1(c d)) e) output");
   });
 
-  it("with parameters where they are used, and what a pass made between its neighbours", () => {
+  it("with what has no module where the server says that it is drawn", () => {
     const model = modelOf([
       ["l_x_", "placeholder", []],
-      ["l_self_modules_0_parameters_weight_", "placeholder", []],
+      ["l_self_modules_0_parameters_weight_", "placeholder", [], undefined, { home: "net.0" }],
       ["a", "mm", ["l_x_", "l_self_modules_0_parameters_weight_"], "net.0"],
-      ["made", "view", ["a"], "?"],
+      ["made", "view", ["a"], undefined, { home: "net.0" }],
       ["b", "relu", ["made"], "net.0"],
       ["mine", "mul", ["b"]],
       ["output", "output", ["mine"]],
@@ -113,6 +119,20 @@ describe("a graph is folded", () => {
     const [joint, backward] = [nodes(0), nodes(1)];
     assert.equal(shown(joint, graph.fold(joint, "module")), "net(a b) backward.net(c d)");
     assert.equal(shown(backward, graph.fold(backward, "module")), "net(a b c d)");
+  });
+
+  it("with the inputs of the backward in it, where nothing else uses them", () => {
+    const model = modelOf([
+      ["w", "placeholder", [], undefined, { home: "net.b" }],
+      ["both", "placeholder", [], undefined, { home: "net.b" }],
+      ["shared", "placeholder", [], undefined, { home: "" }],
+      ["x", "placeholder", []],
+      ["a", "mm", ["both"], "net.b"],
+      ["c", "mm", ["w", "both", "x", "shared"], "net.b", { backward: 1 }],
+      ["d", "mm", ["c", "shared"], "other", { backward: 1 }],
+    ]);
+    assert.equal(shown(model, graph.fold(model, "module")), "x net.b(both a) backward(shared net.b(w c) d)");
+    assert.deepEqual(graph.groupings(model), ["module", "order", "kernel"]);
   });
 
   it("by kernel: what is in none stands with what reads it", () => {
@@ -199,7 +219,7 @@ describe("a graph is folded", () => {
 
   it("in the order of what is done: a parameter stands before everything, and its module does not stand behind all", () => {
     const model = modelOf([
-      ["l_self_parameters_w_", "placeholder", []],
+      ["l_self_parameters_w_", "placeholder", [], undefined, { home: "p.inner" }],
       ["a", "add", ["l_self_parameters_w_"], "p.inner"],
       ["b", "add", ["a"], "p.inner"],
       ["c", "add", ["b"], "q"],
@@ -296,6 +316,39 @@ describe("a graph is folded", () => {
     assert.deepEqual([search.countIn(a.first, a.last), search.countIn(b.first, b.last)], [0, 1]);
     search.start("nothing:here");
     assert.equal(search.status, "no match");
+  });
+
+  it("a search finds what an operation was decomposed into, and exact names first", () => {
+    const decomposed = { originals: ["aten._softmax", "torch.nn.functional.softmax"] };
+    const model = modelOf([
+      ["expand", "aten.expand", []],
+      ["amax", "aten.amax", ["expand"], undefined, decomposed],
+      ["sub", "aten.sub.Tensor", ["amax"], undefined, decomposed],
+      ["special", "aten.special_exp2", ["sub"]],
+      ["exp_9", "aten.exp", ["special"], undefined, decomposed],
+      ["exp", "aten.exp", ["exp_9"]],
+      ["log_softmax", "aten._log_softmax", ["exp"]],
+      ["output", "output", ["log_softmax"]],
+    ]);
+    assert.deepEqual(model.decomposed(1), decomposed.originals);
+    model.graph.originals.push(["torch.exp", "exp", "aten._softmax"]);
+    model.graph.nodes.original[5] = 3;
+    assert.deepEqual(model.decomposed(5), ["aten._softmax"], "other names of the same operation are not told");
+    model.graph.nodes.original[5] = -1;
+    const search = new graph.Search(model, graph.fold(model, "order"));
+    const found = (/** @type {string} */ text) => {
+      search.start(text);
+      return search.matches.map((/** @type {number} */ node) => model.name(node));
+    };
+    assert.deepEqual(found("op:exp"), ["exp_9", "exp", "expand", "special"]);
+    assert.deepEqual(found("op:softmax"), ["amax", "sub", "exp_9", "log_softmax"]);
+    assert.deepEqual(found("OP:_Softmax"), ["amax", "sub", "exp_9", "log_softmax"]);
+    assert.deepEqual(found("op:aten.exp"), ["exp_9", "exp", "expand"]);
+    assert.deepEqual(found("exp"), ["exp_9", "exp", "expand", "special"], "also without a field");
+    assert.deepEqual(found("name:exp"), ["exp", "expand", "exp_9"]);
+    assert.deepEqual(found("op:softmax op:exp"), ["exp_9"]);
+    assert.equal(search.step(1), model.graph.nodes.name.indexOf("exp_9"), "the next match is the best one");
+    assert.deepEqual(found("softmax"), ["amax", "sub", "exp_9", "log_softmax"]);
   });
 
   it("a line leads to its nodes, however its address is written", () => {

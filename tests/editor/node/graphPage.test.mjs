@@ -30,6 +30,7 @@ function graph(compared) {
       name: ["x", "mm", "relu", "mm_1", "odd", "output"],
       kind: [0, 2, 2, 2, 2, 3],
       op,
+      original: [-1, -1, 0, -1, -1, -1],
       detail: [0, 0, 0, 0, 0, -1],
       dtype: [0, 0, 0, 0, 0, -1],
       device: [0, 0, 0, 0, 0, -1],
@@ -37,6 +38,7 @@ function graph(compared) {
       moved: [null, 3072, 2048, 3072, 2048, null],
       flops: [null, 8192, null, 8192, null, null],
       module: [-1, 0, 0, 1, 1, -1],
+      home: [-1, 0, 0, 1, 1, -1],
       backward: nodes.map(() => 0),
       line: nodes,
       file: nodes.map(() => 0),
@@ -45,6 +47,7 @@ function graph(compared) {
     },
     edges: [0, 1, 1, 2, 2, 3, 3, 4, 4, 5],
     ops,
+    originals: [["aten.hardtanh"]],
     details: ["f32[16, 16][16, 1]cpu"],
     dtypes: ["f32"],
     devices: ["cpu"],
@@ -275,6 +278,62 @@ describe("the graph panel in a page", () => {
       assert.deepEqual(errors, []);
     });
   }
+
+  for (const [theme, width] of /** @type {const} */ ([
+    ["dark", 400],
+    ["light", 400],
+    ["dark", 1340],
+    ["light", 1340],
+  ])) {
+    it(`everything has its place at ${width} pixels, and the legend is below the picture: ${theme}`, async () => {
+      const { page, panel, errors } = await open(theme);
+      await page.setViewportSize({ width, height: 700 });
+      await panel.locator("#search").fill("mm");
+      await panel.locator("#search").press("Enter");
+      await panel.locator("#tree").focus();
+      await panel.locator("#details").waitFor();
+      await page.waitForTimeout(300);
+      await page.screenshot({ path: path.join(SCREENSHOTS, `graph-page-${theme}-${width}.png`) });
+      const places = await panel.evaluate(() => {
+        const { document } = /** @type {any} */ (globalThis);
+        const wanted = "#toolbar input, #toolbar > .group button, #toolbar label, #matches, #legend, #canvas, #details";
+        return [...document.querySelectorAll(wanted)].map((/** @type {any} */ each) => {
+          const { left, top, right, bottom } = each.getBoundingClientRect();
+          return { name: each.id || each.textContent, left, top, right, bottom };
+        });
+      });
+      assert.ok(places.length >= 13, JSON.stringify(places));
+      for (const [at, one] of places.entries()) {
+        assert.ok(one.left >= 0 && one.right <= width && one.right > one.left, `${one.name} is inside of the panel`);
+        for (const other of places.slice(at + 1)) {
+          const apart =
+            one.right <= other.left || other.right <= one.left || one.bottom <= other.top || other.bottom <= one.top;
+          assert.ok(apart, `${one.name} and ${other.name} do not overlap`);
+        }
+      }
+      const heights = places.filter(({ name }) => ["search", "matches", "only", "export"].includes(name));
+      assert.equal(new Set(heights.map(({ top, bottom }) => Math.round((top + bottom) / 2))).size, 1, "in one row");
+      const narrowest = await panel.evaluate(() => {
+        const selects = [
+          .../** @type {any} */ (globalThis).document.querySelectorAll("#choices label:not([hidden]) select"),
+        ];
+        return Math.min(...selects.map((each) => each.clientWidth));
+      });
+      assert.ok(narrowest >= 90, `${narrowest} pixels are enough for what is chosen`);
+      assert.equal(await panel.getByRole("button", { name: "Only Matches" }).count(), 1, "an icon has its name");
+      assert.equal(await panel.getByRole("button", { name: "Export…" }).count(), 1);
+      assert.deepEqual(await violations(panel), []);
+      assert.deepEqual(errors, []);
+    });
+  }
+
+  it("says what an operation was decomposed from", async () => {
+    const { panel } = await open("dark");
+    await panel.locator("#search").fill("op:hardtanh");
+    await panel.locator("#search").press("Enter");
+    assert.equal(await panel.locator("#details-name").innerText(), "relu");
+    assert.match(await panel.locator("#details-facts").innerText(), /decomposed from\s*aten\.hardtanh/);
+  });
 
   it("the buttons over the picture are not the picture", async () => {
     const { panel } = await open("dark");

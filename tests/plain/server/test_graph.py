@@ -9,14 +9,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from irscope.ir.graphs import parse_graph
+from irscope.ir.graphs import edges_of, parse_graph
 from irscope.ir.nodes import NodeFacts, Source, Value
 from irscope.protocol import Compile, CompileOutcome, Kernel, Lane, Outcome, OutcomeKind, StageRef
 from irscope.store.store import Store
 from irscope_server.base.archive import Archive
 from irscope_server.base.params import GraphParams, StageParams
 from irscope_server.graph.answers import GraphKernels
-from irscope_server.graph.columns import ADDED, CHANGED, REMOVED, SAME, columns, compared, edges_of
+from irscope_server.graph.columns import ADDED, CHANGED, REMOVED, SAME, columns, compared
 from irscope_server.graph.requests import GraphCache, graph, graph_kernels, versions_of
 from irscope_server.graph.targets import targets
 from made import GRAPH
@@ -61,7 +61,10 @@ def test_what_is_known_of_a_node() -> None:
     }
     got = columns(graph, edges_of(graph), known, uri_of)
     assert got["modules"] == [{"path": ["self", "layers", "0", "norm"], "type": "LayerNorm"}]
-    assert got["nodes"]["module"] == [-1, 0, -2, -1, -1], "-2: a pass made it and nothing says for what"
+    assert got["nodes"]["module"] == [-1, 0, -1, -1, -1]
+    assert got["nodes"]["home"] == [-1, 0, 0, -1, -1], (
+        "what a pass made is drawn with what it uses, the user's own outside"
+    )
     assert got["nodes"]["moved"][1] == 256 and got["nodes"]["flops"][1] == 1024
 
 
@@ -236,7 +239,7 @@ async def test_what_is_no_graph_or_not_there_says_so(server: Any) -> None:
 
 def test_sources_are_followed_by_graph_and_name() -> None:
     """Nodes of different graphs share names; only the graph's number tells them apart."""
-    from irscope_server.graph.requests import _module_of
+    from irscope.provenance.graph_facts import _module_of
 
     modules = {(1, "mul"): ("a", "A"), (2, "mul"): ("b", "B")}
     assert _module_of((Source("mul", "p", "create", 2, ()),), modules) == ("b", "B")

@@ -9,15 +9,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from irscope.ir.graphs import parse_graph
+from irscope.ir.graphs import edges_of, parse_graph
 from irscope.ir.nodes import facts_of
 from irscope.protocol import Compile, CompileOutcome, Lane, Outcome, OutcomeKind, StageRef
 from irscope.provenance import Provenance
+from irscope.provenance.graph_facts import original_calls
 from irscope.store.store import Store
 from irscope_server.base.archive import Archive
 from irscope_server.base.params import GraphParams, StageParams
 from irscope_server.graph.answers import GraphColumns, GraphKernels
-from irscope_server.graph.columns import columns, edges_of
+from irscope_server.graph.columns import columns
 from irscope_server.graph.known import known_columns
 from irscope_server.graph.requests import GraphCache, graph, graph_kernels
 from irscope_server.panels import places
@@ -87,7 +88,8 @@ def spelled(got: Mapping[str, Any]) -> dict[str, Any]:
         key: [got[tables[key]][at] if at >= 0 else at for at in column] if key in tables else column
         for key, column in got["nodes"].items()
     }
-    nodes["module"] = [got["modules"][at] if at >= 0 else at for at in nodes["module"]]
+    for column, table in {"module": "modules", "home": "modules", "original": "originals"}.items():
+        nodes[column] = [got[table][at] if at >= 0 else at for at in nodes[column]]
     return {**nodes, "edges": got["edges"]}
 
 
@@ -103,6 +105,35 @@ def test_a_known_graph_gives_what_parsing_gives() -> None:
     assert quick["op"][2:7] == ["aten.mm", "aten.clone", "get_attr", "aten.max.dim", "operator.getitem"]
     assert quick["moved"][2] == 128 + 256 + 128 and quick["moved"][6] == 0, "a view touches no memory"
     assert quick["line"][2] == 3 and quick["originLine"][2:7] == [4, -1, -1, 5, 5]
+
+
+def test_what_an_operation_was_made_from() -> None:
+    """The operator before decompositions, and what the user's code calls: along the ancestors in earlier graphs."""
+    sources = [["weights", "p", "create", 0, []], ["mul", "p", "create", 5, [0]], ["lost", "p", "create", 9, []]]
+    changes = {"aten": [-1, -1, 2, 8, -1, 8, -1, -1], "from": [[], [], [2], [1], [], [0, 1], [], []]}
+    data = {**data_of(**changes), "sources": sources}
+    data["targets"].append("aten._softmax.default")
+    above = {(0, "weights"): "torch.nn.functional.softmax", (0, "lost"): "no"}
+    known = known_columns(TEXT, data, dict, str, lambda: above)
+    assert known is not None
+    found = [known["originals"][at] if at >= 0 else [] for at in known["nodes"]["original"]]
+    both = ["aten._softmax", "torch.nn.functional.softmax"]
+    assert found == [[], [], [], both, [], both, [], []], "mm was nothing else"
+    graph = parse_graph(TEXT)
+    facts = {fact.name: fact for fact in facts_of(data)}
+    slow = columns(graph, edges_of(graph), facts, str, calls_above=above)
+    assert (slow["originals"], slow["nodes"]["original"]) == (known["originals"], known["nodes"]["original"])
+
+
+def test_ancestors_of_a_damaged_store_are_followed_once() -> None:
+    """Each has two parents, which are the same: as a tree they would be more than can be counted."""
+    sources: list[Any] = [["a", "p", "create", 0, []]]
+    sources += [[f"n{at}", "p", "create", 1, [at, at]] for at in range(200)]
+    data = {**data_of(**{"from": [[], [], [200], [], [], [], [], []]}), "sources": sources}
+    known = known_columns(TEXT, data, dict, str, lambda: {(0, "a"): "torch.relu"})
+    assert known is not None and known["originals"] == [["torch.relu"]]
+    facts = facts_of(data)
+    assert [*original_calls(facts[2].sources, {(0, "a"): "torch.relu"})] == ["torch.relu"]
 
 
 def test_what_a_pass_made_is_of_the_module_of_what_it_came_from() -> None:

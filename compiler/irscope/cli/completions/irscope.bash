@@ -5,11 +5,12 @@
 #    source ~/.local/share/bash_completion/irscope
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_irscope_subparsers=(run list show explain diff view values diverge completion)
+_shtab_irscope_subparsers=(run list show graph explain diff view values diverge completion)
 
 _shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --no-symbolic-trace --baseline --write-baseline --severity --cwd)
 _shtab_irscope_list_option_strings=(-h --help --json --store --limit)
 _shtab_irscope_show_option_strings=(-h --help --json --store --compile --stage --kernel --guards --line --costs --target --all --time --python)
+_shtab_irscope_graph_option_strings=(-h --help --json --store --stage --compile -o --output --depth --max-nodes --theme --timeout)
 _shtab_irscope_explain_option_strings=(-h --help --json --store --fusion --compile)
 _shtab_irscope_diff_option_strings=(-h --help --json --store --stage --compile --text)
 _shtab_irscope_view_option_strings=(-h --help --open --stage --port --no-browser --store --python --read-only --severity --baseline --version)
@@ -30,6 +31,9 @@ _shtab_irscope_list___store_COMPGEN=_shtab_compgen_files
 _shtab_irscope_show___store_COMPGEN=_shtab_compgen_files
 _shtab_irscope_show___line_COMPGEN=_shtab_compgen_files
 _shtab_irscope_show___python_COMPGEN=_shtab_compgen_files
+_shtab_irscope_graph___store_COMPGEN=_shtab_compgen_files
+_shtab_irscope_graph__o_COMPGEN=_shtab_compgen_files
+_shtab_irscope_graph___output_COMPGEN=_shtab_compgen_files
 _shtab_irscope_explain___store_COMPGEN=_shtab_compgen_files
 _shtab_irscope_diff___store_COMPGEN=_shtab_compgen_files
 _shtab_irscope_view___open_COMPGEN=_shtab_compgen_files
@@ -52,8 +56,9 @@ _shtab_irscope_diverge___reproducer_COMPGEN=_shtab_compgen_files
 
 _shtab_irscope_run___lane_choices=(fast deep)
 _shtab_irscope_show___target_choices=(a100 h100 h200 mi300x)
+_shtab_irscope_graph___theme_choices=(light dark)
 _shtab_irscope_completion_pos_0_choices=(bash zsh fish tcsh)
-_shtab_irscope_pos_0_choices=(run list show explain diff view values diverge completion)
+_shtab_irscope_pos_0_choices=(run list show graph explain diff view values diverge completion)
 
 _shtab_irscope_run_pos_1_nargs='*'
 _shtab_irscope_run__h_nargs=0
@@ -71,6 +76,9 @@ _shtab_irscope_show___guards_nargs=0
 _shtab_irscope_show___costs_nargs=0
 _shtab_irscope_show___all_nargs=0
 _shtab_irscope_show___time_nargs=0
+_shtab_irscope_graph__h_nargs=0
+_shtab_irscope_graph___help_nargs=0
+_shtab_irscope_graph___json_nargs=0
 _shtab_irscope_explain__h_nargs=0
 _shtab_irscope_explain___help_nargs=0
 _shtab_irscope_explain___json_nargs=0

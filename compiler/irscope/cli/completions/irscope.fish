@@ -50,8 +50,8 @@ function _shtab_irscope_using
   test "$_shtab_irscope_cmdpath" = "$argv"
 end
 
-set -g _shtab_irscope_commands run list show explain diff view values diverge completion
-set -g _shtab_irscope_opts_with_value --baseline --budget --call --compile --cwd --fusion --inputs --kernel --lane --limit --line --memory-budget --node --open --output-budget --port --pytest --python --reproducer --severity --stage --steady-calls --store --target --write-baseline -m
+set -g _shtab_irscope_commands run list show graph explain diff view values diverge completion
+set -g _shtab_irscope_opts_with_value --baseline --budget --call --compile --cwd --depth --fusion --inputs --kernel --lane --limit --line --max-nodes --memory-budget --node --open --output --output-budget --port --pytest --python --reproducer --severity --stage --steady-calls --store --target --theme --timeout --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -97,6 +97,17 @@ complete -c irscope -n '_shtab_irscope_using show' -l target -xka "a100 h100 h20
 complete -c irscope -n '_shtab_irscope_using show' -l all -d 'with --line, --guards or --costs: print every row, also as JSON'
 complete -c irscope -n '_shtab_irscope_using show' -l time -d 'where the compile time went: per phase, pass and kernel'
 complete -c irscope -n '_shtab_irscope_using show' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter whose compilers make a kernel'"'"'s assembly, sass and passes'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a graph -d 'draw a graph as SVG, PDF, PNG or DOT'
+complete -c irscope -n '_shtab_irscope_using graph' -s h -l help -d 'show this help message and exit'
+complete -c irscope -n '_shtab_irscope_using graph' -l json -d 'print data instead of text (docs/json.md)'
+complete -c irscope -n '_shtab_irscope_using graph' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
+complete -c irscope -n '_shtab_irscope_using graph' -l stage -x -d 'a graph by name (forward-graph) or by id (0/0/forward-graph)'
+complete -c irscope -n '_shtab_irscope_using graph' -l compile -x -d 'the compile of a stage that is named without it'
+complete -c irscope -n '_shtab_irscope_using graph' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'a file that ends in .svg, .pdf, .png or .dot; - is DOT on standard output'
+complete -c irscope -n '_shtab_irscope_using graph' -l depth -x -d 'draw frames for N levels of modules, and fold deeper ones (default: as many as --max-nodes allows)'
+complete -c irscope -n '_shtab_irscope_using graph' -l max-nodes -x -d 'draw at most N operations, inputs and folded modules'
+complete -c irscope -n '_shtab_irscope_using graph' -l theme -xka "light dark" -d 'colours for this background'
+complete -c irscope -n '_shtab_irscope_using graph' -l timeout -x -d 'stop Graphviz after this time: first `dot`, then the faster `sfdp`'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a explain -d 'why Inductor did what it did'
 complete -c irscope -n '_shtab_irscope_using explain' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using explain' -l json -d 'print data instead of text (docs/json.md)'

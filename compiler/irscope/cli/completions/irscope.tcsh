@@ -17,11 +17,14 @@ complete irscope \
         'c/--cwd=/d/' \
         'c/--line=/f/' \
         'c/--target=/(a100 h100 h200 mi300x)/' \
+        'c/-o=/f/' \
+        'c/--output=/f/' \
+        'c/--theme=/(light dark)/' \
         'c/--open=/f/' \
         'c/--inputs=/f/' \
         'c/--reproducer=/f/' \
-        'c/--/(all baseline budget call compile costs cwd exit-code fusion guards help inputs json kernel lane limit line memory-budget no-browser no-symbolic-trace node open output-budget port pytest python read-only reproducer severity stage steady-calls store target text time version write-baseline)/' \
-        'c/-/(- h m)/' \
+        'c/--/(all baseline budget call compile costs cwd depth exit-code fusion guards help inputs json kernel lane limit line max-nodes memory-budget no-browser no-symbolic-trace node open output output-budget port pytest python read-only reproducer severity stage steady-calls store target text theme time timeout version write-baseline)/' \
+        'c/-/(- h m o)/' \
         'n/--store/f/' \
         'n/--pytest/f/' \
         'n/--lane/(fast deep)/' \
@@ -31,10 +34,13 @@ complete irscope \
         'n/--cwd/d/' \
         'n/--line/f/' \
         'n/--target/(a100 h100 h200 mi300x)/' \
+        'n/-o/f/' \
+        'n/--output/f/' \
+        'n/--theme/(light dark)/' \
         'n/--open/f/' \
         'n/--inputs/f/' \
         'n/--reproducer/f/' \
-        'p/1/(run list show explain diff view values diverge completion)/' \
+        'p/1/(run list show graph explain diff view values diverge completion)/' \
         'n/run/f/' \
         'n/values/f/' \
         'n/diverge/f/' \

@@ -14,6 +14,7 @@ _shtab_irscope_commands() {
     diff:'what changed between two runs or two stages'
     diverge:'find where compiled code computes a different number'
     explain:'why Inductor did what it did'
+    graph:'draw a graph as SVG, PDF, PNG or DOT'
     list:'list the runs in the store'
     run:'run a script and show what was compiled'
     show:'show a run, a stage, a kernel or what a line became'
@@ -83,6 +84,23 @@ _shtab_irscope_explain_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_irscope_explain_defaults_added=0
+
+_shtab_irscope_graph_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print data instead of text (docs\/json.md)]"
+  "--store[file of the run store]:FILE:_files"
+  "--stage[a graph by name (forward-graph) or by id (0\/0\/forward-graph)]:NAME:"
+  "--compile[the compile of a stage that is named without it]:ID:"
+  {-o,--output}"[a file that ends in .svg, .pdf, .png or .dot\; - is DOT on standard output]:FILE:_files"
+  "--depth[draw frames for N levels of modules, and fold deeper ones (default\: as many as --max-nodes allows)]:N:"
+  "--max-nodes[draw at most N operations, inputs and folded modules]:N:"
+  "--theme[colours for this background]:theme:(light dark)"
+  "--timeout[stop Graphviz after this time\: first \`dot\`, then the faster \`sfdp\`]:SECONDS:"
+  ":run ID or prefix (default\: the newest):"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_irscope_graph_defaults_added=0
 
 _shtab_irscope_list_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -200,6 +218,7 @@ _shtab_irscope() {
         diff) _arguments -C -s $_shtab_irscope_diff_options ;;
         diverge) _arguments -C -s $_shtab_irscope_diverge_options ;;
         explain) _arguments -C -s $_shtab_irscope_explain_options ;;
+        graph) _arguments -C -s $_shtab_irscope_graph_options ;;
         list) _arguments -C -s $_shtab_irscope_list_options ;;
         run) _arguments -C -s $_shtab_irscope_run_options ;;
         show) _arguments -C -s $_shtab_irscope_show_options ;;

@@ -1,11 +1,20 @@
-/**
- * What the colour of a node says. Every colour is beside a text that says the same, and the palettes are such that
- * people with any kind of colour vision can tell them apart (M. Okabe, K. Ito: Color Universal Design, 2008; the scale
- * is Cividis: J. Nuñez et al., PLOS ONE 13/7, 2018), lighter or darker by the kind of theme.
- */
+/** What the colour of a node says. The colours and families are those of `irscope graph`, too: see looks.ts. */
 
 import * as units from "../../units";
+import {
+  CATEGORIES,
+  CHANGES,
+  CONSTANT,
+  FAMILIES,
+  INPUT,
+  OTHERS,
+  PARAMETER,
+  SCALE,
+  type Lightness,
+} from "../model/looks";
 import { ADDED, CALL, CHANGED, GET_ATTR, GONE, OUTPUT, type Model } from "../model/model";
+
+export type { Lightness } from "../model/looks";
 
 export type ColourMode = "operation" | "dtype" | "device" | "bytes" | "time" | "kernel" | "change" | "none";
 
@@ -29,36 +38,8 @@ export interface Colouring {
   heading?: string;
 }
 
-export type Lightness = "dark" | "light";
-
-const CATEGORIES = {
-  dark: ["#56b4e9", "#e69f00", "#2fbf96", "#f0e442", "#d98cba", "#f0814a", "#8f9bff", "#b7b7b7"],
-  light: ["#0072b2", "#c27800", "#00795a", "#8c7c00", "#a8457f", "#b84a00", "#4a55c4", "#6b6b6b"],
-};
-const SCALE = {
-  dark: ["#3f5a9a", "#6b7287", "#948f78", "#c4ae60", "#fde737"],
-  light: ["#d8c94f", "#aa9c62", "#7c7b78", "#4a5a78", "#00224e"],
-};
-const CHANGES = {
-  dark: { added: "#2fbf96", gone: "#f0814a", changed: "#f0e442", same: "#7f7f7f" },
-  light: { added: "#00795a", gone: "#b84a00", changed: "#8c7c00", same: "#8f8f8f" },
-};
-
-/** By what the operation's name says; the first that fits counts. */
-const FAMILIES: [name: string, pattern: RegExp][] = [
-  [
-    "matmul, convolution",
-    /(?:^|[._])(?:mm|bmm|addmm|baddbmm|matmul|linear|convolution\w*|conv\dd|einsum|dot|_scaled_mm)(?:$|[._])/,
-  ],
-  ["attention", /attention/],
-  ["normalization, reduction", /norm|softmax|sum|mean|amax|amin|\bvar|prod|argm|cumsum|max_pool|avg_pool|logsumexp/],
-  [
-    "view, layout",
-    /view|reshape|transpose|permute|expand|squeeze|slice|select|getitem|clone|contiguous|cat\b|split|unbind|(?:^|[._])t(?:$|[._])|alias|detach|as_strided|copy|to_copy|stack|chunk|size/,
-  ],
-  ["indexing, random", /embedding|gather|scatter|index|rand|dropout|bernoulli|arange|full|empty|iota/],
-];
-const POINTWISE = "pointwise and others";
+const PATTERNS = FAMILIES.map(({ pattern }) => (pattern === "" ? undefined : new RegExp(pattern)));
+const IS_PARAMETER = new RegExp(PARAMETER);
 
 export function colouring(model: Model, mode: ColourMode, lightness: Lightness): Colouring {
   const palette = CATEGORIES[lightness];
@@ -113,22 +94,21 @@ function byOperation(
   model: Model,
   palette: readonly string[],
 ): Partial<Colouring> & Pick<Colouring, "swatches" | "of"> {
-  const names = ["input", "parameter, constant", ...FAMILIES.map(([name]) => name), POINTWISE];
-  const swatches = names.map((text, at) => ({ text, colour: palette[(at + 6) % palette.length] ?? "" }));
+  const swatches = FAMILIES.map(({ name, colour }) => ({ text: name, colour: palette[colour] ?? "" }));
   const ofOp = model.graph.ops.map((op) => {
-    const family = FAMILIES.findIndex(([, pattern]) => pattern.test(op));
-    return family < 0 ? names.length - 1 : family + 2;
+    const family = PATTERNS.findIndex((pattern) => pattern?.test(op) === true);
+    return family < 0 ? OTHERS : family;
   });
   const kinds = (node: number): number => {
     switch (model.kind(node)) {
       case CALL:
         return ofOp[model.graph.nodes.op[node] ?? -1] ?? -1;
       case GET_ATTR:
-        return 1;
+        return CONSTANT;
       case OUTPUT:
         return -1;
       default:
-        return /_(?:parameters|buffers)_/.test(model.name(node)) ? 1 : 0;
+        return IS_PARAMETER.test(model.name(node)) ? CONSTANT : INPUT;
     }
   };
   return { swatches, of: kinds };

@@ -1,5 +1,6 @@
 /** The text in each box, the size of the box, and the content of a closed cluster. */
 
+import { INPUT_PATH, INPUT_SCOPE } from "../model/looks";
 import { changeWords, composition, statesOf, type Colouring } from "./colours";
 import type { Cluster, Forest } from "../model/clusters";
 import * as units from "../../units";
@@ -149,6 +150,6 @@ export class Labels {
 
 /** Dynamo's names of parameters are whole paths; what tells them apart is at the end. */
 export function inputName(name: string): string {
-  const parts = name.replace(/^[LlGg]_/, "").split(/_(?:modules|parameters|buffers)_/);
+  const parts = name.replace(new RegExp(INPUT_SCOPE), "").split(new RegExp(INPUT_PATH));
   return parts.length > 1 ? (parts.at(-1) ?? name).replace(/_$/, "") : name;
 }

@@ -5,7 +5,8 @@
  * than can be laid out at once; if a grouping would make more, runs of neighbours become separate clusters.
  */
 
-import { MANY_INPUTS, NOWHERE, pathsBy, type Step } from "./grouping";
+import { NOWHERE, pathsBy, type Step } from "./grouping";
+import { MANY_INPUTS } from "./looks";
 import { CALL, OUTPUT, PLACEHOLDER, type Model } from "./model";
 
 export type Grouping = "module" | "fusion" | "kernel" | "order";

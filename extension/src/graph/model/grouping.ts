@@ -3,13 +3,6 @@
 import type { Grouping } from "./clusters";
 import { CALL, GET_ATTR, OUTPUT, PLACEHOLDER, type Model } from "./model";
 
-/** From so many inputs on, those that belong to one module are drawn with it. */
-export const MANY_INPUTS = 12;
-const PARAMETER = /_(?:parameters|buffers|modules)_|^self_|\.weight$|\.bias$/;
-/** In place of a module: see PROTOCOL.md. */
-const UNTOLD = -2;
-const FLOATING = /^(?:f|bf|c)\d/;
-
 /** A cluster on the way to a node. */
 export interface Step {
   name: string;
@@ -26,7 +19,7 @@ export function groupings(model: Model): Grouping[] {
   const { groups = [], modules } = model.graph;
   return [
     ...(groups.length > 0 ? ["fusion" as const] : []),
-    ...(modules.length > 0 ? ["module" as const] : []),
+    ...(modules.some(({ path }) => path.length > 0) ? ["module" as const] : []),
     "order",
     "kernel",
   ];
@@ -51,7 +44,7 @@ interface Branch {
   children: Map<string, Branch>;
 }
 
-/** The modules that a node is in, outermost first; inputs and parameters are placed where they are used. */
+/** The modules that a node is drawn in, outermost first: the server says which. */
 function modulePaths(model: Model): (node: number) => Steps {
   // A tree of names: a large model has ten thousand modules, most of them with the same few around them.
   const root: Branch = { step: { name: "", type: "" }, children: new Map() };
@@ -66,94 +59,38 @@ function modulePaths(model: Model): (node: number) => Steps {
       at = next;
       return next.step;
     });
-    at.step.type = type;
+    at.step.type ||= type;
     return steps;
   });
-  const { backward, kind } = model.graph.nodes;
+  const { backward, home, kind } = model.graph.nodes;
   // A graph may be that of the backward alone; only where it has both are they kept apart.
   const isSplit = backward.includes(1) && kind.some((each, node) => each === CALL && backward[node] !== 1);
-  const modules = withNeighbours(model, known);
   const ofBackward = new Map<Steps, Steps>();
-  const own = (node: number): Steps => {
-    const steps = modules[node] ?? NOWHERE;
-    if (!isSplit || backward[node] !== 1) {
-      return steps;
-    }
-    const mine = ofBackward.get(steps) ?? [{ name: "backward", type: "" }, ...steps];
-    ofBackward.set(steps, mine);
-    return mine;
-  };
-  const many = kind.filter((each) => each === PLACEHOLDER).length > MANY_INPUTS;
   return (node) => {
-    if (kind[node] === PLACEHOLDER || kind[node] === GET_ATTR) {
-      const isParameter = kind[node] === GET_ATTR || PARAMETER.test(model.name(node));
-      return isParameter || (many && FLOATING.test(model.dtype(node))) ? shared(model, node, own) : NOWHERE;
+    const steps = known[home[node] ?? -1];
+    if (!isSplit || !isOfBackward(model, node, steps !== undefined)) {
+      return steps ?? NOWHERE;
     }
-    return own(node);
+    const inside = steps ?? NOWHERE;
+    const mine = ofBackward.get(inside) ?? [{ name: "backward", type: "" }, ...inside];
+    ofBackward.set(inside, mine);
+    return mine;
   };
 }
 
-/**
- * The modules of each operation. One that a pass made without saying for what is drawn where what it uses and what uses
- * it are both at home.
- */
-function withNeighbours(model: Model, known: readonly Steps[]): Steps[] {
-  const { module } = model.graph.nodes;
-  const modules = module.map((at) => known[at] ?? NOWHERE);
-  const untold = module.flatMap((at, node) => (at === UNTOLD ? [node] : []));
-  /** The innermost of its neighbours' modules, and what they all have in common. */
-  interface Around {
-    deep?: Steps;
-    all?: Steps;
+/** Whether a node is of the backward; an input that is drawn where it is used is if nothing else uses it. */
+function isOfBackward(model: Model, node: number, isPlaced: boolean): boolean {
+  const { backward, kind } = model.graph.nodes;
+  if (kind[node] !== PLACEHOLDER && kind[node] !== GET_ATTR) {
+    return backward[node] === 1;
   }
-  const spread = (order: readonly number[], next: (node: number) => Uint32Array): Map<number, Around> => {
-    const found = new Map<number, Around>();
-    for (const node of order) {
-      const mine: Around = {};
-      for (const other of next(node)) {
-        const own = known[module[other] ?? -1];
-        const { deep, all } = found.get(other) ?? (own === undefined ? {} : { deep: own, all: own });
-        if (deep !== undefined && deep.length > (mine.deep?.length ?? -1)) {
-          mine.deep = deep;
-        }
-        if (all !== undefined) {
-          mine.all = mine.all === undefined ? all : common(mine.all, all);
-        }
-      }
-      found.set(node, mine);
-    }
-    return found;
-  };
-  const above = spread(untold, (node) => model.inputs(node));
-  const below = spread([...untold].reverse(), (node) => model.users(node));
-  for (const node of untold) {
-    const { deep, all } = above.get(node) ?? {};
-    const { deep: other, all: others } = below.get(node) ?? {};
-    modules[node] = deep === undefined || other === undefined ? (all ?? others ?? NOWHERE) : common(deep, other);
-  }
-  return modules;
+  const users = isPlaced ? [...model.users(node)].filter((user) => kind[user] === CALL) : [];
+  return users.length > 0 && users.every((user) => backward[user] === 1);
 }
 
 function common(left: Steps, right: Steps): Steps {
   const differs = left.findIndex((step, depth) => step.name !== right[depth]?.name);
   return differs < 0 ? left : left.slice(0, differs);
-}
-
-/** The modules that all users of a node have in common: those of the forward, where it has any there. */
-function shared(model: Model, node: number, own: (node: number) => Steps): Steps {
-  const { backward } = model.graph.nodes;
-  let all: Steps | undefined;
-  let forward: Steps | undefined;
-  for (const user of model.users(node)) {
-    if (model.kind(user) === CALL) {
-      const mine = own(user);
-      all = all === undefined ? mine : common(all, mine);
-      if (backward[user] !== 1) {
-        forward = forward === undefined ? mine : common(forward, mine);
-      }
-    }
-  }
-  return forward ?? all ?? NOWHERE;
 }
 
 /** What was fused is together, in the module that all of it belongs to; the rest in its own. */

@@ -2,6 +2,9 @@
 
 import type { EstimateTarget, FusionDecision, Graph, GraphKernels } from "../../protocol";
 import { leastMicros } from "./estimates";
+import { OPERATION_TITLE } from "./looks";
+
+const TITLE = new RegExp(`^${OPERATION_TITLE}$`);
 
 export const PLACEHOLDER = 0;
 export const GET_ATTR = 1;
@@ -53,6 +56,16 @@ export class Model {
 
   op(node: number): string {
     return this.graph.ops[this.graph.nodes.op[node] ?? -1] ?? "";
+  }
+
+  /** What it was made from: the operator before decompositions, and what the user's code calls. */
+  originals(node: number): readonly string[] {
+    return this.graph.originals[this.graph.nodes.original[node] ?? -1] ?? [];
+  }
+
+  /** The operations among them that it is a part of: not those that only have another name. */
+  decomposed(node: number): string[] {
+    return this.originals(node).filter((original) => titleOf(original) !== titleOf(this.op(node)));
   }
 
   /** Dtype, shape, strides and device as printed. */
@@ -130,10 +143,7 @@ export class Model {
     if (this.kind(node) !== CALL) {
       return this.name(node);
     }
-    return this.op(node).replace(
-      /^(?:torch\._C\._nn\.|torch\._C\._|torch\.nn\.functional\.|torch\.|operator\.)?(?:(?:aten|prims)\.(\w+)(?:\.\w+)?|(?:aten\.|prims\.)?(.*?)(?:\.(?:Tensor|default))?)$/,
-      "$1$2",
-    );
+    return titleOf(this.op(node));
   }
 
   /** The numbers of the calls of kernels that a node is a part of. */
@@ -161,6 +171,7 @@ export class Model {
     return (this.texts[node] ??= [
       this.name(node),
       this.op(node),
+      ...this.originals(node),
       this.detail(node),
       this.module(node)?.path.join(".") ?? "",
       this.module(node)?.type ?? "",
@@ -220,6 +231,11 @@ export class Model {
     }
     return false;
   }
+}
+
+/** `addmm` of `aten.addmm.default`. */
+export function titleOf(operation: string): string {
+  return operation.replace(TITLE, "$1$2");
 }
 
 /** Editors and servers do not agree on what has to be escaped. */

@@ -1,23 +1,29 @@
 /** The nodes that a search finds, and the current one. */
 
 import type { Forest } from "./clusters";
-import type { Model } from "./model";
+import { CALL, titleOf, type Model } from "./model";
 
 /** `op:`, `dtype:`, `device:`, `module:`, `kernel:`, `name:`, `change:` look at one fact; words without look at all. */
-const FIELDS: Record<string, (model: Model, node: number) => string> = {
-  op: (model, node) => model.op(node),
-  name: (model, node) => model.name(node),
-  dtype: (model, node) => model.dtype(node),
-  device: (model, node) => model.device(node),
-  shape: (model, node) => model.shape(node),
-  module: (model, node) => `${model.module(node)?.path.join(".") ?? ""}\n${model.module(node)?.type ?? ""}`,
-  kernel: (model, node) =>
-    model
-      .kernels(node)
-      .map((call) => model.kernelCalls?.[call]?.name ?? "")
-      .join("\n"),
-  change: (model, node) => ["same", "added", "removed", "changed"][model.state(node)] ?? "",
+const FIELDS: Record<string, (model: Model, node: number) => readonly string[]> = {
+  op: (model, node) => [...namesOf(model.op(node)), ...model.originals(node).flatMap(namesOf)],
+  name: (model, node) => [model.name(node)],
+  dtype: (model, node) => [model.dtype(node)],
+  device: (model, node) => [model.device(node)],
+  shape: (model, node) => [model.shape(node)],
+  module: (model, node) => [model.module(node)?.path.join(".") ?? "", model.module(node)?.type ?? ""],
+  kernel: (model, node) => model.kernels(node).map((call) => model.kernelCalls?.[call]?.name ?? ""),
+  change: (model, node) => [["same", "added", "removed", "changed"][model.state(node)] ?? ""],
 };
+
+/** How well a word fits, the best first. */
+const [EXACT, BEGINNING, INSIDE, NOT] = [0, 1, 2, 3];
+
+/** An operation by all names that people know it by: `aten._softmax`, `_softmax`, `softmax`. */
+function namesOf(operation: string): string[] {
+  const title = titleOf(operation);
+  const last = title.split(".").at(-1) ?? title;
+  return [operation, title, last, last.replace(/^_+/, "")];
+}
 
 export class Search {
   private found: number[] = [];
@@ -59,7 +65,10 @@ export class Search {
       : `${this.index < 0 ? "" : `${this.index + 1} of `}${this.found.length}`;
   }
 
-  /** Every word must fit, in any case. Says whether anything is new. */
+  /**
+   * Every word must fit, in any case. Exact names come first, then names that begin with the words, then all others;
+   * nodes that fit as well are in the order of the graph. Says whether anything is new.
+   */
   start(text: string): boolean {
     const trimmed = text.trim();
     if (trimmed === this.text) {
@@ -73,14 +82,16 @@ export class Search {
       .split(/\s+/)
       .filter((word) => word !== "")
       .map((word) => testOf(this.model, word));
-    this.found = [];
     this.isFound = new Uint8Array(this.model.count);
+    const byFit: number[][] = tests.length > 0 ? [[], [], []] : [];
     for (let node = 0; tests.length > 0 && node < this.model.count; node += 1) {
-      if (tests.every((test) => test(node))) {
-        this.found.push(node);
+      const fit = tests.reduce((worst, test) => (worst === NOT ? NOT : Math.max(worst, test(node))), EXACT);
+      if (fit !== NOT) {
+        byFit[fit]?.push(node);
         this.isFound[node] = 1;
       }
     }
+    this.found = byFit.flat();
     return true;
   }
 
@@ -119,11 +130,31 @@ export class Search {
   }
 }
 
-function testOf(model: Model, word: string): (node: number) => boolean {
+/** How well a word fits each node. */
+function testOf(model: Model, word: string): (node: number) => number {
   const [, field = "", value = ""] = /^([a-z]+):(.+)$/.exec(word) ?? [];
   const fact = FIELDS[field];
   if (fact !== undefined) {
-    return (node) => fact(model, node).toLowerCase().includes(value);
+    return (node) => fitOf(fact(model, node), value);
   }
-  return (node) => model.text(node).includes(word);
+  return (node) => (model.text(node).includes(word) ? Math.min(fitOf(namesAlone(model, node), word), INSIDE) : NOT);
+}
+
+/** What a word without a field is compared with as a whole. */
+function namesAlone(model: Model, node: number): readonly string[] {
+  return model.kind(node) === CALL ? [model.name(node), ...namesOf(model.op(node))] : [model.name(node)];
+}
+
+function fitOf(texts: readonly string[], word: string): number {
+  let best = NOT;
+  for (const text of texts) {
+    const lower = text.toLowerCase();
+    if (lower === word) {
+      return EXACT;
+    }
+    if (best > BEGINNING && lower.includes(word)) {
+      best = lower.startsWith(word) ? BEGINNING : INSIDE;
+    }
+  }
+  return best;
 }

@@ -54,6 +54,7 @@ function ofNode(page: Page, model: Model, node: number, ways: Ways): void {
     ["moves", value(nodes.moved, units.size)],
     ["computes", value(nodes.flops, units.flops)],
     lowerBound(model, [node]),
+    ["decomposed from", model.decomposed(node).join(", ")],
     ["module", module === undefined ? "" : `${module.path.join(".")} (${module.type})`],
     ["line", origin === undefined ? "" : `${decoded(origin.uri).split("/").pop() ?? ""}:${origin.line + 1}`],
     ["change", ["", "added", "removed", "changed"][model.state(node)] ?? ""],

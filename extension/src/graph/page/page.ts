@@ -66,18 +66,15 @@ function makeSearch() {
     placeholder: "Search: op, name, shape, module…",
     "aria-label": "Search nodes; Enter for the next match, Shift+Enter for the one before, arrow down for the list",
     title:
-      "Words that must all fit; op:, name:, dtype:, shape:, device:, module:, kernel: or change: before a word looks at that alone",
+      "Words that must all fit; op:, name:, dtype:, shape:, device:, module:, kernel: or change: before a word looks at that alone. op: also finds what an operation was decomposed into: op:softmax. Exact names come first, then beginnings, then the rest",
     "aria-controls": "results",
     spellcheck: "false",
   });
   const matches = h("span", { id: "matches", role: "status" });
   const previous = button("previous", "↑", "Previous match (Shift+Enter)");
   const next = button("next", "↓", "Next match (Enter)");
-  const only = h(
-    "button",
-    { type: "button", id: "only", "aria-pressed": "false", title: "Show only the matches" },
-    "Only Matches",
-  );
+  const only = brief("only", "Only Matches", "⊙", "Show only the matches");
+  only.setAttribute("aria-pressed", "false");
   return { search, matches, previous, next, only };
 }
 
@@ -117,7 +114,8 @@ function makeButtons() {
     dotWhole: button("export-dot", "Whole graph as DOT…", "Save all nodes with their clusters as a DOT file"),
   };
   const menu = h("div", { id: "export-menu", popover: "auto" }, buttons.svg, buttons.dotShown, buttons.dotWhole);
-  const exporting = h("button", { type: "button", id: "export", popovertarget: "export-menu" }, "Export…");
+  const exporting = brief("export", "Export…", "⤓", "Save the graph as SVG or DOT");
+  exporting.setAttribute("popovertarget", menu.id);
   exporting.addEventListener("click", () => {
     const { right, bottom } = exporting.getBoundingClientRect();
     menu.style.top = `${bottom + 4}px`;
@@ -154,7 +152,7 @@ function makeCanvas(buttons: Page["buttons"]) {
     buttons.fit,
   );
   const corner = h("div", { id: "corner" }, zoom, minimap);
-  const canvas = h("main", { id: "canvas" }, picture, tree, legend, corner);
+  const canvas = h("main", { id: "canvas" }, picture, tree, corner);
 
   return { canvas, picture, minimap, tree, legend, results };
 }
@@ -217,7 +215,7 @@ export function buildPage(): Page {
   const heading = h("h1", { class: "only-read" }, "Graph");
   const header = h("header", {}, heading, toolbar, onCanvas.results, h("div", { id: "where" }, path, summary));
   onCanvas.canvas.append(announcement);
-  document.body.append(header, onCanvas.canvas, notice.root, details.root);
+  document.body.append(header, onCanvas.canvas, notice.root, onCanvas.legend, details.root);
   return {
     ...onCanvas,
     ...seeking,

@@ -1,0 +1,77 @@
+"""The arguments of ``irscope graph``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from irscope.vocabulary.graph_looks import MOST_NODES, THEMES
+
+DESCRIPTION = """\
+Draws a graph: modules as frames, operations in the colours of the graph panel.  It is folded by module until it has no
+more boxes than a picture can show; the picture says what is folded and left out.
+
+  irscope graph --stage 0/0/forward-graph -o forward.svg      also .pdf and .png
+  irscope graph --stage 0/0/joint-graph --depth 1 -o joint.png
+  irscope graph --stage 0/0/forward-graph > forward.dot
+
+Pictures need the program `dot` of Graphviz; DOT needs nothing."""
+
+PICTURES = ("svg", "pdf", "png")
+"""Formats that Graphviz makes, as its option -T names them."""
+STANDARD_OUTPUT = "-"
+_DOT = ("dot", "gv")
+_MOST_DIGITS = 6
+
+
+def add_to(graph: argparse.ArgumentParser) -> None:
+    """Adds all of them to a parser."""
+    graph.add_argument("run", metavar="RUN", nargs="?", help="run ID or prefix (default: the newest)")
+    graph.add_argument(
+        "--stage", metavar="NAME", required=True, help="a graph by name (forward-graph) or by id (0/0/forward-graph)"
+    )
+    graph.add_argument("--compile", metavar="ID", help="the compile of a stage that is named without it")
+    graph.add_argument(
+        "-o", "--output", metavar="FILE", type=_picture_file, default=STANDARD_OUTPUT,
+        help="a file that ends in .svg, .pdf, .png or .dot; - is DOT on standard output (default: %(default)s)",
+    )  # fmt: skip
+    graph.add_argument(
+        "--depth", metavar="N", type=_whole_number,
+        help="draw frames for N levels of modules, and fold deeper ones (default: as many as --max-nodes allows)",
+    )  # fmt: skip
+    graph.add_argument(
+        "--max-nodes", metavar="N", type=_at_least_one, default=MOST_NODES,
+        help="draw at most N operations, inputs and folded modules (default: %(default)s)",
+    )  # fmt: skip
+    graph.add_argument(
+        "--theme", choices=THEMES, default=THEMES[0], help="colours for this background (default: %(default)s)"
+    )
+    graph.add_argument(
+        "--timeout", metavar="SECONDS", type=_at_least_one, default=30,
+        help="stop Graphviz after this time: first `dot`, then the faster `sfdp` (default: %(default)s)",
+    )  # fmt: skip
+
+
+def format_of(name: str) -> str | None:
+    """``svg``, ``pdf``, ``png`` or ``dot``, by the end of the file's name; None for any other."""
+    suffix = Path(name).suffix[1:].lower()
+    return "dot" if suffix in _DOT or name == STANDARD_OUTPUT else suffix if suffix in PICTURES else None
+
+
+def _picture_file(name: str) -> str:
+    if format_of(name) is None:
+        names = ", ".join(f".{one}" for one in (*PICTURES, *_DOT))
+        raise argparse.ArgumentTypeError(f"the name of the file has to end in one of {names}: {name!r}")
+    return name
+
+
+def _whole_number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()) or len(text) > _MOST_DIGITS:
+        raise argparse.ArgumentTypeError(f"not a number, or too large: {text!r}")
+    return int(text)
+
+
+def _at_least_one(text: str) -> int:
+    if (number := _whole_number(text)) < 1:
+        raise argparse.ArgumentTypeError("it has to be 1 or more")
+    return number

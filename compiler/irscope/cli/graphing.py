@@ -1,0 +1,132 @@
+"""``irscope graph``: a graph as a picture, or as DOT."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import sys
+from pathlib import Path
+
+from irscope.cli.diffing import find_stage
+from irscope.cli.graph_arguments import STANDARD_OUTPUT, format_of
+from irscope.cli.text import print_json, short_path
+from irscope.pictures.dot import to_dot, told
+from irscope.pictures.folding import Picture, fold
+from irscope.pictures.graph import read_graph
+from irscope.pictures.rendering import RenderingError, render
+from irscope.pipelines.registry import stage_kind
+from irscope.protocol import Compile, Report, StageRef, to_json
+from irscope.store.store import Store
+from irscope.system.streams import complain
+from irscope.vocabulary.suggestions import listed
+from irscope.vocabulary.units import count, duration
+from irscope.vocabulary.visible import printable
+
+
+@dataclasses.dataclass(frozen=True)
+class Drawing:
+    """What a picture shows (docs/json.md).
+
+    Parameters
+    ----------
+    file
+        None: it went to standard output, or ``dot`` has it.
+    engine
+        Of Graphviz; empty for DOT.
+    boxes
+        What is drawn: operations, inputs and folded modules.
+    folded
+        Modules that are drawn as one box.
+    dot
+        Where no file was named.
+    """
+
+    run: str
+    stage: str
+    file: str | None
+    format: str
+    engine: str
+    nodes: int
+    boxes: int
+    folded: int
+    left_out: int
+    depth: int
+    dot: str | None
+
+
+def graph(options: argparse.Namespace) -> int:
+    """Writes the picture.  Raises LookupError if the run has no such graph."""
+    with Store(options.store) as store:
+        report = store.report(store.find_run(options.run))
+        compile, stage = _graph_stage(report, options)
+        try:
+            read = read_graph(store, report.run, compile, stage)
+        except ValueError as error:
+            raise LookupError(f"{stage.id} cannot be drawn: {error}.") from error
+    picture = fold(read, options.depth, options.max_nodes)
+    file = f" · {short_path(compile.file)}:{compile.line}" if compile.file else ""
+    dot = to_dot(read, picture, f"{stage_kind(stage.name).title} {stage.id} of {compile.function}{file}", options.theme)
+    format = format_of(options.output) or ""
+    engine = ""
+    if format == "dot":
+        if options.output != STANDARD_OUTPUT:
+            _write(options.output, dot.encode("utf-8", "replace"))
+        elif not options.json:
+            sys.stdout.write(dot)
+            return 0
+    else:
+        try:
+            data, engine = render(dot, format, options.timeout)
+        except RenderingError as error:
+            complain(f"irscope: {error}")
+            return 3
+        _write(options.output, data)
+    _tell(report, stage, picture, engine, dot, options)
+    return 0
+
+
+def _graph_stage(report: Report, options: argparse.Namespace) -> tuple[Compile, StageRef]:
+    stage = find_stage(report, options.stage, options.compile)
+    if not stage_kind(stage.name).is_graph:
+        graphs = [one.id for compile in report.compiles for one in compile.stages if _is_whole_graph(one)]
+        raise LookupError(f"{stage.id} is not a graph. The graphs of run {report.run} are: {listed(graphs)}.")
+    return next(compile for compile in report.compiles if stage in compile.stages), stage
+
+
+def _is_whole_graph(stage: StageRef) -> bool:
+    return stage_kind(stage.name).is_graph and not stage.passed
+
+
+def _write(path: str, data: bytes) -> None:
+    """Raises OSError with the name of the file."""
+    Path(path).write_bytes(data)
+
+
+def _tell(
+    report: Report, stage: StageRef, picture: Picture, engine: str, dot: str, options: argparse.Namespace
+) -> None:
+    boxes = list(picture.root.boxes())
+    to_file = options.output != STANDARD_OUTPUT
+    if options.json:
+        drawing = Drawing(
+            report.run,
+            stage.id,
+            os.path.abspath(options.output) if to_file else None,
+            format_of(options.output) or "",
+            engine,
+            picture.nodes,
+            len(boxes),
+            sum(box.is_folded for box in boxes),
+            picture.left_out,
+            picture.depth,
+            None if to_file else dot,
+        )
+        print_json(to_json(drawing))
+    else:
+        print(printable(f"{short_path(options.output)}: {stage.id}, {told(picture)}"))
+    if engine == "sfdp":
+        complain(
+            f"irscope: Graphviz's `dot` was not ready after {duration(options.timeout)}, so `sfdp` laid the graph out: "
+            f"without frames and layers. It has {count(len(boxes), 'box', 'boxes')}: --depth and --max-nodes draw fewer."
+        )

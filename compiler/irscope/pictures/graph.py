@@ -1,0 +1,102 @@
+"""The graph of a stage as a picture needs it: each node with its words, its colour and the module that it is drawn in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from irscope.ir.graphs import edges_of, operation_name, parse_graph
+from irscope.ir.modules import Path, PlacedNodes, has_both_ways, homes, is_call, split_module
+from irscope.protocol import Compile, StageRef
+from irscope.provenance.graph_facts import facts_along
+from irscope.store.store import Store
+from irscope.vocabulary.graph_looks import Family, family_of, input_name, title_of
+
+
+@dataclass(frozen=True)
+class PictureNode:
+    """A node.
+
+    Parameters
+    ----------
+    title
+        The operation as people call it, or the name of an input.
+    detail
+        Dtype, shape, strides and device as printed.
+    home
+        The modules that it is drawn in, outermost first.
+    place
+        The user's line, as ``model.py:12``; empty if it is unknown.
+    """
+
+    name: str
+    title: str
+    detail: str
+    family: Family | None
+    home: Path
+    is_input: bool
+    place: str
+
+
+@dataclass(frozen=True)
+class PictureGraph:
+    """Nodes in graph order; ``edges`` are pairs of their numbers, ``types`` the classes of modules by path."""
+
+    nodes: tuple[PictureNode, ...]
+    edges: tuple[tuple[int, int], ...]
+    types: dict[Path, str]
+
+
+def read_graph(store: Store, run: str, compile: Compile, stage: StageRef) -> PictureGraph:
+    """Raises ValueError if the text of the stage is not a printed graph."""
+    graph = parse_graph(store.stage_text(run, stage.id))
+    edges = edges_of(graph)
+    facts = facts_along(store, run, compile, stage)
+    known = [facts.get(node.name) for node in graph.nodes]
+    modules = [split_module(*one.module) if one is not None and one.module is not None else None for one in known]
+    placed = PlacedNodes(
+        names=[node.name for node in graph.nodes],
+        kinds=[node.op for node in graph.nodes],
+        dtypes=[node.detail.partition("[")[0] for node in graph.nodes],
+        modules=[module[0] if module else None for module in modules],
+        untold=[one is not None and one.is_untold for one in known],
+        backward=[one is not None and one.is_backward for one in known],
+        edges=edges,
+    )
+    found = homes(placed)
+    if has_both_ways(placed):
+        found = _apart(placed, found)
+    nodes = []
+    for node, home in zip(graph.nodes, found, strict=True):
+        operation = operation_name(node)
+        nodes.append(
+            PictureNode(
+                node.name,
+                title_of(operation) if is_call(node.op) else input_name(node.name),
+                node.detail,
+                family_of(node.op, node.name, operation),
+                home or (),
+                node.op == "placeholder",
+                f"{node.origin.file}:{node.origin.line}" if node.origin else "",
+            )
+        )
+    types = dict(module for module in modules if module is not None)
+    backward = {(_BACKWARD, *path): kind for path, kind in types.items()}
+    return PictureGraph(tuple(nodes), tuple(edges), {**backward, **types})
+
+
+_BACKWARD = "backward"
+
+
+def _apart(placed: PlacedNodes, found: Sequence[Path | None]) -> list[Path | None]:
+    """The homes with those of the backward in a module around them; an input is of it if nothing else uses it."""
+    backward = list(placed.backward)
+    users: dict[int, list[int]] = {}
+    for source, user in placed.edges:
+        if is_call(placed.kinds[user]):
+            users.setdefault(source, []).append(user)
+    for node, kind in enumerate(placed.kinds):
+        if kind in ("placeholder", "get_attr"):
+            mine = users.get(node, []) if found[node] is not None else []
+            backward[node] = bool(mine) and all(placed.backward[user] for user in mine)
+    return [(_BACKWARD, *(home or ())) if is_there else home for home, is_there in zip(found, backward, strict=True)]
