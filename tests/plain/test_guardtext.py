@@ -126,6 +126,7 @@ def test_the_sentence_names_what_the_guard_watches(subject: str, what: str, sent
         ("0/0: n == 3", "3", ""),
         ("0/0: len(xs) == 2", "2", ""),
         ("0/0: ___check_type_id(layer, 9446), type=<class 'm.Layer'>", "m.Layer", ""),
+        ("0/0: ___check_type_id(mode, 9446), type=<class '<run_path>.Mode'>", "<run_path>.Mode", ""),
         ("0/0: x is y", "", "y"),
         ('0/0: Duplicate tensors found: ["x", "y"]', "", "y"),
         ("0/1: n <= 2", "", ""),

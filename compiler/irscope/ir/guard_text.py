@@ -12,7 +12,7 @@ _TENSOR = re.compile(r"^tensor '(?P<source>.+?)' (?P<rest>.*)$", re.DOTALL)
 _SIZE = re.compile(
     r"^(?P<what>size|stride) mismatch at index (?P<index>\d+)\. expected (?P<expected>\S+), actual (?P<actual>[^\s.]+)"
 )
-_TYPE_BEHIND = re.compile(r"\), type=<(?:class ')?(?P<type>[^>']*)'?>$")  # after a check of an object's identity
+_TYPE_BEHIND = re.compile(r"\), type=<(?:class ')?(?P<type>[^\n]*?)'?>$")  # after a check of an object's identity
 # "a tensor type" up to torch 2.13, from 2.15 on the class that it was
 _NO_TENSOR = re.compile(
     r"^expected type of '(?P<source>.+?)' to be (?:a tensor type|<class ).*but found <class '(?P<type>[^']+)'>"

@@ -138,6 +138,45 @@ for n in (4, 5, 6):
 case("size_in_a_comprehension", "recompile-size", FUNCTION + """
 [f(torch.ones(n)) for n in (4, 5, 6)]
 """, "dynamic=True", dynamic)  # fmt: skip
+case("size_in_the_line_of_a_loop", "recompile-size", FUNCTION + """
+for n in (4, 5, 6): f(torch.ones(n))
+""", "dynamic=True", dynamic)  # fmt: skip
+case("size_of_a_global", "recompile-size", """
+@torch.compile
+def f(x):
+    return x.sum() + TABLE.sum()
+
+for n in (4, 5, 6):
+    TABLE = torch.ones(n)
+    f(torch.ones(3))
+""", "where it is made", lambda source, hint: source.replace("    f(torch", f"    {re.findall('`([^`]+)`', hint)[-1]}\n    f(torch"))  # fmt: skip
+case("size_by_a_partial", "recompile-size", """
+import functools
+
+@torch.compile
+def f(a, x):
+    return x * a
+
+double = functools.partial(f, 2)
+for n in (4, 5, 6):
+    double(torch.ones(n))
+""", "dynamic=True", dynamic)  # fmt: skip
+case("size_in_a_trainer", "recompile-size", """
+class Trainer:
+    def __init__(self):
+        self.model = torch.compile(torch.nn.ReLU())
+
+    def step(self, batch):
+        with torch.no_grad():
+            loss = self.model(
+                batch["x"],
+            ).sum()
+        return loss
+
+trainer = Trainer()
+for n in (4, 5, 6):
+    trainer.step({"x": torch.ones(n)})
+""", 'batch["x"]', before_the_call, '`self.model` was compiled again: `batch["x"]`: size 4 → 5 in dimension 0')  # fmt: skip
 case("size_by_map", "recompile-size", FUNCTION + """
 list(map(f, [torch.ones(n) for n in (4, 5, 6)]))
 """, "dynamic=True", dynamic)  # fmt: skip
@@ -563,6 +602,24 @@ for dtype in (torch.float32, torch.float64, torch.float32):
     x = torch.ones(4, dtype=dtype)
     f(x)
 """, "In the call", in_the_call, "At most one compile for each dtype")  # fmt: skip
+case("dtype_in_a_dictionary", "recompile-dtype", """
+@torch.compile
+def f(batch):
+    return batch["x"] + 1
+
+for dtype in (torch.float32, torch.float64, torch.float32):
+    data = {"x": torch.ones(4, dtype=dtype)}
+    f(data)
+""", "Before the call", before_the_call)  # fmt: skip
+case("requires_grad_of_a_weight", "recompile-requires-grad", """
+model = torch.nn.Linear(4, 4)
+compiled = torch.compile(model)
+compiled(torch.ones(4))
+model.weight.requires_grad_(False)
+compiled(torch.ones(4))
+""", "before the first call", by_hand(
+    ("compiled(torch.ones(4))\nmodel.weight.requires_grad_(False)", "model.weight.requires_grad_(False)\ncompiled(torch.ones(4))"),
+))  # fmt: skip
 case("stride", "recompile-stride", FUNCTION + """
 x = torch.ones(4, 6)
 f(x)
@@ -617,6 +674,20 @@ for _ in range(3):
     layer = make()
     f(torch.ones(4), torch.sin if _ else torch.cos)
 """, "Create `layer` once", by_hand(("torch.sin if _ else torch.cos", "torch.sin")), "Each other object")  # fmt: skip
+case("object_in_a_branch", "recompile-object", """
+import enum
+
+class Mode(enum.Enum):
+    FAST = 1
+    SLOW = 2
+
+@torch.compile
+def f(x, mode):
+    return x + 1 if mode is Mode.FAST else x - 1
+
+for mode in (*Mode, *Mode):
+    f(torch.ones(4), mode)
+""", "this is normal", by_hand(), "One compile for each object", left=1)  # fmt: skip
 ALIASED = """
 @torch.compile
 def f(x, y):

@@ -124,8 +124,11 @@ def make(moment: Moment, trigger: Trigger, calls: Sequence[Call]) -> tuple[Findi
         return None
     facts = _facts(moment, trigger, guard, calls, place)
     words = words_for(facts)
-    callee = facts.sites[1].callee if facts.sites and not is_user_file(compile.file) else ""
-    what = f"`{callee or compile.function_name}` was compiled again: {change_of(trigger, place)}."
+    name, subject = compile.function_name, ""
+    if not is_user_file(compile.file) and facts.sites is not None:  # the user knows the call, not the function
+        name = facts.sites[1].callee or name
+        subject = argument.expression if (argument := facts.argument(guard.source)) is not None else ""
+    what = f"`{name}` was compiled again: {change_of(trigger, place, subject)}."
     earlier = [f"{i + 2}. {each.text}" for i, each in enumerate(trigger.guards[1:8])]
     finding = Finding(
         kind=KIND.id,
@@ -168,10 +171,18 @@ def _facts(
     return Facts(guard, trigger.guards[1:], trigger.now, calls, function, place[0], reader, cut)
 
 
-def change_of(trigger: Trigger, place: tuple[str, Range] | None = None) -> str:
-    """What changed, as a phrase with what it is now; ``place`` is where the finding is."""
+def change_of(trigger: Trigger, place: tuple[str, Range] | None = None, name: str = "") -> str:
+    """What changed, as a phrase with what it is now.
+
+    Parameters
+    ----------
+    place
+        Where the finding is.
+    name
+        What the user calls the guarded thing, where it is not what the guard calls it.
+    """
     guard, current = trigger.guards[0] if trigger.guards else UNKNOWN, trigger.now
-    subject = f"`{guard.source}`" if guard.source and guard.code != "recompile-aliasing" else ""
+    subject = f"`{name or guard.source}`" if guard.source and guard.code != "recompile-aliasing" else ""
     if guard.source.startswith(_LEFT):
         one_line = place is not None and place[1].start.line == place[1].end.line
         subject = f"`{text_of_range(*place)}`" if place is not None and one_line else "a value"

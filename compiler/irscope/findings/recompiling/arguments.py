@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from irscope.findings.recompiling.calls import Call
 from irscope.internals.dynamo_frames import Entrance
-from irscope.usercode.source import node_at_range, parents, range_of_node, text_of_range
+from irscope.usercode.source import line_text, node_at_range, parents, range_of_node, text_of_range
 
 _ROOT = re.compile(r"[^\W\d]\w*")
 _KEY = re.compile(r"\['(?P<name>[^']*)'\]|\[(?P<index>\d+)\]")
@@ -30,11 +30,14 @@ class Argument:
         Whether it can be written twice: a name, attributes and items of it.
     parameter
         The parameter that gets it.
+    written
+        Whether the call itself has this expression as an argument.
     """
 
     expression: str
     plain: bool
     parameter: str
+    written: bool
 
 
 class CallSite:
@@ -62,14 +65,18 @@ class CallSite:
     @property
     def line(self) -> int | None:
         """The line before which a statement can be put that is then executed before the call; None if there is none:
-        a call in a loop of a comprehension or in a condition of ``while``."""
+        a call in a loop of a comprehension, in a condition of ``while``, or in the line of its loop."""
         node: ast.AST | None = self._node
         above = parents(self._call.place.file) if self._call.place else {}
         while node is not None and not isinstance(node, ast.stmt):
             if isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
                 return None
             node = above.get(node)
-        return node.lineno if isinstance(node, _SIMPLE) else None
+        if not isinstance(node, _SIMPLE) or self._call.place is None:
+            return None
+        first = line_text(self._call.place.file, node.lineno)
+        alone = not first.encode()[: node.col_offset].strip()  # not in the line of a loop or of another statement
+        return node.lineno if alone else None
 
     def argument(self, path: str) -> Argument | None:
         """What a tensor that a guard names (``x``, ``kwargs['ids']``) is at the call; None if it is not known."""
@@ -88,7 +95,8 @@ class CallSite:
         given = self._given.get(name)
         if given is None or (rest and not given.plain):
             return None
-        return Argument(given.expression + rest.replace("'", '"'), given.plain, given.parameter)
+        written = given.written and not rest
+        return Argument(given.expression + rest.replace("'", '"'), given.plain, given.parameter, written)
 
     def names(self) -> set[str]:
         """The names in the scope of the call, which a new variable must not have."""
@@ -140,7 +148,9 @@ class CallSite:
         parameters, function = self._call.parameters, self._node.func
         count = len(parameters.positional) + parameters.rest_count
         if self._call.entrance is Entrance.MODULE:
-            return [function]
+            # PyTorch's own wrapper around a module gets the arguments alone.
+            bound = not parameters.positional and count == len(self._node.args)
+            return [] if bound else [function]
         first = parameters.positional[:1] == ("self",) or (
             not parameters.positional and count == len(self._node.args) + 1
         )
@@ -151,11 +161,12 @@ class CallSite:
     def _written(self, node: ast.expr, parameter: str) -> Argument:
         file = self._call.place.file if self._call.place is not None else ""
         text = text_of_range(file, range_of_node(file, node))
-        return Argument(text if "\n" not in text else ast.unparse(node), _is_plain(node), parameter)
+        given = self._node is not None and node is not self._node.func  # else it is what `self` is
+        return Argument(text if "\n" not in text else ast.unparse(node), _is_plain(node), parameter, given)
 
     def _item(self, starred: ast.expr, key: str, parameter: str) -> Argument | None:
         value = starred.value if isinstance(starred, ast.Starred) else starred
-        return Argument(f"{ast.unparse(value)}[{key}]", True, parameter) if _is_plain(value) else None
+        return Argument(f"{ast.unparse(value)}[{key}]", True, parameter, False) if _is_plain(value) else None
 
     def _may_be_missing(self, names: list[str]) -> bool:
         if self._function is None:

@@ -55,6 +55,11 @@ class Parameters:
     rest_count: int
     keywords: str
 
+    def has(self, source: str) -> bool:
+        """Whether what a guard names is, or is in, one of them."""
+        root = source.partition("[")[0].partition(".")[0]
+        return root in {*self.positional, *self.keyword_only, self.rest, self.keywords} - {""}
+
 
 @dataclass(frozen=True)
 class Call:

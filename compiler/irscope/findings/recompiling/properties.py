@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from irscope.findings.recompiling.facts import Facts
+from irscope.findings.recompiling.uses import uses
 from irscope.findings.recompiling.words import MOST_TWO, Words
 from irscope.protocol import Severity
 
@@ -40,15 +41,21 @@ def dispatch_changed(facts: Facts) -> Words:
 
 
 def _converted(facts: Facts, method: str, caveat: str) -> str:
-    """The advice to convert an argument in the call that did not fit."""
-    source = facts.guard.source
+    """The advice to convert an argument: in the call that did not fit, or before it."""
+    source, place = facts.guard.source, _place(facts)
     argument = facts.argument(source)
-    if argument is None or facts.sites is None or not facts.calls[-1].place:
+    if argument is None or place is None or not (argument.written or argument.plain):
         return f"Convert the tensor that becomes `{source}` before the call: `{_name(facts)}{method}`. {caveat}"
-    line = facts.calls[-1].place.range.start.line
-    return (
-        f"In the call on line {line}, pass `{argument.expression}{method}` instead of `{argument.expression}`. {caveat}"
-    )
+    written = argument.expression
+    if argument.written:
+        return f"In the call on line {place}, pass `{written}{method}` instead of `{written}`. {caveat}"
+    return f"Before the call on line {place}: `{written} = {written}{method}`. {caveat}"
+
+
+def _place(facts: Facts, first: bool = False) -> int | None:
+    """The line of the first call or of this one."""
+    place = facts.calls[0 if first else -1].place if facts.calls else None
+    return place.range.start.line if place is not None else None
 
 
 def requires_grad_changed(facts: Facts) -> Words:
@@ -58,7 +65,7 @@ def requires_grad_changed(facts: Facts) -> Words:
     return Words(
         f"{MOST_TWO}, one with gradients and one without.",
         (f"Both are normal if you train and evaluate. For inference alone pass `{source}.detach()`.",)
-        if argument is not None
+        if argument is not None and argument.written
         else ("Set `requires_grad` before the first call, or warm up both.",),
         Severity.HINT,
     )
@@ -121,14 +128,19 @@ def type_changed(facts: Facts) -> Words:
 
 def _wrapped(facts: Facts, form: str) -> str:
     argument = facts.argument(facts.guard.source)
-    if argument is None or not facts.calls[-1].place:
+    line = _place(facts)
+    if argument is None or not argument.written or line is None:
         return f"Pass a tensor for `{facts.guard.source}` in each call."
-    line = facts.calls[-1].place.range.start.line
     return f"In the call on line {line}, pass `{form.format(argument.expression)}` instead of `{argument.expression}`."
 
 
 def object_changed(facts: Facts) -> Words:
     """An argument is another object than the one that the code was compiled for."""
+    if "decision" in uses(facts.file, facts.reader, facts.guard.source):
+        return Words(
+            "One compile for each object.",
+            (f"A branch depends on `{facts.guard.source}`, so this is normal. Warm up each before you measure.",),
+        )
     return Words(
         "Each other object is one more compile, up to the recompile limit.",
         (
@@ -142,11 +154,10 @@ def aliasing_changed(facts: Facts) -> Words:
     more = f"{MOST_TWO}, one for one tensor and one for two."
     first = "were one object" in facts.guard.what
     argument = facts.argument(facts.guard.other, first) if facts.guard.other else None
-    place = facts.calls[0 if first else -1].place if facts.calls else None
+    line = _place(facts, first)
     caveat = "Not if the function writes to one of them and reads the other."
-    if argument is None or place is None:
+    if argument is None or not argument.written or line is None:
         return Words(more, (f"Pass a copy (`.clone()`) for `{facts.guard.other or 'the second'}`. {caveat}",))
-    line = place.range.start.line
     return Words(
         more,
         (f"In the call on line {line}, pass `{argument.expression}.clone()` for `{facts.guard.other}`. {caveat}",),

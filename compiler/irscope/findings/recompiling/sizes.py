@@ -39,12 +39,11 @@ def _dynamic(facts: Facts) -> tuple[str, ...]:
             f"{marks}. One compile then serves every size.{shared} It raises where the code fixes such a size.",
             f"Or {whole}",
         )
-    called = bool(facts.calls) and facts.calls[-1].entrance is not Entrance.INDIRECT
-    if called and facts.guard.source and facts.argument(facts.guard.source) is None:
-        return (
-            whole,
-            f"Or mark the tensor that is passed for the parameter `{facts.guard.source}`, before the call: `{_MARK}({_last_name(facts.guard.source)}, {facts.guard.dimension})`.",
-        )
+    source, code = facts.guard.source, f"`{_MARK}({_last_name(facts.guard.source)}, {facts.guard.dimension})`"
+    if facts.calls and facts.calls[-1].entrance is not Entrance.INDIRECT and facts.argument(source) is None:
+        if facts.calls[-1].parameters.has(source):
+            return (whole, f"Or mark the tensor that is passed for the parameter `{source}`, before the call: {code}.")
+        return (whole, f"Or mark the tensor where it is made: {code}.")
     return (whole,)
 
 
