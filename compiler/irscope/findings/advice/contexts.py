@@ -7,7 +7,7 @@ import textwrap
 
 from irscope.findings.advice.common import around, called, pass_in, some
 from irscope.findings.advice.model import Advice, Option
-from irscope.findings.advice.spot import Spot, loaded_names
+from irscope.findings.advice.spot import Spot, bound_names, loaded_names
 
 _FACTORIES = {"zeros", "ones", "empty", "full", "rand", "randn", "randint", "arange", "linspace", "tensor", "eye",
               "randperm", "as_tensor", "logspace"}  # fmt: skip
@@ -49,16 +49,14 @@ def _bound(block: ast.With) -> str | None:
     return target.id if isinstance(target, ast.Name) else None
 
 
+def _names_in_head(block: ast.With) -> set[str]:
+    return {name for item in block.items if item.optional_vars for name in bound_names(item.optional_vars)}
+
+
 def _read_above(spot: Spot, block: ast.With) -> Option | None:
     """Reads the file once, above the function."""
     name = _bound(block)
-    heads = {
-        n.id
-        for item in block.items
-        if item.optional_vars
-        for n in ast.walk(item.optional_vars)
-        if isinstance(n, ast.Name)
-    }
+    heads = _names_in_head(block)
     function = spot.functions[0] if spot.functions else None
     if name is None or function is None or not spot.owns_lines([block]):
         return None
@@ -73,8 +71,7 @@ def _read_above(spot: Spot, block: ast.With) -> Option | None:
     if len(stored) != 1 + len(heads) or not spot.hoistable_names(read) or {name, *heads} & spot.global_names():
         return None
     text = spot.block([block])
-    alone = len(function.body) == 1 if isinstance(function.body, list) else False
-    removed = spot.replace_statements([block], "pass") if alone else spot.without_line(block)
+    removed = spot.without_line(block) if spot.siblings_after(block) else spot.replace_statements([block], "pass")
     code = f"{text}   # above the function"
     return Option(
         "Read it once, outside of the compiled code",
@@ -88,13 +85,7 @@ def _read_in_caller(spot: Spot, block: ast.With) -> Option:
     """Reads the file in the caller, and passes in what was read; nothing is passed from a block that writes."""
     name = _bound(block)
     do = "Do what the block does in the caller" + (f", and pass `{name}` in" if name is not None else "")
-    heads = {
-        n.id
-        for item in block.items
-        if item.optional_vars
-        for n in ast.walk(item.optional_vars)
-        if isinstance(n, ast.Name)
-    }
+    heads = _names_in_head(block)
     local = {n for statement in block.items + block.body for n in loaded_names(statement)} & spot.local_names()
     if name is None or local - heads:
         return Option(do)

@@ -89,7 +89,7 @@ def warning(spot: Spot) -> Advice:
     what = f"{spot.short(call)} warns while tracing"
     why = "A warning looks at the Python stack and at filters, which a graph does not have."
     name = spot.text(call.func) if call is not None else "warnings.warn"
-    plain = call is not None and len(call.args) == 1 and not call.keywords
+    plain = call is not None and len(call.args) == 1 and not call.keywords and not spot.context.inlined
     put_off = f"reorderable_logging_functions.add({name})"
     ignored = f"ignore_logging_functions.add({name})"
     first = (
@@ -105,7 +105,7 @@ def not_reorderable(spot: Spot) -> Advice:
     what = f"{spot.short(spot.call)} was to run after the graph, but not with these arguments"
     why = "Only tensors, constants and formatted strings can wait until then."
     option = None
-    if spot.call is not None and spot.call.args and not spot.call.keywords:
+    if spot.call is not None and spot.call.args and not spot.call.keywords and not spot.context.inlined:
         texts = [_formatted(spot, arg) for arg in spot.call.args]
         code = f"{spot.text(spot.call.func)}({', '.join(texts)})"
         option = Option("Convert the others to strings", code, "", (spot.replace(spot.call, code),))

@@ -28,6 +28,8 @@ KIND = FindingKind(
 )
 _BRANCH = "GB0170"
 """What PyTorch says of a guard that an ``if`` needs."""
+_TOLD_OF_GUARDS = ("", _BRANCH, "GB7000", "GB0066", "GB0065")
+"""Messages that may be all that PyTorch says of a guard: nothing, a branch, a break in a loop or a block, or in a call."""
 _HEADER = re.compile(r"Graph break in user code at (?P<file>.+?):(?P<line>\d+)$", re.DOTALL | re.MULTILINE)
 """A file's name may have a line break in it."""
 _GIVEN_UP = "graph breaks that gave up a function"
@@ -87,12 +89,13 @@ def given_up_at(moment: Moment, compile: str) -> tuple[Finding, str] | None:
 
 def with_guard(messages: list[BreakMessage], error: BaseException | None) -> list[BreakMessage]:
     """The messages, led by the data-dependent guard that they all come from, where there is one."""
+    if messages and messages[0].code not in _TOLD_OF_GUARDS:  # a guard in its context was dealt with
+        return messages
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         if (guard := parse_data_dependent_guard(str(error))) is not None:
-            told = (guard.code, _BRANCH, "")
-            return [guard, *(message for message in messages if message.code not in told)]
+            return [guard, *(message for message in messages if message.code not in ("", _BRANCH))]
         error = error.__cause__ or error.__context__
     return messages
 
