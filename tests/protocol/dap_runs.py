@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -387,6 +388,33 @@ def traced_run(store_path: Path, folder: Path) -> str:
             store.put_stage(
                 run, "0/0", StageRef(id, "symbolic-trace", "plaintext", len(text)), text, 0.25 + number / 4, data
             )
+    return file
+
+
+def through_a_library(store_path: Path, folder: Path) -> str:
+    """One compile whose function calls a library, which calls a function of the user's; returns the script's path."""
+    script = folder / "model.py"
+    script.write_text("def f(x):\n    y = lib(x)\n    return y\n\n\ndef mine(x):\n    return x + 1\n")
+    file, library = str(script), f"{sysconfig.get_paths()['purelib']}/lib/layers.py"
+    w = TraceWriter()
+    outer = w.enter(w.code(file, "f", 1))
+    w.step(outer, "RESUME 0", (1, 1, 0, 0))
+    call = w.step(outer, "CALL 1", (2, 2, 8, 14))
+    inner = w.enter(w.code(library, "lib", 10))
+    w.step(inner, "RESUME 0", (10, 10, 0, 0), caller=call)
+    again = w.step(inner, "CALL 1", (11, 11, 4, 11), caller=call)
+    w.step(w.enter(w.code(file, "mine", 6)), "RETURN_VALUE", (7, 7, 4, 16), caller=again)
+    w.step(inner, "RETURN_VALUE", (12, 12, 4, 12), caller=call)
+    w.step(outer, "RETURN_VALUE", (3, 3, 4, 12))
+    data = w.finished()
+    text = text_of(Walk(data))
+    with Store(str(store_path)) as store:
+        run = store.create_run(file, (), Lane.DEEP, "digest")
+        store.put_source(run, file, script.read_text())
+        store.put_compile(run, _compile("0/0", file, 1, CompileOutcome.COMPILED))
+        stage = StageRef("0/0/symbolic-trace", "symbolic-trace", "plaintext", len(text))
+        store.put_stage(run, "0/0", stage, text, 0, data)
+        store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, 0, "The script ran to its end.", 1.0))
     return file
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from dap_client import Client
-from dap_runs import MODEL, long_trace, traced_run
+from dap_runs import MODEL, long_trace, through_a_library, traced_run
 from irscope.protocol import Position, Range
 from irscope.store.store import Store
 
@@ -431,3 +431,24 @@ def test_columns_are_counted_as_the_protocol_counts(client: Client, tmp_path: Pa
     client.attach(str(tmp_path / "runs.db"), stopOn="none", filters=["graph-break"])
     # The columns 4 to 18 of the text: the sign takes two units.
     assert (client.top()["column"], client.top()["endColumn"]) == (5, 20)
+
+
+@pytest.mark.parametrize(
+    ("just_my_code", "lines"),
+    [
+        (True, [2, 7, 3]),  # into what the library calls, and past the library back
+        (False, [2, 10, 11, 7]),
+    ],
+)
+def test_steps_in_go_past_frames_of_libraries(
+    just_my_code: bool, lines: list[int], client: Client, tmp_path: Path
+) -> None:
+    through_a_library(tmp_path / "runs.db", tmp_path)
+    client.attach(str(tmp_path / "runs.db"), justMyCode=just_my_code)
+    while where(client)[1] != 2:
+        client.move("next")
+    found = [2]
+    while len(found) < len(lines):
+        client.move("stepIn" if found[-1] != 7 else "next")
+        found.append(where(client)[1])
+    assert found == lines

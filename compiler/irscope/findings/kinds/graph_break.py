@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator
 
@@ -32,6 +33,7 @@ _TOLD_OF_GUARDS = ("", _BRANCH, "GB7000", "GB0066", "GB0065")
 """Messages that may be all that PyTorch says of a guard: nothing, a branch, a break in a loop or a block, or in a call."""
 _HEADER = re.compile(r"Graph break in user code at (?P<file>.+?):(?P<line>\d+)$", re.DOTALL | re.MULTILINE)
 """A file's name may have a line break in it."""
+_IN_TRANSFORM = "GB0149"
 _GIVEN_UP = "graph breaks that gave up a function"
 """By compile the break, among what detectors keep."""
 
@@ -75,14 +77,38 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
         related=related_to(places, at),
         fixes=fixes_of(words),
     )
+    inside = _break_inside(moment, finding)
+    if inside is not None:
+        finding = dataclasses.replace(inside, count=0, compiles=finding.compiles)
     if skipped and moment.record.compile:
-        moment.known.notes.setdefault(_GIVEN_UP, {})[moment.record.compile] = (finding, place.qualified)
+        function = place.qualified if inside is None else ""
+        moment.known.notes.setdefault(_GIVEN_UP, {})[moment.record.compile] = (finding, function)
     return finding
 
 
+def _break_inside(moment: Moment, finding: Finding) -> Finding | None:
+    """The break inside of a function that ``vmap`` or ``grad`` transforms, where this one only says that there is one.
+
+    It names the call of the transform among its callers, and is the one to fix, so the call is not reported again.
+    """
+    if finding.code != _IN_TRANSFORM:
+        return None
+    call = (finding.file, finding.range)
+    return next(
+        (
+            known
+            for known in moment.known.findings
+            if known.kind == KIND.id
+            and known.code != _IN_TRANSFORM
+            and any((place.file, place.range) == call for place in known.related)
+        ),
+        None,
+    )
+
+
 def given_up_at(moment: Moment, compile: str) -> tuple[Finding, str] | None:
-    """The break because of which all of a compile's function runs as plain Python, and the function that it is in;
-    None if there is none."""
+    """The break because of which all of a compile's function runs as plain Python, and the function that it is in (empty
+    if that is not known); None if there is none."""
     found: tuple[Finding, str] | None = moment.known.notes.get(_GIVEN_UP, {}).get(compile)
     return found
 

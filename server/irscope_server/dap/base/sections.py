@@ -283,6 +283,14 @@ class SourceSection(Section):
         index = self._traced[spot - 1][1] if spot > 0 else -1
         return index if index >= 0 else None
 
+    def depth(self, spot: int) -> int | None:
+        """How many calls deep a line is, the compiled function itself 1; None where that was not kept."""
+        if spot == 0:
+            return 1
+        index = self.leads_to(spot)
+        facts = None if index is None or self.graph is None else self.graph.facts.get(self.graph.spots[index].name)
+        return len(facts.stack) or None if facts is not None else None
+
     def traced_into(self, graph_spot: int) -> int | None:
         """The opposite: the spot whose line gave a node of the first graph."""
         node = self.graph.nodes.get(self.graph.spots[graph_spot].name) if self.graph is not None else None

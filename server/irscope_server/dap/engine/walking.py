@@ -8,13 +8,14 @@ Dynamo's walk, as in a debugger for Python.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from irscope.protocol import Origin
 from irscope.usercode.user_files import is_user_file
 
-from irscope_server.dap.base.sections import Section, Spot, real
+from irscope_server.dap.base.sections import Section, SourceSection, Spot, real
+from irscope_server.dap.engine import source_steps
 from irscope_server.dap.engine.links import Links
 from irscope_server.dap.engine.recording import PlaceInRun, Recording
 from irscope_server.dap.trace import steps as tracesteps
@@ -58,6 +59,8 @@ class Walker:
         self._recording, self._links = recording, links
         self._places = [PlaceInRun(number, 0, 0) for number in range(len(recording.tracks))]
         self._came_from: dict[PlaceInRun, PlaceInRun] = {}
+        self.just_my_code = True
+        """Whether steps go past frames of libraries."""
 
     def place(self, compile: int) -> PlaceInRun:
         """The place of the thread of a compile."""
@@ -74,11 +77,17 @@ class Walker:
         """The next spot of the stage, then the next stage."""
         place = self._places[compile]
         if (trace := self._trace(place)) is not None:
-            step = tracesteps.over(trace, place.spot, by_line=by is not Granularity.INSTRUCTION)
+            step = self._past_libraries(
+                trace, place.spot, lambda at: tracesteps.over(trace, at, by_line=by is not Granularity.INSTRUCTION)
+            )
             behind = self._behind(place) if step is None else PlaceInRun(compile, place.section, step)
             anew = self._trace(behind) if behind is not None and step is None else None
             note = "This compile ends here." if anew is None else f"{anew.title}: Dynamo restarts"
             return self._arrive(behind, place, note, always=anew is not None)
+        if (source := self._source(place)) is not None:
+            spot = source_steps.over(source, place.spot, self.just_my_code)
+            following = self._behind(place) if spot is None else PlaceInRun(compile, place.section, spot)
+            return self._arrive(following, place, "This compile ends here.")
         following = self.after(place)
         if by is Granularity.LINE:
             start = self._line_of(place)
@@ -100,9 +109,15 @@ class Walker:
         """The opposite of `over`."""
         place = self._places[compile]
         if (trace := self._trace(place)) is not None:
-            step = tracesteps.back(trace, place.spot, by_line=by is not Granularity.INSTRUCTION)
+            step = self._past_libraries(
+                trace, place.spot, lambda at: tracesteps.back(trace, at, by_line=by is not Granularity.INSTRUCTION)
+            )
             ahead = self._ahead(place) if step is None else PlaceInRun(compile, place.section, step)
             return self._arrive(ahead, place, "This compile begins here.")
+        if (source := self._source(place)) is not None:
+            spot = source_steps.back(source, place.spot, self.just_my_code)
+            earlier = self._ahead(place) if spot is None else PlaceInRun(compile, place.section, spot)
+            return self._arrive(earlier, place, "This compile begins here.")
         before = self.before(place)
         if by is Granularity.LINE:
             while before is not None and before.section == place.section:
@@ -124,7 +139,7 @@ class Walker:
         In a symbolic trace into the function that is called and inlined, else down to the node that is made.
         """
         place = self._places[compile]
-        below = target or next(iter(self.targets(compile, by)), None)
+        below = target or self._past_library_call(place, next(iter(self.targets(compile, by)), None))
         if below is not None and below.section == place.section:
             return self._arrive(below, place, "")
         if below is None and self._trace(place) is not None:
@@ -142,6 +157,38 @@ class Walker:
             step.place,
             step.note or f"It has no counterpart in a later stage{f' ({why})' if why else ''}: stepped over.",
         )
+
+    def _source(self, place: PlaceInRun) -> SourceSection | None:
+        """The user's own code, where a place is in it."""
+        section = self._recording.section(place)
+        return section if isinstance(section, SourceSection) else None
+
+    def _past_libraries(self, trace: TraceSection, at: int, step: Callable[[int], int | None]) -> int | None:
+        """Steps until it is in the user's code again; in a library, where the user went on purpose, once."""
+        found = step(at)
+        if self.just_my_code and is_user_file(trace.spots[at].file):
+            while found is not None and not is_user_file(trace.spots[found].file):
+                found = step(found)
+        return found
+
+    def _past_library_call(self, place: PlaceInRun, below: PlaceInRun | None) -> PlaceInRun | None:
+        """In place of a frame of a library: what it calls of the user's, None if that is nothing; from another stage the
+        user's frame that called it."""
+        trace = None if below is None else self._trace(below)
+        if not self.just_my_code or trace is None or below is None or is_user_file(trace.spots[below.spot].file):
+            return below
+        if below.section != place.section:
+            spots = iter(trace.chain(below.spot))
+        elif is_user_file(trace.spots[place.spot].file):
+            spots = iter(range(below.spot, len(trace.spots)))
+        else:
+            return below  # who is in a library already goes on there
+        mine = next((spot for spot in spots if is_user_file(trace.spots[spot].file)), None)
+        walk = trace.walk
+        if below.section == place.section and mine is not None and walk is not None:
+            if walk.frame_of(mine) == walk.frame_of(place.spot):
+                return None  # the library called nothing of the user's
+        return below if mine is None else PlaceInRun(below.compile, below.section, mine)
 
     def _leads_on(self, place: PlaceInRun) -> bool:
         """Whether the next stage lies below a spot that has no provenance."""

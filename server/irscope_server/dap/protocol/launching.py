@@ -47,6 +47,8 @@ class Wanted:
     """Run it and show what it prints, and debug nothing."""
     attached: bool = False
     """It was asked for by ``attach``, also where its script is run again."""
+    just_my_code: bool = True
+    """Steps go past frames of libraries."""
     values: ValuesRequest | None = None
     """What `attach` asks for of a run's numbers."""
     python: str = ""
@@ -83,7 +85,14 @@ def launch_of(arguments: Arguments) -> Wanted:
     )
     spec = _with(spec, "target", arguments.text("target", ""), ("", "native"))
     spec = dataclasses.replace(spec, pipeline=_pipeline(arguments.text("pipeline", DEFAULT_PIPELINE)))
-    return Wanted(_store(arguments), _stop_on(arguments), spec, only_run=arguments.flag("noDebug"), python=spec.python)
+    return Wanted(
+        _store(arguments),
+        _stop_on(arguments),
+        spec,
+        only_run=arguments.flag("noDebug"),
+        just_my_code=_just_my_code(arguments),
+        python=spec.python,
+    )
 
 
 def _budget(arguments: Arguments) -> Budget:
@@ -122,8 +131,12 @@ def attach_of(arguments: Arguments) -> Wanted:
     arguments.variables("env")
     return Wanted(
         store, _stop_on(arguments), run=arguments.text("run", ""), program=_program(arguments), attached=True,
-        values=values_of(arguments), python=arguments.text("python", ""),
+        just_my_code=_just_my_code(arguments), values=values_of(arguments), python=arguments.text("python", ""),
     )  # fmt: skip
+
+
+def _just_my_code(arguments: Arguments) -> bool:
+    return arguments.flag("justMyCode", True)
 
 
 def _program(arguments: Arguments) -> str:

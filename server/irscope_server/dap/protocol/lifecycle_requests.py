@@ -183,6 +183,7 @@ class LifecycleRequests:
             outcome = recording.report.outcome.message
             raise RequestFailed(f"Nothing was compiled in run {recording.report.run}: {outcome}", show=True)
         session.debuggee = Debuggee(recording, lambda text: session.output(f"{text}\n"))
+        session.debuggee.walker.just_my_code = wanted.just_my_code
         session.debuggee.values.python = os.path.expanduser(wanted.python) or sys.executable
 
     def _debug(self, wanted: Wanted) -> None:
@@ -251,7 +252,7 @@ class LifecycleRequests:
             session.end()
             return
         try:
-            self._load(Wanted(wanted.store, wanted.stop_on, run=run, python=wanted.python))
+            self._load(dataclasses.replace(wanted, spec=None, run=run))
         except RequestFailed as failure:
             session.output(f"{failure}\n", "important")
             session.end()
