@@ -127,7 +127,7 @@ async function startView(shown) {
     stdio: ["ignore", "pipe", "inherit"],
   });
   process.once("exit", () => view.kill());
-  return new Promise((/** @type {(view: typeof view | undefined) => void} */ resolve) => {
+  return new Promise((/** @type {(view: import("node:child_process").ChildProcess | undefined) => void} */ resolve) => {
     view.once("close", () => resolve(undefined));
     readline.createInterface({ input: view.stdout }).on("line", (line) => {
       if (line.includes("http://")) {

@@ -9,7 +9,6 @@ import { partsOf, sameUri, wireUri } from "../host/documents";
 import { visible } from "../panels/visible";
 import { withoutIcons } from "../host/plainText";
 import * as units from "../units";
-import { visible } from "../panels/visible";
 import type { KernelChoice, KernelsAt, Place } from "../protocol";
 import { showWithLog } from "../host/problems";
 import { KernelsAtRequest } from "../host/requests";

@@ -98,9 +98,21 @@ describe("the dock", () => {
   it("findings are sorted, filtered, unfolded with the keys, and lead to their lines", async () => {
     await showTab("findings");
     const titles = async () => dock.locator("tr.group strong").allInnerTexts();
-    assert.deepEqual(await titles(), ["Recompile limit", "Recompilation", "Graph break", "Missed fusion", "Compile error"]);
+    assert.deepEqual(await titles(), [
+      "Recompile limit",
+      "Recompilation",
+      "Graph break",
+      "Missed fusion",
+      "Compile error",
+    ]);
     await dock.locator("th.cause button").click();
-    assert.deepEqual(await titles(), ["Compile error", "Graph break", "Recompile limit", "Recompilation", "Missed fusion"]);
+    assert.deepEqual(await titles(), [
+      "Compile error",
+      "Graph break",
+      "Recompile limit",
+      "Recompilation",
+      "Missed fusion",
+    ]);
     assert.equal(await dock.locator("th.cause").getAttribute("aria-sort"), "ascending");
     const broken = dock.locator("tr.group", { hasText: "GB0170" });
     await broken.focus();

@@ -60,9 +60,9 @@ describe("on the screen", () => {
     const text = await hover.first().innerText();
     assert.equal(text.split("while tracing; the graph is cut here").length, 2, text);
     const order = ["while tracing;", "What to do:", "tensors have shapes but no values", "It costs", "calls above it"];
-    assert.deepEqual(
-      order.toSorted((a, b) => text.indexOf(a) - text.indexOf(b)),
-      order,
+    const places = order.map((part) => text.indexOf(part));
+    assert.ok(
+      places.every((place, index) => place > (places[index - 1] ?? -1)),
       text,
     );
     await workbench.screenshot("hover");
