@@ -19,7 +19,7 @@ from irscope.pictures.graph import PictureGraph, PictureNode
 from irscope.pictures.rendering import RenderingError, render
 from irscope.protocol import Lane, StageRef
 from irscope.store.store import Store
-from irscope.vocabulary.graph_looks import CATEGORIES, FAMILIES, family_of, input_name, title_of
+from irscope.vocabulary.graph_looks import CATEGORIES, FAMILIES, family_of
 
 needs_graphviz = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz's program `dot` is not installed")
 
@@ -216,32 +216,6 @@ def test_a_folded_module_has_the_colours_of_what_is_in_it() -> None:
     assert re.fullmatch(r"#\w{6};0\.3333:#\w{6}", stripes)
     assert 'label="net\\n3 nodes"' in dot
     assert mixed("#000000", "#ff8000", 0.5) == "#804000"
-
-
-@pytest.mark.parametrize(
-    ("operation", "title", "family"),
-    [
-        ("aten.addmm", "addmm", "matmul, convolution"),
-        ("aten.add.Tensor", "add", "pointwise and others"),
-        ("torch._C._nn.linear", "linear", "matmul, convolution"),
-        ("aten._softmax", "_softmax", "normalization, reduction"),
-        ("operator.getitem", "getitem", "view, layout"),
-        ("flash_attention", "flash_attention", "attention"),
-        ("aten.embedding", "embedding", "indexing, random"),
-        ("aten.t", "t", "view, layout"),
-        ("aten.tanh", "tanh", "pointwise and others"),
-    ],
-)
-def test_titles_and_families_of_operations(operation: str, title: str, family: str) -> None:
-    found = family_of("call", "n", operation)
-    assert (title_of(operation), found and found.name) == (title, family)
-
-
-def test_families_of_what_is_not_an_operation() -> None:
-    kinds = [("placeholder", "x"), ("placeholder", "l_self_parameters_w_"), ("get_attr", "c"), ("output", "output")]
-    found = [family_of(kind, name, "") for kind, name in kinds]
-    assert [each and each.name for each in found] == ["input", "parameter, constant", "parameter, constant", None]
-    assert input_name("l_self_modules_0_parameters_weight_") == "weight"
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
