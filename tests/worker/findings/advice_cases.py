@@ -22,6 +22,8 @@ class BreakCase:
         Whether the result must stay the same.
     left
         Ids of breaks that may be left in the edited file; never ``code`` itself.
+    reported
+        Id of the finding that takes its place, where this break only repeats another one; empty: ``code``.
     """
 
     name: str
@@ -30,6 +32,7 @@ class BreakCase:
     proven: int
     same: bool = True
     left: tuple[str, ...] = ()
+    reported: str = ""
 
 
 CASES: list[BreakCase] = []
@@ -1511,7 +1514,7 @@ case("gradient_function", "GB0104", """
 case("break_inside_of_a_transform", "GB0149", """
     def f(x):
         return torch.func.grad(lambda a: a.sum().item() * a.sum())(x)
-    """, proven=0)  # fmt: skip
+    """, proven=0, reported="GB0124")  # fmt: skip
 case("side_effect_below_checkpoint", "GB0067", """
     import torch
     from torch.utils.checkpoint import checkpoint
