@@ -284,7 +284,7 @@ class SourceSection(Section):
         return index if index >= 0 else None
 
     def depth(self, spot: int) -> int | None:
-        """How many calls deep a line is, the compiled function itself 1; None where that was not kept."""
+        """How many calls deep a line is, the compiled function itself 1; None if that was not kept."""
         if spot == 0:
             return 1
         index = self.leads_to(spot)

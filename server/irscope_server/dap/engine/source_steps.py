@@ -13,7 +13,7 @@ _MOST_LOOKED_AT = 500
 
 
 def over(source: SourceSection, spot: int, just_my_code: bool) -> int | None:
-    """The next line that is no deeper in calls; None after the last one.
+    """The next line at the same depth of calls or less; None after the last one.
 
     A line that only calls has no operation, so it is not among the spots.  Where nothing else is left, the step goes to
     the outermost of the lines that are left.

@@ -99,7 +99,7 @@ case("gradient_function", "GB0104", """
 case("break_inside_of_a_transform", "GB0149", """
     def f(x):
         return torch.func.grad(lambda a: a.sum().item() * a.sum())(x)
-    """, proven=0)  # fmt: skip
+    """, proven=0, reported="GB0124")  # fmt: skip
 case("side_effect_below_checkpoint", "GB0067", """
     import torch
     from torch.utils.checkpoint import checkpoint

@@ -22,6 +22,8 @@ class BreakCase:
         Whether the result must stay the same.
     left
         Ids of breaks that may be left in the edited file; never ``code`` itself.
+    reported
+        Id of the finding that takes its place, where this break only repeats another one; empty: ``code``.
     """
 
     name: str
@@ -30,6 +32,7 @@ class BreakCase:
     proven: int
     same: bool = True
     left: tuple[str, ...] = ()
+    reported: str = ""
 
 
 CASES: list[BreakCase] = []
