@@ -39,7 +39,7 @@ export const REGISTRY = {
   },
   memory: {
     title: "Memory",
-    requests: ["memory"],
+    requests: ["memory", "memoryPlaces"],
     about: "compile",
     isDeep: true,
     icon: "M2 13V8.5h3V13M5 13V4h3v9M8 13V6.5h3V13M11 13v-3h3v3M1.5 13.5h13",

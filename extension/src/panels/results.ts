@@ -137,7 +137,6 @@ export interface MemoryBuffer {
   module: string;
   /** In the document of the plan. */
   line: number;
-  places: Place[];
 }
 
 /** The memory of one schedule, step by step. */
@@ -167,6 +166,32 @@ export interface Memory {
   compiles: CompileChoice[];
   plans: MemoryPlan[];
   reason: string;
+}
+
+/** What writes a buffer: a node after fusion, its kernel, and the path of the module that it is in. */
+export interface Writer {
+  schedule: string;
+  node: string;
+  kernel: string;
+  module: string;
+}
+
+/** Where a buffer came from; a buffer of unknown origin is left out. */
+export interface BufferPlaces {
+  name: string;
+  places: Place[];
+}
+
+/** The places of the buffers of one plan, by the plan's stage. */
+export interface PlanPlaces {
+  stage: string;
+  buffers: BufferPlaces[];
+}
+
+/** The places of all plans of a compile. */
+export interface MemoryPlaces {
+  run: string;
+  plans: PlanPlaces[];
 }
 
 /** How often an operator is in a stage. */

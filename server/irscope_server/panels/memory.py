@@ -1,4 +1,4 @@
-"""``irscope/memory``: the buffers of a compile over its schedule, what holds the peak, and the user's lines that made it."""
+"""``irscope/memory``: the buffers of a compile over its schedule, and what holds the peak."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal
 from irscope.ir.nodes import facts_of
 from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Compile, Report, StageRef
-from irscope.provenance import Provenance, chain
+from irscope.provenance import chain
 from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
 
@@ -18,13 +18,8 @@ from irscope_server.base import words
 from irscope_server.base.context import ReadContext
 from irscope_server.base.messages import Encoded
 from irscope_server.base.params import PanelRequest
-from irscope_server.base.results import Place
 from irscope_server.base.stage_uris import uri_of_stage
 from irscope_server.panels.answers import CompileChoice, answer, compile_choices, compile_named, why_empty
-from irscope_server.stages.tree import UriOf
-
-_MOST_PLACES = 4
-
 
 Category = Literal["returned", "kept", "temporary", "borrowed"]
 
@@ -59,7 +54,6 @@ class MemoryBuffer:
     """Path of the ``nn.Module`` that it is made in; empty if it is not known."""
     line: int
     """In the document of the plan."""
-    places: tuple[Place, ...]
 
 
 @dataclass(frozen=True)
@@ -103,41 +97,33 @@ async def memory(context: ReadContext, params: MemoryParams) -> Encoded:
         compile = compile_named(report, params.compile)
         if compile is None:
             return MemoryResult(report.run, report.pipeline, None, "", (), (), why_empty(report, "memory plan"))
-        plans = tuple(_plans(store, report, compile, context.uri_of))
+        plans = tuple(_plans(store, report, compile))
         reason = "" if plans else why_empty(report, "memory plan of this compile")
         return MemoryResult(report.run, report.pipeline, compile.id, compile.title, choices, plans, reason)
 
     return await answer(context, ("memory", params.run, params.compile), params.run, read)
 
 
-def _plans(store: Store, report: Report, compile: Compile, uri_of: UriOf) -> list[MemoryPlan]:
-    provenance = Provenance(store, report)
+def _plans(store: Store, report: Report, compile: Compile) -> list[MemoryPlan]:
     found = []
     for stage in compile.stages:
         if role_of(stage.name) is not Role.MEMORY:
             continue
         data = store.stage_data(report.run, stage.id)
         try:
-            found.append(_plan(store, report, compile, stage, data, provenance, uri_of))
+            found.append(_plan(store, report, compile, stage, data))
         except (LookupError, TypeError, ValueError, AttributeError):
             continue  # data of another version, or from elsewhere
     return found
 
 
-def _plan(
-    store: Store, report: Report, compile: Compile, stage: StageRef, data: Any, provenance: Provenance, uri_of: UriOf
-) -> MemoryPlan:
+def _plan(store: Store, report: Report, compile: Compile, stage: StageRef, data: Any) -> MemoryPlan:
     kept = _kept(store, report.run, compile, stage, data)
-    writers = _writers(store, report.run, compile, stage)
+    writers = writers_of(store, report.run, compile, stage)
     lines = {
         line.split(maxsplit=1)[0]: number
         for number, line in enumerate(store.stage_text(report.run, stage.id).split("\n"))
         if line[:1].isalpha()
-    }
-    elements = {
-        (schedule, one.name): one
-        for schedule in {writer.schedule for writer in writers.values()}
-        for one in provenance.elements(schedule)
     }
     buffers = []
     own: set[str] = set()
@@ -145,8 +131,6 @@ def _plan(
         if buffer["how"] in ("allocated", "extern") or (buffer["how"] == "reuse" and buffer["of"] in own):
             own.add(buffer["name"])
         writer = writers.get(buffer["name"], _UNKNOWN)
-        element = elements.get((writer.schedule, writer.node))
-        origins = provenance.origins(element)[:_MOST_PLACES] if element is not None else ()
         buffers.append(
             MemoryBuffer(
                 str(buffer["name"]),
@@ -160,7 +144,6 @@ def _plan(
                 writer.kernel,
                 writer.module,
                 lines.get(str(buffer["name"]), 0),
-                tuple(Place(uri_of(one.file), max(0, one.line - 1)) for one in origins),
             )
         )
     return MemoryPlan(
@@ -184,14 +167,16 @@ def _category(buffer: Mapping[str, Any], own: set[str], kept: frozenset[str]) ->
 
 
 @dataclass(frozen=True)
-class _Writer:
+class Writer:
+    """What writes a buffer: a node after fusion, its kernel, and the path of the module that it is in."""
+
     schedule: str
     node: str
     kernel: str
     module: str
 
 
-_UNKNOWN = _Writer("", "", "", "")
+_UNKNOWN = Writer("", "", "", "")
 
 
 def _kept(store: Store, run: str, compile: Compile, stage: StageRef, data: Any) -> frozenset[str]:
@@ -225,7 +210,7 @@ def _module_path(path: str) -> str:
     return _ITEM.sub(lambda match: f".{match[1] or match[2]}", _ROOT.sub(r"\1", path))
 
 
-def _writers(store: Store, run: str, compile: Compile, stage: StageRef) -> dict[str, _Writer]:
+def writers_of(store: Store, run: str, compile: Compile, stage: StageRef) -> dict[str, Writer]:
     """Which node after fusion writes each buffer; one that never leaves its kernel is told before fusion only."""
     side = chain.is_backward(stage)
     mine = [one for one in compile.stages if chain.is_backward(one) == side]
@@ -244,14 +229,14 @@ def _writers(store: Store, run: str, compile: Compile, stage: StageRef) -> dict[
             }
     schedule, fused = rows.get(True, ("", ()))
     homes = {str(part): node for node in fused for part in node["parts"]}
-    found: dict[str, _Writer] = {}
+    found: dict[str, Writer] = {}
     for node in rows.get(False, ("", ()))[1]:
         home = homes.get(str(node["name"]))
         if home is None:
             continue
         module = next((modules[name] for name in reversed(node["origins"]) if name in modules), "")
         for name, _ in node["writes"]:
-            found[str(name)] = _Writer(schedule, str(home["name"]), str(home["kernel"]).partition(":")[0], module)
+            found[str(name)] = Writer(schedule, str(home["name"]), str(home["kernel"]).partition(":")[0], module)
     return found
 
 

@@ -264,7 +264,6 @@ def memory(params: Json) -> Json:
             "name": f"buf{n}", "bytes": 65536 * (1 + n % 3), "dtype": "float32", "category": ("kept", "temporary", "temporary", "borrowed")[n % 4],
             "how": "reuse" if n == 5 else "allocated", "of": "buf1" if n == 5 else "", "first": n, "last": calls - 1 if n % 4 == 0 else min(n + 3, calls - 1),
             "kernel": f"cpp_fused_mul_relu_{n}", "module": MARKUP if n == 8 else f"model.encoder.layer.{n % 2}.attention.self", "line": n,
-            "places": [place(4)],
         }
         for n in range(calls)
     ]  # fmt: skip
@@ -287,6 +286,12 @@ def memory(params: Json) -> Json:
         "plans": plans,
         "reason": "",
     }
+
+
+def memory_places(params: Json) -> Json:
+    buffers = [{"name": f"buf{number}", "places": [place(4)]} for number in range(24)]
+    plans = [{"stage": stage, "buffers": buffers} for stage in ("0/0/memory-plan", "0/0/memory-plan-backward")]
+    return {"run": params["run"], "plans": plans}
 
 
 def changes(params: Json) -> Json:
@@ -338,5 +343,6 @@ ANSWERS: dict[str, Callable[[Json], Json]] = {
     "irscope/findings": findings,
     "irscope/phases": phases,
     "irscope/memory": memory,
+    "irscope/memoryPlaces": memory_places,
     "irscope/changes": changes,
 }

@@ -68,4 +68,12 @@ describe("the model of memory plans", () => {
     assert.equal(memory.categoryTitle({ category: "kept" }), "kept for the backward");
     assert.equal(memory.categoryTitle({ category: "else" }), "else");
   });
+
+  it("buffers have the lines that came for their plan", () => {
+    const lines = [{ uri: "file:///a.py", line: 3 }];
+    const places = { plans: [{ stage: "other", buffers: [] }, { stage: "s", buffers: [{ name: "buf1", places: lines }] }] }; // prettier-ignore
+    assert.deepEqual(memory.placesOf({ stage: "s" }, places).get("buf1"), lines);
+    assert.equal(memory.placesOf({ stage: "other" }, places).size, 0);
+    assert.equal(memory.placesOf({ stage: "s" }, undefined).size, 0, "they come after the chart");
+  });
 });

@@ -54,6 +54,64 @@ describe("the model of compile times", () => {
     assert.deepEqual([code.left, code.width], [0, 600]);
   });
 
+  it("any seconds can be in sight, with what goes on outside of them cut off", () => {
+    const drawn = time.drawnBoxes(boxes, { start: 3, seconds: 2 }, 1000);
+    const rows = drawn.map((/** @type {any} */ each) => [each.box.name, each.left, each.width, each.above]);
+    assert.deepEqual(rows, [
+      ["All compiles", 0, 1000, true],
+      ["0/0 f", 0, 1000, true],
+      ["dynamo", 0, 500, false],
+      ["compile_fx", 500, 500, false],
+      ["code_gen", 500, 500, false],
+    ]);
+    assert.deepEqual(time.draggedSpan({ start: 10, seconds: 20 }, 750, 250, 1000), { start: 15, seconds: 10 });
+    assert.deepEqual(time.draggedSpan({ start: 10, seconds: 20 }, 500, 9999, 1000), { start: 20, seconds: 10 });
+    assert.equal(time.around(boxes, { start: 5, seconds: 1 })?.name, "compile_file");
+    assert.equal(time.around(boxes, box("compile_fx"))?.name, "0/0 f");
+    assert.equal(time.around(boxes, boxes[0]), undefined);
+  });
+
+  it("zooms towards a box, and never out of the whole", () => {
+    const [whole] = boxes;
+    const once = time.zoomedBy(whole, box("compile_fx"), 0.5, whole);
+    assert.deepEqual([once.start, once.seconds], [1.5, 10]);
+    assert.deepEqual(time.zoomedBy(once, box("dynamo"), 0.5, whole), { start: 0, seconds: 5 });
+    assert.deepEqual(time.zoomedBy(once, box("dynamo"), 9, whole), { start: 0, seconds: 20 });
+  });
+
+  it("hides what ran in other threads", () => {
+    const names = time.drawnBoxes(boxes, boxes[0], 1000, false).map((/** @type {any} */ each) => each.box.name);
+    assert.ok(!names.includes("compile_file") && names.includes("code_gen"));
+  });
+
+  it("the ruler has round marks that do not touch", () => {
+    const texts = (/** @type {number} */ seconds, /** @type {number} */ width) =>
+      time.ticksOf({ start: 7, seconds }, width).map((/** @type {any} */ tick) => tick.text);
+    assert.deepEqual(texts(20, 500), ["0", "5.0 s", "10.0 s", "15.0 s"]);
+    assert.deepEqual(texts(0.003, 300), ["0", "1 ms", "2 ms"]);
+    assert.deepEqual(texts(301, 1000), ["0", "30.0 s", "1 min 0 s", "1 min 30 s", "2 min 0 s", "2 min 30 s", "3 min 0 s", "3 min 30 s", "4 min 0 s", "4 min 30 s"]); // prettier-ignore
+    assert.deepEqual(texts(20, 50), ["0"]);
+    assert.deepEqual(texts(0, 500), []);
+    assert.equal(time.ticksOf({ start: 0, seconds: 20 }, 500)[1].left, 125);
+  });
+
+  it("finds phases by name and words, and counts what is inside of another once", () => {
+    const found = time.matchesOf(boxes, "INDUCTOR");
+    assert.deepEqual(
+      found.map((/** @type {any} */ each) => each.name),
+      ["compile_fx"],
+    );
+    assert.equal(time.matchText(found, "inductor"), "1 phase, 5.0 s");
+    const all = time.matchesOf(boxes, "co");
+    assert.deepEqual(
+      all.map((/** @type {any} */ each) => each.name),
+      ["compile_fx", "code_gen", "compile_file"],
+    );
+    assert.equal(time.matchText(all, "co"), "3 phases, 5.0 s");
+    assert.equal(time.matchText([], "x"), "nothing found");
+    assert.equal(time.matchText([], " "), "");
+  });
+
   it("boxes have the part of the compiler that they or what is around them belong to", () => {
     assert.deepEqual(boxes.map(time.partOf), [
       "whole", "compile", "dynamo", "inductor", "inductor", "inductor", "kernels", "compile", "dynamo",

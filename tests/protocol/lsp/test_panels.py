@@ -191,7 +191,10 @@ async def test_times_and_memory(start_editor: StartEditor, stored: Stored) -> No
     assert kept and all(buffer.bytes in activations for buffer in kept.values())
     assert {buffer.category for buffer in backward.buffers} <= {"returned", "temporary", "borrowed"}
     line = MODEL.split("\n").index("    out = model(x) * 1.0")
-    assert any(place.line == line for buffer in kept.values() for place in buffer.places)
+    places = await editor.request("irscope/memoryPlaces", run=stored.run, compile="0/0")
+    assert [plan.stage for plan in places.plans] == [forward.stage, backward.stage]
+    made = {buffer.name: buffer.places for buffer in places.plans[0].buffers}
+    assert any(place.line == line for name in kept for place in made[name])
     assert any(buffer.module.startswith("model") for buffer in kept.values())
     text = (await editor.request("irscope/document", uri=forward.uri)).text.split("\n")
     assert all(text[buffer.line].split()[0] == buffer.name for buffer in forward.buffers)

@@ -1,7 +1,8 @@
 /** The memory plan of a graph as data: bytes by category, what is held at a step, where keys lead. */
 
 import * as units from "../../units";
-import type { Category, MemoryBuffer, MemoryPlan } from "../results";
+import type { Place } from "../../protocol";
+import type { Category, MemoryBuffer, MemoryPlaces, MemoryPlan } from "../results";
 import { visible } from "../visible";
 
 export const CATEGORIES: { category: Category; title: string; hint: string }[] = [
@@ -88,6 +89,14 @@ export function atStep(plan: MemoryPlan, wanted: number): AtStep {
     largest: holding.slice(0, MOST_ROWS),
     rest: { count: rest.length, bytes: rest.reduce((sum, { bytes }) => sum + bytes, 0) },
   };
+}
+
+export type PlacesByBuffer = ReadonlyMap<string, Place[]>;
+
+/** The user's lines that made the buffers of a plan, as far as they are known. */
+export function placesOf({ stage }: MemoryPlan, known: MemoryPlaces | undefined): PlacesByBuffer {
+  const plan = known?.plans.find((each) => each.stage === stage);
+  return new Map(plan?.buffers.map(({ name, places }) => [name, places]));
 }
 
 /** What a screen reader says of a step. */

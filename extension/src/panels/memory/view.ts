@@ -3,11 +3,12 @@
 import * as bridge from "../bridge";
 import { button, h, select } from "../dom";
 import type { Subject } from "../messages";
-import type { Memory, MemoryBuffer, MemoryPlan } from "../results";
+import type { Memory, MemoryBuffer, MemoryPlaces, MemoryPlan } from "../results";
 import { Loader, notice, placeLink, runButton, type Surroundings, type View } from "../view";
 import * as units from "../../units";
+import type { Place } from "../../protocol";
 import { Chart } from "./chart";
-import { atStep, categoryTitle, type AtStep } from "./model";
+import { atStep, categoryTitle, placesOf, type AtStep, type PlacesByBuffer } from "./model";
 
 interface Remembered {
   memoryPlan?: number;
@@ -30,10 +31,14 @@ class MemoryView implements View {
   private data: Memory | undefined;
   private which = bridge.recall<Remembered>().memoryPlan ?? 0;
   private chart: Chart | undefined;
+  private step = 0;
+  /** Undefined until they have come, after the chart. */
+  private places: MemoryPlaces | undefined;
   private readonly loader = new Loader<Memory>(this.body, "the memory plan", (result) => {
     this.data = result;
     this.which = Math.min(this.which, Math.max(0, result.plans.length - 1));
     this.draw();
+    void this.readPlaces(result);
   });
 
   constructor(private readonly surroundings: Surroundings) {}
@@ -53,6 +58,22 @@ class MemoryView implements View {
     if (this.subject !== undefined) {
       const { run, deep, compile } = this.subject;
       void this.loader.load("irscope/memory", { run: deep ?? run, ...(compile === undefined ? {} : { compile }) });
+    }
+  }
+
+  /** The user's lines: of a large graph they take longer than all the rest. */
+  private async readPlaces({ run, compile }: Memory): Promise<void> {
+    this.places = undefined;
+    const given = this.data;
+    try {
+      const found = await bridge.request<MemoryPlaces>("irscope/memoryPlaces", { run, compile });
+      const plan = this.data?.plans[this.which];
+      if (given === this.data && plan !== undefined) {
+        this.places = found;
+        this.choose(plan, this.step);
+      }
+    } catch {
+      // The table is complete without them.
     }
   }
 
@@ -133,17 +154,18 @@ class MemoryView implements View {
 
   private choose(plan: MemoryPlan, wanted: number): void {
     const at = atStep(plan, wanted);
+    this.step = at.step;
     this.chart?.show(at);
     this.holders.replaceChildren(
       h("h2", {}, `Call ${at.step + 1} of ${plan.steps.length}`, at.isPeak && h("span", { class: "chip" }, "peak")),
       h("p", { class: "dim kernel", title: at.kernel }, at.kernel),
       h("p", {}, h("strong", {}, units.size(at.live)), ` in ${units.count(at.count, "buffer")}`),
-      table(plan, at),
+      table(plan, at, placesOf(plan, this.places)),
     );
   }
 }
 
-function table(plan: MemoryPlan, { largest, rest, live }: AtStep): HTMLElement {
+function table(plan: MemoryPlan, { largest, rest, live }: AtStep, places: PlacesByBuffer): HTMLElement {
   const titles = ["Buffer", "Bytes", "", "Made by", "Your line"];
   const heads = titles.map((title) =>
     h("th", { scope: "col" }, title === "" ? h("span", { class: "only-read" }, "Share") : title),
@@ -156,13 +178,13 @@ function table(plan: MemoryPlan, { largest, rest, live }: AtStep): HTMLElement {
     h(
       "tbody",
       {},
-      ...largest.map((buffer) => row(plan, buffer, live)),
+      ...largest.map((buffer) => row(plan, buffer, live, places.get(buffer.name) ?? [])),
       rest.count > 0 && h("tr", {}, h("td", { class: "dim", colspan: titles.length }, more)),
     ),
   );
 }
 
-function row(plan: MemoryPlan, buffer: MemoryBuffer, live: number): HTMLElement {
+function row(plan: MemoryPlan, buffer: MemoryBuffer, live: number, places: Place[]): HTMLElement {
   const category = categoryTitle(buffer);
   return h(
     "tr",
@@ -190,6 +212,6 @@ function row(plan: MemoryPlan, buffer: MemoryBuffer, live: number): HTMLElement 
       { class: "made", title: [buffer.module, buffer.kernel].filter((text) => text !== "").join("\n") },
       h("bdi", {}, buffer.module === "" ? buffer.kernel : buffer.module),
     ),
-    h("td", { class: "lines" }, ...buffer.places.slice(0, 2).map((place) => placeLink(place))),
+    h("td", { class: "lines" }, ...places.slice(0, 2).map((place) => placeLink(place))),
   );
 }

@@ -19,29 +19,109 @@ export const PARTS: { part: string; title: string; pattern: RegExp }[] = [
   { part: "kernels", title: "kernels", pattern: /^(compile_file|async_compile|PyCodeCache|triton|Triton)/ },
 ];
 
+/** The seconds of the chart that are in sight: those of a box, or any others. */
+export interface Span {
+  start: number;
+  seconds: number;
+}
+
 /** A box that is drawn, in pixels of the chart. */
 export interface Drawn {
   box: Box;
   left: number;
   width: number;
-  /** It is around the box that fills the chart. */
+  /** It is around what is in sight, and longer. */
   above: boolean;
 }
 
-/** The boxes wide enough to be seen, where `whole` fills the width of the chart. */
-export function drawnBoxes(boxes: Box[], whole: Box, width: number): Drawn[] {
-  const scale = whole.seconds > 0 ? width / whole.seconds : 0;
-  const above = new Set(pathTo(whole));
+/** The boxes wide enough to be seen, where `span` fills the width of the chart. */
+export function drawnBoxes(boxes: Box[], span: Span, width: number, withThreads = true): Drawn[] {
+  const scale = span.seconds > 0 ? width / span.seconds : 0;
   return boxes.flatMap((box) => {
-    const left = above.has(box) ? 0 : (box.start - whole.start) * scale;
-    const wide = above.has(box) ? width : box.seconds * scale;
-    const isOutside = left + wide < 0 || left > width || !(above.has(box) || pathTo(box).includes(whole));
-    if (wide < LEAST_PIXELS || isOutside) {
-      return [];
-    }
-    const from = Math.max(0, left);
-    return [{ box, left: from, width: Math.min(wide, width - from), above: above.has(box) && box !== whole }];
+    const left = Math.max(0, (box.start - span.start) * scale);
+    const right = Math.min(width, (box.start + box.seconds - span.start) * scale);
+    const isHidden = box.beside && !withThreads;
+    const above = covers(box, span) && box.seconds > span.seconds * (1 + EPSILON);
+    return isHidden || right - left < LEAST_PIXELS ? [] : [{ box, left, width: right - left, above }];
   });
+}
+
+/** Seconds are sums of rounded ones. */
+const EPSILON = 1e-9;
+
+function covers(box: Span, { start, seconds }: Span): boolean {
+  const slack = EPSILON * Math.max(1, start + seconds);
+  return box.start <= start + slack && box.start + box.seconds >= start + seconds - slack;
+}
+
+/** The smallest box around what is in sight: where zooming out leads to. */
+export function around(boxes: Box[], span: Span): Box | undefined {
+  return boxes
+    .filter((box) => covers(box, span) && box.seconds > span.seconds * (1 + EPSILON))
+    .sort((a, b) => a.seconds - b.seconds)[0];
+}
+
+/** What is in sight after zooming by a factor towards a box; never outside of the whole. */
+export function zoomedBy(span: Span, towards: Span, factor: number, whole: Span): Span {
+  const seconds = Math.min(whole.seconds, span.seconds * factor);
+  const middle = towards.start + towards.seconds / 2;
+  const start = Math.min(Math.max(whole.start, middle - seconds / 2), whole.start + whole.seconds - seconds);
+  return { start, seconds };
+}
+
+/** What is in sight after drawing the pointer from one place of the chart to another, in pixels. */
+export function draggedSpan({ start, seconds }: Span, from: number, to: number, width: number): Span {
+  const [left, right] = [Math.max(0, Math.min(from, to)), Math.min(width, Math.max(from, to))];
+  return { start: start + (left / width) * seconds, seconds: ((right - left) / width) * seconds };
+}
+
+/** A mark of the ruler: seconds from the left edge. */
+export interface Tick {
+  left: number;
+  text: string;
+}
+
+/** Marks at round times, far enough from each other to be read. */
+export function ticksOf({ seconds }: Span, width: number): Tick[] {
+  if (seconds <= 0 || width <= 0) {
+    return [];
+  }
+  const least = (seconds * TICK_PIXELS) / width;
+  const power = 10 ** Math.floor(Math.log10(least));
+  const steps = least > 10 ? CLOCK_SECONDS : [1, 2, 5, 10].map((factor) => factor * power);
+  const step = steps.find((each) => each >= least) ?? 10 * power;
+  const count = Math.floor(seconds / step + EPSILON);
+  const ticks = Array.from({ length: count + 1 }, (_, at) => ({
+    left: (width * at * step) / seconds,
+    text: at === 0 ? "0" : units.duration(at * step),
+  }));
+  return ticks.filter(({ left }, at) => at === 0 || left <= width - TICK_PIXELS / 2);
+}
+
+const TICK_PIXELS = 90;
+const CLOCK_SECONDS = [15, 30, 60, 120, 300, 600, 1800, 3600];
+
+/** The boxes whose name, words or compile contain a text. */
+export function matchesOf(boxes: Box[], wanted: string): Box[] {
+  const text = wanted.trim().toLowerCase();
+  return text === "" ? [] : boxes.slice(1).filter(({ name, label }) => `${name} ${label}`.toLowerCase().includes(text));
+}
+
+/** `3 phases, 1.2 s`: what is inside of another match counts once, and what ran beside does not. */
+export function matchText(matches: Box[], wanted: string): string {
+  if (wanted.trim() === "") {
+    return "";
+  }
+  const all = new Set(matches);
+  const outermost = matches.filter(
+    (box) =>
+      !box.beside &&
+      !pathTo(box)
+        .slice(1)
+        .some((each) => all.has(each)),
+  );
+  const seconds = outermost.reduce((sum, box) => sum + box.seconds, 0);
+  return matches.length === 0 ? "nothing found" : `${units.count(matches.length, "phase")}, ${units.duration(seconds)}`;
 }
 
 /** The part of the compiler; what has no part itself belongs to that of what is around it. */
