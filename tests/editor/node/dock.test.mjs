@@ -164,26 +164,6 @@ describe("the dock", () => {
     assert.match(await dock.locator(".statusline").innerText(), /inductor_compile\s+Inductor\s+50\.0 s/);
     await dock.locator(".toolbar button", { hasText: "Zoom Out" }).click();
     await workbench.screenshot("dock-time-dark");
-    const chart = await dock.locator(".time-body .scroll").boundingBox(); // The chart is higher than what is seen of it.
-    assert.ok(chart);
-    const marks = async () => (await dock.locator(".ruler span").allInnerTexts()).join();
-    const all = await marks();
-    const y = chart.y + 10;
-    await workbench.page.mouse.move(chart.x + chart.width * 0.25, y);
-    await workbench.page.mouse.down();
-    await workbench.page.mouse.move(chart.x + chart.width * 0.5, y, { steps: 4 });
-    await workbench.page.mouse.up();
-    await until(marks, (now) => now !== all, "a quarter of the time fills the chart");
-    await dock.locator(".box:focus").press("Escape");
-    await dock.locator(".box:focus").press("Escape");
-    await dock.getByLabel("Search phases").fill("inductor_compile");
-    assert.match(await dock.locator(".toolbar [role=status]").innerText(), /^\d+ phases?, 50\.0 s$/);
-    assert.ok((await dock.locator(".box.faded").count()) > 0);
-    await dock.getByLabel("Search phases").press("Enter");
-    assert.match(await dock.locator(".statusline").innerText(), /inductor_compile/);
-    await dock.getByLabel("Search phases").press("Escape");
-    assert.equal(await dock.locator(".box.faded").count(), 0);
-    await dock.locator(".toolbar button", { hasText: "Zoom Out" }).click({ force: true });
     await dock.locator(".toolbar button", { hasText: "Table" }).click();
     assert.match(await dock.locator("table.phases tbody tr").nth(1).innerText(), /dynamo.*1 min 4 s/s);
     await dock.locator(".toolbar button", { hasText: "Chart" }).click();

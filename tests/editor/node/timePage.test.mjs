@@ -1,0 +1,65 @@
+/** The flame chart in a page of its own: zoom by dragging and by keys, search, and the table. */
+
+import assert from "node:assert/strict";
+import { bundle } from "../../../scripts/build.mjs";
+import { launchBrowser } from "../browser.mjs";
+import { servePanel } from "../panelPage.mjs";
+import { THEMES } from "../themes.mjs";
+
+const PLACE = { uri: "file:///train.py", line: 0 };
+const ROWS = [[0, -1, 0, 8, 8, 0], [1, -1, 8, 12, 2, 0], [2, 1, 9, 10, 10, 0], [3, 1, 9, 5, 5, 1]]; // prettier-ignore
+const PHASES = {
+  seconds: 20,
+  names: ["dynamo", "compile_fx", "code_gen", "compile_file"],
+  labels: ["", "inductor", "", ""],
+  reason: "",
+  compiles: [{ id: "0/0", function: "f", place: PLACE, seconds: 20, phases: ROWS }],
+};
+
+describe("compile time in a page of its own", () => {
+  it("is zoomed by dragging and by keys, searched, and shown without other threads", async () => {
+    await bundle();
+    const { kind, css } = THEMES.light;
+    const answer = (/** @type {string} */ method) =>
+      JSON.stringify(method === "irscope/phases" ? PHASES : { runs: [] });
+    const host = await servePanel("dock", { run: "r", title: "t" }, answer, css, kind);
+    const browser = await launchBrowser();
+    try {
+      const page = await browser.newPage({ viewport: { width: 1000, height: 300 } });
+      await page.goto(host.url);
+      const frame = page.frameLocator("iframe");
+      await frame.locator("#tab-time").click();
+      await frame.locator(".box").first().waitFor();
+      const second = () => frame.locator(".ruler span").nth(1).innerText();
+      assert.equal(await second(), "2.0 s");
+      const chart = await frame.locator(".flame").boundingBox();
+      assert.ok(chart);
+      await page.mouse.move(chart.x + chart.width * 0.25, chart.y + 10);
+      await page.mouse.down();
+      await page.mouse.move(chart.x + chart.width * 0.5, chart.y + 10, { steps: 4 });
+      await page.mouse.up();
+      assert.equal(await second(), "500 ms", "a quarter of the time fills the chart");
+      await frame.locator(".box:focus").press("Escape");
+      assert.equal(await second(), "2.0 s");
+      await frame.locator(".box:focus").press("+");
+      assert.equal(await second(), "1.0 s");
+      await frame.locator(".toolbar button", { hasText: "Zoom Out" }).click();
+      assert.equal(await second(), "2.0 s");
+      await frame.getByLabel("Search phases").fill("inductor");
+      assert.equal(await frame.locator(".toolbar [role=status]").innerText(), "1 phase, 12.0 s");
+      assert.ok((await frame.locator(".box.faded").count()) > 0);
+      await frame.getByLabel("Search phases").press("Enter");
+      assert.match(await frame.locator(".statusline").innerText(), /compile_fx/);
+      await frame.getByLabel("Search phases").press("Escape");
+      assert.equal(await frame.locator(".box.faded").count(), 0);
+      assert.equal(await frame.locator(".box.beside").count(), 1);
+      await frame.getByRole("button", { name: "Other Threads" }).click();
+      assert.equal(await frame.locator(".box.beside").count(), 0);
+      await frame.locator(".toolbar button", { hasText: "Table" }).click();
+      assert.equal(await frame.locator("table.phases tbody tr").count(), 5);
+    } finally {
+      await browser.close();
+      host.stop();
+    }
+  });
+});
