@@ -109,7 +109,7 @@ def traced_places(error: BaseException | None) -> list[FramePlace]:
     summaries = getattr(error, "real_stack", None)
     if summaries is None:
         summaries = traced_stack()
-    # PyTorch tells of a resume function now by its own name, now by that of the user's function.
+    # PyTorch names a resume function either by its own name or by that of the user's function.
     exact = {_key(*traced): traced[0] for traced in _translators(error)}
     told = [(plain_name(summary.name), summary.filename, summary.lineno or 1) for summary in summaries]
     if (chain := _raised_in(error)) and _key(*chain[-1]) not in told:

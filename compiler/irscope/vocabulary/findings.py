@@ -46,7 +46,7 @@ class FindingKind:
     explains_steps
         Outcomes of steps in a symbolic trace that a finding of this kind explains.
     costs_every_call
-        What it costs is no time of compiling: from then on calls run as plain Python.  A list by cost puts it first.
+        It costs no compile time, but from then on calls run as plain Python.  A list by cost puts it first.
     order
         Where it comes in lists; equal ones are sorted by id.
     """

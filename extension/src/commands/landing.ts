@@ -13,7 +13,7 @@ export function cursorPlace(): Place | undefined {
   return editor && { uri: wireUri(editor.document.uri), line: editor.selection.active.line };
 }
 
-/** The lines of a stage's document that belong to a place; none where nothing of the stage does. */
+/** The lines of a stage's document that belong to a place; empty if no line does. */
 export async function linesIn(services: Services, stage: StageItem, place: Place | undefined): Promise<number[]> {
   if (place === undefined) {
     return [];

@@ -97,7 +97,7 @@ export interface FindingGroup {
   link: string | null;
   count: number;
   seconds: number;
-  /** Its cost is no compile time: calls run as plain Python from then on. By cost it comes first. */
+  /** It costs no compile time, but from then on calls run as plain Python. By cost it comes first. */
   costsEveryCall: boolean;
   graphs: number;
   fixes: number;

@@ -73,7 +73,7 @@ class FindingGroup:
     count: int
     seconds: float
     costs_every_call: bool
-    """Its cost is no compile time: calls run as plain Python from then on.  By cost it comes first."""
+    """It costs no compile time, but from then on calls run as plain Python.  By cost it comes first."""
     graphs: int
     fixes: int
     places: tuple[FindingPlace, ...]

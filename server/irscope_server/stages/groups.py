@@ -28,7 +28,7 @@ class Headings:
         return sorted(stages, key=self._order)
 
     def titles(self, stages: Sequence[StageRef], has_kernels: bool) -> tuple[str, ...]:
-        """All headings in order; kernels have one even if none of them has a stage of its own."""
+        """All headings in order; kernels have one even if none of them has its own stage."""
         order = {self.of(stage): self._order(stage) for stage in stages}
         if has_kernels:
             order.setdefault(KERNEL_GROUP.title, (group_position(KERNEL_GROUP), False))

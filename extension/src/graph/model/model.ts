@@ -86,7 +86,7 @@ export class Model {
     return this.graph.devices[this.graph.nodes.device[node] ?? -1] ?? "";
   }
 
-  /** Takes the device of this name to estimate times for; none where the server does not know it. */
+  /** Takes the device of this name to estimate times for; no device if the server does not know it. */
   chooseTarget(name: string | undefined): void {
     this.chosen = this.graph.targets.find((each) => each.name === name);
   }

@@ -147,7 +147,7 @@ class TimeView implements View {
     );
   }
 
-  /** Nothing where all was done in one thread. */
+  /** Empty if one thread did all. */
   private threadButton(): HTMLElement[] {
     const toggle = button(
       "Other Threads",
