@@ -1,4 +1,4 @@
-"""Links of the documents: files exist, and so do the headings that are named."""
+"""Links of the documents: files exist, and so do the headings that are named.  No document has marks of a merge."""
 
 from __future__ import annotations
 
@@ -90,3 +90,8 @@ def test_every_document_of_the_docs_is_in_the_index() -> None:
     docs = ROOT / "docs"
     linked = {(docs / target.partition("#")[0]).resolve() for target in targets(words_of(docs / "README.md"))}
     assert set(docs.glob("*.md")) - {docs / "README.md"} <= linked
+
+
+@pytest.mark.parametrize("path", documents(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_merge_was_left_unfinished(path: Path) -> None:
+    assert not re.search(r"^(<{7}|>{7}) ", path.read_text("utf-8"), re.MULTILINE)
