@@ -77,9 +77,19 @@ SCRIPTS = {
 }
 
 
-def write(folder: Path, names: list[str]) -> dict[str, Path]:
-    """Writes the scripts of these names into a folder."""
+ALMOST_NOTHING = "almost-nothing"
+_ALMOST_NOTHING = """\
+import torch
+
+print(torch.compile(lambda x: x + 1)(torch.ones(3)).sum())
+"""
+
+
+def write(folder: Path, names: list[str], device: str = "cpu") -> dict[str, Path]:
+    """Writes the scripts of these names into a folder, with the device on which all of it happens."""
     paths = {name: folder / f"{name.replace('-', '_')}.py" for name in names}
     for name, path in paths.items():
-        path.write_text(SCRIPTS[name])
+        text = _ALMOST_NOTHING if name == ALMOST_NOTHING else SCRIPTS[name]
+        placed = f"import torch\n\ntorch.set_default_device({device!r})\n" if device != "cpu" else "import torch\n"
+        path.write_text(text.replace("import torch\n", placed, 1))
     return paths

@@ -24,7 +24,7 @@ def branch(x):
 @torch.compile(fullgraph=True)
 def shape(x):
     return x[x.abs() > 0].unbind()
-    #      ^^^^^^^^^^^^^^^^^^^^^^^ compile-error UserError
+    #      ^^^^^^^^^^^^^^^^^^^^^^^ compile-error data-dependent-guard
 
 
 @torch.compile(fullgraph=True)

@@ -229,8 +229,9 @@ def receive(record):
     if record.event == "dynamo_graph_break_reason":
         moment = look(record, None)
         print(type(moment.error).__name__, moment.fullgraph)
-        for name, _, line, where in _translators(moment.error):
-            print(name, line, where.start.line, where.start.column, where.end.line, where.end.column)
+        for place, line in _translators(moment.error):
+            where = place.range
+            print(place.function, line, where.start.line, where.start.column, where.end.line, where.end.column)
     elif record.event == "dynamo_start":
         print(code_being_compiled().co_name)
 
