@@ -134,7 +134,9 @@ class Server:
         }
         if method not in answers:
             raise ValueError(f"unknown method {method}")
-        return answers[method](params)
+        answer = answers[method](params)
+        # The places of findings are opened, so they are in the file that the editor has.
+        return panels.in_file(answer, self.uri) if method == "irscope/findings" else answer
 
     def initialize(self, params: Any) -> Any:
         self.options = params.get("initializationOptions")

@@ -5,6 +5,7 @@ tests/protocol/lsp/test_panels.py holds their fields to docs/PROTOCOL.md.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,12 @@ HERE = "file:///workspace/train.py"
 REASON = "This run has no {}: it used the fast lane, or ended before this stage. Run the whole pipeline to see it."
 
 Json = dict[str, Any]
+
+
+def in_file(answer: Json, uri: str) -> Json:
+    """An answer whose places are in another file."""
+    moved: Json = json.loads(json.dumps(answer).replace(HERE, uri or HERE))
+    return moved
 
 
 def place(line: int) -> Json:

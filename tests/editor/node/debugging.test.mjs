@@ -148,8 +148,7 @@ describe("a debug session on the screen", () => {
     await frames().first().waitFor({ timeout: 60_000 });
     await widen();
     await tidy();
-    await stands(/^step model\.py 11:1/);
-    await move("F5", /^step model\.py 6:1/); // the breakpoint, in the user's own line
+    await stands(/^step model\.py 6:1/); // the first breakpoint, in the user's own line
     // And where Dynamo came to it.
     await move("F5", /^block: LOAD_GLOBAL torch .*attempt 1 of 2.*model\.py 6:9/, /^step: CALL 2 .*model\.py 12:9/);
     await move("F5", /^step: CALL 1 .*attempt 1 of 2.*model\.py 16:5/);

@@ -297,7 +297,8 @@ describe("the graph panel in a page", () => {
       const places = await panel.evaluate(() => {
         const { document } = /** @type {any} */ (globalThis);
         const wanted = "#toolbar input, #toolbar > .group button, #toolbar label, #matches, #legend, #canvas, #details";
-        return [...document.querySelectorAll(wanted)].map((/** @type {any} */ each) => {
+        const shown = [...document.querySelectorAll(wanted)].filter((/** @type {any} */ each) => !each.hidden);
+        return shown.map((/** @type {any} */ each) => {
           const { left, top, right, bottom } = each.getBoundingClientRect();
           return { name: each.id || each.textContent, left, top, right, bottom };
         });

@@ -19,7 +19,8 @@ NAME = "f<img src=x onerror=parent.hacked()>$(bug)[l](command:workbench.action.c
 
 
 def renamed(function):
-    function.__code__ = function.__code__.replace(co_name=NAME)
+    qualified = {"co_qualname": NAME} if hasattr(function.__code__, "co_qualname") else {}
+    function.__code__ = function.__code__.replace(co_name=NAME, **qualified)
     return function
 
 
@@ -159,7 +160,7 @@ describe("a malicious script in the editor", () => {
     );
     const level = async (/** @type {import("playwright-core").Locator} */ row) =>
       (await row.count()) > 0 ? Number(await row.getAttribute("aria-level")) : 0;
-    for (let step = 0; step < 14; step += 1) {
+    for (let step = 0; step < 24; step += 1) {
       const index = Number(await focused.getAttribute("data-index"));
       const next = tree.locator(`.monaco-list-row[data-index="${index + 1}"]`);
       const expanded = await focused.getAttribute("aria-expanded");

@@ -39,6 +39,7 @@ function answer(method, { run }) {
     stages: STAGES,
     kernels,
     reason: "",
+    end: null,
   };
   return JSON.stringify(method === "irscope/runs" ? { runs } : pipeline);
 }
