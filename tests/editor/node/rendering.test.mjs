@@ -139,6 +139,7 @@ describe("on the screen", () => {
     await panel.locator("#details-op", { hasNotText: "softmax" }).waitFor();
     await panel.locator("#tree").press("ArrowUp");
     await panel.locator("#details-op", { hasText: "softmax" }).waitFor();
+    await (await found.elementHandle())?.waitForElementState("stable"); // The picture glides to it.
     await found.click({ force: true });
     await workbench.page.locator(".editor-group-container", { hasText: "weights" }).first().waitFor();
     const lines = fs.readFileSync(SOURCE, "utf8").split("\n");
