@@ -141,7 +141,7 @@ describe("on the screen", () => {
     await panel.locator("#details-op", { hasText: "softmax" }).waitFor();
     await (await found.elementHandle())?.waitForElementState("stable"); // The picture glides to it.
     await found.click({ force: true });
-    await workbench.page.locator(".editor-group-container", { hasText: "weights" }).first().waitFor();
+    await panel.locator("#details-op", { hasText: "softmax" }).waitFor();
     const lines = fs.readFileSync(SOURCE, "utf8").split("\n");
     await until(
       () => workbench.cursorLine(),

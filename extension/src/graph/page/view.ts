@@ -109,7 +109,6 @@ export class GraphView {
       if (this.scene === undefined) {
         return; // The camera's position before the first picture is not kept.
       }
-      this.outline.place(this.camera.view);
       this.page.canvas.dataset["scale"] = this.camera.view.scale.toFixed(4);
       this.onRest(this.camera.view);
     }, REST_MS);
@@ -136,6 +135,7 @@ export class GraphView {
       scale,
       camera.seen,
     );
+    this.outline.place(camera.view); // With the picture, so that a click never meets the box beside.
     if (this.scene !== undefined) {
       this.minimap.frame(this.scene, painter.theme.focus);
     }
