@@ -60,7 +60,13 @@ describe("on the screen", () => {
     const text = await hover.first().innerText();
     assert.equal(text.split("while tracing; the graph is cut here").length, 2, text);
     // Its cost is known when the run has ended; in which compiles it was is known at once.
-    const order = [/while tracing;/, /What to do:/, /tensors have shapes but no values/, /compiles? 0/, /calls above it/];
+    const order = [
+      /while tracing;/,
+      /What to do:/,
+      /tensors have shapes but no values/,
+      /compiles? 0/,
+      /calls above it/,
+    ];
     const places = order.map((part) => text.search(part));
     assert.ok(
       places.every((place, index) => place > (places[index - 1] ?? -1)),
