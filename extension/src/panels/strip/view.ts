@@ -187,6 +187,7 @@ class StripView implements View {
     const [first] = this.below();
     first?.scrollIntoView({ block: "start", inline: "nearest" });
     first?.focus();
+    this.countHidden(); // Not with the event of the scrolling, which comes later: nobody may press a button that is gone.
   }
 
   private drawToolbar({ compiles, compile, kernels, stages }: Pipeline): void {
