@@ -110,6 +110,7 @@ function follow(opened: Opened, following: Following, state: HTMLElement, show: 
     }
     forgetReport(news.run);
     refreshSoon();
+    opened.findingsChanged(news.run);
     tellAll({ type: "changed", run: news.run, running: news.running });
   };
   let connections = 0;

@@ -5,6 +5,7 @@ import type { PanelName, Subject as PanelSubject } from "../panels/messages";
 import type { Place, Role, RunItem, StageItem } from "../protocol";
 import { fileUri, nameOf, normal, pathOf, sameUri, format, type Subject } from "./address";
 import { diffView } from "./diffView";
+import { tellFindings } from "./findings";
 import { counterparts, linkedLines } from "./links";
 import { copy, PanelFrame, tellAll, type Host } from "./panelFrame";
 import { Panes, toolbar, type Column, type Tab } from "./panes";
@@ -244,6 +245,18 @@ export class Opened implements Opener, Host {
     announce(`${title}, ${tab.text.lines} lines`);
     // A text without links, for example of a run that goes on, is shown all the same.
     tab.text.link(await linkedLines(run, uri).catch(() => []));
+    if (isSource) {
+      await tellFindings([{ run, uri, view: tab.text.view }]);
+    }
+  }
+
+  /** A run has found more, or has ended. */
+  findingsChanged(run: string): void {
+    const sources = this.panes.all.filter(
+      (tab): tab is TextTab =>
+        "text" in tab && (tab as TextTab).run === run && runOf((tab as TextTab).uri) === undefined,
+    );
+    void tellFindings(sources.map(({ uri, text }) => ({ run, uri, view: text.view })));
   }
 
   private textTab(key: string, run: string, uri: string, title: string, text: Text, stage?: StageItem): TextTab {

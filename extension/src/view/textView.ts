@@ -16,6 +16,7 @@ import {
 } from "@codemirror/view";
 import { h } from "../panels/dom";
 import { UNSEEN } from "../panels/visible";
+import { findingsField } from "./findings";
 import { highlighting } from "./highlighting/languages";
 import { COLOURS, type LinkedLine } from "./links";
 
@@ -99,6 +100,7 @@ export class TextView {
           foldGutter(),
           linkField,
           activeField,
+          findingsField,
           keymap.of([...searchKeymap, ...foldKeymap]),
           EditorView.updateListener.of((update) => {
             if (update.selectionSet && !this.moving) {

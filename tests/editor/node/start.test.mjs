@@ -49,6 +49,36 @@ describe("npm start", () => {
     assert.match(output, /Usage: npm start/);
   });
 
+  it("shows the first finding in a page while the editor for the browser is being built", async () => {
+    const running = start([], { PATH: withoutCode(), XDG_CACHE_HOME: path.join(home, "nothing-built") });
+    let browser;
+    try {
+      const address = await running.until(/http:\/\/127\.0\.0\.1:\S+(?=\s)/);
+      browser = await launchBrowser();
+      const page = await browser.newPage({ viewport: { width: 1340, height: 840 }, colorScheme: "dark" });
+      page.setDefaultTimeout(PATIENCE_MS);
+      await page.goto(address);
+      await page.getByText("if loss > 5").first().waitFor();
+      await page
+        .getByText(/graph is cut here/)
+        .first()
+        .waitFor();
+      await page.screenshot({ path: path.join(ROOT, ".screenshots", "start-view.png") });
+    } finally {
+      await browser?.close();
+      const before = children(running.child.pid ?? 0);
+      process.kill(-(running.child.pid ?? 0), "SIGINT"); // As a terminal does for Ctrl-C.
+      await running.ended;
+      await until(
+        async () => before.filter(isAlive),
+        (left) => left.length === 0,
+        "no process is left",
+        10_000,
+      );
+    }
+    assert.doesNotMatch((await running.ended).output, /Starting VS Code/, "the editor was still being built");
+  });
+
   describe("where there is no desktop editor", () => {
     /** @type {ReturnType<typeof start>} */
     let running;
@@ -58,10 +88,7 @@ describe("npm start", () => {
     const workbench = new Workbench();
 
     before(async () => {
-      const withoutCode = (process.env["PATH"] ?? "")
-        .split(":")
-        .filter((folder) => !fs.existsSync(path.join(folder, "code")));
-      running = start([], { PATH: withoutCode.join(":") });
+      running = start([], { PATH: withoutCode() });
       address = await running.until(/http:\/\/127\.0\.0\.1:\S+(?=\s)/);
       browser = await launchBrowser();
     });
@@ -144,12 +171,19 @@ describe("npm start", () => {
   });
 });
 
+/** The PATH without the desktop editor's command. */
+function withoutCode() {
+  const folders = (process.env["PATH"] ?? "").split(":");
+  return folders.filter((folder) => !fs.existsSync(path.join(folder, "code"))).join(":");
+}
+
 /** @param {string[]} args @param {NodeJS.ProcessEnv} env */
 function start(args, env) {
   const child = spawn(process.execPath, [path.join(ROOT, "scripts", "start.mjs"), ...args], {
     cwd: ROOT,
     env: { ...process.env, IRSCOPE_STORE: STORE, ...env },
     stdio: ["ignore", "pipe", "pipe"],
+    detached: true, // A process group of its own, which gets a Ctrl-C as a whole.
   });
   let output = "";
   const watchers = /** @type {(() => void)[]} */ ([]);
