@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,12 @@ def write(folder: Path) -> Path:
     return path
 
 
-async def checks(editor: Editor, uri: str) -> list[types.Command]:
+async def checks(editor: Editor, uri: str) -> list[dict[str, Any]]:
+    """The commands of the code actions; the test's client takes an action with a command for the command itself."""
     at = types.Range(types.Position(LINE, 12), types.Position(LINE, 12))
     params = types.CodeActionParams(types.TextDocumentIdentifier(uri), at, types.CodeActionContext([]))
     found = await editor.client.text_document_code_action_async(params) or []
-    return [one.command for one in found if isinstance(one, types.CodeAction) and one.title == TITLE and one.command]
+    return [ast.literal_eval(str(one.command)) for one in found if one.title == TITLE]
 
 
 async def failed(start_editor: StartEditor, script: Path, **options: Any) -> tuple[Editor, str]:
@@ -51,9 +53,9 @@ async def test_the_diagnostic_and_its_check(start_editor: StartEditor, tmp_path:
     assert diagnostic.severity is types.DiagnosticSeverity.Error
     assert diagnostic.range.start == types.Position(LINE, 11), "not the script error at the end of the stack"
     (command,) = await checks(editor, uri)
-    assert command.command == "irscope.server.checkWithoutCompile"
+    assert command["command"] == "irscope.server.checkWithoutCompile"
     assert (tmp_path / "ran").read_text() == "x", "nothing runs twice unless it is asked for"
-    execute = types.ExecuteCommandParams(command.command, command.arguments)
+    execute = types.ExecuteCommandParams(command["command"], command["arguments"])
     answer: Any = await editor.client.workspace_execute_command_async(execute)
     assert answer["message"].startswith("It fails without compile, too: the fault is in the script (IndexError")
     assert (tmp_path / "ran").read_text() == "xx", "the run that failed is not repeated"
@@ -94,4 +96,4 @@ async def test_nothing_runs_in_a_workspace_that_is_not_trusted(start_editor: Sta
 async def test_vs_code_has_a_command_of_its_own(start_editor: StartEditor, tmp_path: Path) -> None:
     editor, uri = await failed(start_editor, write(tmp_path), options={"richHovers": True})
     (command,) = await checks(editor, uri)
-    assert command.command == "irscope.checkWithoutCompile"
+    assert command["command"] == "irscope.checkWithoutCompile"
