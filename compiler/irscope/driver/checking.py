@@ -130,11 +130,15 @@ def _ended(
 
 
 def _is_same(found: Finding, before: Outcome, without: _Ended) -> bool:
-    """Whether it is the same failure: the same signal, or an exception at a line that the finding names."""
+    """Whether it is the same failure: the same signal, the same exception and text, or an exception at a line that the
+    finding names."""
     if OutcomeKind.CRASHED in (before.kind, without.outcome.kind):
         # An exception inside a parallel kernel cannot be caught, and aborts.
         aborted = found.code == signal.SIGABRT.name
         if not aborted or without.outcome.kind is OutcomeKind.CRASHED:
             return before.message == without.outcome.message
+    said = before.message.rpartition(" (")[0]  # without the place: it is the call where the operation is not known
+    if said and said == without.outcome.message.rpartition(" (")[0]:
+        return True
     places = {(found.file, found.range.start.line), *((one.file, one.range.start.line) for one in found.related)}
     return without.place in places

@@ -12,7 +12,9 @@ _COMPILES = "torch/_dynamo/convert_frame.py"
 _COMPILES_BACKWARD = "torch/_inductor/compile_fx.py"
 _RUNS = ("torch/_inductor/output_code.py", "torch/_functorch/_aot_autograd/runtime_wrappers.py")
 _GRAPH = "<eval_with_key>"
+_BACKWARD = "torch/autograd/graph.py"
 _TORCH = "/torch/"
+_PRIVATE = "/torch/_"
 
 
 def compiled_frame(
@@ -49,9 +51,10 @@ def function_around(stack: Sequence[StackFrame], at: int) -> int | None:
     """The index of the compiled function that calls the compiled code at an index; None if another one calls it, as
     ``backward()`` does."""
     for i in range(at - 1, 0, -1):
-        if _is_of(stack[i], _WRAPPER):
-            caller = stack[i - 1]
-            return None if _TORCH + "autograd/" in _path(caller) or _is_of(caller, _RUNS[1]) else i - 1
+        if _is_of(stack[i], _BACKWARD):
+            return None
+        if _is_of(stack[i], _WRAPPER) and _PRIVATE not in _path(stack[i - 1]):  # the same wrapper is inside AOTAutograd
+            return i - 1
         if _TORCH not in _path(stack[i]) and not stack[i].file.startswith("<"):
             return None
     return None

@@ -128,6 +128,17 @@ def test_the_fast_lane_names_the_node(tmp_path: Path) -> None:
     assert "It fails without compile, too" in after.message
 
 
+def test_a_graph_that_trains(tmp_path: Path) -> None:
+    """An operation that is not known is said to fail at the call, not at the ``def`` that Dynamo's frame names."""
+    source = INDEX.replace("@torch.compile\n", '@torch.compile(backend="aot_eager")\n')
+    source = source.replace("torch.ones(4, 3)", "torch.ones(4, 3, requires_grad=True)").replace("  # @fails", "")
+    ran = run_captured(write(tmp_path, source), tmp_path / "runs.db", "deep")
+    (found,) = ran.findings(KIND)
+    assert source.split("\n")[found.range.start.line - 1].startswith("looked_up(")
+    assert "inside compiled code of `looked_up` (0/0): index out of range in self." in found.message
+    assert found.related == ()
+
+
 def test_only_inductors_code_fails(tmp_path: Path) -> None:
     ran, after = checked(STRIDES, tmp_path)
     found = the_one(ran, STRIDES)
