@@ -92,7 +92,7 @@ class StackFrame:
     line: int
     function: str
     range: Range | None = None
-    """The expression that it was at, of a file of the user's; None where only the line is known."""
+    """The expression that it was at, of a file of the user's; None if only the line is known."""
     code: str = ""
     """The text of the line, of a graph that PyTorch executes as Python."""
 

@@ -6,7 +6,7 @@ import faulthandler
 
 
 def report_faults(fd: int) -> None:
-    """Until the script sets up a handler of its own; one that is there already (``-X faulthandler``) stays.
+    """Until the script sets up its own handler; one that is there already (``-X faulthandler``) stays.
 
     The process ends by the same signal.  A child that the script forks has the pipe closed, and writes nothing.
     """

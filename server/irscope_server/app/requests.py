@@ -52,7 +52,7 @@ from irscope_server.stages.tree import run_item, run_tree, stages_of
 
 _NOT_A_FILE = "This document is not a file and cannot be run. Save it first."
 _NOT_TRUSTED = "The workspace is not trusted, so no script is run. Trust it first (Workspaces: Manage Workspace Trust)."
-_NOTHING_TO_CHECK = "No error in compiled code is known of this file, so there is nothing to check."
+_NOTHING_TO_CHECK = "This file has no known error in compiled code, so there is nothing to check."
 _OUTDATED = "This result is from an earlier version of the file. Run the file again to update it."
 
 

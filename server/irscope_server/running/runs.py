@@ -257,7 +257,7 @@ class Runs:
             )
             return _ended_without_report(live, outcome)
         if any(finding.kind == compiled_code_error.KIND.id for finding in report.findings):
-            return with_texts(live, report)  # it tells of the end, at a better place
+            return with_texts(live, report)  # it reports the end, at a better place
         return with_texts(live, with_findings(report, _about_the_end(live, report.outcome)))
 
     @contextlib.contextmanager
