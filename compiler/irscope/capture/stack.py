@@ -177,9 +177,13 @@ def _without_left(places: list[FramePlace]) -> list[FramePlace]:
 
 
 def _live_range(frame: types.FrameType) -> Range:
-    code, line = frame.f_code, frame.f_lineno or 1
-    if sys.version_info >= (3, 11) and frame.f_lasti >= 0:
-        positions = next(islice(code.co_positions(), frame.f_lasti // 2, None), None)
+    return range_at(frame.f_code, frame.f_lineno or 1, frame.f_lasti)
+
+
+def range_at(code: types.CodeType, line: int, at: int) -> Range:
+    """The expression of an instruction, which is named by its offset; the line where the code does not know more."""
+    if sys.version_info >= (3, 11) and at >= 0:
+        positions = next(islice(code.co_positions(), at // 2, None), None)
         if positions is not None and (found := _range(code.co_filename, *positions)):
             return found
     return range_of_line(code.co_filename, line)

@@ -209,6 +209,10 @@ def _add_run(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
         "--no-symbolic-trace", dest="symbolic_trace", action="store_false", default=None,
         help="do not record Dynamo's walk over the instructions, which takes a tenth of its time; the fast lane never does",
     )  # fmt: skip
+    run.add_argument(
+        "--check-without-compile", action="store_true",
+        help="if the script fails inside compiled code, run it again without compile and say whether it fails, too",
+    )  # fmt: skip
     run.add_argument("--baseline", metavar="FILE", help="hide the findings in this baseline file")
     run.add_argument("--write-baseline", metavar="FILE", help="write the findings to this baseline file")
     run.add_argument(

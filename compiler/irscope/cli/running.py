@@ -15,6 +15,7 @@ from irscope.cli.limits import budget_of_flags
 from irscope.cli.progress import ProgressLine
 from irscope.cli.report import report_lines, use_cells
 from irscope.cli.text import Paint, to_stdout
+from irscope.driver.checking import check_without_compile
 from irscope.driver.driver import RunSpec, execute
 from irscope.findings.control import controlled, read_baseline, write_baseline
 from irscope.pipelines.registry import pipeline_named
@@ -64,6 +65,8 @@ def run(options: argparse.Namespace) -> int:
         )
         if echo is not None:
             echo.end_line()
+        if options.check_without_compile:
+            check_without_compile(spec, store, run_id, on_message=progress.see)
         progress.wipe()
         # On a full disk the store knows neither the outcome nor the gaps.
         report = store.report(run_id)

@@ -19,11 +19,13 @@ from dataclasses import dataclass, field
 
 from irscope.driver.budgets import Limits
 from irscope.driver.debuggers import without_debugger
+from irscope.driver.endings import with_finding
 from irscope.driver.launch import CannotStartError, Launch
 from irscope.driver.watch import Watch
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import (
     DEFAULT_PIPELINE,
+    EAGER,
     Budget,
     CaptureGap,
     EntryKind,
@@ -32,6 +34,7 @@ from irscope.protocol import (
     Message,
     Outcome,
     OutcomeKind,
+    Raised,
     RunRequest,
     ValuesRequest,
 )
@@ -77,6 +80,8 @@ class RunSpec:
         What is kept of the numbers that flow through compiled graphs; None: none.
     pipeline
         The name of the pipeline that the script's programs go through.
+    fast_backend
+        What the fast lane hands graphs to in place of the script's own backend.
     """
 
     script: str
@@ -92,6 +97,7 @@ class RunSpec:
     cells: tuple[str, ...] = ()
     values: ValuesRequest | None = None
     pipeline: str = DEFAULT_PIPELINE
+    fast_backend: str = EAGER
 
     @property
     def stored_script(self) -> str:
@@ -177,7 +183,8 @@ def execute(
         # A script is known to a worker by its text; what a name refers to is not known before it runs.
         known_as = digest_of(source or path)
         hearing = _Hearing(on_message, on_output, on_bytes, on_exit)
-        outcome = _watched(launch, spec, store, known_as, hearing, cancel, worker)
+        outcome, raised = _watched(launch, spec, store, known_as, hearing, cancel, worker)
+        outcome = with_finding(store, run, outcome, raised, on_message)
     try:
         if spec.lane is Lane.DEEP:
             add_missing_origins(store, run)
@@ -229,6 +236,7 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
         cells=spec.cells,
         values=spec.values,
         pipeline=spec.pipeline,
+        fast_backend=spec.fast_backend,
     )
 
 
@@ -257,8 +265,11 @@ def _watched(
     hearing: _Hearing,
     cancel: threading.Event | None,
     worker: Worker | None,
-) -> Outcome:
-    """Runs it in a fork of the worker where that is possible, else, or where the fork proves unfit, in a fresh process."""
+) -> tuple[Outcome, list[Raised]]:
+    """Runs it in a fork of the worker where that is possible, else, or where the fork proves unfit, in a fresh process.
+
+    Returns also what ended the script, where it failed.
+    """
     started = time.monotonic()
     request, limits = launch.request, Limits(spec.budget, started)
     gaps = []
@@ -272,16 +283,17 @@ def _watched(
 
     try:
         forked = launch.in_worker(worker) if worker is not None and known_as not in worker.unfit else None
-        first = watch()
-        outcome = first.over(forked or launch.fresh(), cancel, started, is_fork=forked is not None)
+        last = watch()
+        outcome = last.over(forked or launch.fresh(), cancel, started, is_fork=forked is not None)
         if outcome is None and worker is not None:
-            worker.unfit[known_as] = first.unfit
+            worker.unfit[known_as] = last.unfit
             store.forget_findings(request.run)
-            outcome = watch().over(launch.fresh(), cancel, started)
+            last = watch()
+            outcome = last.over(launch.fresh(), cancel, started)
     except CannotStartError as error:
-        return Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, str(error), 0.0)
+        return Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, str(error), 0.0), []
     assert outcome is not None
-    return outcome
+    return outcome, last.raised(outcome)
 
 
 def _unnamable(path: str) -> str:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from irscope.driver.budgets import Limits
+from irscope.driver.faults import Faults
 from irscope.driver.launch import Launched
 from irscope.protocol import (
     CaptureGap,
@@ -23,6 +24,7 @@ from irscope.protocol import (
     Message,
     Outcome,
     OutcomeKind,
+    Raised,
     Refused,
     RunRequest,
     ScriptEnded,
@@ -65,6 +67,8 @@ class Watch:
         self._began = self._is_fork = self._compiled = False
         self._ended: ScriptEnded | None = None
         self._gaps = list(gaps)
+        self._faults = Faults()
+        self._killed_by: str | None = None
         self._partial = bytearray()
         self._too_long = False
 
@@ -115,7 +119,16 @@ class Watch:
             return None
         if stopped is None:
             self._on_exit(code)
+            self._killed_by = _how(code) if code < 0 else None
         return self._outcome(code, stopped, round(time.monotonic() - started, 3))
+
+    def raised(self, outcome: Outcome) -> list[Raised]:
+        """What ended the script, as an exception or a signal: of a signal one for each thread, the likeliest first."""
+        if outcome.kind is OutcomeKind.SCRIPT_ERROR and self._ended is not None and self._ended.raised is not None:
+            return [self._ended.raised]
+        if outcome.kind is not OutcomeKind.CRASHED or self._killed_by is None:
+            return []
+        return [Raised(self._killed_by, "", stack, is_signal=True) for stack in self._faults.stacks()]
 
     def _read(self, selector: selectors.BaseSelector, timeout: float) -> bool:
         """Takes in what has arrived; False if nothing has arrived."""
@@ -158,7 +171,8 @@ class Watch:
             try:
                 message = decode_message(json.loads(line))
             except (ValueError, KeyError, TypeError, RecursionError):
-                continue  # a script that writes into every descriptor it finds
+                self._faults.take(line)  # or a script writes into every descriptor it finds
+                continue
             if isinstance(message, Refused):
                 if self._began:
                     continue  # irscope sends it before the script begins; later only the script can have written it

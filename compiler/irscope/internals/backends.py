@@ -1,4 +1,4 @@
-"""PyTorch's registry of backends, and the hook that has the fast lane use the eager one."""
+"""PyTorch's registry of backends, and the hook that has the fast lane use another one."""
 
 from __future__ import annotations
 
@@ -18,17 +18,22 @@ def registered_backends() -> list[str]:
     return sorted(names, key=lambda name: (name != "inductor", name))
 
 
-def _use_eager(eval_frame: types.ModuleType) -> Undo:
-    """Lets Dynamo hand its graphs to the eager backend where the script asks for a registered compiler.
+def stand_in(backend: str) -> Hook:
+    """Lets Dynamo hand its graphs to a backend where the script asks for a registered compiler.
 
     A backend that is the user's own function runs as it is: its failures are findings too.
     """
-    original = eval_frame.get_compiler_fn
 
-    def get_compiler_fn(compiler_fn: Any) -> Any:
-        return original("eager" if _is_registered(compiler_fn) else compiler_fn)
+    def apply(eval_frame: types.ModuleType) -> Undo:
+        original = eval_frame.get_compiler_fn
 
-    return replace_attribute(eval_frame, "get_compiler_fn", get_compiler_fn)
+        def get_compiler_fn(compiler_fn: Any) -> Any:
+            return original(backend if _is_registered(compiler_fn) else compiler_fn)
+
+        return replace_attribute(eval_frame, "get_compiler_fn", get_compiler_fn)
+
+    what = f"the fast lane: the script's own backend was used instead of {backend}"
+    return Hook(what=what, module="torch._dynamo.eval_frame", versions="2.9 to 2.13", apply=apply)
 
 
 def _is_registered(compiler_fn: Any) -> bool:
@@ -46,11 +51,3 @@ def _is_registered(compiler_fn: Any) -> bool:
         return False
     function = getattr(compiler_fn, "compiler_fn", None)
     return function is None or any(function is known for known in registry._COMPILER_FNS.values())
-
-
-EAGER = Hook(
-    what="the fast lane: the script's own backend was used instead of the eager one",
-    module="torch._dynamo.eval_frame",
-    versions="2.9 to 2.13",
-    apply=_use_eager,
-)

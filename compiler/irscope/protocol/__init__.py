@@ -41,11 +41,14 @@ from irscope.protocol.report import Origin as Origin
 from irscope.protocol.report import Outcome as Outcome
 from irscope.protocol.report import OutcomeKind as OutcomeKind
 from irscope.protocol.report import Position as Position
+from irscope.protocol.report import Raised as Raised
 from irscope.protocol.report import Range as Range
 from irscope.protocol.report import Related as Related
 from irscope.protocol.report import Report as Report
 from irscope.protocol.report import RunSummary as RunSummary
+from irscope.protocol.report import StackFrame as StackFrame
 from irscope.protocol.report import StageRef as StageRef
+from irscope.protocol.request import EAGER as EAGER
 from irscope.protocol.request import GIVEN as GIVEN
 from irscope.protocol.request import EntryKind as EntryKind
 from irscope.protocol.request import RunRequest as RunRequest

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Union
 
 from irscope.protocol.plain import encodable, from_json, to_json
-from irscope.protocol.report import CaptureGap, Compile, Finding
+from irscope.protocol.report import CaptureGap, Compile, Finding, Raised
 from irscope.vocabulary.limits import Limit
 
 
@@ -87,6 +87,8 @@ class ScriptEnded:
 
     exit_code: int
     error: str
+    raised: Raised | None = None
+    """The exception that ended it."""
 
 
 Message = Union[Started, Refused, Unfit, CompileSeen, FindingSeen, GapSeen, Progress, LimitReached, ScriptEnded]

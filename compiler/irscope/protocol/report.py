@@ -85,6 +85,30 @@ class Related:
 
 
 @dataclass(frozen=True)
+class StackFrame:
+    """A frame of Python's stack when the script failed."""
+
+    file: str
+    line: int
+    function: str
+    range: Range | None = None
+    """The expression that it was at, of a file of the user's; None if only the line is known."""
+    code: str = ""
+    """The text of the line, of a graph that PyTorch executes as Python."""
+
+
+@dataclass(frozen=True)
+class Raised:
+    """What ended a script: an exception, or a signal with its name as the type."""
+
+    type: str
+    text: str
+    stack: tuple[StackFrame, ...]
+    """The outermost frame first."""
+    is_signal: bool = False
+
+
+@dataclass(frozen=True)
 class Edit:
     """Replaces a range of a finding's file by a text; an empty range inserts."""
 

@@ -9,6 +9,9 @@ from irscope.protocol.report import DEFAULT_PIPELINE
 from irscope.vocabulary.lanes import Lane
 from irscope.vocabulary.limits import Budget
 
+EAGER = "eager"
+"""The backend that executes a graph as it is."""
+
 
 class EntryKind(str, enum.Enum):
     """What is at the beginning of a run."""
@@ -91,3 +94,5 @@ class RunRequest:
     """Makes it a value run; None: no numbers are kept."""
     pipeline: str = DEFAULT_PIPELINE
     """The name of the pipeline that the script's programs go through."""
+    fast_backend: str = EAGER
+    """What the fast lane hands graphs to in place of the script's own backend."""

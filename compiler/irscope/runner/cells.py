@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irscope.runner.script import ScriptFailure, main_module, run_main
+from irscope.runner.script import OnEnd, ScriptFailure, main_module, run_main
 from irscope.runner.standins import Nothing, StandIns
 from irscope.usercode.source import overlay_of
 
@@ -24,7 +24,7 @@ def run_cells_as_main(
     notebook: str,
     cells: Sequence[str],
     args: Sequence[str],
-    on_end: Callable[[int, str], None],
+    on_end: OnEnd,
     on_missing: Callable[[str], None],
 ) -> ScriptFailure | None:
     """Executes the texts of the cells, which are overlays; the first one that fails is the last one that runs.

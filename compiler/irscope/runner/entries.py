@@ -12,7 +12,7 @@ from irscope.internals.hooks import Hook
 from irscope.protocol import EntryKind, RunRequest
 from irscope.runner import pytest_entry
 from irscope.runner.cells import run_cells_as_main
-from irscope.runner.script import ScriptFailure, run_as_main, run_module_as_main
+from irscope.runner.script import OnEnd, ScriptFailure, run_as_main, run_module_as_main
 from irscope.usercode.user_files import treat_as_user_code
 
 
@@ -38,9 +38,7 @@ def hooks_for(request: RunRequest) -> list[Hook]:
     return [pytest_overlays.OVERLAYS] if request.entry is EntryKind.PYTEST and request.overlays else []
 
 
-def run_entry(
-    request: RunRequest, on_end: Callable[[int, str], None], on_missing: Callable[[str], None]
-) -> ScriptFailure | None:
+def run_entry(request: RunRequest, on_end: OnEnd, on_missing: Callable[[str], None]) -> ScriptFailure | None:
     """Runs it as ``__main__``; see `run_as_main`, and `run_cells_as_main` for ``on_missing``."""
     if request.entry is EntryKind.MODULE:
         return run_module_as_main(request.target, request.args, on_end)

@@ -12,6 +12,7 @@ from irscope.capture.base import missing
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import Refused, RunRequest, Started
 from irscope.runner.entries import run_entry, set_first_path, why_not
+from irscope.runner.faults import report_faults
 from irscope.runner.hidden_modules import reveal_hidden
 from irscope.runner.messages import MessagePipe
 from irscope.runner.overlays import install_overlays
@@ -35,6 +36,7 @@ def run(request: RunRequest, messages: MessagePipe) -> None:
     messages.send(Started(version))
     session = Session(request, messages, version)
     session.start()
+    report_faults(messages.fd)
     # Registered before the script runs, so it is the last of the functions at exit: what the script compiles in its
     # own, or in threads that outlive its main module, is still captured.
     atexit.register(session.finish)

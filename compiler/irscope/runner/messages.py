@@ -15,6 +15,11 @@ class MessagePipe:
     def __init__(self, fd: int) -> None:
         self._fd = moved_up(fd)
 
+    @property
+    def fd(self) -> int:
+        """The descriptor that it writes to; -1 once it is closed."""
+        return self._fd
+
     def send(self, message: Message) -> None:
         """Send one message; after the first error, all are dropped."""
         try:

@@ -17,6 +17,9 @@ from irscope.usercode.source import overlay_of
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
+OnEnd = Callable[[int, str, "BaseException | None"], None]
+
+
 @dataclass(frozen=True)
 class ScriptFailure:
     """The script raised; its traceback has been printed."""
@@ -24,7 +27,7 @@ class ScriptFailure:
     exit_code: int
 
 
-def run_as_main(path: str, argv0: str, args: Sequence[str], on_end: Callable[[int, str], None]) -> ScriptFailure | None:
+def run_as_main(path: str, argv0: str, args: Sequence[str], on_end: OnEnd) -> ScriptFailure | None:
     """Executes the file as the module ``__main__``.
 
     Parameters
@@ -35,7 +38,7 @@ def run_as_main(path: str, argv0: str, args: Sequence[str], on_end: Callable[[in
         What it sees as ``sys.argv``.
     on_end
         Called when the main module ends, with the exit code that it asks for and, where it failed, a line that says
-        how.  Not called if the process ends in another way.
+        how and the exception, if it was one.  Not called if the process ends in another way.
 
     Raises SystemExit and KeyboardInterrupt as the script did (the interpreter ends a process in its own ways after
     them); any other exception is printed as the interpreter would print it.  No traceback has irscope's frames.
@@ -53,7 +56,7 @@ def run_as_main(path: str, argv0: str, args: Sequence[str], on_end: Callable[[in
 def run_module_as_main(
     name: str,
     args: Sequence[str],
-    on_end: Callable[[int, str], None],
+    on_end: OnEnd,
     describe_exit: Callable[[SystemExit], str] | None = None,
 ) -> ScriptFailure | None:
     """Executes a module, or the ``__main__`` of a package, as ``python -m name`` does: by the same function.
@@ -80,7 +83,7 @@ def _describe_module_exit(stop: SystemExit) -> str:
 def run_main(
     execute: Callable[[], None],
     path: str,
-    on_end: Callable[[int, str], None],
+    on_end: OnEnd,
     describe_exit: Callable[[SystemExit], str],
 ) -> ScriptFailure | None:
     """Executes a main module, and ends as `run_as_main` does."""
@@ -88,18 +91,18 @@ def run_main(
         execute()
     except SystemExit as stop:
         exit_code = _exit_code(stop)
-        on_end(exit_code, "" if exit_code == 0 else describe_exit(stop))
+        on_end(exit_code, "" if exit_code == 0 else describe_exit(stop), None)
         raise
     except KeyboardInterrupt:
-        on_end(130, "KeyboardInterrupt")
+        on_end(130, "KeyboardInterrupt", None)
         hook = sys.excepthook
         sys.excepthook = lambda kind, error, traceback: hook(kind, *_without_our_frames(error))
         raise
     except BaseException as error:  # noqa: BLE001  whatever the script raises ends it, as in plain Python
-        on_end(1, _describe(error, path))
+        on_end(1, _describe(error, path), error)
         _print_like_the_interpreter(error)
         return ScriptFailure(1)
-    on_end(0, "")
+    on_end(0, "", None)
     return None
 
 

@@ -10,6 +10,7 @@ import types
 
 from irscope.capture.base import capture_of
 from irscope.capture.listening import listen
+from irscope.capture.raised import raised_of
 from irscope.capture.run_book import RunBook
 from irscope.internals.hooks import Hooks, Undo
 from irscope.pipelines.registry import pipeline_named
@@ -55,10 +56,13 @@ class Session:
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._in_child)
 
-    def script_ended(self, exit_code: int, error: str) -> None:
-        """Send how the script ended: its exit code, and the error that ended it or an empty text."""
+    def script_ended(self, exit_code: int, error: str, raised: BaseException | None = None) -> None:
+        """Send how the script ended: its exit code, the error that ended it or an empty text, and the exception."""
         if self._book.is_open:
-            self._messages.send(ScriptEnded(exit_code, bounded(error)))
+            told = None
+            with contextlib.suppress(Exception):  # an exception of the script's may not even have a text
+                told = None if raised is None else raised_of(raised)
+            self._messages.send(ScriptEnded(exit_code, bounded(error), told))
 
     def left_out(self, package: str) -> None:
         """A package that a notebook's cell imports is missing, and a stand-in that does nothing is in its place."""

@@ -7,7 +7,7 @@ import type { Element } from "../host/runsTree";
 import { chooseEntry } from "./chooseEntry";
 import { guarded, type Services } from "./context";
 import { showMenu } from "./menu";
-import { cancelRun, runActiveFile, runFile } from "./run";
+import { cancelRun, checkWithoutCompile, runActiveFile, runFile } from "./run";
 import { showKernel } from "./showKernel";
 import { showGraph, showStage } from "./showStage";
 import { showTab } from "./showTab";
@@ -26,6 +26,7 @@ export function registerCommands(services: Services): vscode.Disposable {
     // The old names of these two, so that the command palette still finds them.
     "irscope.runOnThisFile": () => runActiveFile(services),
     "irscope.runOnThisNotebook": () => runActiveFile(services),
+    "irscope.checkWithoutCompile": (failed?: { uri?: string; run?: string }) => checkWithoutCompile(services, failed),
     "irscope.cancel": () => cancelRun(services),
     "irscope.chooseEntry": (argument?: { uri?: string }) => chooseEntry(services, argument?.uri),
     "irscope.showKernel": (place?: Partial<Place>) => showKernel(services, place),

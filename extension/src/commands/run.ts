@@ -1,10 +1,10 @@
-/** IRScope: Analyze This File, Run Again, Cancel Run. */
+/** IRScope: Analyze This File, Run Again, Check Without Compile, Cancel Run. */
 
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { activeNotebook } from "../host/notebooks";
 import type { Lane } from "../protocol";
-import { CancelRequest, RunRequest } from "../host/requests";
+import { CancelRequest, CheckRequest, RunRequest } from "../host/requests";
 import { showWithLog } from "../host/problems";
 import { offerEntries } from "./chooseEntry";
 import { activePythonFile, requireTrust, showProblem, withRunProgress, type Services } from "./context";
@@ -51,6 +51,30 @@ export async function runFile(services: Services, uri: vscode.Uri, lane: Lane, e
       ),
     );
   }
+}
+
+/**
+ * Runs what failed inside compiled code once more, without compile, and says whether it fails there, too.
+ *
+ * @param failed the document and the run of the finding; those of the active file where it is left out
+ */
+export async function checkWithoutCompile(services: Services, failed?: { uri?: string; run?: string }): Promise<void> {
+  const uri =
+    failed?.uri === undefined
+      ? (activeNotebook()?.uri ?? activePythonFile()?.document.uri)
+      : vscode.Uri.parse(failed.uri, true);
+  if (uri === undefined || !(await requireTrust())) {
+    return;
+  }
+  const title = vscode.l10n.t("checking {0} without compile", path.basename(uri.fsPath));
+  const { message } = await withRunProgress(services, title, uri, (token) =>
+    services.server.request(
+      CheckRequest,
+      { uri: uri.toString(), ...(failed?.run === undefined ? {} : { run: failed.run }) },
+      token,
+    ),
+  );
+  void showWithLog("information", message);
 }
 
 /** Cancels the run that is under way, else that of the active file. */

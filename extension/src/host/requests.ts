@@ -22,6 +22,11 @@ import type {
 export const RunsRequest = new RequestType<{ uri?: string; limit?: number }, { runs: RunItem[] }, void>("irscope/runs");
 export const ReportRequest = new RequestType<{ run: string }, RunTree, void>("irscope/report");
 export const RunRequest = new RequestType<{ uri: string; lane: Lane; entry?: string }, RunResult, void>("irscope/run");
+export const CheckRequest = new RequestType<
+  { uri: string; run?: string },
+  { run: string | null; message: string },
+  void
+>("irscope/checkWithoutCompile");
 export const EntriesRequest = new RequestType<{ uri: string }, Entries, void>("irscope/entries");
 export const CancelRequest = new RequestType<{ uri: string }, { cancelled: boolean }, void>("irscope/cancel");
 export const KernelsAtRequest = new RequestType<{ uri: string; line: number; run?: boolean }, KernelsAt, void>(

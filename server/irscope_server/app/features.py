@@ -15,10 +15,10 @@ from irscope_server.base import wire
 from irscope_server.base.archive import Archive
 from irscope_server.base.context import ReadContext
 from irscope_server.base.messages import Encoded, RequestFailed, registers_stage_features
-from irscope_server.base.params import PARAMS, RunParams, TrustedParams, UriParams
+from irscope_server.base.params import PARAMS, CheckParams, RunParams, TrustedParams, UriParams
 from irscope_server.base.settings import SECTION
 from irscope_server.graph import requests as graph_requests
-from irscope_server.language.fixes import actions_at
+from irscope_server.language.fixes import CHECK_WITHOUT_COMPILE, actions_at
 from irscope_server.language.hovers import hover_at
 from irscope_server.language.inlay_hints import inlay_hints_of
 from irscope_server.language.lenses import lenses_of
@@ -37,6 +37,7 @@ def make_server(execute: Execute | None = None) -> IrscopeServer:
         server.feature(method, _OPTIONS.get(method))(handler)
     server.command("irscope.server.run")(_run_command)
     server.command("irscope.server.cancel")(_cancel_command)
+    server.command(CHECK_WITHOUT_COMPILE)(_check_command)
     return server
 
 
@@ -213,6 +214,11 @@ async def _cancel_command(ls: IrscopeServer, params: dict[str, Any]) -> Any:
     return await _request(lambda ls, params: requests.cancel(ls, wire.from_wire(UriParams, params)))(ls, params)
 
 
+async def _check_command(ls: IrscopeServer, params: dict[str, Any]) -> Any:
+    work = requests.check_without_compile
+    return await _request(lambda ls, params: work(ls, wire.from_wire(CheckParams, params)))(ls, params)
+
+
 _FEATURES: dict[str, Any] = {
     types.INITIALIZE: _initialize,
     types.INITIALIZED: _initialized,
@@ -239,6 +245,7 @@ _FEATURES: dict[str, Any] = {
     "irscope/report": _request(requests.report),
     "irscope/run": _request(requests.run),
     "irscope/cancel": _request(requests.cancel),
+    "irscope/checkWithoutCompile": _request(requests.check_without_compile),
     "irscope/entries": _request(requests.entries),
     "irscope/kernelsAt": _request(requests.kernels_at),
     "irscope/stagesOf": _request(requests.stages),

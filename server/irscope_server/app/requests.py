@@ -9,7 +9,8 @@ import os
 import warnings
 from collections.abc import Sequence
 
-from irscope.protocol import Kernel, Lane, Report
+from irscope.findings.kinds import compiled_code_error
+from irscope.protocol import Finding, Kernel, Lane, Report
 from irscope.provenance.kernels import output_code_of
 from irscope.store.store import Store
 from irscope.usercode.notebooks import notebook_of
@@ -17,9 +18,18 @@ from irscope.usercode.source import digest_of
 
 from irscope_server.app.server import IrscopeServer
 from irscope_server.base.context import ReadContext
-from irscope_server.base.params import KernelsAtParams, ReportParams, RunParams, RunsParams, StagesOfParams, UriParams
+from irscope_server.base.params import (
+    CheckParams,
+    KernelsAtParams,
+    ReportParams,
+    RunParams,
+    RunsParams,
+    StagesOfParams,
+    UriParams,
+)
 from irscope_server.base.results import (
     CancelResult,
+    CheckResult,
     DocumentResult,
     EntriesResult,
     EntryCandidate,
@@ -42,6 +52,7 @@ from irscope_server.stages.tree import run_item, run_tree, stages_of
 
 _NOT_A_FILE = "This document is not a file and cannot be run. Save it first."
 _NOT_TRUSTED = "The workspace is not trusted, so no script is run. Trust it first (Workspaces: Manage Workspace Trust)."
+_NOTHING_TO_CHECK = "This file has no known error in compiled code, so there is nothing to check."
 _OUTDATED = "This result is from an earlier version of the file. Run the file again to update it."
 
 
@@ -78,6 +89,37 @@ async def run(server: IrscopeServer, params: RunParams) -> RunResult:
     ended = await _wait(started, started_here=True)
     outcome = ended.report.outcome
     return RunResult(ended.run or None, outcome.kind.value, outcome.message, len(ended.report.compiles))
+
+
+async def check_without_compile(server: IrscopeServer, params: CheckParams) -> CheckResult:
+    """Run a script without compile, after it failed inside compiled code, and wait for what this says.
+
+    Where the texts are another than when it failed, it is first run as it is now.
+    """
+    path = server.path_of(params.uri)
+    if path is None or not server.trusted:
+        return CheckResult(None, _NOT_A_FILE if path is None else _NOT_TRUSTED)
+    plan = await server.activity.plan(params.uri, path)
+    if plan is None:
+        return CheckResult(None, _no_entry(path))
+    known = [server.results.newest(plan.entry.key), server.results.deep(plan.entry.key)]
+    failed = [one for one in known if one is not None and _error_in_compiled_code(one.report) is not None]
+    failed.sort(key=lambda one: one.run != params.run)
+    if not failed:
+        return CheckResult(None, _NOTHING_TO_CHECK)
+    same = not server.texts.are_edited(failed[0].texts) and bool(failed[0].run)
+    started = await server.activity.start(params.uri, path, failed[0].lane, check=failed[0].run if same else "")
+    if started is None:
+        return CheckResult(None, _no_entry(path))
+    ended = await _wait(started, started_here=True)
+    found = _error_in_compiled_code(ended.report)
+    if found is None:
+        return CheckResult(ended.run or None, f"{_NOTHING_TO_CHECK} {ended.report.outcome.message}")
+    return CheckResult(ended.run, compiled_code_error.verdict_of(found) or "The check was cancelled.")
+
+
+def _error_in_compiled_code(report: Report) -> Finding | None:
+    return next((one for one in report.findings if one.kind == compiled_code_error.KIND.id), None)
 
 
 def cancel(server: IrscopeServer, params: UriParams) -> CancelResult:

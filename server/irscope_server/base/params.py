@@ -38,6 +38,14 @@ class RunParams:
 
 
 @dataclass(frozen=True)
+class CheckParams:
+    """A document whose run failed inside compiled code, and the id of that run where it is known."""
+
+    uri: str
+    run: str = ""
+
+
+@dataclass(frozen=True)
 class UriParams:
     """A document, for requests without other parameters."""
 
@@ -125,6 +133,7 @@ PARAMS: dict[str, type[Any]] = {
     "irscope/report": ReportParams,
     "irscope/run": RunParams,
     "irscope/cancel": UriParams,
+    "irscope/checkWithoutCompile": CheckParams,
     "irscope/entries": UriParams,
     "irscope/kernelsAt": KernelsAtParams,
     "irscope/stagesOf": StagesOfParams,

@@ -161,6 +161,15 @@ class RunResult:
 
 
 @dataclass(frozen=True)
+class CheckResult:
+    """Whether a script that failed inside compiled code fails without compile, too, in words; `run` is None if nothing
+    was checked, and `message` says why."""
+
+    run: str | None
+    message: str
+
+
+@dataclass(frozen=True)
 class CancelResult:
     """Whether there was a run to cancel."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from irscope.findings.kinds import compiled_code_error
 from irscope.protocol import Edit
 from lsprotocol import types
 
@@ -12,6 +13,10 @@ from irscope_server.base.texts import file_key, to_units
 from irscope_server.language.context import SourceContext
 from irscope_server.language.diagnostics import diagnostic_of
 from irscope_server.language.views import PlacedFinding
+
+CHECK_WITHOUT_COMPILE = "irscope.server.checkWithoutCompile"
+"""The command that any client can ask the server for."""
+_CHECK = "Check Without Compile"
 
 
 def actions_at(context: SourceContext, path: str, params: types.CodeActionParams) -> list[types.CodeAction]:
@@ -25,7 +30,8 @@ def actions_at(context: SourceContext, path: str, params: types.CodeActionParams
     shown = [
         _show_kernel(context, params.text_document.uri, one, lines) for one in found if _has_kernels(context, path, one)
     ]
-    return [*fixes, *shown[:1], *(_ignore(context, params.text_document.uri, one, lines) for one in found)]
+    checks = [_check(context, params.text_document.uri, one, lines) for one in found if _can_be_checked(context, one)]
+    return [*fixes, *checks, *shown[:1], *(_ignore(context, params.text_document.uri, one, lines) for one in found)]
 
 
 def _touches(placed: PlacedFinding, range: types.Range) -> bool:
@@ -70,6 +76,25 @@ def _ignore(context: SourceContext, uri: str, placed: PlacedFinding, lines: Sequ
         kind=types.CodeActionKind.QuickFix,
         diagnostics=[diagnostic_of(context, placed, lines)],
         edit=_workspace_edit(uri, [types.TextEdit(types.Range(at, at), comment)]),
+    )
+
+
+def _can_be_checked(context: SourceContext, placed: PlacedFinding) -> bool:
+    """Whether it is an error in compiled code that was not checked yet; in a workspace that is not trusted nothing runs."""
+    finding = placed.finding
+    return (
+        context.trusted and finding.kind == compiled_code_error.KIND.id and not compiled_code_error.verdict_of(finding)
+    )
+
+
+def _check(context: SourceContext, uri: str, placed: PlacedFinding, lines: Sequence[str]) -> types.CodeAction:
+    """Runs the script without compile; VS Code's command shows what this says, any other client has the diagnostic."""
+    command = "irscope.checkWithoutCompile" if context.rich_hovers else CHECK_WITHOUT_COMPILE
+    return types.CodeAction(
+        title=_CHECK,
+        kind=types.CodeActionKind.QuickFix,
+        diagnostics=[diagnostic_of(context, placed, lines)],
+        command=types.Command(_CHECK, command, arguments=[{"uri": uri, "run": placed.run}]),
     )
 
 

@@ -230,24 +230,37 @@ class Activity:
         return await self._plan(path, text, await self._editor.settings_for(uri))
 
     async def start(
-        self, uri: str, path: str, lane: Lane, entry: str = "", pipeline: str = DEFAULT_PIPELINE
+        self,
+        uri: str,
+        path: str,
+        lane: Lane,
+        entry: str = "",
+        pipeline: str = DEFAULT_PIPELINE,
+        check: str | None = None,
     ) -> Run | None:
         """Runs what runs a document, or the entry that is named, with the texts as they are in the editor.
 
-        None if it is not known what runs the document.  Raises BadEntry.
+        ``check`` is as in `Runs.start`.  None if it is not known what runs the document.  Raises BadEntry.
         """
         path = notebook_of(path) or path
         plan = await self.plan(uri, path)
         if entry:
             plan = self._parts.planner.plan_of(path, entry, await self._editor.settings_for(uri))
-        return None if plan is None else self._start(uri, plan, lane, pipeline)
+        return None if plan is None else self._start(uri, plan, lane, pipeline, check=check)
 
     def start_deep(self, run: Run) -> Run:
         """Runs the whole pipeline of what a fast run has just run, unasked."""
         return self._start(run.uri, run.plan, Lane.DEEP, run.spec.pipeline, automatic=True)
 
     def _start(
-        self, uri: str, plan: Plan, lane: Lane, pipeline: str = DEFAULT_PIPELINE, *, automatic: bool = False
+        self,
+        uri: str,
+        plan: Plan,
+        lane: Lane,
+        pipeline: str = DEFAULT_PIPELINE,
+        *,
+        automatic: bool = False,
+        check: str | None = None,
     ) -> Run:
         from irscope.driver.driver import RunSpec
 
@@ -270,7 +283,7 @@ class Activity:
             editor.remember_settings(name, plan.settings)
         files = {file_key(file): file for file in [entry.file, *editor.open_beside(entry.file)]}
         texts = {key: editor.texts.lines(file) for key, file in files.items()}
-        return parts.runs.start(uri, plan, spec, texts, editor.archive.path, automatic=automatic)
+        return parts.runs.start(uri, plan, spec, texts, editor.archive.path, automatic=automatic, check=check)
 
     def run_began(self, run: Run) -> None:
         """A run began: show its progress, and begin its results."""

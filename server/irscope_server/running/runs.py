@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from irscope.findings.kinds import compiled_code_error
 from irscope.protocol import (
     CompileSeen,
     Finding,
@@ -49,13 +50,17 @@ Execute = Callable[..., "tuple[str, Outcome]"]
 class Run:
     """A run that was asked for.  Everything but `cancel` belongs to the event loop."""
 
-    def __init__(self, uri: str, plan: Plan, live: Live, automatic: bool, spec: RunSpec) -> None:
+    def __init__(
+        self, uri: str, plan: Plan, live: Live, automatic: bool, spec: RunSpec, check: str | None = None
+    ) -> None:
         self.uri = uri
         """The document that it was started for."""
         self.plan = plan
         self.live = live
         self.automatic = automatic
         self.spec = spec
+        self.check = check
+        """What is checked without compile: nothing, a run of the store by its id, or (an empty text) this one."""
         self.asked_to_stop = threading.Event()
         self.done: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
         self.torch = ""
@@ -145,6 +150,7 @@ class Runs:
         store_path: str,
         *,
         automatic: bool = False,
+        check: str | None = None,
     ) -> Run:
         """Runs a script; an older run of the same entry is cancelled, and what it still tells goes unheard.
 
@@ -154,10 +160,13 @@ class Runs:
             Lines of files as they run, by `file_key`: of the entry's file and of whatever is open.
         automatic
             Nobody asked for it, an open or a save did: it waits while others like it are running.
+        check
+            The id of a run with these texts: it is not run again, only checked without compile.  If empty, the check
+            follows this run.
         """
         entry = plan.entry
         source = digest_of("\n".join(texts.get(file_key(entry.file), ())))
-        run = Run(uri, plan, Live(entry.file, spec.lane, source, texts, entry=entry.key), automatic, spec)
+        run = Run(uri, plan, Live(entry.file, spec.lane, source, texts, entry=entry.key), automatic, spec, check)
         key = run.key
         older = self._current.get(key)
         self._current[key] = run
@@ -217,17 +226,23 @@ class Runs:
             return _ended_without_report(live, Outcome(OutcomeKind.CANCELLED, None, "Cancelled before it began.", 0.0))
         try:
             with self._worker_for(run, tell) as more, Store(store_path) as store:
-                execute = self._execute or _driver()
-                name, outcome = execute(
-                    spec,
-                    store,
-                    on_start=lambda name: tell(self._named, run, name),
-                    on_message=lambda message: tell(self._heard, run, message),
-                    on_output=output.put,
-                    cancel=run.asked_to_stop,
-                    **more,
-                )
-                tell(output.flush)
+                if run.check:
+                    name, outcome = run.check, store.report(run.check).outcome
+                    tell(self._named, run, name)
+                else:
+                    execute = self._execute or _driver()
+                    name, outcome = execute(
+                        spec,
+                        store,
+                        on_start=lambda name: tell(self._named, run, name),
+                        on_message=lambda message: tell(self._heard, run, message),
+                        on_output=output.put,
+                        cancel=run.asked_to_stop,
+                        **more,
+                    )
+                    tell(output.flush)
+                if run.check is not None:
+                    _check(run, store, name, lambda message: tell(self._heard, run, message))
                 report = dataclasses.replace(store.report(name), outcome=outcome)
         except (StoreError, OSError, LookupError) as error:
             outcome = Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, str(error), time.monotonic() - begun)
@@ -241,6 +256,8 @@ class Runs:
                 time.monotonic() - begun,
             )
             return _ended_without_report(live, outcome)
+        if any(finding.kind == compiled_code_error.KIND.id for finding in report.findings):
+            return with_texts(live, report)  # it reports the end, at a better place
         return with_texts(live, with_findings(report, _about_the_end(live, report.outcome)))
 
     @contextlib.contextmanager
@@ -319,6 +336,12 @@ def _ended_without_report(live: Live, outcome: Outcome) -> Ended:
 
 def _about_the_end(live: Live, outcome: Outcome) -> list[Finding]:
     return findings_of(outcome, live.script, live.texts.get(file_key(live.script), ()))
+
+
+def _check(run: Run, store: Store, name: str, on_message: Callable[[Message], None]) -> None:
+    from irscope.driver.checking import check_without_compile
+
+    check_without_compile(run.spec, store, name, on_message=on_message, cancel=run.asked_to_stop)
 
 
 def _driver() -> Execute:

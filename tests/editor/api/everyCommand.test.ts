@@ -2,6 +2,7 @@
 
 import * as assert from "node:assert/strict";
 import * as vscode from "vscode";
+import { RequestType } from "vscode-languageclient/node";
 import type { Element } from "../../../extension/src/host/runsTree";
 import { closeAll, fileName, internals, openScript, pick, until } from "./help";
 
@@ -88,6 +89,16 @@ describe("the other commands", () => {
     await pick(done, 0);
     await until("the run", () => ran);
     subscription.dispose();
+  });
+
+  it("Check Without Compile checks the active file, or the run of the finding", async () => {
+    const { server } = await internals();
+    const uri = (await openScript()).document.uri.toString();
+    await vscode.commands.executeCommand("irscope.checkWithoutCompile");
+    await vscode.commands.executeCommand("irscope.checkWithoutCompile", { uri, run: "20261120-101500-fake" });
+    const { checked } = await server.request(new RequestType<object, { checked: object[] }, void>("test/checked"), {});
+    assert.deepEqual(checked, [{ uri }, { uri, run: "20261120-101500-fake" }]);
+    await vscode.commands.executeCommand("notifications.clearAll");
   });
 
   it("Refresh Runs asks the server anew", async () => {

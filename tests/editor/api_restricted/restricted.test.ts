@@ -29,7 +29,11 @@ describe("in Restricted Mode", () => {
     const { tree } = await internals();
     await openScript();
     void vscode.commands.executeCommand("irscope.run");
+    void vscode.commands.executeCommand("irscope.checkWithoutCompile");
     await new Promise((resolve) => setTimeout(resolve, 1000));
     assert.deepEqual(await tree.getChildren(), []);
+    const { server } = await internals();
+    const { checked } = await server.request(new RequestType<object, { checked: object[] }, void>("test/checked"), {});
+    assert.deepEqual(checked, []);
   });
 });

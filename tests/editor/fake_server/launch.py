@@ -40,6 +40,7 @@ class Server:
         self.lock = threading.Lock()
         self.uri = ""
         self.next_id = 1
+        self.checked: list[Any] = []
         self.cancelled = threading.Event()
         self.runs: list[dict[str, Any]] = []
 
@@ -117,6 +118,7 @@ class Server:
             "irscope/report": self.report,
             "irscope/run": self.run,
             "irscope/cancel": self.cancel,
+            "irscope/checkWithoutCompile": self.check_without_compile,
             "irscope/kernelsAt": self.kernels_at,
             "irscope/stagesOf": self.stages_of,
             "irscope/graph": self.graph,
@@ -128,6 +130,7 @@ class Server:
             "irscope/entries": self.entries,
             "textDocument/codeAction": self.code_actions,
             "test/environment": self.environment,
+            "test/checked": lambda _: {"checked": self.checked},
             "test/die": lambda _: os._exit(3),
             "test/tell": lambda params: self.notify(params["method"], params["params"]),
             **panels.ANSWERS,
@@ -195,6 +198,10 @@ class Server:
     def cancel(self, _: Any) -> Any:
         self.cancelled.set()
         return {"cancelled": True}
+
+    def check_without_compile(self, params: Any) -> Any:
+        self.checked.append(params)
+        return {"run": RUN, "message": "It fails without compile, too: the fault is in the script."}
 
     def stage(self, path: str, title: str) -> dict[str, Any]:
         identity = path.rsplit(".pyc.txt")[0].rsplit(".", 1)[0].removesuffix(".guards")

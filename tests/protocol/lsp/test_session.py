@@ -70,7 +70,11 @@ async def test_capabilities(start_editor: StartEditor) -> None:
     assert isinstance(provider, types.DiagnosticOptions)
     assert provider.inter_file_dependencies and provider.identifier == "irscope"
     assert capabilities.execute_command_provider
-    assert set(capabilities.execute_command_provider.commands) == {"irscope.server.run", "irscope.server.cancel"}
+    assert set(capabilities.execute_command_provider.commands) == {
+        "irscope.server.run",
+        "irscope.server.cancel",
+        "irscope.server.checkWithoutCompile",
+    }
     sync = capabilities.text_document_sync
     assert isinstance(sync, types.TextDocumentSyncOptions)
     assert sync.open_close and sync.change == types.TextDocumentSyncKind.Full

@@ -234,6 +234,7 @@ def test_only_requests_that_read_are_answered(browser: Browser, run: str, script
     for method in (
         "irscope/run",
         "irscope/cancel",
+        "irscope/checkWithoutCompile",
         "irscope/trusted",
         "irscope/entries",
         "initialize",

@@ -7,7 +7,7 @@
 
 _shtab_irscope_subparsers=(run list show graph explain diff view values diverge completion)
 
-_shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --no-symbolic-trace --baseline --write-baseline --severity --cwd)
+_shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --no-symbolic-trace --check-without-compile --baseline --write-baseline --severity --cwd)
 _shtab_irscope_list_option_strings=(-h --help --json --store --limit)
 _shtab_irscope_show_option_strings=(-h --help --json --store --compile --stage --kernel --guards --line --costs --target --all --time --python)
 _shtab_irscope_graph_option_strings=(-h --help --json --store --stage --compile -o --output --depth --max-nodes --theme --timeout)
@@ -66,6 +66,7 @@ _shtab_irscope_run___help_nargs=0
 _shtab_irscope_run___json_nargs=0
 _shtab_irscope_run___exit_code_nargs=0
 _shtab_irscope_run___no_symbolic_trace_nargs=0
+_shtab_irscope_run___check_without_compile_nargs=0
 _shtab_irscope_list__h_nargs=0
 _shtab_irscope_list___help_nargs=0
 _shtab_irscope_list___json_nargs=0

@@ -72,6 +72,7 @@ complete -c irscope -n '_shtab_irscope_using run' -l output-budget -x -d 'stop t
 complete -c irscope -n '_shtab_irscope_using run' -l steady-calls -x -d 'stop it after N calls of compiled code for each compile, and 3 s, without a new compile or finding'
 complete -c irscope -n '_shtab_irscope_using run' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that runs the script; it needs only torch 2.9 or newer'
 complete -c irscope -n '_shtab_irscope_using run' -l no-symbolic-trace -d 'do not record Dynamo'"'"'s walk over the instructions, which takes a tenth of its time; the fast lane never does'
+complete -c irscope -n '_shtab_irscope_using run' -l check-without-compile -d 'if the script fails inside compiled code, run it again without compile and say whether it fails, too'
 complete -c irscope -n '_shtab_irscope_using run' -l baseline -xka "(__fish_complete_path (commandline -ct))" -d 'hide the findings in this baseline file'
 complete -c irscope -n '_shtab_irscope_using run' -l write-baseline -xka "(__fish_complete_path (commandline -ct))" -d 'write the findings to this baseline file'
 complete -c irscope -n '_shtab_irscope_using run' -l severity -x -d 'error, warning, information, hint or off for a code (GB0059) or a kind (recompilation); may be repeated'

@@ -126,6 +126,7 @@ _shtab_irscope_run_options=(
   "--steady-calls[stop it after N calls of compiled code for each compile, and 3 s, without a new compile or finding]:N:"
   "--python[interpreter that runs the script\; it needs only torch 2.9 or newer]:PATH:_files"
   "--no-symbolic-trace[do not record Dynamo\'s walk over the instructions, which takes a tenth of its time\; the fast lane never does]"
+  "--check-without-compile[if the script fails inside compiled code, run it again without compile and say whether it fails, too]"
   "--baseline[hide the findings in this baseline file]:FILE:_files"
   "--write-baseline[write the findings to this baseline file]:FILE:_files"
   "*--severity[error, warning, information, hint or off for a code (GB0059) or a kind (recompilation)\; may be repeated]:CODE=LEVEL:"

@@ -41,7 +41,7 @@ class InductorCapture(DynamoCapture):
     def hooks(self) -> list[Hook]:
         """What is patched in PyTorch: in the fast lane only the eager backend, Dynamo and fusion."""
         guarded = self.book.guarded
-        hooks = [*hooks_for(self.book.request.lane), *super().hooks()]
+        hooks = [*hooks_for(self.book.request), *super().hooks()]
         if self._deep_lane is None:
             return [*hooks, *fusion.hooks(guarded(self._fused))]
         hooks += [

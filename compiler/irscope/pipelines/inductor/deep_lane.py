@@ -122,7 +122,7 @@ class DeepLane:
     def data_of(self, record: Record, compile: str, kind: StageKind, backward: bool) -> Any:
         """What is to be kept beside the text of a stage; called on the stack of its record."""
         if kind is stages.OUTPUT_CODE:
-            return self._code_data(self._codes.get((compile, backward)))
+            return self._code_data(self._codes.get((compile, backward)), record)
         if not kind.is_graph:
             return None
         try:
@@ -261,8 +261,8 @@ class DeepLane:
             plan = memory.plan_of(wrapper)
             self._book.put_stage(at[0], stages.MEMORY_PLAN.name, memory.stage_text(plan), at[1], plan, at[2])
 
-    def _code_data(self, code: _Code | None) -> Any:
-        """The data of output code; that of its schedules is written on the way."""
+    def _code_data(self, code: _Code | None, record: Record) -> Any:
+        """The data of output code, with the file that is executed; that of its schedules is written on the way."""
         if code is None:
             return None
         ends = {part: _title(call) for call in code.calls for part in call.nodes}
@@ -273,6 +273,7 @@ class DeepLane:
         home = {part: node for _, schedule in code.schedules for node in schedule for part in node["parts"]}
         flops = _flops_by_call(code)
         return {
+            "file": record.facts.get("filename"),
             "calls": [
                 {
                     "kernel": call.kernel,
@@ -283,7 +284,7 @@ class DeepLane:
                     "flops": flops[number],
                 }
                 for number, call in enumerate(code.calls)
-            ]
+            ],
         }
 
 

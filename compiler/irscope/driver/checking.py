@@ -1,0 +1,144 @@
+"""Whether a script that failed inside compiled code also fails without compile, and if not, with which layer it begins.
+
+The script runs again in processes of its own, under the same limits, and what these runs find is not kept.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from irscope.driver.driver import RunSpec, execute
+from irscope.findings.endings import is_user
+from irscope.findings.kinds.compiled_code_error import KIND, words_of
+from irscope.protocol import (
+    EAGER,
+    Finding,
+    FindingSeen,
+    Lane,
+    Message,
+    Outcome,
+    OutcomeKind,
+    Progress,
+    ScriptEnded,
+)
+from irscope.store.store import Store
+
+_AOT_EAGER = "aot_eager"
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """How the script ended in one of the runs, with the innermost line of the user's that an exception came from."""
+
+    outcome: Outcome
+    place: tuple[str, int] | None
+
+    @property
+    def is_well(self) -> bool:
+        return self.outcome.kind is OutcomeKind.COMPLETED
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the script ended by itself."""
+        return self.outcome.kind in (OutcomeKind.COMPLETED, OutcomeKind.SCRIPT_ERROR, OutcomeKind.CRASHED)
+
+
+def check_without_compile(
+    spec: RunSpec,
+    store: Store,
+    run: str,
+    *,
+    on_message: Callable[[Message], None] = lambda message: None,
+    cancel: threading.Event | None = None,
+) -> bool:
+    """Adds to the error in compiled code of a run whether it is one of compiled code alone; False if there is
+    none, or the check was cancelled.
+
+    Parameters
+    ----------
+    spec
+        What the run was asked for.
+    on_message
+        Called with the progress, and with the finding as it is now.
+    cancel
+        Set by another thread to stop the check.
+    """
+    report = store.report(run)
+    found = next((finding for finding in report.findings if finding.kind == KIND.id), None)
+    if found is None:
+        return False
+    on_message(Progress("checking without compile", "checking without compile"))
+    without = _ended(spec, Lane.FAST, EAGER, cancel, {"TORCH_COMPILE_DISABLE": "1"})
+    if without.outcome.kind is OutcomeKind.CANCELLED:
+        return False
+    layer = ""
+    if without.is_well:
+        layer = _first_layer_that_fails(spec, on_message, cancel)
+    same = not without.is_well and _is_same(found, report.outcome, without)
+    checked = words_of(found, without.outcome, is_same=same, layer=layer)
+    store.put_finding(run, checked)
+    on_message(FindingSeen(checked))
+    return True
+
+
+def _first_layer_that_fails(
+    spec: RunSpec, on_message: Callable[[Message], None], cancel: threading.Event | None
+) -> str:
+    """The first backend with which it fails: eager, aot_eager or the script's own; empty if that is not known.
+
+    In the fast lane it was the eager one.
+    """
+    if spec.lane is Lane.FAST:
+        return EAGER
+    for backend in (EAGER, _AOT_EAGER):
+        on_message(Progress(f"checking with backend={backend!r}", f"checking with {backend}"))
+        ended = _ended(spec, Lane.FAST, backend, cancel, {})
+        if not ended.is_whole:
+            return ""
+        if not ended.is_well:
+            return backend
+    return "inductor"
+
+
+def _ended(
+    spec: RunSpec, lane: Lane, backend: str, cancel: threading.Event | None, variables: dict[str, str]
+) -> _Ended:
+    """Runs the script once more; what it prints is dropped."""
+    budget = dataclasses.replace(spec.budget, steady_calls=None)
+    env = {**(spec.env or {}), **variables}
+    again = dataclasses.replace(spec, lane=lane, fast_backend=backend, env=env, budget=budget, values=None)
+    ends: list[ScriptEnded] = []
+
+    def on_message(message: Message) -> None:
+        if isinstance(message, ScriptEnded):
+            ends.append(message)
+
+    with (
+        tempfile.TemporaryDirectory(prefix="irscope-check-") as folder,
+        Store(os.path.join(folder, "runs.db")) as store,
+    ):
+        _, outcome = execute(again, store, on_message=on_message, on_bytes=lambda stream, data: None, cancel=cancel)
+    raised = ends[-1].raised if ends else None
+    mine = [frame for frame in raised.stack if is_user(frame.file)] if raised is not None else []
+    return _Ended(outcome, (mine[-1].file, mine[-1].line) if mine else None)
+
+
+def _is_same(found: Finding, before: Outcome, without: _Ended) -> bool:
+    """Whether it is the same failure: the same signal, the same exception and text, or an exception at a line that the
+    finding names."""
+    if OutcomeKind.CRASHED in (before.kind, without.outcome.kind):
+        # An exception inside a parallel kernel cannot be caught, and aborts.
+        aborted = found.code == signal.SIGABRT.name
+        if not aborted or without.outcome.kind is OutcomeKind.CRASHED:
+            return before.message == without.outcome.message
+    said = before.message.rpartition(" (")[0]  # without the place: it is the call where the operation is not known
+    if said and said == without.outcome.message.rpartition(" (")[0]:
+        return True
+    places = {(found.file, found.range.start.line), *((one.file, one.range.start.line) for one in found.related)}
+    return without.place in places

@@ -1,0 +1,40 @@
+"""What a run's end adds to its findings: an error inside compiled code is one, at the user's line."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from irscope.protocol import CaptureGap, FindingSeen, GapSeen, Message, Outcome, OutcomeKind, Raised
+from irscope.store.store import Store
+
+
+def with_finding(
+    store: Store, run: str, outcome: Outcome, raised: Sequence[Raised], on_message: Callable[[Message], None]
+) -> Outcome:
+    """Keeps the finding of a script that ended inside compiled code; returns the outcome, which then names its line.
+
+    Parameters
+    ----------
+    raised
+        What ended it: of a signal the stack of each thread.
+    """
+    if not raised:
+        return outcome
+    from irscope.findings.endings import finding_of, outcome_message  # here: most runs end well
+
+    try:
+        report = store.report(run)
+        both = ((one, finding_of(store, report, one)) for one in raised)
+        one, found = next(((one, finding) for one, finding in both if finding is not None), (raised[0], None))
+        if found is None:
+            return outcome
+        store.put_finding(run, found)
+    except Exception as error:  # noqa: BLE001  what ended the script is told in any case
+        gap = CaptureGap("where in compiled code the script failed", f"{type(error).__name__}: {error}")
+        on_message(GapSeen(gap))
+        return outcome
+    on_message(FindingSeen(found))
+    if outcome.kind is not OutcomeKind.SCRIPT_ERROR:
+        return outcome
+    return dataclasses.replace(outcome, message=outcome_message(one, found))

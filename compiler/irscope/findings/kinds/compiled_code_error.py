@@ -1,0 +1,82 @@
+"""Error in compiled code: an exception or a signal ended the script while compiled code was running.
+
+It is found when the run has ended (`irscope.findings.endings`), since only then the stack is known that it ended with.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from irscope.protocol import Finding, Outcome, OutcomeKind, Severity
+from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
+
+KIND = FindingKind(
+    id="compiled-code-error",
+    label="Error in compiled code",
+    short=("error in compiled code", "errors in compiled code"),
+    lanes=FAST_AND_DEEP,
+    severity=Severity.ERROR,
+    in_compile=False,
+    order=115,
+)
+CHECK = (
+    "Check whether it fails without compile, too: `irscope run --check-without-compile`, or the quick fix "
+    "*Check Without Compile*. It runs the script again."
+)
+"""The first hint until it is checked."""
+
+
+def verdict_of(found: Finding) -> str:
+    """What the check said; empty if it was not checked."""
+    return found.message.partition(_VERDICT)[2]
+
+
+_LAYERS = {
+    "eager": "It fails with backend='eager' already, which is Dynamo alone",
+    "aot_eager": "It works with backend='eager' and fails with backend='aot_eager', which is AOTAutograd",
+    "inductor": "It works with backend='eager' and backend='aot_eager', so Inductor's code fails",
+}
+_NEXT = {
+    "eager": "Compare the graph with your function (*Show FX Graph*, or `irscope show --stage dynamo-graph`).",
+    "aot_eager": "Check custom operations in it with `torch.library.opcheck`, and compare the graphs before and after "
+    "AOTAutograd.",
+    "inductor": "If it is a custom operation, check it with `torch.library.opcheck`: its fake implementation may be "
+    "wrong. If not, report it to PyTorch.",
+}
+
+
+def words_of(found: Finding, without: Outcome, *, is_same: bool, layer: str) -> Finding:
+    """The finding with what the check says.
+
+    Parameters
+    ----------
+    without
+        How the script ended without compile.
+    is_same
+        Whether it failed there in the same way.
+    layer
+        The backend with which it begins to fail, where it ended well; empty if that is not known.
+    """
+    hints: tuple[str, ...] = ()
+    if without.kind is OutcomeKind.COMPLETED:
+        verdict = "Without compile the script works: only compiled code fails."
+        told = f" {_LAYERS[layer]}." if layer else ""
+        hints = (
+            *([_NEXT[layer]] if layer else []),
+            "Until it is fixed, put the operation into a function under `torch.compiler.disable`.",
+        )
+        verdict += told
+    elif is_same:
+        how = without.message if without.kind is OutcomeKind.SCRIPT_ERROR else "by the same signal"
+        verdict = f"It fails without compile, too: the fault is in the script ({how.rstrip('.')})."
+    elif without.kind in (OutcomeKind.SCRIPT_ERROR, OutcomeKind.CRASHED):
+        verdict = f"Without compile the script fails in another way: {without.message}"
+    else:
+        verdict = f"The check without compile did not end: {without.message}"
+        hints = (CHECK,)
+    base, _, _ = found.message.partition(_VERDICT)
+    return dataclasses.replace(found, message=f"{base}{_VERDICT}{verdict}", hints=hints)
+
+
+_VERDICT = "\nChecked: "
+"""What is between the message and the verdict of the check, of which there is one."""
