@@ -111,6 +111,9 @@ function follow(opened: Opened, following: Following, state: HTMLElement, show: 
     forgetReport(news.run);
     refreshSoon();
     tellAll({ type: "changed", run: news.run, running: news.running });
+    if (!news.running) {
+      opened.runEnded();
+    }
   };
   let connections = 0;
   listen(hear, (connected) => {
