@@ -12,7 +12,7 @@ export class Age {
 
   constructor(private readonly ask: Ask) {}
 
-  /** @param run what is shown; nothing is said where there is none */
+  /** @param run what is shown; undefined if nothing is, and then nothing is said */
   async show(run: string | undefined): Promise<void> {
     this.asked += 1;
     const mine = this.asked;

@@ -173,12 +173,14 @@ function offerChoices(): void {
   page.only.setAttribute("aria-pressed", String(state.only === true));
 }
 
-/** The devices that times can be estimated for: none is taken for the one that ran, so the user chooses. */
+/** The devices that times can be estimated for. The one that ran is chosen at first, where it is one of them. */
 function offerTargets(): void {
   const targets = panel?.model.graph.targets ?? [];
   page.target.replaceChildren(
     h("option", { value: "" }, "choose a device"),
-    ...targets.map(({ name }) => h("option", { value: name }, name)),
+    ...targets.map(({ name }) =>
+      h("option", { value: name }, name === panel?.model.graph.ranOn ? `${name} (used by the run)` : name),
+    ),
   );
   page.target.value = panel?.model.target?.name ?? "";
   page.targetLabel.hidden = page.colour.value !== "time";
