@@ -315,7 +315,7 @@ class SourceSection(Section):
         return {Origin(frame.file, frame.line): frame.function for node in nodes for frame in node.stack}
 
     def function_at(self, origin: Origin) -> str:
-        """The function that a traced line is in; empty where that was not kept."""
+        """The function that a traced line is in; empty if that was not kept."""
         return self._functions.get(origin, "")
 
     def spots_in(self, file: str, line: int) -> Sequence[int]:
