@@ -153,6 +153,10 @@ export interface GraphHead {
   beforeUri: string | null;
   versions: GraphVersion[];
   targets: EstimateTarget[];
+  /** The GPU that the run used, as PyTorch reports it; empty if it used none, or that was not kept. */
+  gpu: string;
+  /** The target that this GPU is; empty if it is none of them. */
+  ranOn: string;
 }
 
 export type Graph = GraphHead & GraphColumns;

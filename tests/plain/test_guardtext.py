@@ -22,6 +22,7 @@ FROM_THE_CASES = [
     ("0/0: tensor 'x' size mismatch at index 1. expected 4, actual 5", "x", "recompile-size", "size 4 → 5 in dimension 1", ()),
     ("1/1: tensor 'y' size mismatch at index 0. expected 3, actual 5", "y", "recompile-size", "size 3 → 5 in dimension 0", ()),
     ("1/0: tensor 'x' requires_grad mismatch. expected requires_grad=0", "x", "recompile-requires-grad", "it now requires grad", ()),
+    ("0/0: tensor 'x' dispatch key set mismatch. expected DispatchKeySet(CPU, BackendSelect, AutogradCPU), actual DispatchKeySet(CUDA, BackendSelect, AutogradCUDA)", "x", "recompile-device", "it was on `cpu` and is on `cuda` now", ()),
     ('0/0: Duplicate tensors found: ["a", "b"]', "a", "recompile-aliasing", "`a` and `b` are one tensor now", ()),
     (with_stack("4/0: ___stack0 == 1.999556064605713", "m.py", 6, "torch_dynamo_resume_in_level3_at_5", "return t / scale"), "___stack0", "recompile-value", "it was 1.999556064605713 when this was compiled", (("m.py", 6),)),
     (with_stack("2/0: G['_total'] == 0.0", "lib/stats.py", 7, "_accumulate", "_total += value.item()"), "_total", "recompile-value", "it was 0.0 when this was compiled", (("lib/stats.py", 7),)),

@@ -93,6 +93,18 @@ def test_nodes(store: Store) -> None:
         node_costs(store, report, report.compiles[0].stages[1])
 
 
+def test_the_gpu_of_the_run_is_the_target_if_none_is_named(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    run = store.find_run()
+    show = ["show", "--store", store.path, "--costs"]
+    assert store.device_of(run) == "" and main(show) == 0
+    assert "Lower bound" not in capsys.readouterr().out
+    store.put_device(run, "NVIDIA H100 PCIe")  # its memory is slower than that of the SXM module
+    assert main(show) == 0 and "Lower bound" not in capsys.readouterr().out
+    store.put_device(run, "NVIDIA H100 80GB HBM3")
+    assert main(show) == 0 and "Lower bound on NVIDIA H100 SXM" in capsys.readouterr().out
+    assert main([*show, "--target", "a100"]) == 0 and "Lower bound on NVIDIA A100" in capsys.readouterr().out
+
+
 def test_the_command(store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "200")

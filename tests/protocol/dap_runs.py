@@ -406,8 +406,28 @@ def through_a_library(store_path: Path, folder: Path) -> str:
     w.step(w.enter(w.code(file, "mine", 6)), "RETURN_VALUE", (7, 7, 4, 16), caller=again)
     w.step(inner, "RETURN_VALUE", (12, 12, 4, 12), caller=call)
     w.step(outer, "RETURN_VALUE", (3, 3, 4, 12))
-    data = w.finished()
-    text = text_of(Walk(data))
+    _put_trace(store_path, script, w.finished())
+    return file
+
+
+def of_methods(store_path: Path, folder: Path) -> None:
+    """One compile that goes on after a graph break in a method, which calls a method of the same name."""
+    script = folder / "model.py"
+    script.write_text(
+        "class Inner:\n    def forward(self, x):\n        return x + 1\n\n\n"
+        "class Outer:\n    def forward(self, x):\n        print()\n        return self.inner.forward(x)\n"
+    )
+    w = TraceWriter()
+    outer = w.enter(w.code(str(script), "torch_dynamo_resume_in_forward_at_8", 7))
+    w.step(outer, "RESUME 0", (8, 8, 0, 0))
+    call = w.step(outer, "CALL 1", (9, 9, 15, 36))
+    w.step(w.enter(w.code(str(script), "forward", 2)), "RETURN_VALUE", (3, 3, 8, 20), caller=call)
+    w.step(outer, "RETURN_VALUE", (9, 9, 8, 36))
+    _put_trace(store_path, script, w.finished())
+
+
+def _put_trace(store_path: Path, script: Path, data: Any) -> None:
+    text, file = text_of(Walk(data)), str(script)
     with Store(str(store_path)) as store:
         run = store.create_run(file, (), Lane.DEEP, "digest")
         store.put_source(run, file, script.read_text())
@@ -415,7 +435,6 @@ def through_a_library(store_path: Path, folder: Path) -> str:
         stage = StageRef("0/0/symbolic-trace", "symbolic-trace", "plaintext", len(text))
         store.put_stage(run, "0/0", stage, text, 0, data)
         store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, 0, "The script ran to its end.", 1.0))
-    return file
 
 
 def long_trace(store_path: Path, folder: Path, steps: int) -> str:
@@ -450,15 +469,7 @@ def long_trace(store_path: Path, folder: Path, steps: int) -> str:
         call = w.step(root, "CALL 0", (50, 50, 0, 8))
         count += 1
         forward(1, call)
-    data = w.finished()
-    with Store(str(store_path)) as store:
-        run = store.create_run(file, (), Lane.DEEP, "digest")
-        store.put_source(run, file, script.read_text())
-        store.put_compile(run, _compile("0/0", file, 1, CompileOutcome.COMPILED))
-        text = text_of(Walk(data))
-        stage = StageRef("0/0/symbolic-trace", "symbolic-trace", "plaintext", len(text))
-        store.put_stage(run, "0/0", stage, text, 0, data)
-        store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, 0, "The script ran to its end.", 1.0))
+    _put_trace(store_path, script, w.finished())
     return file
 
 

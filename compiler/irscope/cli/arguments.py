@@ -251,7 +251,7 @@ def _add_show(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
     show.add_argument(
         "--target",
         choices=sorted(TARGETS),
-        help="with --costs: the lower bound of the time on this device, and what limits it",
+        help="with --costs: the lower bound of the time on this device, and what limits it (default: the GPU of the run)",
     )
     show.add_argument(
         "--all", action="store_true", help="with --line, --guards or --costs: print every row, also as JSON"

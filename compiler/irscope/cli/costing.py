@@ -8,7 +8,7 @@ import sys
 from irscope.cli.diffing import find_stage
 from irscope.cli.tables import table
 from irscope.cli.text import Paint, print_json, to_stdout
-from irscope.ir.roofline import TARGETS, Work, kernel_costs, node_costs
+from irscope.ir.roofline import TARGETS, Work, kernel_costs, node_costs, peaks_of
 from irscope.protocol import Report, to_json
 from irscope.store.store import Store
 from irscope.vocabulary.units import duration, flops, significant, size
@@ -17,7 +17,7 @@ from irscope.vocabulary.visible import printable
 
 def show_costs(store: Store, report: Report, options: argparse.Namespace) -> int:
     """Prints the costs of a stage's nodes, or of all kernels.  Raises LookupError if they are not known."""
-    peaks = TARGETS[options.target] if options.target else None
+    peaks = TARGETS[options.target] if options.target else peaks_of(store.device_of(report.run))
     if options.stage is not None:
         costs = node_costs(store, report, find_stage(report, options.stage, options.compile), peaks)
     else:

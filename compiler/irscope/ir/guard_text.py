@@ -112,6 +112,8 @@ def _of_tensor(text: str, source: str, rest: str, frames: tuple[tuple[str, int],
     if kind == "requires_grad":
         now = "no longer" if "requires_grad=1" in values or "requires_grad=True" in values else "now"
         return FailedGuard(text, source, code, f"it {now} requires grad", frames)
+    if kind == "dispatch key set" and (devices := _changed_device(values)):
+        return FailedGuard(text, source, "recompile-device", devices, frames)
     if kind == "dispatch key set" and (changed := _changed_keys(values)):
         return FailedGuard(text, source, code, changed, frames)
     if match := _EXPECTED.search(values.strip(" .")):
@@ -119,10 +121,26 @@ def _of_tensor(text: str, source: str, rest: str, frames: tuple[tuple[str, int],
     return FailedGuard(text, source, code, rest.rstrip("."), frames)
 
 
+_DEVICE_KEYS = {"CPU": "cpu", "CUDA": "cuda", "MPS": "mps", "Meta": "meta", "XPU": "xpu"}
+"""Dispatch keys that stand for a type of device.  They are compared before the device's index is."""
+
+
+def _changed_device(values: str) -> str:
+    """``it was on `cpu` and is on `cuda` now``; empty if the type of device is the same."""
+    was, now = ([_DEVICE_KEYS[key] for key in one if key in _DEVICE_KEYS] for one in _key_sets(values) or ([], []))
+    return f"it was on `{was[0]}` and is on `{now[0]}` now" if was and now and was != now else ""
+
+
+def _key_sets(values: str) -> tuple[list[str], list[str]] | None:
+    """The dispatch keys that were expected, and those that came."""
+    sets = [re.findall(r"\w+", keys) for keys in re.findall(r"DispatchKeySet\(([^)]*)\)", values)]
+    return (sets[0], sets[1]) if len(sets) == 2 else None
+
+
 def _changed_keys(values: str) -> str:
     """Which dispatch keys came or went: ``dispatch keys: now Conjugate``."""
-    sets = [re.findall(r"\w+", keys) for keys in re.findall(r"DispatchKeySet\(([^)]*)\)", values)]
-    if len(sets) != 2:
+    sets = _key_sets(values)
+    if sets is None:
         return ""
     new, gone = (", ".join(key for key in one if key not in other) for one, other in (sets[::-1], sets))
     parts = [f"now {new}" if new else "", f"no longer {gone}" if gone else ""]

@@ -179,6 +179,15 @@ def dtypes_of(data: Any) -> dict[str, str]:
     }
 
 
+def modules_of(data: Any) -> dict[str, str]:
+    """Node of a graph stage → path of its innermost module, of those that have one. What `facts_of` tells, without all
+    else."""
+    if not isinstance(data, dict) or "nodes" not in data:
+        return {}
+    paths, columns = [path for path, _ in data["modules"]], data["nodes"]
+    return {name: paths[at] for name, at in zip(columns["name"], columns["module"], strict=True) if at >= 0}
+
+
 def count_of(stage: str, data: Any) -> int | None:
     """How many nodes a stage of this name has by its data: a graph, or Inductor's schedule; None for any other."""
     nodes = data.get("nodes") if isinstance(data, dict) else None

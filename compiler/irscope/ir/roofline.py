@@ -29,11 +29,14 @@ class Peaks:
         Bytes per second of its memory.
     flops
         Operations per second by dtype; ``float32`` for any that is not there.
+    reported
+        The names under which PyTorch reports the device.  Others of its family (PCIe, less memory) have other peaks.
     """
 
     name: str
     bandwidth: float
     flops: Mapping[str, float]
+    reported: tuple[str, ...] = ()
 
     def least_seconds(self, moved: float | None, flops: float | None, dtype: str) -> tuple[float | None, float | None]:
         """By memory and by arithmetic; None if the number is not known."""
@@ -44,20 +47,34 @@ class Peaks:
         )
 
 
-def _peaks(name: str, bandwidth: float, fp64: float, fp32: float, half: float, eight: float | None = None) -> Peaks:
+def _peaks(
+    name: str, *reported: str, bandwidth: float, fp64: float, fp32: float, half: float, eight: float | None = None
+) -> Peaks:
     flops = {"float64": fp64, "float32": fp32, "float16": half, "bfloat16": half}
     if eight is not None:
         flops.update(dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "int8"), eight))
-    return Peaks(name, bandwidth * 1e12, {dtype: rate * 1e12 for dtype, rate in flops.items()})
+    return Peaks(name, bandwidth * 1e12, {dtype: rate * 1e12 for dtype, rate in flops.items()}, reported)
 
 
 # TB/s and TFLOP/s.  float32 is that of the ordinary units: PyTorch does not use TF32 unless it is told to.
 TARGETS = {
-    "a100": _peaks("NVIDIA A100 80GB SXM", 2.039, 9.7, 19.5, 312.0, 624.0),
-    "h100": _peaks("NVIDIA H100 SXM", 3.35, 34.0, 67.0, 989.4, 1978.9),
-    "h200": _peaks("NVIDIA H200 SXM", 4.8, 34.0, 67.0, 989.4, 1978.9),
-    "mi300x": _peaks("AMD Instinct MI300X", 5.3, 81.7, 163.4, 1307.4, 2614.9),
-}
+    "a100": _peaks(
+        "NVIDIA A100 80GB SXM", "NVIDIA A100-SXM4-80GB", bandwidth=2.039, fp64=9.7, fp32=19.5, half=312.0, eight=624.0
+    ),
+    "h100": _peaks(
+        "NVIDIA H100 SXM", "NVIDIA H100 80GB HBM3", bandwidth=3.35, fp64=34.0, fp32=67.0, half=989.4, eight=1978.9
+    ),
+    "h200": _peaks("NVIDIA H200 SXM", "NVIDIA H200", bandwidth=4.8, fp64=34.0, fp32=67.0, half=989.4, eight=1978.9),
+    "mi300x": _peaks(
+        "AMD Instinct MI300X", "AMD Instinct MI300X", "AMD Instinct MI300X OAM",
+        bandwidth=5.3, fp64=81.7, fp32=163.4, half=1307.4, eight=2614.9,
+    ),
+}  # fmt: skip
+
+
+def peaks_of(device: str) -> Peaks | None:
+    """The peaks of a device by the name that PyTorch reports; None for one that is not in the table."""
+    return next((peaks for peaks in TARGETS.values() if device in peaks.reported), None)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import CaptureGap, CompileSeen, FindingSeen, Message, RunRequest, ScriptEnded
 from irscope.runner import entries
 from irscope.runner.descriptors import high_numbers
+from irscope.runner.device import device_name
 from irscope.runner.messages import MessagePipe
 from irscope.runner.run_store import RunStore
 from irscope.runner.steady import SteadyState
@@ -39,6 +40,7 @@ class Session:
         self._book = RunBook(request, self._send)
         self._capture = capture_of(pipeline_named(request.pipeline), self._book)
         self._stop_listening: list[Undo] = []
+        self._device = ""
         steady = [self._steady.hook()] if request.budget.steady_calls else []
         self._hooks = Hooks([*self._capture.hooks(), *entries.hooks_for(request), *steady], self._book.gap)
 
@@ -77,15 +79,24 @@ class Session:
             for stop in self._stop_listening:
                 stop()
             self._hooks.__exit__()
+            self._book.guarded(self._keep_device)()
             self._book.guarded(self._keep_files)()
             self._book.close()
 
     def _send(self, message: Message) -> None:
         self._messages.send(message)
         if isinstance(message, CompileSeen):
+            self._book.guarded(self._keep_device)()  # now, since a crash may end the run
             self._steady.compile_changed(message.compile)
         elif isinstance(message, FindingSeen):
             self._steady.found(message.finding)
+
+    def _keep_device(self) -> None:
+        """Keeps the name of the GPU as soon as the script uses one."""
+        if self._book.store is not None and not self._device and (name := device_name()):
+            self._device = name
+            with contextlib.suppress(LookupError):  # the run was deleted meanwhile
+                self._book.store.put_device(self._request.run, name)
 
     def _keep_files(self) -> None:
         """Keeps which of the user's files the run had, for who wants to run it again (`Store.how_run`)."""

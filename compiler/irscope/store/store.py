@@ -47,6 +47,8 @@ __all__ = ["Store", "StoreError", "default_path"]
 
 _LIBRARY_CALL = f'"language": {json.dumps(LIBRARY)}'
 """What the facts of a kernel contain that is a library call; quotes inside of a name are escaped."""
+_LONGEST_DEVICE = 200
+"""Characters of a GPU's name: what is longer is none."""
 _TOUCHING = " OR ".join(
     f"EXISTS (SELECT 1 FROM {table} WHERE run = runs.id AND instr(facts, {{0}}))"
     for table in ("compiles", "findings", "kernels")
@@ -400,9 +402,23 @@ class Store:
         how, _ = self.how_run(run)
         self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (json.dumps({**how, "files": dict(digests)}), run))
 
+    def put_device(self, run: str, name: str) -> None:
+        """Keeps the name of the GPU that a run uses."""
+        how, _ = self.how_run(run)
+        self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (json.dumps({**how, "device": name}), run))
+
+    def device_of(self, run: str) -> str:
+        """The name of the GPU that a run used, as PyTorch reports it; empty if it used none, or that was not kept.
+
+        Raises LookupError for an unknown run.
+        """
+        name = self.how_run(run)[0].get("device")
+        return name[:_LONGEST_DEVICE] if isinstance(name, str) else ""
+
     @reading
     def how_run(self, run: str) -> tuple[dict[str, Any], str]:
-        """How a run was started (``args``, what `create_run` was given, ``files``) and the digest of its script's text.
+        """How a run was started (``args``, what `create_run` was given, ``files``, ``device``) and the digest of its
+        script's text.
 
         A run of an older irscope has its arguments alone.  Raises LookupError for an unknown run.
         """

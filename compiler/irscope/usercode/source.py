@@ -71,8 +71,13 @@ def column_of_byte(path: str, line: int, byte: int) -> int:
 @functools.lru_cache(maxsize=64)
 def parse(path: str) -> ast.Module | None:
     """The syntax tree of a file, or None if it has none."""
+    return parse_text(read_source(path))
+
+
+def parse_text(text: str) -> ast.Module | None:
+    """The syntax tree of a text, or None if it has none."""
     try:
-        return ast.parse(read_source(path))
+        return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
         return None
 
@@ -216,7 +221,11 @@ def qualified_name_at(path: str, name: str, line: int) -> str:
 
     The name itself where the file has no such function.
     """
-    tree = parse(path)
+    return qualified_name_in(parse(path), name, line)
+
+
+def qualified_name_in(tree: ast.Module | None, name: str, line: int) -> str:
+    """As `qualified_name_at`, in the syntax tree of a file; None if it has none."""
     if tree is None or name == "<module>":
         return name
     around = [one for one in _definitions_in(tree) if one.first_line <= line <= one.end_line]

@@ -13,7 +13,7 @@ import { usesTorch } from "./torchFiles";
 
 export const DOCK = "irscope.dock";
 
-const REQUESTS = ["runs", ...TABS.flatMap((tab) => REGISTRY[tab].requests)].map((name) => `irscope/${name}`);
+const REQUESTS = ["runs", "age", ...TABS.flatMap((tab) => REGISTRY[tab].requests)].map((name) => `irscope/${name}`);
 /** The cursor rests for so long before it is asked what it is about. */
 const REST_MS = 250;
 

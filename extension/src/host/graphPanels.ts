@@ -10,7 +10,7 @@ import type { Place } from "../protocol";
 import type { Server } from "./server";
 
 const VIEW_TYPE = "irscope.graph";
-const REQUESTS = ["irscope/graph", "irscope/graphKernels"];
+const REQUESTS = ["irscope/graph", "irscope/graphKernels", "irscope/age"];
 
 /** The same subject is shown once. */
 export class GraphPanels implements vscode.WebviewPanelSerializer<{ subject?: Subject }>, vscode.Disposable {

@@ -2,6 +2,12 @@
 
 import type { Place, Role, RunItem } from "../protocol";
 
+/** What a view of the run says about its age. */
+export interface Age {
+  /** `Older run: deep, 09:59. Newest: fast, 10:15.`; empty for the newest run of its script. */
+  text: string;
+}
+
 /** A finding that only one of the two runs has. */
 export interface ChangedFinding {
   kind: string;

@@ -1,5 +1,6 @@
 /** What the panels have in common: a view fills an element from a subject, alone in its page or as a tab of the dock. */
 
+import { Age } from "./age";
 import * as bridge from "./bridge";
 import { button, h } from "./dom";
 import type { Place } from "../protocol";
@@ -100,13 +101,19 @@ export function alone(create: (surroundings: Surroundings) => View): void {
       }
     },
   });
-  document.body.append(view.element);
+  const age = new Age(bridge.request);
+  document.body.classList.add("alone");
+  document.body.append(age.element, view.element);
   bridge.on("subject", ({ subject: given }) => {
     subject = given;
     bridge.remember({ subject });
     view.show(given);
+    void age.show(given.run);
   });
-  bridge.on("changed", ({ run }) => {
+  bridge.on("changed", ({ run, running }) => {
+    if (!running) {
+      void age.show(subject?.run);
+    }
     if (run === subject?.run || run === subject?.deep) {
       view.refresh();
     }

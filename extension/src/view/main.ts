@@ -112,6 +112,9 @@ function follow(opened: Opened, following: Following, state: HTMLElement, show: 
     refreshSoon();
     opened.findingsChanged(news.run);
     tellAll({ type: "changed", run: news.run, running: news.running });
+    if (!news.running) {
+      opened.runEnded();
+    }
   };
   let connections = 0;
   listen(hear, (connected) => {

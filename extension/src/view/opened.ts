@@ -1,5 +1,6 @@
 /** What is open: texts, comparisons and panels, and how they hear of each other. */
 
+import { Age } from "../panels/age";
 import { announce, h } from "../panels/dom";
 import type { PanelName, Subject as PanelSubject } from "../panels/messages";
 import type { Place, Role, RunItem, StageItem } from "../protocol";
@@ -10,7 +11,7 @@ import { counterparts, linkedLines } from "./links";
 import { copy, PanelFrame, tellAll, type Host } from "./panelFrame";
 import { Panes, toolbar, type Column, type Tab } from "./panes";
 import { baseName, panelTitle, type Opener } from "./runs";
-import { report, runs } from "./server";
+import { report, request, runs } from "./server";
 import { newestOf, runOf, stageOf, stageOfUri, textOf, titleOf, type Text } from "./stages";
 import { TextView } from "./textView";
 import { button, toast } from "./widgets";
@@ -19,6 +20,7 @@ interface TextTab extends Tab {
   run: string;
   uri: string;
   text: TextView;
+  age: Age;
 }
 
 const CURSOR_DELAY_MS = 60;
@@ -133,6 +135,13 @@ export class Opened implements Opener, Host {
     }
   }
 
+  /** A run has ended: texts of others may be of an older one now. */
+  runEnded(): void {
+    for (const { run, age } of this.texts) {
+      void age.show(run);
+    }
+  }
+
   run(item: RunItem): void {
     void this.overview(item).catch(complain);
   }
@@ -219,6 +228,10 @@ export class Opened implements Opener, Host {
 
   // --- texts ----------------------------------------------------------------------------------------------------------
 
+  private get texts(): TextTab[] {
+    return this.panes.all.filter((tab): tab is TextTab => "text" in tab);
+  }
+
   private async show(
     run: string,
     uri: string,
@@ -272,12 +285,16 @@ export class Opened implements Opener, Host {
       ...(stage === undefined ? { file: pathOf(uri) } : { stage: stage.stage }),
       ...(view.line > 0 && { line: String(view.line + 1) }),
     });
-    const element = h("div", { class: "document" }, this.textToolbar(run, uri, title, text, subject, stage), body);
+    const age = new Age(request);
+    void age.show(run);
+    const bar = this.textToolbar(run, uri, title, text, subject, stage);
+    const element = h("div", { class: "document" }, bar, age.element, body);
     const tab: TextTab = {
       key,
       run,
       uri,
       text: view,
+      age,
       title,
       icon: stage === undefined ? "file" : stage.isGraph ? "graph" : stage.role === "kernel" ? "kernel" : "file",
       tooltip: stage === undefined ? pathOf(uri) : `${title}\n${stage.stage} of run ${run}`,
@@ -397,9 +414,7 @@ export class Opened implements Opener, Host {
   }
 
   private async mark(tab: TextTab, line: number): Promise<void> {
-    const others = this.panes.all.filter(
-      (each): each is TextTab => "text" in each && each !== tab && (each as TextTab).run === tab.run,
-    );
+    const others = this.texts.filter((each) => each !== tab && each.run === tab.run);
     tab.text.mark([]);
     if (others.length === 0) {
       return;

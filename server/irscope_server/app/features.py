@@ -21,7 +21,7 @@ from irscope_server.graph import requests as graph_requests
 from irscope_server.language.fixes import CHECK_WITHOUT_COMPILE, actions_at
 from irscope_server.language.hovers import hover_at
 from irscope_server.language.inlay_hints import inlay_hints_of
-from irscope_server.language.lenses import lenses_of
+from irscope_server.language.lenses import lenses_of, stage_lenses
 from irscope_server.language.regions import regions
 from irscope_server.panels.findings import FindingsParams, findings
 from irscope_server.panels.requests import REQUESTS
@@ -119,9 +119,9 @@ def _notebook_closed(ls: IrscopeServer, params: types.DidCloseNotebookDocumentPa
         ls.activity.closed(path)
 
 
-def _code_lens(ls: IrscopeServer, params: types.CodeLensParams) -> list[types.CodeLens] | None:
+async def _code_lens(ls: IrscopeServer, params: types.CodeLensParams) -> list[types.CodeLens] | None:
     path = ls.path_of(params.text_document.uri)
-    return lenses_of(ls, path, params.text_document.uri) if path else None
+    return lenses_of(ls, path, params.text_document.uri) if path else await stage_lenses(ls, params.text_document.uri)
 
 
 async def _hover(ls: IrscopeServer, params: types.HoverParams) -> types.Hover | None:

@@ -183,5 +183,6 @@ def registers_stage_features(capabilities: types.ClientCapabilities) -> bool:
             document.document_symbol,
             document.folding_range,
             document.hover,
+            document.code_lens,
         )
     )

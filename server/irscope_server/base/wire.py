@@ -18,9 +18,14 @@ class BadParams(ValueError):
     """What a client sent does not have the shape that docs/PROTOCOL.md gives it."""
 
 
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
 def to_wire(value: Any) -> Any:
     """Dataclasses to what `json` can write, names in camelCase."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if type(value) in _PLAIN:  # most of what there is: a chart has a hundred thousand numbers
+        return value
+    if not isinstance(value, type) and dataclasses.is_dataclass(value):
         return {wire: to_wire(getattr(value, name)) for name, wire in _names(type(value))}
     if isinstance(value, (list, tuple)):
         return [to_wire(item) for item in value]

@@ -134,6 +134,10 @@ class GraphHead:
     before_uri: str | None
     versions: tuple[GraphVersion, ...]
     targets: tuple[EstimateTarget, ...]
+    gpu: str
+    """The GPU that the run used, as PyTorch reports it; empty if it used none, or that was not kept."""
+    ran_on: str
+    """The target that this GPU is; empty if it is none of them."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from irscope.ir.graphs import edges_of, parse_graph
+from irscope.ir.roofline import peaks_of
 from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Compile, Report, StageRef
 from irscope.provenance import SOURCE, Element, Provenance, chain
@@ -73,6 +74,8 @@ async def graph(context: GraphContext, params: GraphParams) -> Encoded:
         return known
 
     def answer(store: Store) -> Encoded:
+        gpu = store.device_of(params.run)
+        peaks = peaks_of(gpu)
         head = GraphHead(
             title=f"{stage_words(stage)} of {compile.title} ({compile.id})",
             stage_uri=uri_of_stage(params.run, stage.id, stage.language),
@@ -80,6 +83,8 @@ async def graph(context: GraphContext, params: GraphParams) -> Encoded:
             before_uri=uri_of_stage(params.run, before.id, before.language) if before else None,
             versions=tuple(versions_of(compile)),
             targets=targets(),
+            gpu=gpu,
+            ran_on=peaks.name if peaks else "",
         )
         with collecting_nothing():
             body = _columns(store, params.run, compile, stage, before, context.uri_of)

@@ -1,4 +1,4 @@
-"""The line over a compiled function: ``2 graphs · 1 break · 3 recompiles · 5 kernels · 1.8 s``."""
+"""The line over a compiled function: ``2 graphs · 1 break · 3 recompiles · 5 kernels · 1.8 s``; over a stage, its age."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from irscope.vocabulary import units
 from lsprotocol import types
 
 from irscope_server.base import words
+from irscope_server.base.context import ReadContext
 from irscope_server.base.functions import outline_of
 from irscope_server.base.not_compiled import HEAD, NotCompiled
+from irscope_server.base.run_age import age_of
+from irscope_server.base.stage_uris import NoDocument, parts_of
 from irscope_server.base.texts import file_key, to_units
 from irscope_server.language.context import SourceContext
 from irscope_server.language.views import PlacedFunction
@@ -69,6 +72,20 @@ def lenses_of(context: SourceContext, path: str, uri: str) -> list[types.CodeLen
             command = types.Command(title, CHOOSE_COMMAND, arguments=[{"uri": uri}])
         lenses.append(types.CodeLens(types.Range(types.Position(line, start), types.Position(line, end)), command))
     return lenses
+
+
+async def stage_lenses(context: ReadContext, uri: str) -> list[types.CodeLens] | None:
+    """Over the text of a stage: that a newer run of its script is kept; None for what is not the text of a stage."""
+    try:
+        run, _ = parts_of(uri)
+    except NoDocument:
+        return None
+    age = await age_of(context.archive, run)
+    if not age.text:
+        return []
+    start = types.Position(0, 0)
+    command = types.Command(age.text, COMMAND, arguments=[{"run": age.newest}])
+    return [types.CodeLens(types.Range(start, start), command)]
 
 
 def _needs_entry(context: SourceContext, path: str) -> bool:

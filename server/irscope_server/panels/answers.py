@@ -16,6 +16,7 @@ from irscope.vocabulary.stages import Role
 
 from irscope_server.base.archive import Archive
 from irscope_server.base.context import ReadContext
+from irscope_server.base.limits import collecting_nothing
 from irscope_server.base.messages import Encoded
 from irscope_server.base.results import Place
 from irscope_server.base.wire import to_wire
@@ -52,7 +53,12 @@ async def answer(context: ReadContext, key: Hashable, run: str, read: Callable[[
         kept.move_to_end(key)
         return known
     report = await context.archive.report(run)
-    found = await context.archive.ask_aside(lambda store: Encoded(json.dumps(to_wire(read(store, report)))))
+
+    def encoded(store: Store) -> Encoded:
+        with collecting_nothing():
+            return Encoded(json.dumps(to_wire(read(store, report))))
+
+    found = await context.archive.ask_aside(encoded)
     if report.outcome.kind is not OutcomeKind.CANCELLED:  # which is also what a run that goes on looks like
         kept[key] = found
         while len(kept) > 1 and sum(len(one.json) for one in kept.values()) > _MOST_BYTES:

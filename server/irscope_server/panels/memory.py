@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from irscope.ir.nodes import facts_of
+from irscope.ir.nodes import modules_of
 from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Compile, Report, StageRef
 from irscope.provenance import chain
@@ -205,6 +206,7 @@ _ROOT = re.compile(r"^[LG]\['(\w+)'\]")
 _ITEM = re.compile(r"\._modules\['([^']+)'\]|\['([^']+)'\]")
 
 
+@functools.lru_cache(maxsize=4096)
 def _module_path(path: str) -> str:
     """``model.bert.encoder`` for Dynamo's ``G['model']._modules['bert'].encoder``."""
     return _ITEM.sub(lambda match: f".{match[1] or match[2]}", _ROOT.sub(r"\1", path))
@@ -222,11 +224,7 @@ def writers_of(store: Store, run: str, compile: Compile, stage: StageRef) -> dic
     modules: dict[str, str] = {}
     for one in mine:
         if stage_kind(one.name).is_lowered and not one.passed:
-            modules = {
-                facts.name: _module_path(facts.module[0])
-                for facts in facts_of(store.stage_data(run, one.id))
-                if facts.module
-            }
+            modules = modules_of(store.stage_data(run, one.id))
     schedule, fused = rows.get(True, ("", ()))
     homes = {str(part): node for node in fused for part in node["parts"]}
     found: dict[str, Writer] = {}
@@ -234,7 +232,7 @@ def writers_of(store: Store, run: str, compile: Compile, stage: StageRef) -> dic
         home = homes.get(str(node["name"]))
         if home is None:
             continue
-        module = next((modules[name] for name in reversed(node["origins"]) if name in modules), "")
+        module = next((_module_path(modules[name]) for name in reversed(node["origins"]) if name in modules), "")
         for name, _ in node["writes"]:
             found[str(name)] = Writer(schedule, str(home["name"]), str(home["kernel"]).partition(":")[0], module)
     return found

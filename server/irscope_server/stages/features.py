@@ -152,9 +152,9 @@ async def _ask(context: StageContext, uri: str, question: Callable[[RunReader, S
 
 
 def registrations() -> list[types.Registration]:
-    """The features above for the documents of our scheme alone, for clients that can be told so."""
+    """The features above, hovers and lenses for the documents of our scheme alone, for clients that can be told so."""
     options = types.TextDocumentRegistrationOptions(document_selector=[types.TextDocumentFilterScheme(scheme=SCHEME)])
-    methods = [*METHODS, types.TEXT_DOCUMENT_HOVER]
+    methods = [*METHODS, types.TEXT_DOCUMENT_HOVER, types.TEXT_DOCUMENT_CODE_LENS]
     return [types.Registration(f"irscope-{method}", method, options) for method in methods]
 
 
@@ -165,7 +165,7 @@ METHODS: dict[str, Callable[[Any, Any], Awaitable[Any]]] = {
     types.TEXT_DOCUMENT_DOCUMENT_SYMBOL: symbols,
     types.TEXT_DOCUMENT_FOLDING_RANGE: folds,
 }
-"""Hovers are not among them: those of Python files have their own handler, which asks `hover` too."""
+"""Hovers and lenses are not among them: those of Python files have their own handlers, which ask ours, too."""
 
 
 # --- places -----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,7 @@
 import * as assert from "node:assert/strict";
+import * as fs from "node:fs";
+import * as os from "node:os";
+import * as path from "node:path";
 import * as vscode from "vscode";
 import { closeAll, internals, openScript, pick, until, visibleDocument } from "./help";
 
@@ -139,6 +142,27 @@ describe("commands", () => {
         ["cpp_fused_add_1", "cpp · line 5"],
       ],
     );
+  });
+
+  it("a debug session that ran a script refreshes the tree", async () => {
+    const { tree } = await internals();
+    const { document } = await openScript("plain.py");
+    await new Promise((resolve) => setTimeout(resolve, 1_000)); // What the run before has refreshed is not meant.
+    let refreshed = 0;
+    const subscription = tree.onDidChangeTreeData(() => (refreshed += 1));
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), "irscope-debug-"));
+    try {
+      const store = path.join(folder, "runs.db");
+      const program = document.uri.fsPath;
+      const launch = { type: "irscope", request: "launch", name: "Debug", program, store, stopOn: "none" };
+      assert.equal(await vscode.debug.startDebugging(undefined, launch), true);
+      await until("the tree is refreshed", () => refreshed > 0);
+      assert.ok(fs.existsSync(store), "the session has run the script");
+    } finally {
+      subscription.dispose();
+      await vscode.debug.stopDebugging();
+      fs.rmSync(folder, { recursive: true, force: true });
+    }
   });
 
   it("a click in the tree opens the document at the kernel", async () => {

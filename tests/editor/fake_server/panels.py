@@ -112,6 +112,13 @@ def compiles() -> list[Json]:
     ]
 
 
+OLD_AGE = "Older run: deep, 09:59. Newest: fast, 10:15."
+
+
+def age(params: Any) -> Json:
+    return {"text": "" if params["run"] == EMPTY else OLD_AGE}
+
+
 def run_item(run: str, lane: str, started: float, findings: int) -> Json:
     return {
         "run": run, "script": "/workspace/train.py", "scriptUri": HERE, "lane": lane, "pipeline": "inductor", "started": started, "outcome": "completed", "message": "",
@@ -344,6 +351,7 @@ def changes(params: Json) -> Json:
 
 
 ANSWERS: dict[str, Callable[[Json], Json]] = {
+    "irscope/age": age,
     "irscope/subjectOf": subject_of,
     "irscope/pipeline": pipeline,
     "irscope/step": step,

@@ -239,6 +239,30 @@ describe("the graph panel in a page", () => {
     assert.deepEqual(await violations(panel), []);
   });
 
+  it("estimates times for the GPU that the run used", async () => {
+    const ran = { devices: ["cuda:0"], gpu: "A Device 80GB", ranOn: "a device" };
+    const answers = (/** @type {string} */ method) =>
+      JSON.stringify(method === "irscope/graph" ? { ...graph(false), ...ran } : KERNELS);
+    const { panel } = await open("light", answers);
+    await panel.locator("#colour").selectOption("time");
+    const legend = panel.locator("#legend");
+    assert.match(await legend.innerText(), /^Lower bound on a device\. This graph ran on cuda:0 \(A Device 80GB\)\./);
+    assert.equal(await panel.locator("#target option:checked").innerText(), "a device (used by the run)");
+    await panel.getByLabel("Estimate for").selectOption("");
+    assert.match(await legend.innerText(), /Choose a device/, "another choice counts");
+  });
+
+  it("says that the peak rates of the run's GPU are not known", async () => {
+    const ran = { devices: ["cuda:0"], gpu: EVIL, ranOn: "" };
+    const answers = (/** @type {string} */ method) =>
+      JSON.stringify(method === "irscope/graph" ? { ...graph(false), ...ran } : KERNELS);
+    const { panel } = await open("light", answers);
+    await panel.locator("#colour").selectOption("time");
+    const said = (await panel.locator("#legend").innerText()).trim();
+    const rates = "The peak rates of this GPU are not known here. Choose a device to estimate times for.";
+    assert.equal(said, `This graph ran on cuda:0 (${EVIL}). ${rates}`);
+  });
+
   it("groups by kernel, and shows nothing but the matches", async () => {
     const { panel } = await open("dark");
     await panel.locator("#grouping").selectOption("kernel");

@@ -32,6 +32,7 @@ describe("the graph panel", () => {
   it("what a trace holds is text, not markup", async () => {
     const panel = await showGraph("Dynamo graph");
     await box(panel, "x").waitFor({ state: "attached" });
+    await panel.locator(".age", { hasText: "Older run: deep, 09:59. Newest: fast, 10:15." }).waitFor();
     await box(panel, "x").click({ force: true });
     assert.equal(await panel.locator("#details-detail").innerText(), "f32[8]<script>alert(1)</script>");
     await panel.locator("#tree").press("ArrowDown");

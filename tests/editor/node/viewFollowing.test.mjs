@@ -57,8 +57,16 @@ describe("irscope view, following a script", () => {
       assert.equal(await page.locator(".cm-line", { hasText: "with 4 breaks" }).count(), 1, "what is shown stays");
       await toggle.press("Enter");
       await page.locator(".cm-line", { hasText: "with 2 breaks" }).waitFor();
+      await page.locator(".cm-line", { hasText: "with 4 breaks" }).waitFor({ state: "detached" });
       await page.goto(`${new URL(view.url).origin}/#run=${first}&stage=0/0/dynamo-graph`);
       await page.locator(".cm-line", { hasText: "with 3 breaks" }).waitFor();
+      await page.locator(".document:visible > .age", { hasText: /^Older run: deep, .*\. Newest: deep, / }).waitFor();
+      await page.screenshot({ path: path.join(SCREENSHOTS, "view-older-text.png") });
+      const old = page.frameLocator(`iframe[src^='/panel/findings'][src*='${first}']`);
+      await page.goto(`${new URL(view.url).origin}/#run=${first}&panel=findings`);
+      await old.locator(".age", { hasText: /^Older run: deep, / }).waitFor();
+      await page.screenshot({ path: path.join(SCREENSHOTS, "view-older-findings.png") });
+      await page.goto(`${new URL(view.url).origin}/#run=${first}&stage=0/0/dynamo-graph`);
       run(5);
       await page.locator(".row", { hasText: "5 findings" }).first().waitFor();
       await page.waitForTimeout(500);

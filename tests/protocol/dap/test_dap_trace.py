@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from dap_client import Client
-from dap_runs import MODEL, long_trace, through_a_library, traced_run
+from dap_runs import MODEL, long_trace, of_methods, through_a_library, traced_run
 from irscope.protocol import Position, Range
 from irscope.store.store import Store
 
@@ -452,3 +452,15 @@ def test_steps_in_go_past_frames_of_libraries(
         client.move("stepIn" if found[-1] != 7 else "next")
         found.append(where(client)[1])
     assert found == lines
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_frames_have_the_names_of_methods_with_their_classes(edited: bool, client: Client, tmp_path: Path) -> None:
+    of_methods(tmp_path / "runs.db", tmp_path)
+    if edited:
+        (tmp_path / "model.py").write_text("")  # what counts is the text as it ran
+    client.attach(str(tmp_path / "runs.db"))
+    for _ in range(3):
+        client.move("stepIn")
+    names = [frame["name"].partition(": ")[0] for frame in client.stack()]
+    assert names == ["Inner.forward", "Outer.forward, after line 8"]

@@ -697,3 +697,47 @@ a, b = torch.ones(4), torch.ones(4)
 """
 case("aliased_in_a_later_call", "recompile-aliasing", ALIASED.replace("return", "x.add_(1)\n    return") + "f(a, b)\nf(a, a)\n", "clone", in_the_call, "`x` and `y` are one tensor now. At most two compiles")  # fmt: skip
 case("aliased_in_the_first_call", "recompile-aliasing", ALIASED + "f(a, a)\nf(a, b)\n", "clone", in_the_call, "`x` and `y` were one object when this was compiled. At most two compiles")  # fmt: skip
+
+# --- settings of PyTorch as a whole, and conditions -------------------------------------------------------------------
+
+STATE = """
+@torch.compile
+def f(x):
+    return x @ x
+"""
+ONCE = "Set it once, before the first call"
+case("default_dtype", "recompile-global-state", STATE + """
+f(torch.ones(4, 4, dtype=torch.float64))
+torch.set_default_dtype(torch.float64)
+f(torch.ones(4, 4, dtype=torch.float64))
+torch.set_default_dtype(torch.float32)
+""", ONCE, by_hand(("f(torch.ones(4, 4, dtype=torch.float64))\ntorch.set_default_dtype(torch.float64)\n", "torch.set_default_dtype(torch.float64)\n")), "default_dtype. One compile for each setting")  # fmt: skip
+case("deterministic_algorithms", "recompile-global-state", STATE + """
+f(torch.ones(4, 4))
+torch.use_deterministic_algorithms(True)
+f(torch.ones(4, 4))
+f(torch.zeros(4, 4))
+torch.use_deterministic_algorithms(False)
+""", ONCE, by_hand(("f(torch.ones(4, 4))\ntorch.use_deterministic_algorithms(True)\n", "torch.use_deterministic_algorithms(True)\n")), "deterministic_algorithms")  # fmt: skip
+case("autocast", "recompile-global-state", STATE + """
+f(torch.ones(4, 4))
+for _ in range(2):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        f(torch.ones(4, 4))
+""", ONCE, by_hand(("\nf(torch.ones(4, 4))\nfor", "\nfor")), "autocast(cpu)")  # fmt: skip
+CONDITION = """
+@torch.compile(dynamic=True)
+def f(x):
+    if x.shape[0] > 6:
+        return x + 1
+    return x - 1
+
+for n in (9, 8, 3, 4, 7, 5):
+    f(torch.ones(n, 4))
+"""
+case("condition_on_one_side", "recompile-condition", CONDITION, "Keep the values on one side", by_hand(("(9, 8, 3, 4, 7, 5)", "(9, 8, 7)")), "no longer holds")  # fmt: skip
+case("condition_warmed_up", "recompile-condition", CONDITION, "or warm up both", by_hand(), left=1)  # fmt: skip
+case("device", "recompile-device", FUNCTION + """
+for device in ("cpu", "meta", "cpu", "meta"):
+    f(torch.ones(4, device=device))
+""", "one device", by_hand(('("cpu", "meta", "cpu", "meta")', '("meta",) * 4')), "`x` was on `cpu` and is on `meta` now. At most one compile for each device")  # fmt: skip

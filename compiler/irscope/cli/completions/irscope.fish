@@ -94,7 +94,7 @@ complete -c irscope -n '_shtab_irscope_using show' -l kernel -x -d 'a generated 
 complete -c irscope -n '_shtab_irscope_using show' -l guards -d 'the guards of each compile: the line that made each, and which failed'
 complete -c irscope -n '_shtab_irscope_using show' -l line -xka "(__fish_complete_path (commandline -ct))" -d 'a line of the source'
 complete -c irscope -n '_shtab_irscope_using show' -l costs -d 'bytes and floating-point operations of each kernel, or with --stage of each node of a graph'
-complete -c irscope -n '_shtab_irscope_using show' -l target -xka "a100 h100 h200 mi300x" -d 'with --costs: the lower bound of the time on this device, and what limits it'
+complete -c irscope -n '_shtab_irscope_using show' -l target -xka "a100 h100 h200 mi300x" -d 'with --costs: the lower bound of the time on this device, and what limits it (default: the GPU of the run)'
 complete -c irscope -n '_shtab_irscope_using show' -l all -d 'with --line, --guards or --costs: print every row, also as JSON'
 complete -c irscope -n '_shtab_irscope_using show' -l time -d 'where the compile time went: per phase, pass and kernel'
 complete -c irscope -n '_shtab_irscope_using show' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter whose compilers make a kernel'"'"'s assembly, sass and passes'

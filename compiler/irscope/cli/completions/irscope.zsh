@@ -148,7 +148,7 @@ _shtab_irscope_show_options=(
   "--guards[the guards of each compile\: the line that made each, and which failed]"
   "--line[a line of the source]:FILE:LINE:_files"
   "--costs[bytes and floating-point operations of each kernel, or with --stage of each node of a graph]"
-  "--target[with --costs\: the lower bound of the time on this device, and what limits it]:target:(a100 h100 h200 mi300x)"
+  "--target[with --costs\: the lower bound of the time on this device, and what limits it (default\: the GPU of the run)]:target:(a100 h100 h200 mi300x)"
   "--all[with --line, --guards or --costs\: print every row, also as JSON]"
   "--time[where the compile time went\: per phase, pass and kernel]"
   "--python[interpreter whose compilers make a kernel\'s assembly, sass and passes]:PATH:_files"

@@ -170,11 +170,14 @@ function further(at: number, lightness: Lightness): string {
 }
 
 /** What ran is said where it is another device than the one that times are estimated for. */
-function estimateHeading({ target, graph: { devices } }: Model): string {
-  const ran = devices.length === 0 ? "" : `This graph ran on ${devices.join(", ")}.`;
-  return target === undefined
-    ? `${ran} Choose a device to estimate times for.`.trim()
-    : `Lower bound on ${target.name}. ${ran}`.trim();
+function estimateHeading({ target, graph: { devices, gpu, ranOn } }: Model): string {
+  const named = devices.map((device) => (device.startsWith("cuda") ? `${device} (${gpu || "name unknown"})` : device));
+  const ran = named.length === 0 ? "" : `This graph ran on ${named.join(", ")}.`;
+  if (target !== undefined) {
+    return `Lower bound on ${target.name}. ${ran}`.trim();
+  }
+  const unknown = gpu && !ranOn ? " The peak rates of this GPU are not known here." : "";
+  return `${ran}${unknown} Choose a device to estimate times for.`.trim();
 }
 
 /** Five steps from the least to the most, by orders of magnitude, as sizes and times differ by those. */

@@ -1,5 +1,6 @@
 /** The graph panel: asks the server for a graph, folds it into clusters, has what is open laid out, and draws it. */
 
+import { Age } from "../../panels/age";
 import { graphRequest } from "../../panels/ahead";
 import { on, post, ready, recall, remember, request } from "../../panels/bridge";
 import type { Lines, Subject } from "../../panels/messages";
@@ -26,6 +27,7 @@ const ON_TOP = "#corner";
 
 const page = buildPage();
 const layouter = new Layouter();
+const age = new Age(request);
 const results = new Results(page, (index) => goToMatch(panel?.search.goTo(index)));
 let panel: GraphPanel | undefined;
 let subject: Subject | undefined;
@@ -36,11 +38,18 @@ let isDrawn = false;
 let asked = 0;
 
 layouter.warmUp();
+page.where.prepend(age.element);
 listenToPage();
 on("subject", (message) => {
   subject = message.subject;
   remember<State>({ subject });
   void load();
+  void age.show(subject.run);
+});
+on("changed", ({ running }) => {
+  if (!running) {
+    void age.show(subject?.run);
+  }
 });
 on("land", ({ at }) => {
   landing = at;
@@ -164,12 +173,14 @@ function offerChoices(): void {
   page.only.setAttribute("aria-pressed", String(state.only === true));
 }
 
-/** The devices that times can be estimated for: none is taken for the one that ran, so the user chooses. */
+/** The devices that times can be estimated for. The one that ran is chosen at first, where it is one of them. */
 function offerTargets(): void {
   const targets = panel?.model.graph.targets ?? [];
   page.target.replaceChildren(
     h("option", { value: "" }, "choose a device"),
-    ...targets.map(({ name }) => h("option", { value: name }, name)),
+    ...targets.map(({ name }) =>
+      h("option", { value: name }, name === panel?.model.graph.ranOn ? `${name} (used by the run)` : name),
+    ),
   );
   page.target.value = panel?.model.target?.name ?? "";
   page.targetLabel.hidden = page.colour.value !== "time";

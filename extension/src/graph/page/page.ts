@@ -21,6 +21,8 @@ export interface Page {
   target: HTMLSelectElement;
   summary: HTMLElement;
   path: HTMLElement;
+  /** Where it is said that the run is an older one. */
+  where: HTMLElement;
   legend: HTMLElement;
   announcement: HTMLElement;
   buttons: Record<
@@ -208,12 +210,13 @@ export function buildPage(): Page {
   );
 
   const path = h("nav", { id: "path", "aria-label": "Where the selection is" });
+  const where = h("div", { id: "where" }, path, summary);
   const onCanvas = makeCanvas(buttons);
   const [notice, details] = [makeNotice(), makeDetails()];
   const announcement = h("div", { id: "announcement", class: "only-read", role: "status", "aria-live": "polite" });
 
   const heading = h("h1", { class: "only-read" }, "Graph");
-  const header = h("header", {}, heading, toolbar, onCanvas.results, h("div", { id: "where" }, path, summary));
+  const header = h("header", {}, heading, toolbar, onCanvas.results, where);
   onCanvas.canvas.append(announcement);
   document.body.append(header, onCanvas.canvas, notice.root, onCanvas.legend, details.root);
   return {
@@ -227,6 +230,7 @@ export function buildPage(): Page {
     target,
     summary,
     path,
+    where,
     announcement,
     buttons,
     notice,

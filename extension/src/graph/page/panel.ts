@@ -49,7 +49,7 @@ export class GraphPanel {
     this.view = view ?? new GraphView(page, (at) => remember<State>({ view: at }));
     this.view.clear();
     this.layouter.clear();
-    model.chooseTarget(state.target);
+    model.chooseTarget(state.target ?? model.graph.ranOn);
     this.arranger = new Arranger(page, this.view, layouter, () => {
       void this.arrange().then(() => this.view.camera.start());
     });

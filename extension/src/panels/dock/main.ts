@@ -1,14 +1,15 @@
 /** The views of a run as tabs, in the panel area. Its subject follows the editor until the user chooses a run. */
 
 import "../panel.css";
+import { Age } from "../age";
 import * as bridge from "../bridge";
-import { announce, button, h, select, setText } from "../dom";
+import { announce, button, h, select } from "../dom";
 import { TABS, type Subject, type Tab } from "../messages";
 import { REGISTRY } from "../registry";
 import { notice, runButton, type Surroundings, type View } from "../view";
 import * as units from "../../units";
 import { fileName } from "../text";
-import { ageText } from "./model";
+import { runOf } from "./model";
 import { creators } from "panel-views";
 import type { RunItem } from "../../protocol";
 
@@ -39,8 +40,7 @@ let unread = new Set<Tab>();
 
 const tabs = new Map<Tab, HTMLButtonElement>();
 const controls = h("div", { class: "controls" });
-/** Says that an older run is shown. */
-const age = h("span", { class: "age", role: "status" });
+const age = new Age(bridge.request);
 const nothing = h("div", { class: "view" });
 const page = h("div", { id: "page", role: "tabpanel" });
 const list = h("div", { class: "tabs", role: "tablist", "aria-label": "IRScope" });
@@ -71,7 +71,7 @@ list.addEventListener("keydown", (event) => {
   }
 });
 document.body.classList.add("dock");
-document.body.append(h("header", {}, list, h("span", { class: "spacer" }), age, controls), page);
+document.body.append(h("header", {}, list, h("span", { class: "spacer" }), age.element, controls), page);
 
 bridge.on("subject", ({ subject: given }) => {
   followed = given;
@@ -149,7 +149,7 @@ function showPage(): void {
 }
 
 function showAge(): void {
-  setText(age, subject === undefined ? "" : ageText(current, subject, runs));
+  void age.show(subject === undefined ? undefined : runOf(current, subject));
 }
 
 function freshen(): void {

@@ -315,8 +315,8 @@ class SourceSection(Section):
         return {Origin(frame.file, frame.line): frame.function for node in nodes for frame in node.stack}
 
     def function_at(self, origin: Origin) -> str:
-        """The function that a traced line is in; where that was not kept, the one that was compiled."""
-        return self._functions.get(origin) or self.compile.title
+        """The function that a traced line is in; empty if that was not kept."""
+        return self._functions.get(origin, "")
 
     def spots_in(self, file: str, line: int) -> Sequence[int]:
         """The spots at a line of a file; empty if nothing was traced there."""

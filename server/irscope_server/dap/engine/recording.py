@@ -5,6 +5,7 @@ The first stage of every compile is the user's own code.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +16,8 @@ from irscope.provenance import Provenance
 from irscope.store.store import Store
 from irscope.symbolic.trace import Walk
 from irscope.usercode.reading import read_bounded
-from irscope.usercode.source import decode_source
+from irscope.usercode.source import decode_source, parse_text, qualified_name_in
+from irscope.vocabulary.function_names import function_title, plain_name
 from irscope.vocabulary.stages import Role
 
 from irscope_server.dap.base.sections import Section, SourceSection, Spot, real
@@ -149,6 +151,29 @@ class Recording:
         if now is None:
             return then
         return then if then is not None and _lines(then) != _lines(now) else None
+
+
+class FunctionNames:
+    """The names of functions in frames, with their classes: ``Block.forward, after line 94``.
+
+    A trace has the names of code objects alone; the texts of the files have the rest.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._trees: dict[str, ast.Module | None] = {}
+
+    def title(self, file: str, function: str, line: int) -> str:
+        """The name to show for a function, by a line of it; without classes if its file cannot be read."""
+        name = plain_name(function)
+        if file not in self._trees:
+            text = self._recording.text_of(file)
+            self._trees[file] = parse_text(text) if len(text) <= _LONGEST_TEXT else None
+        return function_title(function, qualified_name_in(self._trees[file], name, line))
+
+
+_LONGEST_TEXT = 1 << 20
+"""Characters of a file that is parsed for the names of functions."""
 
 
 def is_aside(stage: StageRef) -> bool:

@@ -11,13 +11,12 @@ from typing import ClassVar
 from irscope.protocol import Origin
 from irscope.usercode.user_files import is_user_file
 from irscope.values.run.client import ValueProcessError
-from irscope.vocabulary.function_names import function_title
 
 from irscope_server.dap.base.expressions import BadExpression, Facts, completions, evaluate
 from irscope_server.dap.base.sections import SourceSection
 from irscope_server.dap.engine.disassembly import Bytecode, Instruction, Listing
 from irscope_server.dap.engine.names import NAMES, Lookup
-from irscope_server.dap.engine.recording import PlaceInRun
+from irscope_server.dap.engine.recording import FunctionNames, PlaceInRun
 from irscope_server.dap.engine.walking import Level
 from irscope_server.dap.protocol.breakpoint_requests import address_of
 from irscope_server.dap.protocol.session import Session, State
@@ -97,7 +96,7 @@ class InspectingRequests:
         section, spot = level.section, level.spot
         body: Body = {
             "id": self._session.new_frame(compile, level),
-            "name": _frame_name(level),
+            "name": _frame_name(level, here.functions),
             "line": spot.line - 1 + client.first_line,
             "column": client.first_column,
             "canRestart": level.place is not None,
@@ -298,14 +297,16 @@ class InspectingRequests:
         return body
 
 
-def _frame_name(level: Level) -> str:
+def _frame_name(level: Level, names: FunctionNames) -> str:
     section, spot = level.section, level.spot
     if isinstance(section, TraceSection) and section.walk is not None and level.place is not None:
-        function = function_title(section.walk.place_of(level.place.spot)[1])
+        file, code = section.walk.place_of(level.place.spot)
+        function = names.title(file, code, spot.line)
         name = f"{function}: {section.walk.instruction_texts(level.place.spot)[1]}"
         return name if level.called else f"{name} [{section.title}]"
     if isinstance(section, SourceSection):
-        return spot.name or section.function_at(Origin(spot.file, spot.line))
+        function = section.function_at(Origin(spot.file, spot.line))
+        return spot.name or (names.title(spot.file, function, spot.line) if function else section.compile.title)
     if (node := section.nodes.get(spot.name)) is not None:
         what = f"{node.name} = {node.target}" if node.op == "call" else node.name
     else:

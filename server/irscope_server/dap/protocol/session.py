@@ -20,7 +20,7 @@ from irscope_server.dap.engine.columns import Columns
 from irscope_server.dap.engine.disassembly import Disassembly
 from irscope_server.dap.engine.links import Links
 from irscope_server.dap.engine.names import Names
-from irscope_server.dap.engine.recording import Recording
+from irscope_server.dap.engine.recording import FunctionNames, Recording
 from irscope_server.dap.engine.values import RunValues
 from irscope_server.dap.engine.walking import Level, Walker
 from irscope_server.dap.protocol.sources import Sources
@@ -76,6 +76,7 @@ class Debuggee:
         self.names = Names(recording)
         self.stops = Stops(recording, self.names, log)
         self.sources = Sources(recording)
+        self.functions = FunctionNames(recording)
         self.columns = Columns(recording, self.links)
         self.disassembly = Disassembly(recording)
         self.values = RunValues(recording, self.links)
