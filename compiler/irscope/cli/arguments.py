@@ -31,6 +31,8 @@ examples:
   irscope run train.ipynb                     the code cells of a notebook, in order
   irscope run --pytest tests/test_model.py::test_forward     tests, as `python -m pytest`
   irscope run train.py --steady-calls 32      stop once nothing new appears
+  irscope run train.py --pipeline torchscript through another compiler than Inductor
+  irscope pipelines                           the compilers, and which of them work here
   irscope run train.py --exit-code            exit as train.py did, for scripts and CI
   irscope view                                the runs, stages and panels in a web browser
   irscope view --open model.py:42             the same, at this line
@@ -78,6 +80,11 @@ AOTAutograd cache miss; the cache of compiled kernels stays in use.  The fast la
 is needed.  A backend that is your own function runs as it is.
 
 A limit ends the run, with every process that it started, and is named in the outcome; what was found stays."""
+
+_PIPELINES = """\
+Lists the ways from a PyTorch program to machine code that irscope knows.  Each is tried: it compiles something small in a
+separate process, and is available only if that works.  A trial that succeeded is repeated when Python, a package or the
+trial has changed, or with --again."""
 
 _EXPLAIN = """\
 Why two kernels were or were not fused: what Inductor's scheduler decided on each pair of their parts, with
@@ -142,6 +149,7 @@ def parsers() -> tuple[Parser, Mapping[str, Parser]]:
     )
     made = [
         _add_run(commands, shared),
+        _add_pipelines(commands),
         _add_list(commands, shared),
         _add_show(commands, shared),
         _add_graph(commands, shared),
@@ -216,9 +224,26 @@ def _add_run(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
         help="error, warning, information, hint or off for a code (GB0059) or a kind (recompilation); may be repeated",
     )  # fmt: skip
     run.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
-    run.add_argument("--pipeline", metavar="NAME", default=DEFAULT_PIPELINE, help=argparse.SUPPRESS)  # there is one yet
+    run.add_argument(
+        "--pipeline", metavar="NAME", default=DEFAULT_PIPELINE,
+        help="the compiler that the programs go through (default: %(default)s); `irscope pipelines` lists them",
+    )  # fmt: skip
     run.set_defaults(do=("running", "run"))
     return run
+
+
+def _add_pipelines(commands: _Commands) -> Parser:
+    pipelines = commands.add_parser(
+        "pipelines", help="list the pipelines, and which of them work here", description=_PIPELINES
+    )
+    pipelines.add_argument("--json", action="store_true", help="print data instead of text (docs/json.md)")
+    pipelines.add_argument("--again", action="store_true", help="repeat the trials that succeeded before")
+    pipelines.add_argument(
+        "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
+        help="interpreter in which they are tried (default: %(default)s; variable IRSCOPE_PYTHON)",
+    )  # fmt: skip
+    pipelines.set_defaults(do=("pipelining", "list_pipelines"))
+    return pipelines
 
 
 def _add_list(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
