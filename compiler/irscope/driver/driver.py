@@ -30,6 +30,7 @@ from irscope.protocol import (
     GapSeen,
     Lane,
     Message,
+    ModelCall,
     Outcome,
     OutcomeKind,
     RunRequest,
@@ -77,6 +78,8 @@ class RunSpec:
         What is kept of the numbers that flow through compiled graphs; None: none.
     pipeline
         The name of the pipeline that the script's programs go through.
+    model
+        What an entry of the kind `EntryKind.MODEL` compiles and calls.
     """
 
     script: str
@@ -92,6 +95,7 @@ class RunSpec:
     cells: tuple[str, ...] = ()
     values: ValuesRequest | None = None
     pipeline: str = DEFAULT_PIPELINE
+    model: ModelCall | None = None
 
     @property
     def stored_script(self) -> str:
@@ -229,6 +233,7 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
         cells=spec.cells,
         values=spec.values,
         pipeline=spec.pipeline,
+        model=spec.model,
     )
 
 

@@ -7,7 +7,7 @@
 
 _shtab_irscope_subparsers=(run pipelines list show graph explain diff view values diverge completion)
 
-_shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --no-symbolic-trace --baseline --write-baseline --severity --cwd --pipeline)
+_shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --model --inputs --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --no-symbolic-trace --baseline --write-baseline --severity --cwd --pipeline)
 _shtab_irscope_pipelines_option_strings=(-h --help --json --again --python)
 _shtab_irscope_list_option_strings=(-h --help --json --store --limit)
 _shtab_irscope_show_option_strings=(-h --help --json --store --compile --stage --kernel --guards --line --costs --target --all --time --python)

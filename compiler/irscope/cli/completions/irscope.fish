@@ -51,7 +51,7 @@ function _shtab_irscope_using
 end
 
 set -g _shtab_irscope_commands run pipelines list show graph explain diff view values diverge completion
-set -g _shtab_irscope_opts_with_value --baseline --budget --call --compile --cwd --depth --fusion --inputs --kernel --lane --limit --line --max-nodes --memory-budget --node --open --output --output-budget --pipeline --port --pytest --python --reproducer --severity --stage --steady-calls --store --target --theme --timeout --write-baseline -m -o
+set -g _shtab_irscope_opts_with_value --baseline --budget --call --compile --cwd --depth --fusion --inputs --kernel --lane --limit --line --max-nodes --memory-budget --model --node --open --output --output-budget --pipeline --port --pytest --python --reproducer --severity --stage --steady-calls --store --target --theme --timeout --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -64,6 +64,8 @@ complete -c irscope -n '_shtab_irscope_using run' -l json -d 'print data instead
 complete -c irscope -n '_shtab_irscope_using run' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
 complete -c irscope -n '_shtab_irscope_using run' -s m -x -d 'run a module or package instead, by its dotted name'
 complete -c irscope -n '_shtab_irscope_using run' -l pytest -xka "(__fish_complete_path (commandline -ct))" -d 'run tests instead: a file, or one test as FILE::NAME'
+complete -c irscope -n '_shtab_irscope_using run' -l model -x -d 'compile and call a model instead: what the Python expression gives in the namespace of the file'
+complete -c irscope -n '_shtab_irscope_using run' -l inputs -x -d 'with --model: what to call it with; a tuple or list by position, a dict by name'
 complete -c irscope -n '_shtab_irscope_using run' -l exit-code -d 'exit as the script did (128 + N after signal N, 124 where a limit ended it) instead of with 0'
 complete -c irscope -n '_shtab_irscope_using run' -l lane -xka "fast deep" -d 'how much of the pipeline to capture'
 complete -c irscope -n '_shtab_irscope_using run' -l budget -x -d 'stop the script after this time; findings up to then are kept'

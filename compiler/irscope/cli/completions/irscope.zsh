@@ -129,6 +129,8 @@ _shtab_irscope_run_options=(
   "--store[file of the run store]:FILE:_files"
   "-m[run a module or package instead, by its dotted name]:MODULE:"
   "--pytest[run tests instead\: a file, or one test as FILE\:\:NAME]:NODE:_files"
+  "--model[compile and call a model instead\: what the Python expression gives in the namespace of the file]:FILE:EXPR:"
+  "--inputs[with --model\: what to call it with\; a tuple or list by position, a dict by name]:FILE:EXPR:"
   "--exit-code[exit as the script did (128 \+ N after signal N, 124 where a limit ended it) instead of with 0]"
   "--lane[how much of the pipeline to capture]:lane:(fast deep)"
   "--budget[stop the script after this time\; findings up to then are kept]:SECONDS:"
