@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import sys
 import time
 from collections.abc import Callable
@@ -58,7 +59,8 @@ class ProgramCapture(Capture):
         return _as_module(program, called) if isinstance(program, sys.modules["torch"].nn.Module) else called
 
     def _compiled(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
-        code: Any = getattr(getattr(program, "forward", program), "__code__", None)
+        written = inspect.unwrap(getattr(program, "forward", program))  # not a decorator's
+        code: Any = getattr(written, "__code__", None)
         name = f"{self._count}/0"
         self._count += 1
         function = str(getattr(code, "co_name", None) or type(program).__name__)
