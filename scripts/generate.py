@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from generating import completions, looks, messages, settings, typescript
+from generating import completions, looks, messages, pipelines, settings, typescript
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -34,6 +34,7 @@ OUTPUTS: dict[str, Callable[[str], str]] = {
     "docs/PROTOCOL.md": lambda text: between(
         "panels", between("settings", text, settings.protocol_table()), messages.panel_reference()
     ),
+    "docs/pipelines.md": lambda text: between("pipelines", text, pipelines.table()),
     "docs/json.md": lambda text: between("limits", text, settings.limit_names()),
 }
 """By path: what makes the file's text from its text as it is (only parts of some files are generated)."""

@@ -113,7 +113,10 @@ def test_every_help_fits(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ("args", "message"),
     [
         (["rnu"], "irscope: error: unknown command: rnu. Did you mean run?"),
-        (["zzz"], "The commands are: run, list, show, graph, explain, diff, view, values, diverge, completion."),
+        (
+            ["zzz"],
+            "The commands are: run, pipelines, list, show, graph, explain, diff, view, values, diverge, completion.",
+        ),
         (["show", "--jsno"], "irscope show: error: unknown option: --jsno. Did you mean --json?"),
         (["list", "--limt=3"], "Did you mean --limit?"),
         (["explain", "--fusoin", "a", "b"], "Did you mean --fusion?"),

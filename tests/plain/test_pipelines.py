@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from irscope.pipelines import registry
-from irscope.pipelines.registry import group_of, group_position, pipelines, position, stage_kind, stage_kinds
+from irscope.pipelines.base import Package, pip_command
+from irscope.pipelines.registry import (
+    group_of,
+    group_position,
+    pipeline_named,
+    pipelines,
+    position,
+    stage_kind,
+    stage_kinds,
+)
+from irscope.protocol import DEFAULT_PIPELINE
 from irscope.vocabulary.stages import OTHER_GROUP, Role
 
 CACHED = (
@@ -22,7 +33,7 @@ ONE_MORE = """
 from irscope.pipelines.base import Pipeline
 from irscope.vocabulary.stages import Role, StageKind
 
-PIPELINE = Pipeline({name!r}, "Glow", (StageKind("glow-ir", "Glow IR", {language!r}, Role.TEXT, 3),))
+PIPELINE = Pipeline({name!r}, "Mine", (StageKind("my-ir", "My IR", {language!r}, Role.TEXT, 3),))
 """
 
 
@@ -42,6 +53,25 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
 
 def test_inductor_is_found() -> None:
     assert pipelines()["inductor"].stages[0].name == "bytecode"
+
+
+def test_the_usual_one_is_first_and_those_that_are_only_known_are_last() -> None:
+    known = list(pipelines().values())
+    assert known[0].name == DEFAULT_PIPELINE
+    assert [bool(one.unsupported) for one in known] == sorted(bool(one.unsupported) for one in known)
+    for one in known:
+        assert bool(one.unsupported) == (not one.stages) == bool(one.shows), one.name
+
+
+def test_one_that_is_only_known_says_why_it_cannot_run() -> None:
+    for name in ("tensorrt", "ipex", "neuron", "glow"):
+        with pytest.raises(LookupError, match=re.escape(pipelines()[name].unsupported)):
+            pipeline_named(name)
+
+
+def test_the_command_that_installs_is_one_to_type() -> None:
+    packages = (Package("onnx_thing.driver", "onnx-thing>=1.2"), Package("other.part"), Package("other"))
+    assert pip_command("/a b/python", packages) == "'/a b/python' -m pip install 'onnx-thing>=1.2' other"
 
 
 def test_what_is_aside_is_beside_a_stage_on_the_way() -> None:
@@ -75,19 +105,19 @@ def test_an_unknown_kind_is_text_that_is_aside() -> None:
 
 
 def test_a_kind_without_a_group_is_listed_below_its_pipeline(fresh: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    file = tmp_path / "glow.py"
-    file.write_text(ONE_MORE.format(name="glow", language="mlir"))
+    file = tmp_path / "mine.py"
+    file.write_text(ONE_MORE.format(name="mine", language="mlir"))
     fresh.setenv(registry.VARIABLE, str(file))
-    assert group_of("glow-ir").title == "Glow"
+    assert group_of("my-ir").title == "Mine"
     assert group_of("some-day") == OTHER_GROUP
 
 
 def test_one_file_is_one_pipeline(fresh: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    file = tmp_path / "glow.py"
-    file.write_text(ONE_MORE.format(name="glow", language="mlir"))
+    file = tmp_path / "mine.py"
+    file.write_text(ONE_MORE.format(name="mine", language="mlir"))
     fresh.setenv(registry.VARIABLE, str(file))
-    assert list(pipelines())[-1] == "glow"
-    assert stage_kind("glow-ir").language == "mlir"
+    assert "mine" in pipelines()
+    assert stage_kind("my-ir").language == "mlir"
 
 
 def test_two_of_one_name_are_refused(fresh: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -103,7 +133,7 @@ def test_one_stage_cannot_be_two_things(fresh: pytest.MonkeyPatch, tmp_path: Pat
     for file, language in zip(files, ("mlir", "json"), strict=True):
         file.write_text(ONE_MORE.format(name=file.stem, language=language))
     fresh.setenv(registry.VARIABLE, ":".join(map(str, files)))
-    with pytest.raises(ValueError, match="'glow-ir'"):
+    with pytest.raises(ValueError, match="'my-ir'"):
         stage_kinds()
 
 

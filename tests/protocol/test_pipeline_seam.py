@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from dap_client import Client
+from irscope.pipelines.registry import pipelines
 from irscope.protocol import Report
 from irscope.store.store import Store
 from lsp_editor import SERVER, Editor
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.worker
 PIPELINE = "fx-interpreter"
 ENV = {"IRSCOPE_PIPELINES": str(REPOSITORY / "tests" / "pipelines" / "fx_interpreter.py")}
 GRAPH, STEPS = "0/0/fx-traced", "0/0/fx-steps"
+KNOWN = ", ".join([*(one.name for one in pipelines().values() if not one.unsupported), PIPELINE])
 SCRIPT = """\
 import torch
 
@@ -90,30 +92,36 @@ def test_a_line_leads_to_its_stages(ran: Ran) -> None:
 
 
 def test_an_unknown_name_is_answered_with_those_there_are(ran: Ran) -> None:
-    done = run_cli("run", ran.script, "--pipeline", "glow", "--store", ran.store, env=ENV)
+    done = run_cli("run", ran.script, "--pipeline", "lacking", "--store", ran.store, env=ENV)
     assert done.returncode == 2
-    assert done.stderr == "irscope: Unknown pipeline: 'glow'. Known: inductor, fx-interpreter.\n"
+    assert done.stderr == f"irscope: Unknown pipeline: 'lacking'. Known: {KNOWN}.\n"
 
 
 LACKING = """
-from irscope.pipelines.base import Pipeline
+from irscope.pipelines.base import Package, Pipeline
 from irscope.vocabulary.stages import Role, StageKind
 
-NEEDS = ("json", "no_such_compiler", "no_such.driver")
-PIPELINE = Pipeline("glow", "Glow", (StageKind("glow-ir", "Glow IR", "python", Role.TEXT, 3),), needs=NEEDS)
+NEEDS = (Package("json"), Package("no_such_compiler", "no-such-compiler>=2"), Package("no_such.driver"))
+PIPELINE = Pipeline("lacking", "Lacking", (StageKind("its-ir", "Its IR", "python", Role.TEXT, 3),), needs=NEEDS)
 """
 
 
+def test_a_system_that_is_only_known_is_refused_with_its_reason(ran: Ran) -> None:
+    done = run_cli("run", ran.script, "--pipeline", "glow", "--store", ran.store, env=ENV)
+    assert done.returncode == 2
+    assert done.stderr == f"irscope: irscope cannot run the pipeline glow: {pipelines()['glow'].unsupported}\n"
+
+
 def test_a_pipeline_whose_compiler_is_not_installed_is_refused_before_the_script_runs(tmp_path: Path) -> None:
-    env = {"IRSCOPE_PIPELINES": str(write(tmp_path, LACKING, "glow.py"))}
+    env = {"IRSCOPE_PIPELINES": str(write(tmp_path, LACKING, "lacking.py"))}
     script = write(tmp_path, "print('the script runs')\n")
-    done = run_cli("run", script, "--pipeline", "glow", "--store", tmp_path / "runs.db", "--json", env=env)
+    done = run_cli("run", script, "--pipeline", "lacking", "--store", tmp_path / "runs.db", "--json", env=env)
     assert done.returncode == 3
     told = json.loads(done.stdout)
     assert told["outcome"]["kind"] == "environment-error"
     assert told["outcome"]["message"] == (
-        f"The pipeline glow needs no_such_compiler, no_such.driver, not installed in {sys.executable}. "
-        "Install it there (pip install no_such_compiler no_such), or choose another interpreter."
+        f"The pipeline lacking needs no_such_compiler, no_such.driver, not installed in {sys.executable}. "
+        f"Install it there ({sys.executable} -m pip install 'no-such-compiler>=2' no_such), or choose another interpreter."
     )
     assert "the script runs" not in done.stderr + done.stdout
 
@@ -178,9 +186,9 @@ async def test_the_editor_runs_it(editor: Editor, ran: Ran) -> None:
     await editor.until(lambda: "fx-interpreted" in editor.codes(uri))
     [diagnostic] = [one for one in editor.diagnostics(uri) if one.code == "fx-interpreted"]
     assert diagnostic.range.start == types.Position(3, 0)
-    refused = await editor.request("irscope/run", uri=uri, lane="deep", pipeline="glow")
+    refused = await editor.request("irscope/run", uri=uri, lane="deep", pipeline="lacking")
     assert refused.outcome == "environment-error"
-    assert "inductor, fx-interpreter" in refused.message
+    assert KNOWN in refused.message
 
 
 # --- the debugger -----------------------------------------------------------------------------------------------------
@@ -215,5 +223,5 @@ def test_the_debugger_steps_through_it(client: Client, ran: Ran, tmp_path: Path)
 
 def test_the_debugger_refuses_an_unknown_one(client: Client, ran: Ran) -> None:
     client.initialize()
-    sentence = client.refused("launch", program=str(ran.script), pipeline="glow")
-    assert sentence == "Unknown pipeline: 'glow'. Known: inductor, fx-interpreter."
+    sentence = client.refused("launch", program=str(ran.script), pipeline="lacking")
+    assert sentence == f"Unknown pipeline: 'lacking'. Known: {KNOWN}."

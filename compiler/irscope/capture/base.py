@@ -8,7 +8,7 @@ import importlib.util
 from irscope.capture.listening import LogHandler
 from irscope.capture.run_book import RunBook
 from irscope.internals.hooks import Hook
-from irscope.pipelines.base import Pipeline
+from irscope.pipelines.base import Package, Pipeline
 
 
 class Capture:
@@ -44,9 +44,9 @@ def capture_of(pipeline: Pipeline, book: RunBook) -> Capture:
     return found
 
 
-def missing(pipeline: Pipeline) -> tuple[str, ...]:
+def missing(pipeline: Pipeline) -> tuple[Package, ...]:
     """The packages that a pipeline needs and that are not installed in this interpreter."""
-    return tuple(name for name in pipeline.needs if not _is_installed(name))
+    return tuple(package for package in pipeline.needs if not _is_installed(package.module))
 
 
 def _is_installed(name: str) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -54,10 +56,11 @@ class ProgramCapture(Capture):
                 lowered.append(found[-1])
             return lowered[0](*args, **kwargs)
 
-        return called
+        return _as_module(program, called) if isinstance(program, sys.modules["torch"].nn.Module) else called
 
     def _compiled(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
-        code: Any = getattr(getattr(program, "forward", program), "__code__", None)
+        written = inspect.unwrap(getattr(program, "forward", program))  # not a decorator's
+        code: Any = getattr(written, "__code__", None)
         name = f"{self._count}/0"
         self._count += 1
         function = str(getattr(code, "co_name", None) or type(program).__name__)
@@ -75,3 +78,28 @@ class ProgramCapture(Capture):
         finally:
             seconds = round(time.perf_counter() - start, 6)
             self.book.put_compile(dataclasses.replace(compile, outcome=outcome, seconds=seconds))
+
+
+def _as_module(program: Any, called: Program) -> Any:
+    """What ``torch.compile`` gives for a module: a module with its parameters, modes and attributes."""
+    module: Any = sys.modules["torch"].nn.Module
+
+    class CompiledModule(module):  # type: ignore[misc]
+        """A module that calls what the program was lowered to."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self._orig_mod = program  # as torch.compile calls it: scripts look for it, and it is in names of parameters
+            self.training = program.training
+
+        def forward(self, *args: Any, **kwargs: Any) -> Any:
+            """Call the lowered program."""
+            return called(*args, **kwargs)
+
+        def __getattr__(self, name: str) -> Any:
+            try:
+                return super().__getattr__(name)
+            except AttributeError:
+                return getattr(super().__getattr__("_orig_mod"), name)
+
+    return CompiledModule()

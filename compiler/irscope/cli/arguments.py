@@ -30,7 +30,10 @@ examples:
   irscope run -m package.train -- --steps 10  a module, as `python -m package.train`
   irscope run train.ipynb                     the code cells of a notebook, in order
   irscope run --pytest tests/test_model.py::test_forward     tests, as `python -m pytest`
+  irscope run --model net.py:Net() --inputs net.py:torch.ones(2,8)   a model without a script
   irscope run train.py --steady-calls 32      stop once nothing new appears
+  irscope run train.py --pipeline torchscript through another compiler than Inductor
+  irscope pipelines                           the compilers, and which of them work here
   irscope run train.py --exit-code            exit as train.py did, for scripts and CI
   irscope view                                the runs, stages and panels in a web browser
   irscope view --open model.py:42             the same, at this line
@@ -69,6 +72,7 @@ _RUN = """\
 Runs SCRIPT as `python SCRIPT ARGS…` does, in the current folder, and captures what torch.compile does meanwhile; or a
 module as `python -m MODULE ARGS…` does; or tests as `python -m pytest NODE ARGS…` does, in this process; or the code
 cells of a notebook one after the other, in its folder, with magics and shell lines left out.
+With --model and --inputs no script is needed: both files are imported, the model is passed to torch.compile and called once.
 The script's own output appears as it is printed (with --json on stderr).  Its exit code is in the outcome; with
 --exit-code the command exits with it, and with 128 + N if signal N ended the script.
 
@@ -78,6 +82,11 @@ AOTAutograd cache miss; the cache of compiled kernels stays in use.  The fast la
 is needed.  A backend that is your own function runs as it is.
 
 A limit ends the run, with every process that it started, and is named in the outcome; what was found stays."""
+
+_PIPELINES = """\
+Lists the ways from a PyTorch program to machine code that irscope knows.  Each is tried: it compiles something small in a
+separate process, and is available only if that works.  A trial that succeeded is repeated when Python, a package or the
+trial has changed, or with --again."""
 
 _EXPLAIN = """\
 Why two kernels were or were not fused: what Inductor's scheduler decided on each pair of their parts, with
@@ -142,6 +151,7 @@ def parsers() -> tuple[Parser, Mapping[str, Parser]]:
     )
     made = [
         _add_run(commands, shared),
+        _add_pipelines(commands),
         _add_list(commands, shared),
         _add_show(commands, shared),
         _add_graph(commands, shared),
@@ -189,6 +199,14 @@ def _add_run(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
     run.add_argument("script", metavar="SCRIPT", nargs="?", help="the Python script, or a notebook (.ipynb)")
     run.add_argument("-m", dest="module", metavar="MODULE", help="run a module or package instead, by its dotted name")
     run.add_argument("--pytest", metavar="NODE", help="run tests instead: a file, or one test as FILE::NAME")
+    run.add_argument(
+        "--model", metavar="FILE:EXPR",
+        help="compile and call a model instead: what the Python expression gives in the namespace of the file",
+    )  # fmt: skip
+    run.add_argument(
+        "--inputs", metavar="FILE:EXPR",
+        help="with --model: what to call it with; a tuple or list by position, a dict by name",
+    )  # fmt: skip
     run.add_argument("args", metavar="ARGS", nargs="*", help="its arguments, after --")
     run.add_argument(
         "--exit-code", action="store_true",
@@ -220,9 +238,26 @@ def _add_run(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
         help="error, warning, information, hint or off for a code (GB0059) or a kind (recompilation); may be repeated",
     )  # fmt: skip
     run.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
-    run.add_argument("--pipeline", metavar="NAME", default=DEFAULT_PIPELINE, help=argparse.SUPPRESS)  # there is one yet
+    run.add_argument(
+        "--pipeline", metavar="NAME", default=DEFAULT_PIPELINE,
+        help="the compiler that the programs go through (default: %(default)s); `irscope pipelines` lists them",
+    )  # fmt: skip
     run.set_defaults(do=("running", "run"))
     return run
+
+
+def _add_pipelines(commands: _Commands) -> Parser:
+    pipelines = commands.add_parser(
+        "pipelines", help="list the pipelines, and which of them work here", description=_PIPELINES
+    )
+    pipelines.add_argument("--json", action="store_true", help="print data instead of text (docs/json.md)")
+    pipelines.add_argument("--again", action="store_true", help="repeat the trials that succeeded before")
+    pipelines.add_argument(
+        "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
+        help="interpreter in which they are tried (default: %(default)s; variable IRSCOPE_PYTHON)",
+    )  # fmt: skip
+    pipelines.set_defaults(do=("pipelining", "list_pipelines"))
+    return pipelines
 
 
 def _add_list(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
@@ -332,7 +367,7 @@ def _add_numbers(
             metavar="FILE",
             help="write a standalone script that reproduces the divergence, and run it",
         )
-    numbers.set_defaults(do=("values", name), pytest=None)
+    numbers.set_defaults(do=("values", name), pytest=None, model=None)
     return numbers
 
 
@@ -355,12 +390,16 @@ def _split(arguments: Sequence[str]) -> tuple[list[str], list[str] | None]:
 
 
 def _settle_entry(command: Parser, options: argparse.Namespace) -> None:
-    """One of SCRIPT, -m and --pytest; beside the other two a word without a dash is an argument."""
-    named = [option for option in (options.module, options.pytest) if option is not None]
+    """One of SCRIPT, -m, --pytest and --model; beside the other three a word without a dash is an argument."""
+    named = [option for option in (options.module, options.pytest, options.model) if option is not None]
     if not named and options.script is None:
-        command.error("the following arguments are required: SCRIPT (or -m MODULE, or --pytest NODE)")
+        command.error(
+            "the following arguments are required: SCRIPT (or -m MODULE, or --pytest NODE, or --model FILE:EXPR)"
+        )
     if len(named) > 1:
-        command.error("-m and --pytest: use only one of them")
+        command.error("-m, --pytest and --model: use only one of them")
+    if options.command == "run" and (options.model is None) != (options.inputs is None):
+        command.error("--model FILE:EXPR and --inputs FILE:EXPR belong together")
     if named and options.script is not None:
         options.args.insert(0, options.script)
         options.script = None

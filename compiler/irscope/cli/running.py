@@ -19,7 +19,18 @@ from irscope.driver.checking import check_without_compile
 from irscope.driver.driver import RunSpec, execute
 from irscope.findings.control import controlled, read_baseline, write_baseline
 from irscope.pipelines.registry import pipeline_named
-from irscope.protocol import CaptureGap, EntryKind, GapSeen, Lane, Message, Outcome, OutcomeKind, Report, to_json
+from irscope.protocol import (
+    CaptureGap,
+    EntryKind,
+    GapSeen,
+    Lane,
+    Message,
+    ModelCall,
+    Outcome,
+    OutcomeKind,
+    Report,
+    to_json,
+)
 from irscope.provenance.trails import keep_trails
 from irscope.store.store import Store
 from irscope.system.streams import OutputError
@@ -28,11 +39,9 @@ from irscope.usercode.notebooks import is_notebook
 
 def run(options: argparse.Namespace) -> int:
     """Runs the script and prints its report."""
-    entry = EntryKind.MODULE if options.module else EntryKind.PYTEST if options.pytest else EntryKind.SCRIPT
-    if entry is EntryKind.SCRIPT and is_notebook(options.script):
-        entry = EntryKind.NOTEBOOK
+    entry, script, model = _entry(options)
     spec = RunSpec(
-        script=options.module or options.pytest or options.script,
+        script=script,
         args=tuple(options.args),
         lane=Lane(options.lane),
         python=options.python,
@@ -41,6 +50,7 @@ def run(options: argparse.Namespace) -> int:
         entry=entry,
         symbolic_trace=options.symbolic_trace,
         pipeline=pipeline_named(options.pipeline).name,
+        model=model,
     )
     baseline = read_baseline(options.baseline) if options.baseline else {}
     if options.write_baseline:
@@ -88,6 +98,31 @@ def run(options: argparse.Namespace) -> int:
                 keep_trails(store, run_id)
                 store.tidy(run_id)
     return _exit_code(outcome, exits, options.exit_code)
+
+
+def _entry(options: argparse.Namespace) -> tuple[EntryKind, str, ModelCall | None]:
+    """What is at the beginning of the run: its kind, what the driver calls it, and the model of ``--model``."""
+    if options.module:
+        return EntryKind.MODULE, options.module, None
+    if options.pytest:
+        return EntryKind.PYTEST, options.pytest, None
+    if options.model is not None:
+        file, expression = file_and_expression("--model", options.model)
+        inputs_file, inputs = file_and_expression("--inputs", options.inputs)
+        return EntryKind.MODEL, file, ModelCall(expression, inputs, os.path.abspath(inputs_file))
+    return (EntryKind.NOTEBOOK if is_notebook(options.script) else EntryKind.SCRIPT), options.script, None
+
+
+def file_and_expression(option: str, given: str) -> tuple[str, str]:
+    """``net.py:Net(8)`` in its two parts; a path may have colons.  Raises LookupError with a message for the user."""
+    colons = [at for at, character in enumerate(given) if character == ":"]
+    at = next((at for at in colons if os.path.isfile(given[:at])), None)
+    if at is None:
+        named = given.partition(":")[0]
+        raise LookupError(f"{option} {given}: file not found: {named}. Write FILE:EXPR, as in net.py:Net().")
+    if not given[at + 1 :].strip():
+        raise LookupError(f"{option} {given}: there is no expression. Write FILE:EXPR, as in net.py:Net().")
+    return given[:at], given[at + 1 :]
 
 
 def refuse_unwritable(path: str) -> None:

@@ -32,6 +32,7 @@ from irscope.protocol import (
     GapSeen,
     Lane,
     Message,
+    ModelCall,
     Outcome,
     OutcomeKind,
     Raised,
@@ -82,6 +83,8 @@ class RunSpec:
         The name of the pipeline that the script's programs go through.
     fast_backend
         What the fast lane hands graphs to in place of the script's own backend.
+    model
+        What an entry of the kind `EntryKind.MODEL` compiles and calls.
     """
 
     script: str
@@ -98,6 +101,7 @@ class RunSpec:
     values: ValuesRequest | None = None
     pipeline: str = DEFAULT_PIPELINE
     fast_backend: str = EAGER
+    model: ModelCall | None = None
 
     @property
     def stored_script(self) -> str:
@@ -237,6 +241,7 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
         values=spec.values,
         pipeline=spec.pipeline,
         fast_backend=spec.fast_backend,
+        model=spec.model,
     )
 
 

@@ -2,10 +2,33 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from irscope.vocabulary.findings import FindingKind
 from irscope.vocabulary.stages import StageKind
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package that must be installed in the interpreter of the run.
+
+    Parameters
+    ----------
+    module
+        The name to import: ``onnxruntime``, ``my_compiler.driver``.
+    requirement
+        What pip installs, with versions where only some fit: ``apache-tvm>=0.27``.  Empty: the module's first name.
+    """
+
+    module: str
+    requirement: str = ""
+
+    @property
+    def to_install(self) -> str:
+        """What pip installs."""
+        return self.requirement or self.module.partition(".")[0]
 
 
 @dataclass(frozen=True)
@@ -26,7 +49,15 @@ class Pipeline:
     capture
         Its `irscope.capture.base.Capture` as ``module:Class``, which is imported in the run's process only.
     needs
-        The packages beside torch that must be installed in the interpreter of the run, by the names to import.
+        The packages beside torch that must be installed in the interpreter of the run.
+    trial
+        A Python program that compiles something small with it and ends with exit code 0, or with an error whose last
+        line says why not.  `irscope.driver.availability` runs it in the user's interpreter: that a package can be
+        imported does not mean that it works.  Empty: the packages are all that it needs.
+    unsupported
+        Why irscope cannot run it, of a system that irscope only knows; empty: it can.
+    shows
+        Of such a system: what it would show.
     """
 
     name: str
@@ -34,4 +65,13 @@ class Pipeline:
     stages: tuple[StageKind, ...]
     findings: tuple[FindingKind, ...] = ()
     capture: str = "irscope.capture.base:Capture"
-    needs: tuple[str, ...] = ()
+    needs: tuple[Package, ...] = ()
+    trial: str = ""
+    unsupported: str = ""
+    shows: str = ""
+
+
+def pip_command(python: str, packages: Iterable[Package]) -> str:
+    """The command that installs packages in an interpreter, as one types it in a shell."""
+    requirements = dict.fromkeys(package.to_install for package in packages)
+    return shlex.join([python, "-m", "pip", "install", *requirements])

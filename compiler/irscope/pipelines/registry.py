@@ -18,6 +18,7 @@ from collections.abc import Iterator
 
 import irscope.pipelines
 from irscope.pipelines.base import Pipeline
+from irscope.protocol import DEFAULT_PIPELINE
 from irscope.vocabulary.stages import KERNEL_GROUP, OTHER_GROUP, Role, StageGroup, StageKind
 
 VARIABLE = "IRSCOPE_PIPELINES"
@@ -25,7 +26,10 @@ VARIABLE = "IRSCOPE_PIPELINES"
 
 @functools.cache
 def pipelines() -> dict[str, Pipeline]:
-    """All pipelines by name.  Raises ValueError for two of one name, or two kinds of stages of one name that differ."""
+    """All pipelines by name: the usual one first, and last those that irscope only knows.
+
+    Raises ValueError for two of one name, or two kinds of stages of one name that differ.
+    """
     found: dict[str, Pipeline] = {}
     for module in _modules():
         pipeline = getattr(module, "PIPELINE", None)
@@ -33,14 +37,21 @@ def pipelines() -> dict[str, Pipeline]:
             if pipeline.name in found:
                 raise ValueError(f"two pipelines are called '{pipeline.name}'")
             found[pipeline.name] = pipeline
-    return found
+    ordered = sorted(found.values(), key=lambda one: (bool(one.unsupported), one.name != DEFAULT_PIPELINE))
+    return {pipeline.name: pipeline for pipeline in ordered}
 
 
 def pipeline_named(name: str) -> Pipeline:
-    """The pipeline of that name.  Raises LookupError with a message for the user if there is none."""
+    """The pipeline of that name.
+
+    Raises LookupError with a message for the user if there is none, or if it is one that irscope only knows.
+    """
     known = pipelines()
     if name not in known:
-        raise LookupError(f"Unknown pipeline: {name!r}. Known: {', '.join(known)}.")
+        runnable = (pipeline.name for pipeline in known.values() if not pipeline.unsupported)
+        raise LookupError(f"Unknown pipeline: {name!r}. Known: {', '.join(runnable)}.")
+    if known[name].unsupported:
+        raise LookupError(f"irscope cannot run the pipeline {name}: {known[name].unsupported}")
     return known[name]
 
 

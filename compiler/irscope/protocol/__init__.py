@@ -51,6 +51,7 @@ from irscope.protocol.report import StageRef as StageRef
 from irscope.protocol.request import EAGER as EAGER
 from irscope.protocol.request import GIVEN as GIVEN
 from irscope.protocol.request import EntryKind as EntryKind
+from irscope.protocol.request import ModelCall as ModelCall
 from irscope.protocol.request import RunRequest as RunRequest
 from irscope.protocol.request import ValuesRequest as ValuesRequest
 from irscope.vocabulary.lanes import Lane as Lane

@@ -24,11 +24,30 @@ class EntryKind(str, enum.Enum):
     """A pytest node id, as ``python -m pytest tests/test_model.py::test_forward``."""
     NOTEBOOK = "notebook"
     """The code cells of a Jupyter notebook, one after the other."""
+    MODEL = "model"
+    """A model that an expression makes in the namespace of a file, compiled and called once (`ModelCall`)."""
 
     @property
     def is_file(self) -> bool:
         """Whether it is named by a path; its folder is then the first of ``sys.path``."""
-        return self in (EntryKind.SCRIPT, EntryKind.NOTEBOOK)
+        return self in (EntryKind.SCRIPT, EntryKind.NOTEBOOK, EntryKind.MODEL)
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """A model to compile and the inputs to call it with, which only the user's own command line can name.
+
+    Parameters
+    ----------
+    model, inputs
+        Python expressions.
+    inputs_file
+        Absolute path of the file in whose namespace ``inputs`` is evaluated; that of ``model`` is the run's script.
+    """
+
+    model: str
+    inputs: str
+    inputs_file: str
 
 
 GIVEN = "values on the inputs that were given"
@@ -96,3 +115,5 @@ class RunRequest:
     """The name of the pipeline that the script's programs go through."""
     fast_backend: str = EAGER
     """What the fast lane hands graphs to in place of the script's own backend."""
+    model: ModelCall | None = None
+    """What an entry of the kind `EntryKind.MODEL` compiles and calls."""

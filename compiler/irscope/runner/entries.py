@@ -1,4 +1,4 @@
-"""What is at the beginning of a run: a script, a notebook, a module, or tests."""
+"""What is at the beginning of a run: a script, a notebook, a module, tests, or a model."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from irscope.internals.hooks import Hook
 from irscope.protocol import EntryKind, RunRequest
 from irscope.runner import pytest_entry
 from irscope.runner.cells import run_cells_as_main
+from irscope.runner.model import run_model
 from irscope.runner.script import OnEnd, ScriptFailure, run_as_main, run_module_as_main
 from irscope.usercode.user_files import treat_as_user_code
 
@@ -49,5 +50,9 @@ def run_entry(request: RunRequest, on_end: OnEnd, on_missing: Callable[[str], No
         for name in request.cells:
             treat_as_user_code(name)
         return run_cells_as_main(request.script, request.cells, request.args, on_end, on_missing)
+    if request.entry is EntryKind.MODEL and request.model is not None:
+        for path in (request.script, request.model.inputs_file):
+            treat_as_user_code(path)
+        return run_model(request.script, request.model, request.args, on_end)
     treat_as_user_code(request.script)
     return run_as_main(request.script, request.argv0 or request.script, request.args, on_end)

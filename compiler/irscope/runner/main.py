@@ -9,6 +9,7 @@ import re
 import sys
 
 from irscope.capture.base import missing
+from irscope.pipelines.base import pip_command
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import Refused, RunRequest, Started
 from irscope.runner.entries import run_entry, set_first_path, why_not
@@ -52,12 +53,12 @@ def _missing(request: RunRequest) -> str:
         pipeline = pipeline_named(request.pipeline)
     except LookupError as error:
         return str(error.args[0])
-    if not (names := missing(pipeline)):
+    if not (packages := missing(pipeline)):
         return ""
-    packages = dict.fromkeys(name.partition(".")[0] for name in names)
+    names = ", ".join(package.module for package in packages)
     return (
-        f"The pipeline {pipeline.name} needs {', '.join(names)}, not installed in {sys.executable}. "
-        f"Install it there (pip install {' '.join(packages)}), or choose another interpreter."
+        f"The pipeline {pipeline.name} needs {names}, not installed in {sys.executable}. "
+        f"Install it there ({pip_command(sys.executable, packages)}), or choose another interpreter."
     )
 
 

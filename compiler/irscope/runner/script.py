@@ -47,7 +47,7 @@ def run_as_main(path: str, argv0: str, args: Sequence[str], on_end: OnEnd) -> Sc
     module = main_module(path)
 
     def execute() -> None:
-        code = compile(_read(path), path, "exec", dont_inherit=True)
+        code = compile(read_code(path), path, "exec", dont_inherit=True)
         exec(code, module.__dict__)
 
     return run_main(execute, path, on_end, lambda stop: f"the script ended with sys.exit({stop.code!r})")
@@ -106,7 +106,8 @@ def run_main(
     return None
 
 
-def _read(path: str) -> bytes | str:
+def read_code(path: str) -> bytes | str:
+    """The text of a file as the run has it: the editor's unsaved one, if there is one.  Raises OSError."""
     overlay = overlay_of(path)
     if overlay is not None:
         return overlay

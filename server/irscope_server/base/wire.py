@@ -26,7 +26,7 @@ def to_wire(value: Any) -> Any:
     if type(value) in _PLAIN:  # most of what there is: a chart has a hundred thousand numbers
         return value
     if not isinstance(value, type) and dataclasses.is_dataclass(value):
-        return {wire: to_wire(getattr(value, name)) for name, wire in _names(type(value))}
+        return {wire: to_wire(getattr(value, name)) for name, wire in _names(value.__class__)}
     if isinstance(value, (list, tuple)):
         return [to_wire(item) for item in value]
     return value.value if isinstance(value, enum.Enum) else value

@@ -170,7 +170,7 @@ def test_run_without_debugging(client: Client, tmp_path: Path) -> None:
         ({"program": ""}, "must be the path of a Python script"),
         ({}, "'program' is missing"),
         ({"program": __file__, "cwd": "/no/such"}, "Working folder not found"),
-        ({"program": __file__, "pipeline": "glow"}, "Unknown pipeline: 'glow'. Known: inductor"),
+        ({"program": __file__, "pipeline": "other"}, "Unknown pipeline: 'other'. Known: inductor"),
         ({"program": __file__, "stopOn": "rain"}, "'stopOn' must be of"),
         ({"program": __file__, "args": "x"}, "'args' must be a list"),
         ({"program": __file__, "env": {"A=": "1"}}, "names of variables"),

@@ -22,7 +22,8 @@ from irscope.cli.text import Paint
 from irscope.findings.control import controlled
 from irscope.findings.kinds.outcomes import SCRIPT_ERROR
 from irscope.findings.registry import all_kinds
-from irscope.protocol import Finding, Lane, Report, ValuesRequest
+from irscope.pipelines.registry import pipelines
+from irscope.protocol import DEFAULT_PIPELINE, Finding, Lane, Report, ValuesRequest
 from irscope.store.store import Store
 from irscope.values.run.reading import divergences
 from irscope.vocabulary.findings import VALUE_RUNS_ONLY
@@ -94,6 +95,12 @@ def lane_of(kind: str) -> Lane:
     return Lane.FAST if Lane.FAST in all_kinds()[kind].lanes else Lane.DEEP
 
 
+def pipeline_of(kind: str) -> str:
+    """The pipeline that declares the kind; the usual one, if all have it."""
+    own = [one.name for one in pipelines().values() if any(found.id == kind for found in one.findings)]
+    return own[0] if own else DEFAULT_PIPELINE
+
+
 def run(kind: str, script: Script, folder: Path, worker: Worker | None) -> Ran:
     compares = all_kinds()[kind].lanes == VALUE_RUNS_ONLY
     ran = run_captured(
@@ -103,6 +110,7 @@ def run(kind: str, script: Script, folder: Path, worker: Worker | None) -> Ran:
         cwd=str(folder),
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **script.env},
         worker=worker,
+        pipeline=pipeline_of(kind),
         values=ValuesRequest(statistics=False, divergence=True) if compares else None,
     )
     assert ran.report.capture_gaps == ()
@@ -132,7 +140,9 @@ def command_of(kind: str, script: Script) -> str:
     variables = "".join(f"{name}={value} " for name, value in script.env.items())
     if kind == "divergence":
         return f"$ {variables}irscope diverge {NAME}"
-    return f"$ {variables}irscope run {NAME}{' --lane fast' if lane_of(kind) is Lane.FAST else ''}"
+    lane = " --lane fast" if lane_of(kind) is Lane.FAST else ""
+    pipeline = pipeline_of(kind)
+    return f"$ {variables}irscope run {NAME}{lane}{'' if pipeline == DEFAULT_PIPELINE else f' --pipeline {pipeline}'}"
 
 
 def printed_of(report: Report, lane: Lane) -> list[str]:

@@ -5,9 +5,10 @@
 #    source ~/.local/share/bash_completion/irscope
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_irscope_subparsers=(run list show graph explain diff view values diverge completion)
+_shtab_irscope_subparsers=(run pipelines list show graph explain diff view values diverge completion)
 
-_shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --no-symbolic-trace --check-without-compile --baseline --write-baseline --severity --cwd)
+_shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --model --inputs --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --no-symbolic-trace --check-without-compile --baseline --write-baseline --severity --cwd --pipeline)
+_shtab_irscope_pipelines_option_strings=(-h --help --json --again --python)
 _shtab_irscope_list_option_strings=(-h --help --json --store --limit)
 _shtab_irscope_show_option_strings=(-h --help --json --store --compile --stage --kernel --guards --line --costs --target --all --time --python)
 _shtab_irscope_graph_option_strings=(-h --help --json --store --stage --compile -o --output --depth --max-nodes --theme --timeout)
@@ -27,6 +28,7 @@ _shtab_irscope_run___python_COMPGEN=_shtab_compgen_files
 _shtab_irscope_run___baseline_COMPGEN=_shtab_compgen_files
 _shtab_irscope_run___write_baseline_COMPGEN=_shtab_compgen_files
 _shtab_irscope_run___cwd_COMPGEN=_shtab_compgen_dirs
+_shtab_irscope_pipelines___python_COMPGEN=_shtab_compgen_files
 _shtab_irscope_list___store_COMPGEN=_shtab_compgen_files
 _shtab_irscope_show___store_COMPGEN=_shtab_compgen_files
 _shtab_irscope_show___line_COMPGEN=_shtab_compgen_files
@@ -58,7 +60,7 @@ _shtab_irscope_run___lane_choices=(fast deep)
 _shtab_irscope_show___target_choices=(a100 h100 h200 mi300x)
 _shtab_irscope_graph___theme_choices=(light dark)
 _shtab_irscope_completion_pos_0_choices=(bash zsh fish tcsh)
-_shtab_irscope_pos_0_choices=(run list show graph explain diff view values diverge completion)
+_shtab_irscope_pos_0_choices=(run pipelines list show graph explain diff view values diverge completion)
 
 _shtab_irscope_run_pos_1_nargs='*'
 _shtab_irscope_run__h_nargs=0
@@ -67,6 +69,10 @@ _shtab_irscope_run___json_nargs=0
 _shtab_irscope_run___exit_code_nargs=0
 _shtab_irscope_run___no_symbolic_trace_nargs=0
 _shtab_irscope_run___check_without_compile_nargs=0
+_shtab_irscope_pipelines__h_nargs=0
+_shtab_irscope_pipelines___help_nargs=0
+_shtab_irscope_pipelines___json_nargs=0
+_shtab_irscope_pipelines___again_nargs=0
 _shtab_irscope_list__h_nargs=0
 _shtab_irscope_list___help_nargs=0
 _shtab_irscope_list___json_nargs=0

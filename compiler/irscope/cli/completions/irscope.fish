@@ -50,8 +50,8 @@ function _shtab_irscope_using
   test "$_shtab_irscope_cmdpath" = "$argv"
 end
 
-set -g _shtab_irscope_commands run list show graph explain diff view values diverge completion
-set -g _shtab_irscope_opts_with_value --baseline --budget --call --compile --cwd --depth --fusion --inputs --kernel --lane --limit --line --max-nodes --memory-budget --node --open --output --output-budget --port --pytest --python --reproducer --severity --stage --steady-calls --store --target --theme --timeout --write-baseline -m -o
+set -g _shtab_irscope_commands run pipelines list show graph explain diff view values diverge completion
+set -g _shtab_irscope_opts_with_value --baseline --budget --call --compile --cwd --depth --fusion --inputs --kernel --lane --limit --line --max-nodes --memory-budget --model --node --open --output --output-budget --pipeline --port --pytest --python --reproducer --severity --stage --steady-calls --store --target --theme --timeout --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -64,6 +64,8 @@ complete -c irscope -n '_shtab_irscope_using run' -l json -d 'print data instead
 complete -c irscope -n '_shtab_irscope_using run' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
 complete -c irscope -n '_shtab_irscope_using run' -s m -x -d 'run a module or package instead, by its dotted name'
 complete -c irscope -n '_shtab_irscope_using run' -l pytest -xka "(__fish_complete_path (commandline -ct))" -d 'run tests instead: a file, or one test as FILE::NAME'
+complete -c irscope -n '_shtab_irscope_using run' -l model -x -d 'compile and call a model instead: what the Python expression gives in the namespace of the file'
+complete -c irscope -n '_shtab_irscope_using run' -l inputs -x -d 'with --model: what to call it with; a tuple or list by position, a dict by name'
 complete -c irscope -n '_shtab_irscope_using run' -l exit-code -d 'exit as the script did (128 + N after signal N, 124 where a limit ended it) instead of with 0'
 complete -c irscope -n '_shtab_irscope_using run' -l lane -xka "fast deep" -d 'how much of the pipeline to capture'
 complete -c irscope -n '_shtab_irscope_using run' -l budget -x -d 'stop the script after this time; findings up to then are kept'
@@ -77,8 +79,14 @@ complete -c irscope -n '_shtab_irscope_using run' -l baseline -xka "(__fish_comp
 complete -c irscope -n '_shtab_irscope_using run' -l write-baseline -xka "(__fish_complete_path (commandline -ct))" -d 'write the findings to this baseline file'
 complete -c irscope -n '_shtab_irscope_using run' -l severity -x -d 'error, warning, information, hint or off for a code (GB0059) or a kind (recompilation); may be repeated'
 complete -c irscope -n '_shtab_irscope_using run' -l cwd -xka "(__fish_complete_directories)" -d 'working folder of the script (default: the current one)'
+complete -c irscope -n '_shtab_irscope_using run' -l pipeline -x -d 'the compiler that the programs go through; `irscope pipelines` lists them'
 complete -c irscope -n '_shtab_irscope_using run; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python script, or a notebook (.ipynb)'
 complete -c irscope -n '_shtab_irscope_using run; and test $_shtab_irscope_npos -ge 1' -ka "(__fish_complete_path (commandline -ct))" -d 'its arguments, after --'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a pipelines -d 'list the pipelines, and which of them work here'
+complete -c irscope -n '_shtab_irscope_using pipelines' -s h -l help -d 'show this help message and exit'
+complete -c irscope -n '_shtab_irscope_using pipelines' -l json -d 'print data instead of text (docs/json.md)'
+complete -c irscope -n '_shtab_irscope_using pipelines' -l again -d 'repeat the trials that succeeded before'
+complete -c irscope -n '_shtab_irscope_using pipelines' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter in which they are tried'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a list -d 'list the runs in the store'
 complete -c irscope -n '_shtab_irscope_using list' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using list' -l json -d 'print data instead of text (docs/json.md)'

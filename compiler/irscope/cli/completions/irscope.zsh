@@ -16,6 +16,7 @@ _shtab_irscope_commands() {
     explain:'why Inductor did what it did'
     graph:'draw a graph as SVG, PDF, PNG or DOT'
     list:'list the runs in the store'
+    pipelines:'list the pipelines, and which of them work here'
     run:'run a script and show what was compiled'
     show:'show a run, a stage, a kernel or what a line became'
     values:'show what each node of a compiled graph computes'
@@ -112,12 +113,24 @@ _shtab_irscope_list_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_irscope_list_defaults_added=0
 
+_shtab_irscope_pipelines_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print data instead of text (docs\/json.md)]"
+  "--again[repeat the trials that succeeded before]"
+  "--python[interpreter in which they are tried]:PATH:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_irscope_pipelines_defaults_added=0
+
 _shtab_irscope_run_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print data instead of text (docs\/json.md)]"
   "--store[file of the run store]:FILE:_files"
   "-m[run a module or package instead, by its dotted name]:MODULE:"
   "--pytest[run tests instead\: a file, or one test as FILE\:\:NAME]:NODE:_files"
+  "--model[compile and call a model instead\: what the Python expression gives in the namespace of the file]:FILE:EXPR:"
+  "--inputs[with --model\: what to call it with\; a tuple or list by position, a dict by name]:FILE:EXPR:"
   "--exit-code[exit as the script did (128 \+ N after signal N, 124 where a limit ended it) instead of with 0]"
   "--lane[how much of the pipeline to capture]:lane:(fast deep)"
   "--budget[stop the script after this time\; findings up to then are kept]:SECONDS:"
@@ -131,6 +144,7 @@ _shtab_irscope_run_options=(
   "--write-baseline[write the findings to this baseline file]:FILE:_files"
   "*--severity[error, warning, information, hint or off for a code (GB0059) or a kind (recompilation)\; may be repeated]:CODE=LEVEL:"
   "--cwd[working folder of the script (default\: the current one)]:DIR:_files -/"
+  "--pipeline[the compiler that the programs go through\; \`irscope pipelines\` lists them]:NAME:"
   ":the Python script, or a notebook (.ipynb):_files"
   "(*)::its arguments, after --:_files"
 )
@@ -221,6 +235,7 @@ _shtab_irscope() {
         explain) _arguments -C -s $_shtab_irscope_explain_options ;;
         graph) _arguments -C -s $_shtab_irscope_graph_options ;;
         list) _arguments -C -s $_shtab_irscope_list_options ;;
+        pipelines) _arguments -C -s $_shtab_irscope_pipelines_options ;;
         run) _arguments -C -s $_shtab_irscope_run_options ;;
         show) _arguments -C -s $_shtab_irscope_show_options ;;
         values) _arguments -C -s $_shtab_irscope_values_options ;;

@@ -48,6 +48,8 @@ def spec_of(recording: Recording, wanted: ValuesRequest, arguments: Arguments) -
         )
     if entry == EntryKind.NOTEBOOK.value:
         raise _refused(run, "it is a run of a notebook, whose cells the editor runs: launch it there")
+    if entry == EntryKind.MODEL.value:  # its expressions are not kept: a store is not trusted
+        raise _refused(run, "it is a run of irscope run --model: run it on the command line again")
     changed = _changed(recording, how.get("files"), digest if entry == EntryKind.SCRIPT.value else None)
     if changed:
         more = f" and {len(changed) - _MOST_NAMED} more" if len(changed) > _MOST_NAMED else ""

@@ -1,0 +1,47 @@
+"""``irscope pipelines``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+
+from irscope.cli.text import Paint, to_stdout
+from irscope.driver.availability import Availability, Status, as_data, availability_of
+from irscope.pipelines.registry import pipelines
+from irscope.store.store import default_path
+from irscope.vocabulary.visible import printable
+
+_COLOURS = {Status.AVAILABLE: "green", Status.MISSING: "yellow", Status.UNSUPPORTED: "dim"}
+
+
+def list_pipelines(options: argparse.Namespace) -> int:
+    """Tries each pipeline in the interpreter and prints which work."""
+    cache = os.path.join(os.path.dirname(default_path()), "trials.json")
+    found = availability_of(
+        list(pipelines().values()), options.python, cache, again=options.again, on_trial=_say_what_is_tried
+    )
+    if options.json:
+        print(json.dumps(as_data(found), indent=1))
+        return 0
+    paint = Paint(sys.stdout)
+    to_stdout([line for number, one in enumerate(found) for line in _lines(one, number == 0, paint)])
+    return 0
+
+
+def _say_what_is_tried(name: str) -> None:
+    if sys.stderr.isatty():
+        print(f"irscope: Trying the pipeline {name}…", file=sys.stderr, flush=True)
+
+
+def _lines(one: Availability, is_first: bool, paint: Paint) -> list[str]:
+    lines = [] if is_first else [""]
+    lines.append(f"{paint(one.name, 'bold')}  {paint(one.status.value, _COLOURS[one.status])}  {one.title}")
+    if one.why:
+        lines.append(f"  {printable(one.why)}")
+    if one.install:
+        lines.append(f"  To install it: {printable(one.install)}")
+    if one.stages:
+        lines.append(f"  {paint('stages: ' + ', '.join(one.stages), 'dim')}")
+    return lines

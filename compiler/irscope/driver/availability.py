@@ -1,0 +1,242 @@
+"""Which pipelines work in an interpreter.  Each is tried: a package that can be imported may still not compile anything."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from irscope.driver.debuggers import without_debugger
+from irscope.pipelines.base import Package, Pipeline, pip_command
+from irscope.system.commands import run_bounded, temporary_folder
+
+TRIAL_SECONDS = 180.0
+"""The time limit of a trial.  On a busy machine the first compile with Inductor takes a minute."""
+_LOOK_SECONDS = 60.0
+
+
+class Status(str, enum.Enum):
+    """Whether a pipeline works in an interpreter."""
+
+    AVAILABLE = "available"
+    """A trial compiled something."""
+    MISSING = "missing"
+    """A package is not installed, or has another version."""
+    UNSUPPORTED = "unsupported"
+    """It does not work here, or irscope cannot run it yet."""
+
+
+@dataclass(frozen=True)
+class Availability:
+    """What is known about a pipeline in an interpreter.
+
+    Parameters
+    ----------
+    why
+        Why it is not available; empty if it is.
+    install
+        The command that installs what is missing; empty if that is not the problem.
+    stages
+        The names of its kinds of stages.
+    """
+
+    name: str
+    title: str
+    status: Status
+    why: str
+    install: str
+    stages: tuple[str, ...]
+
+
+def availability_of(
+    pipelines: Sequence[Pipeline],
+    python: str,
+    cache: str,
+    *,
+    again: bool = False,
+    on_trial: Callable[[str], None] = lambda name: None,
+) -> list[Availability]:
+    """Tries each pipeline in an interpreter.
+
+    Parameters
+    ----------
+    python
+        The interpreter: a path, or a name that is looked up.
+    cache
+        A JSON file that keeps which trials succeeded, with which versions of the packages.  A failure is not kept: the
+        user may just have repaired its cause.
+    again
+        Whether to repeat trials that succeeded before.
+    on_trial
+        Called with the name of a pipeline before its trial, which may take a minute.
+    """
+    path = shutil.which(python)
+    installed = _installed(path, pipelines) if path is not None else f"No Python interpreter at {python}."
+    kept = _Kept(cache)
+    found = []
+    for pipeline in pipelines:
+        if isinstance(installed, str) or path is None:
+            verdict = Status.UNSUPPORTED, str(installed), ""
+        elif (lacking := _lacking(pipeline, installed, path)) is not None:
+            verdict = lacking
+        else:
+            key = _key(path, pipeline, installed)
+            if again or not kept.has(key):
+                on_trial(pipeline.name)
+                verdict = _tried(pipeline, path)
+            else:
+                verdict = Status.AVAILABLE, "", ""
+            if verdict[0] is Status.AVAILABLE:
+                kept.add(key)
+        found.append(
+            Availability(pipeline.name, pipeline.title, *verdict, tuple(kind.name for kind in pipeline.stages))
+        )
+    return found
+
+
+_TORCH = Package("torch")
+_Verdict = tuple[Status, str, str]
+"""The status, why, and how to install."""
+
+
+def _lacking(pipeline: Pipeline, installed: dict[str, Any], python: str) -> _Verdict | None:
+    """What is known without a trial; None if a trial is needed."""
+    if pipeline.unsupported:
+        facts = [f"{_described(one, installed)} in {python}." for one in pipeline.needs if not _fits(one, installed)]
+        would = [f"It would show {pipeline.shows}."] if pipeline.shows else []
+        return Status.UNSUPPORTED, " ".join([pipeline.unsupported, *facts, *would]), ""
+    needed = (_TORCH, *pipeline.needs)
+    if lacking := [package for package in needed if not _fits(package, installed)]:
+        names = ", ".join(_described(package, installed) for package in lacking)
+        return Status.MISSING, f"{names} in {python}.", pip_command(python, lacking)
+    return None
+
+
+def _fits(package: Package, installed: dict[str, Any]) -> bool:
+    known = installed["packages"].get(package.module)
+    return known is not None and known["fits"] is not False
+
+
+def _described(package: Package, installed: dict[str, Any]) -> str:
+    known = installed["packages"].get(package.module)
+    if known is None:
+        return f"{package.module} is not installed"
+    return f"{package.module} {known['version']} is installed and {package.to_install} is needed"
+
+
+def _tried(pipeline: Pipeline, python: str) -> _Verdict:
+    if not pipeline.trial:
+        return Status.AVAILABLE, "", ""
+    with temporary_folder() as folder:
+        # Whatever it caches goes there, so that nothing comes from an earlier compile.
+        environment = {**without_debugger(os.environ), "TMPDIR": folder, "PYTHONWARNINGS": "ignore"}
+        try:
+            done = run_bounded([python, "-c", pipeline.trial], TRIAL_SECONDS, cwd=folder, env=environment)
+        except subprocess.TimeoutExpired:
+            return Status.UNSUPPORTED, f"A trial did not end within {TRIAL_SECONDS:.0f} s.", ""
+        except OSError as error:
+            return Status.UNSUPPORTED, f"{python} could not be started: {error.strerror}.", ""
+    if done.returncode == 0:
+        return Status.AVAILABLE, "", ""
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    reason = lines[-1] if lines else f"it ended with {_ending(done.returncode)}"
+    return Status.UNSUPPORTED, f"A trial failed: {reason[:_LONGEST]}", ""
+
+
+def _ending(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+
+_LONGEST = 400
+"""Characters of an error."""
+
+_LOOK = """\
+import importlib.metadata, importlib.util, json, sys
+def look(module, requirement):
+    try:
+        if importlib.util.find_spec(module) is None:
+            return None
+    except ImportError:
+        return None
+    name = requirement or module.partition(".")[0]
+    for mark in "<>=!~[; ":
+        name = name.partition(mark)[0]
+    try:
+        version = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return {"version": "", "fits": None}
+    try:
+        from packaging.requirements import Requirement
+        fits = Requirement(requirement).specifier.contains(version, prereleases=True) if requirement else True
+    except ImportError:
+        fits = None
+    return {"version": version, "fits": fits}
+packages = {module: look(module, requirement) for module, requirement in json.loads(sys.argv[1])}
+print(json.dumps({"python": sys.version, "packages": {name: one for name, one in packages.items() if one}}))
+"""
+"""What is installed, by the interpreter itself.  ``fits``: whether it is a version that is needed; None: unknown."""
+
+
+def _installed(python: str, pipelines: Sequence[Pipeline]) -> dict[str, Any] | str:
+    """By module what is installed; a message for the user if the interpreter cannot say so."""
+    asked = [[package.module, package.requirement] for one in pipelines for package in (_TORCH, *one.needs)]
+    with temporary_folder() as folder:  # what is in the current folder is not installed
+        try:
+            environment = without_debugger(os.environ)
+            done = run_bounded([python, "-c", _LOOK, json.dumps(asked)], _LOOK_SECONDS, cwd=folder, env=environment)
+            found = json.loads(done.stdout)
+        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+            return f"{python} does not say which packages it has: {error}."
+    return found if isinstance(found, dict) else f"{python} does not say which packages it has."
+
+
+def _key(python: str, pipeline: Pipeline, installed: dict[str, Any]) -> str:
+    """The interpreter, the versions of what the trial used, and the trial itself."""
+    versions = [(one.module, installed["packages"][one.module]) for one in (_TORCH, *pipeline.needs)]
+    # Not the file that a link leads to: each virtual environment links to the same one.
+    facts = [os.path.abspath(python), installed["python"], versions, pipeline.trial]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+class _Kept:
+    """The trials that succeeded, in a file.  A file that cannot be used costs only repeated trials."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        try:
+            with open(path, encoding="utf-8") as file:
+                found = json.load(file)
+        except (OSError, ValueError):
+            found = []
+        self._keys = [key for key in found if isinstance(key, str)] if isinstance(found, list) else []
+
+    def has(self, key: str) -> bool:
+        return key in self._keys
+
+    def add(self, key: str) -> None:
+        if key in self._keys:
+            return
+        self._keys = [*self._keys, key][-_MOST_KEPT:]
+        part = f"{self._path}.{os.getpid()}"
+        try:
+            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+            with open(part, "w", encoding="utf-8") as file:
+                json.dump(self._keys, file)
+            os.replace(part, self._path)
+        except OSError:
+            return
+
+
+_MOST_KEPT = 200
+
+
+def as_data(found: Sequence[Availability]) -> list[dict[str, Any]]:
+    """The same as JSON has it (docs/json.md)."""
+    return [{**dataclasses.asdict(one), "status": one.status.value} for one in found]

@@ -1,0 +1,14 @@
+"""Torch-TensorRT, which irscope only knows: what is missing, and what it would show."""
+
+from __future__ import annotations
+
+from irscope.pipelines.base import Package, Pipeline
+
+PIPELINE = Pipeline(
+    name="tensorrt",
+    title="Torch-TensorRT",
+    stages=(),
+    needs=(Package("torch_tensorrt", "torch-tensorrt"),),
+    unsupported="It needs an NVIDIA GPU and the library libnvinfer, and irscope does not capture it yet.",
+    shows="which operators TensorRT takes and which stay with PyTorch, the partitions and why they are cut, and the layers of each engine",
+)

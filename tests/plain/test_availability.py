@@ -1,0 +1,84 @@
+"""Which pipelines work in an interpreter: what is missing, what a trial says, and what is kept of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from irscope.driver.availability import Availability, Status, availability_of
+from irscope.pipelines.base import Package, Pipeline
+from irscope.vocabulary.stages import Role, StageKind
+
+STAGES = (StageKind("my-ir", "My IR", "python", Role.TEXT, 3),)
+HERE = Package("pytest")
+
+
+def found(tmp_path: Path, python: str = sys.executable, **declared: object) -> Availability:
+    pipeline = Pipeline("mine", "Mine", STAGES, **declared)  # type: ignore[arg-type]
+    [one] = availability_of([pipeline], python, str(tmp_path / "cache" / "trials.json"))
+    return one
+
+
+def test_a_trial_decides(tmp_path: Path) -> None:
+    one = found(tmp_path, needs=(HERE,), trial="import pytest")
+    assert (one.status, one.why, one.install, one.stages) == (Status.AVAILABLE, "", "", ("my-ir",))
+    one = found(tmp_path, needs=(HERE,), trial="import pytest\nraise RuntimeError('no compiler here')")
+    assert (one.status, one.why) == (Status.UNSUPPORTED, "A trial failed: RuntimeError: no compiler here")
+    one = found(tmp_path, trial="import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)")
+    assert (one.status, one.why) == (Status.UNSUPPORTED, "A trial failed: it ended with signal 11")
+
+
+def test_a_missing_package_has_the_command_that_installs_it(tmp_path: Path) -> None:
+    one = found(tmp_path, needs=(HERE, Package("no_such.driver", "no-such>=2")))
+    assert one.status is Status.MISSING
+    assert one.why == f"no_such.driver is not installed in {sys.executable}."
+    assert one.install == f"{sys.executable} -m pip install 'no-such>=2'"
+
+
+def test_another_version_is_missing_too(tmp_path: Path) -> None:
+    one = found(tmp_path, needs=(Package("pytest", "pytest>=999"),), trial="raise SystemExit('not reached')")
+    assert one.status is Status.MISSING
+    assert one.why.endswith(f"is installed and pytest>=999 is needed in {sys.executable}.")
+    assert one.install == f"{sys.executable} -m pip install 'pytest>=999'"
+
+
+def test_a_success_is_kept_until_the_trial_changes(tmp_path: Path) -> None:
+    mark = tmp_path / "tried"
+    trial = f"open({str(mark)!r}, 'a').write('x')"
+    for _ in range(2):
+        assert found(tmp_path, trial=trial).status is Status.AVAILABLE
+    assert mark.read_text() == "x"
+    assert found(tmp_path, trial=trial + "  # changed").status is Status.AVAILABLE
+    assert mark.read_text() == "xx"
+
+
+def test_a_failure_is_not_kept(tmp_path: Path) -> None:
+    repaired = tmp_path / "compiler"
+    trial = f"open({str(repaired)!r})"
+    assert found(tmp_path, trial=trial).status is Status.UNSUPPORTED
+    repaired.touch()
+    assert found(tmp_path, trial=trial).status is Status.AVAILABLE
+
+
+def test_a_damaged_file_of_trials_costs_only_a_trial(tmp_path: Path) -> None:
+    cache = tmp_path / "cache" / "trials.json"
+    cache.parent.mkdir()
+    for text in ("{", "[1]", "{}"):
+        cache.write_text(text)
+        assert found(tmp_path, trial="pass").status is Status.AVAILABLE
+        assert len([key for key in json.loads(cache.read_text()) if isinstance(key, str)]) == 1
+
+
+def test_no_interpreter_is_a_reason(tmp_path: Path) -> None:
+    one = found(tmp_path, python="/no/such/python", trial="pass")
+    assert (one.status, one.why) == (Status.UNSUPPORTED, "No Python interpreter at /no/such/python.")
+
+
+def test_what_is_only_known_is_never_tried(tmp_path: Path) -> None:
+    one = found(
+        tmp_path, unsupported="It needs a device.", shows="its graph", needs=(Package("no_such"),), trial="pass"
+    )
+    assert one.status is Status.UNSUPPORTED
+    assert one.why == f"It needs a device. no_such is not installed in {sys.executable}. It would show its graph."
+    assert one.install == ""
