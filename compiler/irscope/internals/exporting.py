@@ -15,8 +15,14 @@ from irscope.internals.hooks import Hook, Undo, replace_attribute
 from irscope.usercode.user_files import is_irscope_file, is_package_file, is_user_file
 
 
+def flatten(value: Any) -> tuple[list[Any], Any]:
+    """The leaves of nested arguments, and what they were nested in, as ``torch.export`` sees both (torch 2.1 and later)."""
+    leaves, nesting = sys.modules["torch"].utils._pytree.tree_flatten(value)
+    return leaves, nesting
+
+
 def guards_of(exported: Any) -> tuple[str, ...]:
-    """The checks of an exported program on its inputs, as Python (torch 2.9 and later; empty where it has none)."""
+    """The checks of an exported program on its inputs, as Python (torch 2.9 and later); empty if it has none."""
     return tuple(str(line) for line in getattr(exported, "_guards_code", None) or ())
 
 

@@ -51,12 +51,12 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 
 
 def test_the_stages_are_there_and_the_script_prints_the_same(ran: Ran) -> None:
-    assert ran.report.gaps == ()
+    assert ran.report.capture_gaps == ()
     [compile] = ran.report.compiles
     names = ["exported-program", "export-signature", "export-constraints", "decomposed-program"]
     assert [stage.name for stage in compile.stages] == names
     assert ran.report.findings == ()
-    assert ran.stdout == run_plain(Path(ran.report.request.script)).stdout
+    assert ran.stdout == run_plain(Path(ran.report.script)).stdout
 
 
 def test_the_signature_names_parameters_and_inputs(ran: Ran) -> None:
@@ -72,7 +72,7 @@ def test_a_dynamic_dimension_has_its_range_and_its_places(ran: Ran) -> None:
 def test_a_line_of_a_helper_leads_to_its_nodes_in_both_programs(ran: Ran) -> None:
     with Store(ran.store) as store:
         found = Provenance(store, ran.report)
-        below = found.below(found.source(ran.report.request.script, 15))
+        below = found.below(found.source(ran.report.script, 15))
     assert {stage: [one.name for one in elements] for stage, elements in below.items()} == {
         "0/0/exported-program": ["div"],
         "0/0/decomposed-program": ["div"],
@@ -125,7 +125,7 @@ with torch.no_grad():
 
 def test_a_program_with_effects_goes_on_as_it_was(tmp_path: Path) -> None:
     ran = ran_export(tmp_path, COUNTED)
-    assert ran.report.gaps == ()
+    assert ran.report.capture_gaps == ()
     assert ran.stdout == run_plain(tmp_path / "script.py").stdout
     ends = [ran.text(f"{number}/0/export-signature").rstrip().split("\n")[-1] for number in (0, 1)]
     assert ends == [
@@ -155,7 +155,7 @@ print(fast(torch.ones(3)), fast(torch.full((3,), 4.0)))
 
 def test_the_error_and_what_draft_export_says_are_at_their_lines(tmp_path: Path) -> None:
     ran = ran_export(tmp_path, REFUSED)
-    assert ran.report.gaps == ()
+    assert ran.report.capture_gaps == ()
     assert ran.compile("0/0").outcome is CompileOutcome.ERROR
     rows = REFUSED.split("\n")
     for kind, code in (("export-error", "data-dependent-guard"), ("draft-export", "data-dependent-error")):
@@ -190,7 +190,7 @@ def test_an_operator_without_a_fake_kernel_is_named_where_it_is_called(tmp_path:
     [finding] = ran.findings("draft-export")
     assert (finding.code, finding.range.start.line) == ("missing-fake-kernel", 10)
     assert "irscope_test::twice" in finding.hints[0]
-    assert ran.stdout == run_plain(tmp_path / "script.py").stdout
+    assert ran.stdout == "tensor([3., 3., 3.])\n"  # torch.compile alone fails here, too
 
 
 # --- models -----------------------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def test_models(name: str, tmp_path: Path) -> None:
     if name not in ("mlp", "conv"):
         pytest.importorskip("transformers")
     ran = ran_export(tmp_path, SCRIPTS[name])
-    assert (ran.report.gaps, ran.report.findings) == ((), ())
+    assert (ran.report.capture_gaps, ran.report.findings) == ((), ())
     assert ran.stdout.startswith("agree")
     for stage in ("0/0/exported-program", "0/0/decomposed-program"):
         kept, count = lines_kept(ran, stage)

@@ -34,35 +34,40 @@ class ExportCapture(ProgramCapture):
     def lower(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], compile: Compile) -> Program:
         """Exports a program and decomposes it; a finding says why that is not possible."""
         exported = self.export(program, args, kwargs, compile)
-        try:
-            core = decomposed(exported.program)
-        except Exception as error:  # noqa: BLE001
-            what = "the exported program after decompositions"
-            self.book.gap(CaptureGap(what, f"{type(error).__name__}: {error}"))
-        else:
-            self.put_graph(compile, stages.DECOMPOSED_PROGRAM.name, core.graph_module)
-        if unfit(exported.program, exported.printed):
-            return program
-        return InPlace(program, exported.program.module(), exported.program, args, kwargs)
+        made, core = exported.program, self._decompose(exported.program, compile)
+        reason = unfit(core, exported.printed)
+        self._put_facts(made, reason, compile)
+        return program if reason else InPlace(program, made.module(), made, args, kwargs)
 
     def export(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], compile: Compile) -> Exported:
-        """Exports a program and puts what that gives.  Raises NotLoweredError after it has said why there is none."""
+        """Exports a program and puts it.  Raises NotLoweredError after it has said why there is none."""
         try:
             exported = export(program, args, kwargs)
         except Exception as error:
             place = self._failed(error, compile)
             self._draft(program, args, kwargs, compile, place)
             raise NotLoweredError from error
-        made = exported.program
-        self.put_graph(compile, stages.EXPORTED_PROGRAM.name, made.graph_module)
+        self.put_graph(compile, stages.EXPORTED_PROGRAM.name, exported.program.graph_module)
+        return exported
+
+    def _decompose(self, made: Any, compile: Compile) -> Any:
+        try:
+            core = decomposed(made)
+        except Exception as error:  # noqa: BLE001  the exported program is there in any case
+            what = "the exported program after decompositions"
+            self.book.gap(CaptureGap(what, f"{type(error).__name__}: {_first_line(error)}"))
+            return None
+        self.put_graph(compile, stages.DECOMPOSED_PROGRAM.name, core.graph_module)
+        return core
+
+    def _put_facts(self, made: Any, reason: str, compile: Compile) -> None:
         inputs, outputs = texts.ports_of(made)
         text = texts.signature_text(inputs, outputs)
-        if reason := unfit(made, exported.printed):
+        if reason:
             text += f"\nThe script goes on with its own program: {reason}.\n"
         self.book.put_stage(compile.id, stages.SIGNATURE.name, text)
         text = texts.constraints_text(texts.symbols_of(made), guards_of(made))
         self.book.put_stage(compile.id, stages.CONSTRAINTS.name, text)
-        return exported
 
     def put_graph(self, compile: Compile, stage: str, module: Any) -> None:
         """Puts a graph with what is known about its nodes, and keeps the sources of the lines that it names."""

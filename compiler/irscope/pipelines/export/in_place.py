@@ -6,15 +6,27 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from irscope.internals.exporting import flatten
+
 Program = Callable[..., Any]
 _MUTATIONS = ("BUFFER_MUTATION", "PARAMETER_MUTATION", "USER_INPUT_MUTATION")
 
 
-def unfit(exported: Any, printed: bool) -> str:
-    """Why an exported program can never take the place of the user's; empty if it can."""
+def unfit(core: Any, printed: bool) -> str:
+    """Why an exported program can never take the place of the user's; empty if it can.
+
+    Parameters
+    ----------
+    core
+        The program after decompositions: only these make outputs of what the program changes.  None if there is none.
+    printed
+        Whether the user's program prints.
+    """
+    if core is None:
+        return "PyTorch cannot decompose it, so it is not known whether it changes buffers or inputs"
     if printed:
         return "it prints while it runs, and an exported program does not"
-    if any(spec.kind.name in _MUTATIONS for spec in exported.graph_signature.output_specs):
+    if any(spec.kind.name in _MUTATIONS for spec in core.graph_signature.output_specs):
         return "it changes buffers or inputs"
     return ""
 
@@ -32,9 +44,9 @@ class InPlace:
         self, program: Program, compiled: Program, exported: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         torch: Any = sys.modules["torch"]
-        self._torch, self._flatten = torch, torch.utils._pytree.tree_flatten
+        self._torch = torch
         self._program, self._compiled = program, compiled
-        leaves, self._spec = self._flatten((args, kwargs))
+        leaves, self._spec = flatten((args, kwargs))
         signature = exported.graph_signature
         kept = (*exported.state_dict.values(), *exported.constants.values())
         self._kept = [(one, one._version) for one in kept if isinstance(one, torch.Tensor)]
@@ -53,7 +65,7 @@ class InPlace:
 
     def fits(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether the compiled program computes what the user's does, for these arguments, now."""
-        leaves, spec = self._flatten((args, kwargs))
+        leaves, spec = flatten((args, kwargs))
         if spec != self._spec or self._needs_gradients(leaves):
             return False
         if any(tensor._version != version for tensor, version in self._kept):

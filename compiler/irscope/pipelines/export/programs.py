@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.internals.exporting import dynamic_dimensions, silence
+from irscope.internals.exporting import dynamic_dimensions, flatten, silence
 
 Program = Callable[..., Any]
 
@@ -52,10 +52,21 @@ def export(program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], draf
 
 
 def decomposed(exported: Any) -> Any:
-    """The program after its operations were decomposed into the core of ATen."""
+    """The program after its operations were decomposed into the core of ATen.
+
+    Attention may be left whole: torch 2.13 decomposes it into a result of other strides, which the program's next
+    ``view`` refuses (GPT-2).
+    """
+    torch: Any = sys.modules["torch"]
     with silence(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return exported.run_decompositions()
+        try:
+            return exported.run_decompositions()
+        except ValueError:
+            table = torch.export.default_decompositions()
+            for operator in [one for one in table if "scaled_dot_product" in str(one)]:
+                table.pop(operator)
+            return exported.run_decompositions(table)
 
 
 def _as_module(program: Program) -> Any:
@@ -84,7 +95,7 @@ def _dynamic_shapes(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     torch: Any = sys.modules["torch"]
     shapes = torch.export.ShapesCollection()
     marked = False
-    for tensor in torch.utils._pytree.tree_leaves((args, kwargs)):
+    for tensor in flatten((args, kwargs))[0]:
         dimensions = dynamic_dimensions(tensor) if isinstance(tensor, torch.Tensor) else ()
         if dimensions:
             shapes[tensor] = dict.fromkeys(dimensions, torch.export.Dim.AUTO)
