@@ -41,8 +41,8 @@ print(fast(x).requires_grad)
 """
 
 
-def ran_export(folder: Path, source: str, **spec: object) -> Ran:
-    return run_captured(write(folder, source), folder / "runs.db", lane="deep", pipeline="export", **spec)
+def ran_export(folder: Path, source: str) -> Ran:
+    return run_captured(write(folder, source), folder / "runs.db", lane="deep", pipeline="export")
 
 
 @pytest.fixture(scope="module")
