@@ -18,6 +18,10 @@ from irscope.protocol import CaptureGap, Compile, CompileOutcome
 Program = Callable[..., Any]
 
 
+class NotLoweredError(Exception):
+    """A program cannot be compiled in this way, and a finding says why: no capture gap."""
+
+
 class ProgramCapture(Capture):
     """Gets every function or module that the script passes to ``torch.compile``.
 
@@ -34,8 +38,8 @@ class ProgramCapture(Capture):
         compile
             The compile of the run; its id is what stages are put under.
 
-        Returns what is called in place of the program.  Whatever is raised is a capture gap, and the program itself
-        runs from then on.
+        Returns what is called in place of the program.  Whatever is raised, but `NotLoweredError`, is a capture gap, and
+        the program itself runs from then on.
         """
         raise NotImplementedError
 
@@ -44,12 +48,15 @@ class ProgramCapture(Capture):
         return [compile_calls.hook(self._take)]
 
     _count = 0
+    _is_lowering = False
 
     def _take(self, program: Program) -> Program:
         lowered: list[Program] = []
 
         @functools.wraps(program)
         def called(*args: Any, **kwargs: Any) -> Any:
+            if self._is_lowering:  # it is a part of the program that is being compiled
+                return program(*args, **kwargs)
             if not lowered:
                 found = [program]
                 self.book.guarded(lambda: found.append(self._compiled(program, args, kwargs)))()
@@ -68,14 +75,18 @@ class ProgramCapture(Capture):
         compile = Compile(name, function, file, line, CompileOutcome.RUNNING, 0, 0, 0.0)
         self.book.put_compile(compile)
         start, outcome = time.perf_counter(), CompileOutcome.ERROR
+        self._is_lowering = True
         try:
             lowered = self.lower(program, args, kwargs, compile)
             outcome = CompileOutcome.COMPILED
             return lowered
+        except NotLoweredError:
+            return program
         except Exception as error:  # noqa: BLE001  the script runs on without it
             self.book.gap(CaptureGap(f"the stages of {name}", f"{type(error).__name__}: {error}"))
             return program
         finally:
+            self._is_lowering = False
             seconds = round(time.perf_counter() - start, 6)
             self.book.put_compile(dataclasses.replace(compile, outcome=outcome, seconds=seconds))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import traceback
 import types
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -121,6 +122,20 @@ def traced_places(error: BaseException | None) -> list[FramePlace]:
         guessed = FramePlace(file, name, _range_from_columns(file, line, *columns), _is_resume(summary.name))
         places.append(exact.get((name, file, line)) or guessed)
     return places
+
+
+def places_of_error(error: BaseException) -> list[FramePlace]:
+    """Where a tracer that runs the user's Python was when it raised an error, outermost first, with its callers.
+
+    Frames of PyTorch's own are left out; those of other packages are kept.
+    """
+    frames = []
+    for summary in traceback.extract_tb(error.__traceback__):
+        file, line = summary.filename, summary.lineno or 1
+        if is_user_file(file) or is_package_file(file):
+            columns = getattr(summary, "colno", None), getattr(summary, "end_colno", None)
+            frames.append(FramePlace(file, plain_name(summary.name), _range_from_columns(file, line, *columns)))
+    return with_traced(frames)
 
 
 def innermost_user(places: list[FramePlace]) -> int | None:

@@ -123,7 +123,8 @@ def _same_name(parents: Items, child: Item) -> list[str]:
 
 
 def _inputs(parents: Items, children: Items) -> Links:
-    """AOTAutograd numbers the inputs of Dynamo's graph, in their order, and the elements of one that is a list."""
+    """AOTAutograd numbers the inputs of Dynamo's graph, in their order, and the elements of one that is a list.  An
+    exported program keeps their names."""
     inputs: list[str] = []
     for item in parents.items:
         if item.op == "placeholder":
@@ -132,6 +133,9 @@ def _inputs(parents: Items, children: Items) -> Links:
             )
     found: Links = {}
     for child in children.items:
+        same = parents.by_name.get(child.element.name) if child.op == "placeholder" else None
+        if same is not None and same.op == "placeholder":
+            found[child.element.name] = (child.element.name,)
         match = _INPUT.match(child.element.name) if child.op == "placeholder" else None
         if match is not None:
             number = int(match["one"]) - 1 if match["one"] else int(match["zero"])

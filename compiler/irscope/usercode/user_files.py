@@ -51,6 +51,11 @@ def is_package_file(path: str) -> bool:
     return _in_site_packages(real) and not real.startswith((*_torch, _irscope_folder()))
 
 
+def is_irscope_file(path: str) -> bool:
+    """True for a file of irscope's own."""
+    return real_path(path).startswith(_irscope_folder())
+
+
 def _in_site_packages(real: str) -> bool:
     parts = real.replace("\\", "/").split("/")
     return "site-packages" in parts or "dist-packages" in parts

@@ -1,0 +1,83 @@
+"""Five models for pipelines that take a whole program, and a count of the user's lines that reach a stage."""
+
+from __future__ import annotations
+
+from irscope.provenance import Provenance
+from irscope.store.store import Store
+from support import Ran
+
+_START = """\
+import torch
+
+torch.manual_seed(0)
+"""
+_END = """
+model = model.eval()
+fast = torch.compile(model)
+with torch.no_grad():
+    expected, got = model(**inputs), fast(**inputs)
+values = lambda found: found if isinstance(found, torch.Tensor) else found[0]
+torch.testing.assert_close(values(got), values(expected))
+print("agree", tuple(values(got).shape))
+"""
+MODELS = {
+    "mlp": """
+class Mlp(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = torch.nn.Linear(8, 16), torch.nn.Linear(16, 4)
+
+    def forward(self, x):
+        return self.down(torch.relu(self.up(x))).softmax(-1)
+
+
+model, inputs = Mlp(), dict(x=torch.randn(2, 8))
+""",
+    "conv": """
+class Conv(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4)
+
+    def forward(self, x):
+        h = torch.relu(self.norm(self.conv(x)))
+        return torch.nn.functional.max_pool2d(h, 2).mean((2, 3))
+
+
+model, inputs = Conv(), dict(x=torch.randn(2, 3, 8, 8))
+""",
+    "bert": """
+import transformers as T
+
+config = T.BertConfig(vocab_size=99, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
+model, inputs = T.BertModel(config), dict(input_ids=torch.randint(3, 99, (2, 8)), return_dict=False)
+""",
+    "gpt2": """
+import transformers as T
+
+config = T.GPT2Config(vocab_size=99, n_embd=16, n_layer=1, n_head=2, use_cache=False)
+model, inputs = T.GPT2Model(config), dict(input_ids=torch.randint(3, 99, (2, 8)), return_dict=False)
+""",
+    "vit": """
+import transformers as T
+
+config = T.ViTConfig(
+    hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, image_size=8, patch_size=4
+)
+model, inputs = T.ViTModel(config), dict(pixel_values=torch.randn(2, 3, 8, 8), return_dict=False)
+""",
+}
+SCRIPTS = {name: _START + text + _END for name, text in MODELS.items()}
+"""Each compares what its model gives with what the program in its place gives, and fails where they differ."""
+
+
+def lines_kept(ran: Ran, stage: str) -> tuple[int, int]:
+    """How many of the operations of a graph stage lead to a line of a model's file, and how many there are.
+
+    A line of PyTorch's own modules does not count.
+    """
+    with Store(ran.store) as store:
+        found = Provenance(store, ran.report)
+        calls = [item.element for item in found.items(stage).items if item.op == "call"]
+        kept = [one for one in calls if any("/torch/" not in line.file for line in found.origins(one))]
+    return len(kept), len(calls)
