@@ -26,9 +26,30 @@ def _use_eager(eval_frame: types.ModuleType) -> Undo:
     original = eval_frame.get_compiler_fn
 
     def get_compiler_fn(compiler_fn: Any) -> Any:
-        return original("eager" if _is_registered(compiler_fn) else compiler_fn)
+        return original(_Eager(compiler_fn) if _is_registered(compiler_fn) else compiler_fn)
 
     return replace_attribute(eval_frame, "get_compiler_fn", get_compiler_fn)
+
+
+class _Eager:
+    """The eager backend in place of another one.
+
+    Dynamo compiles a function again for another backend, mode or ``dynamic``.  It compares backends with ``==``, so
+    two of these are equal where those that the script asked for are.
+    """
+
+    def __init__(self, asked: Any) -> None:
+        registry: Any = sys.modules[_REGISTRY]
+        self._asked, self._eager = asked, registry.lookup_backend("eager")
+        self.compiler_name = "eager"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Eager) and bool(self._asked == other._asked)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __call__(self, graph: Any, inputs: Any) -> Any:
+        return self._eager(graph, inputs)
 
 
 def _is_registered(compiler_fn: Any) -> bool:
