@@ -11,7 +11,8 @@ the editor.  Compared are
 - recompilations: a finding must count the compile that PyTorch names, and lie in a file and function that it names or
   that was called from there; each finding's compiles must be among PyTorch's.
 
-PyTorch leaves out breaks that it has logged before with the same text, so breaks are compared by line, not by number.
+A recompilation that PyTorch logs and then refuses (the recompile limit, ``error_on_recompile``) is found by the finding
+that says so.  PyTorch leaves out breaks that it has logged before with the same text, so breaks are compared by line, not by number.
 """
 
 from __future__ import annotations
@@ -91,6 +92,7 @@ def compared(script: Path, log: dict[str, Any], report: Report) -> dict[str, Any
     again = [finding for finding in report.findings if finding.kind == "recompilation"]
     counted = Counter(base(each) for finding in again for each in finding.compiles)
     refused = Counter(after(base(f.compiles[-1])) for f in report.findings if f.kind == "recompile-limit")
+    refused += Counter(base(each) for f in report.findings if f.code == "RecompileError" for each in f.compiles)
     return {
         "script": script.name,
         "exit": log["exit"],
