@@ -6,13 +6,14 @@ FOLDER has scripts; they are not part of this project.  Each runs twice: under P
 (`foreign_oracle.py`, which does not know irscope), and captured in the fast lane, in a fork of irscope's worker as in
 the editor.  Compared are
 
-- breaks: the line of the script that PyTorch's header names or, where that is in a library, the innermost line of the
-  script on its stack; a finding must be at that line, and each finding of a break must have such a line;
-- recompilations: a finding must count the compile that PyTorch names, and lie in a file and function that it names or
-  that was called from there; each finding's compiles must be among PyTorch's.
+- breaks: the line of the script that PyTorch's header names, or the innermost line of the script on its stack; a finding
+  must be at that line, and each finding of a break must have such a line;
+- recompilations: a finding must count the compile that PyTorch names, and each finding's compiles must be among those.
+  The place of these findings is not compared, since PyTorch names no line but that of the ``def``.
 
 A recompilation that PyTorch logs and then refuses (the recompile limit, ``error_on_recompile``) is found by the finding
-that says so.  PyTorch leaves out breaks that it has logged before with the same text, so breaks are compared by line, not by number.
+that says so.  PyTorch leaves out breaks that it has logged before with the same text, so breaks are compared by line,
+not by number.
 """
 
 from __future__ import annotations
