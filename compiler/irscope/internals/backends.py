@@ -28,12 +28,33 @@ def stand_in(backend: str) -> Hook:
         original = eval_frame.get_compiler_fn
 
         def get_compiler_fn(compiler_fn: Any) -> Any:
-            return original(backend if _is_registered(compiler_fn) else compiler_fn)
+            return original(_StandIn(backend, compiler_fn) if _is_registered(compiler_fn) else compiler_fn)
 
         return replace_attribute(eval_frame, "get_compiler_fn", get_compiler_fn)
 
     what = f"the fast lane: the script's own backend was used instead of {backend}"
     return Hook(what=what, module="torch._dynamo.eval_frame", versions="2.9 to 2.13", apply=apply)
+
+
+class _StandIn:
+    """A backend in place of another one.
+
+    Dynamo compiles a function again for another backend, mode or ``dynamic``.  It compares backends with ``==``, so
+    two of these are equal where those that the script asked for are.
+    """
+
+    def __init__(self, backend: str, asked: Any) -> None:
+        registry: Any = sys.modules[_REGISTRY]
+        self._asked, self._used = asked, registry.lookup_backend(backend)
+        self.compiler_name = backend
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _StandIn) and bool(self._asked == other._asked)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __call__(self, graph: Any, inputs: Any) -> Any:
+        return self._used(graph, inputs)
 
 
 def _is_registered(compiler_fn: Any) -> bool:

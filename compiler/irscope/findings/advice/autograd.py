@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from irscope.findings.advice.common import around, custom_op, guard, setting, some
 from irscope.findings.advice.model import Advice, Option
@@ -25,7 +26,7 @@ def backward_call(spot: Spot) -> Advice:
         spot, "Return the loss and call it in the caller", "", "The backward is compiled with the forward.", text
     )
     outside = Option(outside.do, outside.code.replace("result =", _receiver(spot) + " ="), outside.caveat)
-    return Advice(what, why, (_traced(spot), outside))
+    return Advice(what, why, some(_traced(spot), outside))
 
 
 def gradient_call(spot: Spot) -> Advice:
@@ -33,10 +34,13 @@ def gradient_call(spot: Spot) -> Advice:
     what = f"{spot.short(spot.call)} computes gradients while the forward is traced"
     why = "It asks for the backward of a graph that is still being made."
     functional = Option("Use `torch.func.grad` on a function of the inputs", "", "Dynamo traces it without a setting.")
-    return Advice(what, why, (_traced(spot), functional))
+    return Advice(what, why, some(_traced(spot), functional))
 
 
-def _traced(spot: Spot) -> Option:
+def _traced(spot: Spot) -> Option | None:
+    """Dynamo's setting; in a graph after a break it gives no gradients, since what the graph before made has a history."""
+    if spot.context.resumed:
+        return None
     caveat = "Not for inputs that already have an autograd history, and not for results that still require grad."
     return setting(spot, _TRACE, caveat, "Let Dynamo trace autograd")
 
@@ -130,10 +134,16 @@ def checkpointed(spot: Spot) -> Advice:
     what = f"{spot.short(node)} changes something outside of a function that becomes a separate graph"
     why = f"Its body becomes a separate graph, which may only return tensors. {spot.cause.explanation}".strip()
     once = None
-    if "checkpoint" in f"{spot.context.payload} {' '.join(spot.cause.hints)}":
+    if _is_checkpoint(spot):
         once = setting(spot, _ONCE_PER_CALL, _ONCE_CAVEAT, "For `checkpoint`: allow it in the forward only")
     after = Option("Return the value from the function and store it after the call")
     return Advice(what, why, some(once, after))
+
+
+def _is_checkpoint(spot: Spot) -> bool:
+    """Whether the operator with the body is `checkpoint`; PyTorch's hint names it for each operator."""
+    operator = re.search(r"Higher Order Operator: (?P<name>\S+)", spot.context.payload)
+    return "checkpoint" in (operator["name"] if operator else f"{spot.context.payload} {' '.join(spot.cause.hints)}")
 
 
 def subclass(spot: Spot) -> Advice:

@@ -35,6 +35,8 @@ class BreakContext:
         Whether the place is in the code that is compiled; else it is a call of compiled code that is in a library.
     inlined
         Whether what broke is in a function that is called from the one that is compiled.
+    resumed
+        Whether an earlier break has cut the function, so that this graph begins in the middle of it.
     """
 
     messages: tuple[BreakMessage, ...]
@@ -47,6 +49,7 @@ class BreakContext:
     beneath: tuple[FramePlace, ...] = ()
     traced: bool = True
     inlined: bool = False
+    resumed: bool = False
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,8 @@ def parameter_made(spot: Spot) -> Advice:
     call = spot.call
     what = f"{spot.short(call)} makes a parameter while tracing"
     why = "A parameter must exist before the graph: it is an input of the graph, and gradients are gathered in it."
+    if (made_outside := _made_outside(spot)) is not None:
+        return Advice(what, why, (made_outside,))
     hoisted = hoist(spot, call, "It is then one parameter, which keeps its values from call to call.")
     if call is None or not spot.qualified(call.func).endswith("nn.Parameter"):
         return Advice(what, why, some(_in_init(spot, call) or hoisted))
@@ -102,6 +104,17 @@ def parameter_made(spot: Spot) -> Advice:
         "Let Dynamo make it an input of the graph",
     )
     return Advice(what, why, some(_in_init(spot, call), allow, hoisted))
+
+
+def _made_outside(spot: Spot) -> Option | None:
+    """Where the setting only moves the break: in a module that the compiled code makes, and in an operator's body."""
+    function = next((f for f in spot.functions if isinstance(f, ast.FunctionDef)), None)
+    owner = spot.parent(function) if function is not None else None
+    if isinstance(owner, ast.ClassDef) and function is not None and function.name == "__init__":
+        return Option(f"Make the `{owner.name}` outside of the compiled code, and pass it in")
+    if "Higher Order Operator:" in spot.context.payload:
+        return Option("Make it outside of the compiled code, and pass it in")
+    return None
 
 
 def _in_init(spot: Spot, call: ast.Call | None) -> Option | None:

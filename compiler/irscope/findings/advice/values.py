@@ -160,6 +160,11 @@ def tolist(spot: Spot) -> Advice:
     if call is None or not isinstance(call.func, ast.Attribute):
         return Advice(what, why)
     tensor = call.func.value
+    if _is_scalar(tensor):
+        code = f"{spot.tight(tensor)}.detach()"
+        caveat = "The result is a tensor, not a Python number."
+        option = Option("Keep it a tensor", spot.line_with(call, code), caveat, (spot.replace(call, code),))
+        return Advice(what, why, (option,), tensor)
     text = spot.text(tensor)
     for numpy in (".numpy()", ".cpu().numpy()", ".detach().cpu().numpy()"):
         text = text.removesuffix(numpy) if text.endswith(numpy) else text
@@ -171,6 +176,17 @@ def tolist(spot: Spot) -> Advice:
         (spot.replace(call, code),),
     )
     return Advice(what, why, (option,), tensor)
+
+
+def _is_scalar(tensor: ast.expr) -> bool:
+    """Whether a tensor has no dimensions for sure: it is a reduction over all of them."""
+    return (
+        isinstance(tensor, ast.Call)
+        and isinstance(tensor.func, ast.Attribute)
+        and tensor.func.attr in ("sum", "mean", "prod", "max", "min", "argmax", "argmin", "any", "all", "std", "var")
+        and not tensor.args
+        and not tensor.keywords
+    )
 
 
 def data_dependent_operator(spot: Spot) -> Advice:

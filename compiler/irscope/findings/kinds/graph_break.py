@@ -145,6 +145,7 @@ def words_at(places: list[FramePlace], at: int, messages: list[BreakMessage], pa
         beneath=tuple(deeper for deeper in beneath if not is_polyfill(deeper.file)),
         traced=place.traced,
         inlined=at > 0 and places[at - 1].traced,
+        resumed=any(each.resumes for each in places),
     )
     return words_for(context)
 

@@ -16,6 +16,19 @@ case(
     """,
 )
 case(
+    "backward_after_another_break",
+    "GB0123",
+    """
+    def f(x):
+        w = x.detach().clone().requires_grad_()
+        y = w * 2
+        torch._dynamo.graph_break()
+        y.sum().backward()
+        return w.grad
+    """,
+    proven=0,
+)
+case(
     "grad_inside",
     "GB9186",
     """

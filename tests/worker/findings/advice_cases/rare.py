@@ -114,6 +114,20 @@ case("side_effect_below_checkpoint", "GB0067", """
 
         return checkpoint(block, x, use_reentrant=False), seen
     """, args="torch.ones(2, requires_grad=True),", proven=1)  # fmt: skip
+case("side_effect_below_another_operator", "GB0067", """
+    import torch
+    from torch._higher_order_ops.wrap import wrap
+
+
+    def f(x):
+        seen = []
+
+        def block(a):
+            seen.append(a.sum())
+            return a.sin()
+
+        return wrap(block, x), seen
+    """, proven=0)  # fmt: skip
 case("subclass_that_declines", "GB0000", """
     class Unit(torch.Tensor):
         @classmethod

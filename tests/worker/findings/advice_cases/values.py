@@ -104,6 +104,15 @@ case(
     """,
 )
 case(
+    "tolist_of_a_scalar",
+    "GB0109",
+    """
+    def f(x):
+        x.sum().tolist()
+        return x * 2
+    """,
+)
+case(
     "tolist_of_integers",
     "GB0033",
     """

@@ -6,6 +6,36 @@ from advice_followed.table import Followed
 
 ENTRIES = (
     Followed(
+        "module_made_in_compiled_code",
+        "GB0264",
+        "Make the `M` outside of the compiled code, and pass it in",
+        """
+        class M(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.scale = torch.nn.Parameter(torch.ones([]))
+
+            def forward(self, x):
+                return self.scale * x
+
+        def f(x):
+            return M()(x)
+        """,
+        """
+        class M(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.scale = torch.nn.Parameter(torch.ones([]))
+
+            def forward(self, x):
+                return self.scale * x
+
+        def f(x, m):
+            return m(x)
+        """,
+        followed_args="torch.ones(4), M(),",
+    ),
+    Followed(
         "number_drawn_in_the_caller",
         "GB0033",
         "noise = np.random.randn()\n    result = f(x, noise)\nWrap it in `torch.tensor(...)`",
