@@ -30,9 +30,9 @@ examples:
   irscope run -m package.train -- --steps 10  a module, as `python -m package.train`
   irscope run train.ipynb                     the code cells of a notebook, in order
   irscope run --pytest tests/test_model.py::test_forward     tests, as `python -m pytest`
-  irscope run --model net.py:Net() --inputs net.py:torch.ones(2,8)   a model without a script
+  irscope run --model 'net.py:Net()' --inputs 'net.py:torch.ones(2, 8)'     a model without a script
   irscope run train.py --steady-calls 32      stop once nothing new appears
-  irscope run train.py --pipeline torchscript through another compiler than Inductor
+  irscope run train.py --pipeline torchscript      through another compiler than Inductor
   irscope pipelines                           the compilers, and which of them work here
   irscope run train.py --exit-code            exit as train.py did, for scripts and CI
   irscope view                                the runs, stages and panels in a web browser

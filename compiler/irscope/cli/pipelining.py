@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+import textwrap
 
 from irscope.cli.text import Paint, to_stdout
 from irscope.driver.availability import Availability, Status, as_data, availability_of
@@ -38,10 +39,18 @@ def _say_what_is_tried(name: str) -> None:
 def _lines(one: Availability, is_first: bool, paint: Paint) -> list[str]:
     lines = [] if is_first else [""]
     lines.append(f"{paint(one.name, 'bold')}  {paint(one.status.value, _COLOURS[one.status])}  {one.title}")
+    wide = paint.columns
     if one.why:
-        lines.append(f"  {printable(one.why)}")
+        lines += _wrapped(printable(one.why), wide)
     if one.install:
-        lines.append(f"  To install it: {printable(one.install)}")
+        lines.append(f"  To install it: {printable(one.install)}")  # one line: it is copied
     if one.stages:
-        lines.append(f"  {paint('stages: ' + ', '.join(one.stages), 'dim')}")
+        lines += [paint(line, "dim") for line in _wrapped("stages: " + ", ".join(one.stages), wide)]
     return lines
+
+
+def _wrapped(text: str, columns: int | None) -> list[str]:
+    """Indented; no wider than the terminal, and names are not broken."""
+    if columns is None:
+        return [f"  {text}"]
+    return textwrap.wrap(text, columns, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
