@@ -36,6 +36,8 @@ _FRAME = re.compile(
 # How PyTorch reports that an operation fails on fake tensors, as it would on real ones.
 _FAILURE = re.compile(r"got (?P<type>\w+)\((?P<quote>['\"])(?P<text>.*?)(?P=quote)\)", re.DOTALL)
 _EXPLAINED_LINES = 12
+# These tell of a graph break where there may be none: below fullgraph=True, and in the body of an operator.
+_OF_BREAKS = ("Unsupported", "UncapturedHigherOrderOpError")
 _NO_COMPILER = ("InvalidCxxCompiler", "No working C++ compiler found")
 
 
@@ -93,7 +95,7 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
         )
     fixes: tuple[Fix, ...] = ()
     headline, explanation = first_sentence(text), _without_advice(text)
-    if cause is not None and (name == "Unsupported" or cause.code == DATA_DEPENDENT_GUARD):
+    if cause is not None and (name in _OF_BREAKS or cause.code == DATA_DEPENDENT_GUARD):
         words = graph_break.words_at(places, at, messages, text, skipped=False)
         headline = words.message.replace("the graph is cut here", "and fullgraph=True allows no graph break")
         if not moment.fullgraph:  # PyTorch does not catch each guard, and cuts the graph only where it does
