@@ -397,7 +397,9 @@ def _settle_entry(command: Parser, options: argparse.Namespace) -> None:
             "the following arguments are required: SCRIPT (or -m MODULE, or --pytest NODE, or --model FILE:EXPR)"
         )
     if len(named) > 1:
-        command.error("-m, --pytest and --model: use only one of them")
+        entries = {"-m": options.module, "--pytest": options.pytest, "--model": options.model}
+        *first, last = [option for option, given in entries.items() if given is not None]
+        command.error(f"{', '.join(first)} and {last}: use only one of them")
     if options.command == "run" and (options.model is None) != (options.inputs is None):
         command.error("--model FILE:EXPR and --inputs FILE:EXPR belong together")
     if named and options.script is not None:

@@ -34,8 +34,6 @@ from support import Ran, run_captured, write
 PAGES = Path(__file__).parents[3] / "docs" / "findings"
 ELSEWHERE = {
     "cudagraph-skip": "needs a GPU; tests/plain/test_device_findings.py makes it from what PyTorch printed on one",
-    "draft-export": "is of another pipeline; tests/worker/stages/test_export.py",
-    "export-error": "is of another pipeline; tests/worker/stages/test_export.py",
     "environment-error": "is about an interpreter and not about a script; tests/worker/process/test_bad_input.py",
 }
 """Pages whose scripts are not run here, with the reason."""
