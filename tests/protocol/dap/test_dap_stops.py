@@ -157,7 +157,7 @@ def test_every_kind_of_finding_has_a_filter() -> None:
     from irscope_server.dap.protocol.breakpoint_requests import KINDS
 
     documented = {path.stem for path in (Path(__file__).parents[3] / "docs" / "findings").glob("*.md")}
-    about_the_run = {"unused-ignore", "script-error", "crashed", "environment-error"}
+    about_the_run = {"unused-ignore", "script-error", "crashed", "compiled-code-error", "environment-error"}
     assert documented - {"README"} - about_the_run == set(KINDS)
 
 
