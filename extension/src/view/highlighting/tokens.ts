@@ -73,7 +73,12 @@ export class Tokens {
   }
 
   private readLine(line: string, state: StateStack, offset: number, spans: number[]): StateStack {
-    const { tokens, ruleStack, stoppedEarly } = this.grammar.tokenizeLine2(line, state, LINE_MS);
+    let read = this.grammar.tokenizeLine2(line, state, LINE_MS);
+    if (read.stoppedEarly) {
+      // The time is that of a clock: on a busy machine the thread may have waited, so it is tried once more.
+      read = this.grammar.tokenizeLine2(line, state, LINE_MS);
+    }
+    const { tokens, ruleStack, stoppedEarly } = read;
     for (let at = 0; at < tokens.length; at += 2) {
       const from = tokens[at] ?? 0;
       const to = tokens[at + 2] ?? line.length;
