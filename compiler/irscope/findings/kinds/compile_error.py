@@ -36,7 +36,7 @@ _FRAME = re.compile(
 # How PyTorch reports that an operation fails on fake tensors, as it would on real ones.
 _FAILURE = re.compile(r"got (?P<type>\w+)\((?P<quote>['\"])(?P<text>.*?)(?P=quote)\)", re.DOTALL)
 _EXPLAINED_LINES = 12
-# These tell of a graph break where there may be none: below fullgraph=True, and in the body of an operator.
+# These name a graph break where there may be none: below fullgraph=True, and in the body of an operator.
 _OF_BREAKS = ("Unsupported", "UncapturedHigherOrderOpError")
 _NO_COMPILER = ("InvalidCxxCompiler", "No working C++ compiler found")
 
