@@ -204,7 +204,7 @@ def test_it_fails_in_another_way(tmp_path: Path) -> None:
     ],
     ids=["plain", "after", "traced", "resumed", "while compiling", "fx", "caught", "signal"],
 )
-@pytest.mark.parametrize("lane", ["fast", "deep"])
+@pytest.mark.parametrize("lane", ["fast", pytest.param("deep", marks=pytest.mark.nightly)])
 def test_what_is_not_raised_in_compiled_code(source: str, lane: str, tmp_path: Path) -> None:
     script = write(tmp_path, f"import torch\n\n@torch.compile\ndef fn(x):\n    return x + 1\n\n{source}\n")
     ran = run_captured(script, tmp_path / "runs.db", lane)
