@@ -21,6 +21,8 @@ interface TextTab extends Tab {
   uri: string;
   text: TextView;
   age: Age;
+  /** A source file with the text of the run: the lines of findings are those of this text. */
+  isAsItRan: boolean;
 }
 
 const CURSOR_DELAY_MS = 60;
@@ -258,7 +260,7 @@ export class Opened implements Opener, Host {
     announce(`${title}, ${tab.text.lines} lines`);
     // A text without links, for example of a run that goes on, is shown all the same.
     tab.text.link(await linkedLines(run, uri).catch(() => []));
-    if (isSource) {
+    if (tab.isAsItRan) {
       await tellFindings([{ run, uri, view: tab.text.view }]);
     }
   }
@@ -266,8 +268,7 @@ export class Opened implements Opener, Host {
   /** A run has found more, or has ended. */
   findingsChanged(run: string): void {
     const sources = this.panes.all.filter(
-      (tab): tab is TextTab =>
-        "text" in tab && (tab as TextTab).run === run && runOf((tab as TextTab).uri) === undefined,
+      (tab): tab is TextTab => "text" in tab && (tab as TextTab).run === run && (tab as TextTab).isAsItRan,
     );
     void tellFindings(sources.map(({ uri, text }) => ({ run, uri, view: text.view })));
   }
@@ -294,6 +295,7 @@ export class Opened implements Opener, Host {
       run,
       uri,
       text: view,
+      isAsItRan: stage === undefined && text.current !== false,
       age,
       title,
       icon: stage === undefined ? "file" : stage.isGraph ? "graph" : stage.role === "kernel" ? "kernel" : "file",
