@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Sequence
 
 from irscope.protocol import CaptureGap, FindingSeen, GapSeen, Message, Outcome, OutcomeKind, Raised
-from irscope.store.store import Store
+from irscope.store.store import Store, StoreError
 
 
 def with_finding(
@@ -32,6 +33,8 @@ def with_finding(
         store.put_finding(run, found)
     except Exception as error:  # noqa: BLE001  what ended the script is told in any case
         gap = CaptureGap("where in compiled code the script failed", f"{type(error).__name__}: {error}")
+        with contextlib.suppress(StoreError):  # it may be the store that fails
+            store.put_gap(run, gap)
         on_message(GapSeen(gap))
         return outcome
     on_message(FindingSeen(found))
