@@ -121,7 +121,7 @@ def file_and_expression(option: str, given: str) -> tuple[str, str]:
         named = given.partition(":")[0]
         raise LookupError(f"{option} {given}: file not found: {named}. Write FILE:EXPR, as in net.py:Net().")
     if not given[at + 1 :].strip():
-        raise LookupError(f"{option} {given}: there is no expression. Write FILE:EXPR, as in net.py:Net().")
+        raise LookupError(f"{option} {given}: the expression is missing. Write FILE:EXPR, as in net.py:Net().")
     return given[:at], given[at + 1 :]
 
 

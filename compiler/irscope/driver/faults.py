@@ -16,7 +16,7 @@ _ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
 
 
 class Faults:
-    """Takes in what comes through the pipe and is not a message.  A script can write there, too: nothing is trusted."""
+    """Reads the lines of the pipe that are not messages.  The script can write there, too, so nothing is trusted."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []

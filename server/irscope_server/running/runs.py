@@ -60,7 +60,7 @@ class Run:
         self.automatic = automatic
         self.spec = spec
         self.check = check
-        """What is checked without compile: nothing, a run of the store by its id, or (an empty text) this one."""
+        """The id of the run to check without compile; empty for this run, None for no check."""
         self.asked_to_stop = threading.Event()
         self.done: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
         self.torch = ""

@@ -75,7 +75,7 @@ def test_what_the_expression_raises_is_the_outcome(tmp_path: Path) -> None:
     ("model", "inputs", "message"),
     [
         ("nets.py:Net(3)", "net.py:1", "--model nets.py:Net(3): file not found: nets.py."),
-        ("net.py:", "net.py:1", "--model net.py:: there is no expression."),
+        ("net.py:", "net.py:1", "--model net.py:: the expression is missing."),
         ("net.py:Net(3)", "1", "--inputs 1: file not found: 1."),
     ],
 )

@@ -59,7 +59,7 @@ class TorchScriptCapture(ProgramCapture):
             return self._runs(program, traced, call, compile)
         try:
             scripted = script(program)
-        except Exception as error:  # noqa: BLE001  whatever it is, it is why there is no script
+        except Exception as error:  # noqa: BLE001  any error means that it cannot be scripted
             self._find_unsupported(str(error), compile)
             _Shown(self, program, call, compile).show(traced.module, lambda copy: traced.module(*copy.tensors))
             return program
