@@ -5,9 +5,12 @@ from __future__ import annotations
 from irscope.internals.backends import stand_in
 from irscope.internals.caches import deep_hooks
 from irscope.internals.hooks import Hook
-from irscope.protocol import Lane, RunRequest
+from irscope.protocol import EAGER, Lane, RunRequest
 
 
 def hooks_for(request: RunRequest) -> list[Hook]:
-    """The hooks of a run's lane: the fast one replaces the backend, by the eager one unless another is asked for."""
-    return [stand_in(request.fast_backend)] if request.lane is Lane.FAST else deep_hooks()
+    """The hooks of a run's lane: the fast one replaces the backend, a registered one by the eager one unless another is
+    asked for."""
+    if request.lane is not Lane.FAST:
+        return deep_hooks()
+    return [stand_in(request.only_backend or EAGER, for_any=request.only_backend is not None)]

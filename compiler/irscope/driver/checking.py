@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from irscope.driver.driver import RunSpec, execute
 from irscope.findings.endings import is_user
-from irscope.findings.kinds.compiled_code_error import KIND, words_of
+from irscope.findings.kinds.compiled_code_error import INDUCTOR, KIND, OWN_BACKEND, words_of
+from irscope.pipelines.registry import role_of
 from irscope.protocol import (
     EAGER,
     Finding,
@@ -25,9 +26,11 @@ from irscope.protocol import (
     Outcome,
     OutcomeKind,
     Progress,
+    Report,
     ScriptEnded,
 )
 from irscope.store.store import Store
+from irscope.vocabulary.stages import Role
 
 _AOT_EAGER = "aot_eager"
 
@@ -79,7 +82,7 @@ def check_without_compile(
         return False
     layer = ""
     if without.is_well:
-        layer = _first_layer_that_fails(spec, on_message, cancel)
+        layer = _first_layer_that_fails(spec, _last_layer(report), on_message, cancel)
     same = not without.is_well and _is_same(found, report.outcome, without)
     checked = words_of(found, without.outcome, is_same=same, layer=layer)
     store.put_finding(run, checked)
@@ -87,23 +90,24 @@ def check_without_compile(
     return True
 
 
-def _first_layer_that_fails(
-    spec: RunSpec, on_message: Callable[[Message], None], cancel: threading.Event | None
-) -> str:
-    """The first backend with which it fails: eager, aot_eager or the script's own; empty if that is not known.
+def _last_layer(report: Report) -> str:
+    """What is below AOTAutograd: Inductor, if its code was captured, else a backend of the script's own."""
+    stages = (stage for compile in report.compiles for stage in compile.stages)
+    return INDUCTOR if any(role_of(stage.name) is Role.CODE for stage in stages) else OWN_BACKEND
 
-    In the fast lane it was the eager one.
-    """
-    if spec.lane is Lane.FAST:
-        return EAGER
-    for backend in (EAGER, _AOT_EAGER):
+
+def _first_layer_that_fails(
+    spec: RunSpec, last: str, on_message: Callable[[Message], None], cancel: threading.Event | None
+) -> str:
+    """The first backend with which it fails: eager, aot_eager or the last one; empty if that is not known."""
+    for backend in (EAGER, _AOT_EAGER) if spec.lane is Lane.DEEP else (EAGER,):
         on_message(Progress(f"checking with backend={backend!r}", f"checking with {backend}"))
         ended = _ended(spec, Lane.FAST, backend, cancel, {})
         if not ended.is_whole:
             return ""
         if not ended.is_well:
             return backend
-    return "inductor"
+    return last
 
 
 def _ended(
@@ -112,7 +116,7 @@ def _ended(
     """Runs the script once more; what it prints is dropped."""
     budget = dataclasses.replace(spec.budget, steady_calls=None)
     env = {**(spec.env or {}), **variables}
-    again = dataclasses.replace(spec, lane=lane, fast_backend=backend, env=env, budget=budget, values=None)
+    again = dataclasses.replace(spec, lane=lane, only_backend=backend, env=env, budget=budget, values=None)
     ends: list[ScriptEnded] = []
 
     def on_message(message: Message) -> None:

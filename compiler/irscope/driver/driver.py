@@ -25,7 +25,6 @@ from irscope.driver.watch import Watch
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import (
     DEFAULT_PIPELINE,
-    EAGER,
     Budget,
     CaptureGap,
     EntryKind,
@@ -81,8 +80,8 @@ class RunSpec:
         What is kept of the numbers that flow through compiled graphs; None: none.
     pipeline
         The name of the pipeline that the script's programs go through.
-    fast_backend
-        What the fast lane hands graphs to in place of the script's own backend.
+    only_backend
+        In the fast lane: what takes all graphs, whichever backend the script asks for.
     model
         What an entry of the kind `EntryKind.MODEL` compiles and calls.
     """
@@ -100,7 +99,7 @@ class RunSpec:
     cells: tuple[str, ...] = ()
     values: ValuesRequest | None = None
     pipeline: str = DEFAULT_PIPELINE
-    fast_backend: str = EAGER
+    only_backend: str | None = None
     model: ModelCall | None = None
 
     @property
@@ -240,7 +239,7 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
         cells=spec.cells,
         values=spec.values,
         pipeline=spec.pipeline,
-        fast_backend=spec.fast_backend,
+        only_backend=spec.only_backend,
         model=spec.model,
     )
 

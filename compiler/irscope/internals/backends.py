@@ -18,17 +18,22 @@ def registered_backends() -> list[str]:
     return sorted(names, key=lambda name: (name != "inductor", name))
 
 
-def stand_in(backend: str) -> Hook:
-    """Lets Dynamo hand its graphs to a backend where the script asks for a registered compiler.
+def stand_in(backend: str, for_any: bool) -> Hook:
+    """Lets Dynamo hand its graphs to a backend in place of the one that the script asks for.
 
-    A backend that is the user's own function runs as it is: its failures are findings too.
+    Parameters
+    ----------
+    for_any
+        Whether also in place of a backend that is the user's own function.  If not, that runs as it is: its failures
+        are findings too.
     """
 
     def apply(eval_frame: types.ModuleType) -> Undo:
         original = eval_frame.get_compiler_fn
 
         def get_compiler_fn(compiler_fn: Any) -> Any:
-            return original(_StandIn(backend, compiler_fn) if _is_registered(compiler_fn) else compiler_fn)
+            replaced = for_any or _is_registered(compiler_fn)
+            return original(_StandIn(backend, compiler_fn) if replaced else compiler_fn)
 
         return replace_attribute(eval_frame, "get_compiler_fn", get_compiler_fn)
 

@@ -113,7 +113,7 @@ class RunRequest:
     """Makes it a value run; None: no numbers are kept."""
     pipeline: str = DEFAULT_PIPELINE
     """The name of the pipeline that the script's programs go through."""
-    fast_backend: str = EAGER
-    """What the fast lane hands graphs to in place of the script's own backend."""
+    only_backend: str | None = None
+    """In the fast lane: what takes all graphs, whichever backend the script asks for."""
     model: ModelCall | None = None
     """What an entry of the kind `EntryKind.MODEL` compiles and calls."""

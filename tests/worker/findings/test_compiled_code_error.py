@@ -53,6 +53,22 @@ KILLED_IF_COMPILED = OPERATION.replace(
     "        if frame.f_code.co_filename.endswith('_inductor/output_code.py'):\n            return True\n"
     "        frame = frame.f_back\n    return False\n\n@torch.library", 1
 )  # fmt: skip
+OWN_BACKEND = """\
+import torch
+from torch._dynamo.backends.common import aot_autograd
+
+def compiled(graph, inputs):
+    def run(inputs):
+        raise RuntimeError("my backend fails")
+    run._boxed_call = True
+    return run
+
+@torch.compile(backend=aot_autograd(fw_compiler=compiled))
+def fn(x):
+    return x.sin() + 1
+
+fn(torch.ones(3))  # @fails
+"""
 BACKWARD = """\
 import torch
 
@@ -146,6 +162,14 @@ def test_only_inductors_code_fails(tmp_path: Path) -> None:
     assert "Without compile the script works: only compiled code fails." in after.message
     assert "so Inductor's code fails" in after.message
     assert "torch.library.opcheck" in after.hints[0]
+
+
+@pytest.mark.parametrize("lane", ["fast", "deep"])
+def test_a_backend_of_the_script_s_own_fails(lane: str, tmp_path: Path) -> None:
+    _, after = checked(OWN_BACKEND, tmp_path, lane)
+    assert "Without compile the script works: only compiled code fails." in after.message
+    assert "so the script's own backend fails" in after.message
+    assert "Dynamo" not in after.message and "Inductor" not in after.message
 
 
 def test_what_to_do_until_it_is_fixed_works(tmp_path: Path) -> None:

@@ -31,17 +31,20 @@ def verdict_of(found: Finding) -> str:
     return found.message.partition(_VERDICT)[2]
 
 
+INDUCTOR, OWN_BACKEND = "inductor", "own"
 _LAYERS = {
     "eager": "It fails with backend='eager' already, which is Dynamo alone",
     "aot_eager": "It works with backend='eager' and fails with backend='aot_eager', which is AOTAutograd",
-    "inductor": "It works with backend='eager' and backend='aot_eager', so Inductor's code fails",
+    INDUCTOR: "It works with backend='eager' and backend='aot_eager', so Inductor's code fails",
+    OWN_BACKEND: "It works with backend='eager', so the script's own backend fails",
 }
 _NEXT = {
     "eager": "Compare the graph with your function (*Show FX Graph*, or `irscope show --stage dynamo-graph`).",
     "aot_eager": "Check custom operations in it with `torch.library.opcheck`, and compare the graphs before and after "
     "AOTAutograd.",
-    "inductor": "If it is a custom operation, check it with `torch.library.opcheck`: its fake implementation may be "
+    INDUCTOR: "If it is a custom operation, check it with `torch.library.opcheck`: its fake implementation may be "
     "wrong. If not, report it to PyTorch.",
+    OWN_BACKEND: "Call what the backend returns with the inputs of its graph (*Show FX Graph*), outside of compile.",
 }
 
 
@@ -55,7 +58,7 @@ def words_of(found: Finding, without: Outcome, *, is_same: bool, layer: str) -> 
     is_same
         Whether it failed there in the same way.
     layer
-        The backend with which it begins to fail, where it ended well; empty if that is not known.
+        The backend with which it begins to fail, or `OWN_BACKEND`, where it ended well; empty if that is not known.
     """
     hints: tuple[str, ...] = ()
     if without.kind is OutcomeKind.COMPLETED:
