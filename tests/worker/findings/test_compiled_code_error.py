@@ -248,6 +248,6 @@ def test_the_command_line(tmp_path: Path) -> None:
     ran = run_cli(*shared, "--check-without-compile", "--exit-code")
     assert (tmp_path / "ran").read_text() == "xxx"
     assert ran.stderr.count("begun") == 1
-    assert ran.returncode == run_plain(script).returncode == 1
+    assert ran.returncode == run_plain(script, cwd=tmp_path).returncode == 1
     (found,) = json.loads(ran.stdout)["findings"]
     assert "Checked: It fails without compile, too" in found["message"]
