@@ -140,7 +140,9 @@ def share_with_lines(found: Ran, stage: str) -> float:
     return len(lined) / len(nodes)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    "model", ["mlp", "conv", "gpt2", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("bert", "vit"))]
+)
 def test_inference(model: str, tmp_path: Path) -> None:
     if model in ("bert", "gpt2", "vit"):
         pytest.importorskip("transformers")
