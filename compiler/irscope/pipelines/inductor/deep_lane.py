@@ -25,7 +25,7 @@ from irscope.pipelines.inductor.passes import PassRun, PassWatcher, Phase
 from irscope.pipelines.inductor.value_run import ValueRun
 from irscope.pipelines.registry import position, stage_kind
 from irscope.protocol import CaptureGap, StageRef
-from irscope.vocabulary.stages import StageKind
+from irscope.vocabulary.stages import Role, StageKind
 
 _BEFORE = {
     "before_pre_grad_graph": stages.PRE_GRAD_GRAPH.name,
@@ -81,6 +81,7 @@ class DeepLane:
         self._starts: dict[tuple[str, str], str] = {}  # (compile, stage) → the graph before its passes
         self._phases: dict[tuple[str, str], Phase] = {}  # passes whose stage has not come yet
         self._written: dict[tuple[str, str], _Written] = {}  # (compile, stage) → the newest
+        self._newest_code: dict[str, _Written] = {}  # compile → its newest output code
         self._codes: dict[tuple[str, bool], _Code] = {}
 
     def hooks(self) -> list[Hook]:
@@ -121,7 +122,7 @@ class DeepLane:
 
     def data_of(self, record: Record, compile: str, kind: StageKind, backward: bool) -> Any:
         """What is to be kept beside the text of a stage; called on the stack of its record."""
-        if kind is stages.OUTPUT_CODE:
+        if kind.role is Role.CODE:
             return self._code_data(self._codes.get((compile, backward)), record)
         if not kind.is_graph:
             return None
@@ -152,14 +153,15 @@ class DeepLane:
             if forward is not None and forward.data is not None:
                 facts = partition.partition_of(forward.data, data)
                 self._book.put_stage(compile, stages.PARTITION.name, partition.stage_text(facts), attempt, facts, False)
-        elif kind is stages.OUTPUT_CODE:
+        elif kind.role is Role.CODE:
+            self._newest_code[compile] = self._written[compile, name]
             self._codes.pop((compile, backward), None)
 
     def _map(self, compile: str, payload: str) -> None:
         """PyTorch's own links between pre-grad nodes, post-grad nodes and kernels come last, for the newest code."""
         if not payload:  # the FX graph cache answered with a graph that was compiled without provenance
             return
-        code, mappings = self._written.get((compile, stages.OUTPUT_CODE.name)), json.loads(payload)
+        code, mappings = self._newest_code.get(compile), json.loads(payload)
         if code is not None and code.data is not None and len(mappings) > 1:
             code.data["mappings"] = mappings
             self._book.put_data(code.id, code.data)
