@@ -21,6 +21,7 @@ extern "C"  void  cpp_fused_relu_0(float* in_out_ptr0);
     aoti_torch_proxy_executor_call_function(proxy_executor, 0, 0, nullptr, 2, tensors);
     // [Provenance debug handles] aoti_torch_cpu_addmm_out:4
     AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_cpu_addmm_out(buf4, buf3, buf1, 1L, 1L));
+    aoti_torch_cpu_scatter_reduce_two_out(buf4, buf4,0,arg1_1,buf3, "amax",1);
 """
 KERNELS = """\
 // Triton kernels are embedded as comments in wrapper.cpp
@@ -49,6 +50,7 @@ def test_calls_are_at_the_lines_that_make_them() -> None:
         Call("cpp_fused_relu_0", 2, 8),
         Call("torch.ops.mylib.twice.default", 3, 11),
         Call("aoti_torch_cpu_addmm_out", 4, 13),
+        Call("aoti_torch_cpu_scatter_reduce_two_out", None, 14),
     ]
 
 
@@ -59,6 +61,7 @@ def test_each_kernel_is_a_separate_file() -> None:
         ("cpp_fused_mul_1", "cpp"),
         ("aoti_torch_cpu_addmm_out", "extern"),
         ("torch.ops.mylib.twice.default", "extern"),
+        ("aoti_torch_cpu_scatter_reduce_two_out", "extern"),
     ]
     assert kernels[1].text == (
         '#include <torch/csrc/inductor/cpp_prefix.h>\nextern "C"  void  cpp_fused_mul_1(const float* in_ptr0)\n{\n}\n'
@@ -70,11 +73,13 @@ def test_calls_come_from_the_nodes_that_have_their_handle() -> None:
     calls = [
         {"kernel": "aoti_torch_cpu_addmm_out", "handle": 4, "nodes": ["op2"]},
         {"kernel": "aoti_torch_cpu_addmm_out", "handle": 1, "nodes": ["op0"]},
+        {"kernel": "aoti_torch_cpu_scatter_reduce_two_out", "handle": None, "nodes": ["op3"]},
     ]
     items = items_of(StageRef("0/0/cpp-wrapper", "cpp-wrapper", "cpp", 0), WRAPPER, {"calls": calls})
     found = {item.element.name: (item.element.line, item.ancestors) for item in items.items}
     assert found["aoti_torch_cpu_addmm_out:1"] == (6, ("op0",))
     assert found["aoti_torch_cpu_addmm_out:2"] == (13, ("op2",))
+    assert found["aoti_torch_cpu_scatter_reduce_two_out:1"] == (14, ("op3",))
 
 
 def test_arguments_of_a_call_are_the_buffers_behind_the_casts() -> None:

@@ -12,6 +12,8 @@ _HANDLES = re.compile(r"^\s*// \[Provenance debug handles\] (?P<handles>.+)$")
 _CALLED = re.compile(r"(?<![\w.>])(?P<name>[A-Za-z_]\w*)\(")
 _BY_NAME = ("aoti_torch_proxy_executor_call_function", "aoti_torch_call_dispatcher")
 """Functions that call an operator which they get as an argument."""
+_LIBRARY = re.compile(r"(?<![\w.>])(?P<name>aoti_torch_(?:(?:cpu|cuda|xpu|mps)_\w+|index_put_out|scatter_out))\(")
+"""Calls that change memory in place have no handle (torch 2.9 to 2.13)."""
 _KERNEL = re.compile(r'^extern "C" (?:__declspec\(dllexport\) )?\s*void\s+(?P<name>\w+)\(', re.MULTILINE)
 _INCLUDE = re.compile(r"^#include .*$", re.MULTILINE)
 _NEAR = 40
@@ -27,26 +29,30 @@ class Call:
     name
         As PyTorch's handle names it.
     handle
-        PyTorch's number of the call.
+        PyTorch's number of the call; None if it has none.
     line
         1-based, in the text of the wrapper.
     """
 
     name: str
-    handle: int
+    handle: int | None
     line: int
 
 
 def calls_in(wrapper: str) -> list[Call]:
-    """The calls that have a handle, in the order of the text."""
+    """The calls of kernels and libraries, in the order of the text."""
     rows = wrapper.split("\n")
-    found = []
+    found: list[Call] = []
+    lines: set[int] = set()
     for number, row in enumerate(rows):
         match = _HANDLES.match(row) if "[Prov" in row else None
         for told in match["handles"].split(", ") if match else ():
             name, _, handle = told.strip().rpartition(":")
             if name and handle.isdigit():
                 found.append(Call(name, int(handle), _line_of(name, rows, number + 1)))
+                lines.add(found[-1].line)
+        if number + 1 not in lines and "aoti_torch_" in row and (called := _LIBRARY.search(row)):
+            found.append(Call(called["name"], None, number + 1))
     return found
 
 

@@ -312,15 +312,17 @@ def _kernels(stage: str, text: str, data: Any) -> Iterator[Item]:
 
 def _cpp_calls(stage: str, text: str, data: Any) -> Iterator[Item]:
     """Each call of a kernel in a C++ wrapper, which has the kernels in another file: ``name:1``, ``name:2``, …"""
-    made = {
-        (str(call["kernel"]), call.get("handle")): tuple(map(str, call["nodes"]))
-        for call in (data.get("calls") if isinstance(data, dict) else None) or ()
-    }
+    made: dict[tuple[str, int | None], list[tuple[str, ...]]] = {}
+    for told in (data.get("calls") if isinstance(data, dict) else None) or ():
+        made.setdefault((str(told["kernel"]), told.get("handle")), []).append(tuple(map(str, told["nodes"])))
     count: dict[str, int] = {}
     for call in calls_in(text):
         number = count[call.name] = count.get(call.name, 0) + 1
-        element = Element(stage, f"{call.name}:{number}", call.line, call.line)
-        yield Item(element, ancestors=made.get((call.name, call.handle), ()), target=call.name)
+        nodes = made.get((call.name, call.handle), [])
+        above = nodes[0] if nodes else ()
+        if call.handle is None:  # those without a handle are in the order of the code
+            del nodes[:1]
+        yield Item(Element(stage, f"{call.name}:{number}", call.line, call.line), ancestors=above, target=call.name)
 
 
 def _nodes_of_calls(data: Any) -> dict[str, list[tuple[str, ...]]]:

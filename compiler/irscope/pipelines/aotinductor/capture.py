@@ -52,6 +52,7 @@ class AotInductorCapture(ExportCapture):
         self._progress = ProgressTeller(book.send, _PHASES)
         self._trace = TraceHandler(book.guarded(self._receive))
         self._wrapper = ("", "")  # the id of the newest wrapper's stage, and its text
+        self._operators: dict[str, str] = {}  # function of the C++ interface → the operator that it computes
         self._compile: Compile | None = None
 
     def hooks(self) -> list[Hook]:
@@ -105,12 +106,15 @@ class AotInductorCapture(ExportCapture):
             self._put(lane, record, name, kind)
         elif not lane.note(record, name) and event == trace.KERNEL_STACKS:
             linked = self._kernels.link(name, record.payload)
-            self.book.findings.signal(signals.KERNELS_LINKED, name, linked)
+            named = [dataclasses.replace(one, name=self._operators.get(one.name, one.name)) for one in linked]
+            self.book.findings.signal(signals.KERNELS_LINKED, name, named)
 
     def _put(self, lane: DeepLane, record: Record, compile: str, kind: StageKind) -> str:
         text, data = clean(record), lane.data_of(record, compile, kind, False)
         id = self.book.put_stage(compile, kind.name, text, 0, data)
         lane.stage_written(compile, kind, id, False, 0, data)
+        if kind is WRAPPER and data is not None:
+            self._operators = {call["kernel"]: call["operator"] for call in data["calls"] if "operator" in call}
         return id
 
     def _fused(self, log: FusionLog) -> None:

@@ -19,6 +19,7 @@ from irscope.internals.graph_frames import graph_of
 from irscope.internals.hooks import Hook
 from irscope.internals.inductor_hooks import memory_plan_hook
 from irscope.internals.scheduler_hooks import is_backward, scheduler_hooks
+from irscope.ir.cpp_wrapper import calls_in
 from irscope.pipelines.inductor import fusion, memory, partition, stages
 from irscope.pipelines.inductor import scheduler as inductor
 from irscope.pipelines.inductor.passes import PassRun, PassWatcher, Phase
@@ -123,7 +124,10 @@ class DeepLane:
     def data_of(self, record: Record, compile: str, kind: StageKind, backward: bool) -> Any:
         """What is to be kept beside the text of a stage; called on the stack of its record."""
         if kind.role is Role.CODE:
-            return self._code_data(self._codes.get((compile, backward)), record)
+            code = self._codes.get((compile, backward))
+            if code is not None and kind.language == "cpp":
+                _name_as_in(record.payload, code.calls)
+            return self._code_data(code, record)
         if not kind.is_graph:
             return None
         try:
@@ -284,10 +288,20 @@ class DeepLane:
                     "origins": list(call.origins),
                     **_traffic(call, home),
                     "flops": flops[number],
+                    **({"operator": call.operator} if call.operator not in ("", call.kernel) else {}),
                 }
                 for number, call in enumerate(code.calls)
             ],
         }
+
+
+def _name_as_in(wrapper: str, calls: list[inductor.KernelCall]) -> None:
+    """Gives calls without a handle their names in C++; both are in the order of the code."""
+    names = [call.name for call in calls_in(wrapper) if call.handle is None]
+    mine = [call for call in calls if call.handle is None]
+    if len(names) == len(mine):
+        for call, name in zip(mine, names, strict=True):
+            call.kernel = name
 
 
 def _title(call: inductor.KernelCall) -> str:
