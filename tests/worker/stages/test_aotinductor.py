@@ -147,6 +147,36 @@ def test_the_fast_lane_only_exports(tmp_path: Path) -> None:
     assert ran.stdout == "True\nTrue\n"
 
 
+RETURNS_A_WEIGHT = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(2, 3))
+
+    def forward(self, x):
+        return x.view(-1), self.weight.t()
+
+
+net = Net()
+with torch.no_grad():
+    _, weight = torch.compile(net)(torch.ones(2, 2))
+    weight += 1
+print(net.weight.sum())
+"""
+
+
+def test_a_program_that_returns_a_weight_goes_on_as_it_was(tmp_path: Path) -> None:
+    ran = ran_aotinductor(tmp_path, RETURNS_A_WEIGHT, lane="fast")
+    assert ran.report.capture_gaps == ()
+    assert ran.text("0/0/export-signature").rstrip().split("\n")[-1] == (
+        "The script goes on with its own program: it returns weight, of which a package has a copy."
+    )
+    assert ran.stdout == run_plain(tmp_path / "script.py").stdout
+
+
 REFUSED = """\
 import torch
 

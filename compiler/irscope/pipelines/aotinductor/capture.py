@@ -19,7 +19,7 @@ from irscope.internals import unread
 from irscope.internals.aot_inductor import compile_package, load_package
 from irscope.internals.hooks import Hook
 from irscope.ir.cpp_wrapper import kernels_of
-from irscope.pipelines.aotinductor.package import contents_of, contents_text
+from irscope.pipelines.aotinductor.package import contents_of, contents_text, unlike
 from irscope.pipelines.aotinductor.stages import PACKAGE, WRAPPER
 from irscope.pipelines.export.capture import ExportCapture
 from irscope.pipelines.export.in_place import InPlace, unfit
@@ -71,7 +71,7 @@ class AotInductorCapture(ExportCapture):
         made, core = exported.program, None
         with contextlib.suppress(Exception):  # it is looked at only for what it changes
             core = decomposed(made)
-        reason = unfit(core, exported.printed)
+        reason = unfit(core, exported.printed) or unlike(made)
         self.put_facts(made, reason, compile)
         compiled = made.module() if self._lane is None else self._packaged(made, compile)
         return program if reason else InPlace(program, compiled, made, args, kwargs)

@@ -1,8 +1,11 @@
-"""What is in a package (``.pt2``) of AOTInductor."""
+"""A package (``.pt2``) of AOTInductor: what is in it, and why it cannot take the place of the program."""
 
 from __future__ import annotations
 
+import importlib
+import sys
 import zipfile
+from typing import Any
 
 _SHOWN = 1000
 """Files that are listed at most."""
@@ -24,3 +27,31 @@ def contents_text(files: list[tuple[str, int]]) -> str:
     if len(files) > _SHOWN:
         rows.append(f"… and {len(files) - _SHOWN} more files")
     return "\n".join([f"{total} bytes in {len(files)} files", "", *rows, ""])
+
+
+def unlike(exported: Any) -> str:
+    """Why a package computes something else than an exported program does; empty if it does not.
+
+    A package has its own copy of parameters and buffers; if the script changes one that the program returned, only the
+    copy changes.
+    """
+    signature = exported.graph_signature
+    memory = {node.name: _memory_of(node.meta.get("val")) for node in exported.graph.nodes}
+    weights = {
+        memory.get(spec.arg.name): str(spec.target)
+        for spec in signature.input_specs
+        if spec.kind.name in ("PARAMETER", "BUFFER", "CONSTANT_TENSOR")
+    }
+    weights.pop(None, None)
+    outputs = (memory.get(getattr(spec.arg, "name", "")) for spec in signature.output_specs)
+    returned = next((weights[one] for one in outputs if one in weights), "")
+    return f"it returns {returned}, of which a package has a copy" if returned else ""
+
+
+def _memory_of(value: Any) -> Any:
+    """Something that is equal for tensors that share memory; None for what is not a tensor with memory."""
+    torch: Any = sys.modules["torch"]
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+        return None
+    shared: Any = importlib.import_module("torch.multiprocessing.reductions")
+    return shared.StorageWeakRef(value.untyped_storage())
