@@ -24,7 +24,7 @@ class Net(torch.nn.Module):
         super().__init__()
         self.first = torch.nn.Linear(8, 16)
 
-    def forward(self, x):
+    def forward(self, x):  # @forward
         h = torch.relu(self.first(x))  # @relu
         return halved(h).softmax(-1)
 
@@ -175,6 +175,18 @@ def test_a_program_that_returns_a_weight_goes_on_as_it_was(tmp_path: Path) -> No
         "The script goes on with its own program: it returns weight, of which a package has a copy."
     )
     assert ran.stdout == run_plain(tmp_path / "script.py").stdout
+
+
+def test_a_package_that_cannot_be_compiled_is_a_finding(tmp_path: Path) -> None:
+    script = write(tmp_path, SCRIPT)
+    env = {"CXX": str(tmp_path / "no-compiler"), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+    ran = run_captured(script, tmp_path / "runs.db", lane="deep", pipeline="aotinductor", env=env)
+    assert ran.report.capture_gaps == ()
+    assert ran.compile("0/0").outcome is CompileOutcome.ERROR
+    [finding] = ran.findings("compile-error")
+    assert (finding.code, finding.range.start.line) == ("no-cpp-compiler", line_of("forward"))
+    assert "C++ compiler" in finding.hints[0]
+    assert ran.stdout == "True\nTrue\n"
 
 
 REFUSED = """\

@@ -10,11 +10,13 @@ from typing import Any
 
 from irscope.capture.lanes import hooks_for
 from irscope.capture.listening import LogHandler
+from irscope.capture.programs import NotLoweredError, Program
 from irscope.capture.progress import ProgressTeller
 from irscope.capture.run_book import RunBook
 from irscope.capture.stages import clean
 from irscope.capture.trace import Record, TraceHandler
 from irscope.findings import signals
+from irscope.findings.kinds import compile_error
 from irscope.internals import unread
 from irscope.internals.aot_inductor import compile_package, load_package
 from irscope.internals.hooks import Hook
@@ -32,7 +34,6 @@ from irscope.pipelines.inductor.stages import INFERENCE_GRAPH, POST_GRAD_GRAPH
 from irscope.protocol import Compile
 from irscope.vocabulary.stages import StageKind
 
-Program = Any
 _WRAPPER, _KERNELS = "inductor_aot_wrapper_code", "inductor_aot_kernel_code"
 _STAGES = {name: kind for name, kind in trace.EVENTS.items() if kind in (INFERENCE_GRAPH, POST_GRAD_GRAPH)}
 _PHASES = {
@@ -77,14 +78,20 @@ class AotInductorCapture(ExportCapture):
         return program if reason else InPlace(program, compiled, made, args, kwargs)
 
     def _packaged(self, made: Any, compile: Compile) -> Program:
-        """Compiles an exported program into a package and loads it."""
+        """Compiles an exported program into a package and loads it.  Raises NotLoweredError after it has said why that
+        failed."""
         with tempfile.TemporaryDirectory(prefix="irscope-") as folder:
             path = os.path.join(folder, "model.pt2")
             self._compile = compile
-            with self.book.compiling(compile.id):
-                compile_package(made, path)
+            try:
+                with self.book.compiling(compile.id):
+                    compile_package(made, path)
+            except Exception as error:
+                self.book.publish(compile_error.of_program(error, compile))
+                raise NotLoweredError from error
             self.book.put_stage(compile.id, PACKAGE.name, contents_text(contents_of(path)))
-            return load_package(path)
+            compiled: Program = load_package(path)
+            return compiled
 
     # --- the trace ----------------------------------------------------------------------------------------------------
 
