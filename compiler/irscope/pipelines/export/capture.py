@@ -36,7 +36,7 @@ class ExportCapture(ProgramCapture):
         exported = self.export(program, args, kwargs, compile)
         made, core = exported.program, self._decompose(exported.program, compile)
         reason = unfit(core, exported.printed)
-        self._put_facts(made, reason, compile)
+        self.put_facts(made, reason, compile)
         return program if reason else InPlace(program, made.module(), made, args, kwargs)
 
     def export(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], compile: Compile) -> Exported:
@@ -60,7 +60,14 @@ class ExportCapture(ProgramCapture):
         self.put_graph(compile, stages.DECOMPOSED_PROGRAM.name, core.graph_module)
         return core
 
-    def _put_facts(self, made: Any, reason: str, compile: Compile) -> None:
+    def put_facts(self, made: Any, reason: str, compile: Compile) -> None:
+        """Puts what is beside an exported program.
+
+        Parameters
+        ----------
+        reason
+            Why the script goes on with its own program; empty if it does not.
+        """
         inputs, outputs = texts.ports_of(made)
         text = texts.signature_text(inputs, outputs)
         if reason:
