@@ -5,8 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from irscope.protocol.report import DEFAULT_PIPELINE
-from irscope.vocabulary.lanes import Lane
+from irscope.vocabulary.lanes import DEFAULT_PIPELINE, Lane
 from irscope.vocabulary.limits import Budget
 
 EAGER = "eager"
