@@ -61,6 +61,7 @@ async def test_graph_breaks_stay_when_another_pipeline_has_run(
     await editor.until(lambda: editor.codes(uri) == ["GB0059"])
     await editor.request("irscope/run", uri=uri, lane="deep")
     assert editor.codes(uri) == ["GB0059"], "TorchScript knows no graph breaks"
+    assert not [title for _, title in await editor.lenses(uri) if "running" in title]
 
 
 async def test_a_file_that_is_opened_again_shows_the_fast_run_of_the_store(
