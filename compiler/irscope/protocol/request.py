@@ -116,3 +116,6 @@ class RunRequest:
     """In the fast lane: what takes all graphs, whichever backend the script asks for."""
     model: ModelCall | None = None
     """What an entry of the kind `EntryKind.MODEL` compiles and calls."""
+    rounds: str = ""
+    """A folder in which the compiled programs are to be timed on request after the script has ended
+    (`irscope.runner.rounds`); empty: they are not."""

@@ -265,7 +265,7 @@ def _of_same_texts(before: Ended, now: Ended) -> bool:
 
 
 def _only_adds(before: Ended | None, now: Ended | None) -> bool:
-    """Whether a run leaves what an older one of the same texts found: only the usual pipeline tells of graph breaks."""
+    """Whether a run leaves what an older one of the same texts found: only the usual pipeline reports graph breaks."""
     if before is None or now is None or now.report.pipeline == DEFAULT_PIPELINE:
         return False
     return before.report.pipeline == DEFAULT_PIPELINE and _of_same_texts(before, now)
