@@ -15,6 +15,7 @@ from typing import Any
 
 from irscope.driver.debuggers import without_debugger
 from irscope.pipelines.base import Package, Pipeline, pip_command
+from irscope.store.store import default_path
 from irscope.system.commands import run_bounded, temporary_folder
 
 TRIAL_SECONDS = 180.0
@@ -31,6 +32,8 @@ class Status(str, enum.Enum):
     """A package is not installed, or has another version."""
     UNSUPPORTED = "unsupported"
     """It does not work here, or irscope cannot run it yet."""
+    UNTRIED = "untried"
+    """Nothing is missing, and no trial was made yet."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +58,18 @@ class Availability:
     stages: tuple[str, ...]
 
 
+def trials_file() -> str:
+    """The file that keeps which trials succeeded, for the command line and the editor."""
+    return os.path.join(os.path.dirname(default_path()), "trials.json")
+
+
 def availability_of(
     pipelines: Sequence[Pipeline],
     python: str,
     cache: str,
     *,
     again: bool = False,
+    with_trials: bool = True,
     on_trial: Callable[[str], None] = lambda name: None,
 ) -> list[Availability]:
     """Tries each pipeline in an interpreter.
@@ -74,6 +83,8 @@ def availability_of(
         user may just have repaired its cause.
     again
         Whether to repeat trials that succeeded before.
+    with_trials
+        Whether to make trials.  Without them a pipeline of which no trial succeeded before is `Status.UNTRIED`.
     on_trial
         Called with the name of a pipeline before its trial, which may take a minute.
     """
@@ -88,11 +99,13 @@ def availability_of(
             verdict = lacking
         else:
             key = _key(path, pipeline, installed)
-            if again or not kept.has(key):
+            if kept.has(key) and not again:
+                verdict = Status.AVAILABLE, "", ""
+            elif with_trials or not pipeline.trial:
                 on_trial(pipeline.name)
                 verdict = _tried(pipeline, path)
             else:
-                verdict = Status.AVAILABLE, "", ""
+                verdict = Status.UNTRIED, "", ""
             if verdict[0] is Status.AVAILABLE:
                 kept.add(key)
         found.append(

@@ -13,9 +13,24 @@ from irscope.internals.hooks import Hook, Undo, replace_attribute
 def hook(take: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Hook:
     """Calls ``take(program)`` in place of ``torch.compile(program, …)`` and uses what it returns."""
 
+    return _hook(lambda program, made: take(program))
+
+
+def result_hook(see: Callable[[Callable[..., Any], Any], Any]) -> Hook:
+    """Calls ``see(program, compiled)`` after ``torch.compile(program, …)`` and uses what it returns."""
+    return _hook(lambda program, made: see(program, made()))
+
+
+def _hook(take: Callable[[Callable[..., Any], Callable[[], Any]], Any]) -> Hook:
+    """Calls ``take(program, compile)``; ``compile`` does what was there before."""
+
     def apply(torch: types.ModuleType) -> Undo:
+        before: Callable[..., Any] = vars(torch)["compile"]
+
         def compile(model: Callable[..., Any] | None = None, **options: Any) -> Any:
-            return functools.partial(compile, **options) if model is None else take(model)
+            if model is None:
+                return functools.partial(compile, **options)
+            return take(model, lambda: before(model, **options))
 
         return replace_attribute(torch, "compile", compile)
 

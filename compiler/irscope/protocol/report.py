@@ -10,15 +10,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from irscope.vocabulary.function_names import function_title, plain_name
-from irscope.vocabulary.lanes import Lane
+from irscope.vocabulary.lanes import DEFAULT_PIPELINE, Lane
 from irscope.vocabulary.limits import Limit
 from irscope.vocabulary.severities import Severity
 
 SCHEMA = 1
 """Version of the JSON of `Report`; raised when a field changes its meaning or goes away."""
-
-DEFAULT_PIPELINE = "inductor"
-"""The pipeline of a run that names none."""
 
 
 class OutcomeKind(str, enum.Enum):
