@@ -65,6 +65,7 @@ RULES: dict[str, Callable[[Spot], Advice]] = {
     "GB0009": calls.skipped_call,
     "GB0147": calls.skipped_call,
     "GB0156": calls.skipped_call,
+    "GB3934": calls.concatenated,
     "GB0098": calls.disabled,
     "GB0099": calls.disabled,
     "GB0025": calls.user_break,
