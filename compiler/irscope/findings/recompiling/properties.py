@@ -169,6 +169,6 @@ def backend_changed(facts: Facts) -> Words:
     return Words(
         "One compile for each backend and set of options.",
         (
-            "Compile it once, and call that compiled function everywhere. A backend that is made anew for each `torch.compile` (a lambda, an object) counts as another one.",
+            "Compile it once, and call that compiled function everywhere. A new backend object for each `torch.compile`, such as a lambda, counts as another one.",
         ),
     )
