@@ -85,3 +85,31 @@ def test_a_loop_over_a_data_loader_is_moved_to_the_caller(tmp_path: Path) -> Non
     assert followed.report.findings == ()
     assert [compile.graph_ops for compile in followed.report.compiles] == [2]
     assert followed.stdout == broken.stdout != ""
+
+
+HIDES_ANOTHER = """\
+import torch
+
+@torch.compile(backend="eager")
+def steps(x):
+    i = 2
+    while i > 0:
+        i -= 1
+        x = x + 1
+        torch._dynamo.graph_break()
+        print("seen")
+    return x
+
+steps(torch.ones(2))
+"""
+
+
+def test_a_requested_break_hides_what_comes_after_it(tmp_path: Path) -> None:
+    before = run_captured(write(tmp_path, HIDES_ANOTHER, "before.py"), tmp_path / "before.db")
+    (finding,) = before.findings("graph-break")
+    (hint,) = finding.hints
+    assert hint == "Remove the line. Dynamo has not seen what comes after it: there may be more breaks."
+    removed = HIDES_ANOTHER.replace("torch._dynamo.graph_break()", finding.fixes[0].edits[0].text)
+    after = run_captured(write(tmp_path, removed, "after.py"), tmp_path / "after.db")
+    (next_one,) = after.findings("graph-break")
+    assert next_one.range.start.line == finding.range.start.line + 1

@@ -214,5 +214,6 @@ def user_break(spot: Spot) -> Advice:
     what = f"{spot.short(spot.call)} asks for it"
     option = None
     if spot.alone and spot.statement is not None:
-        option = Option("Remove the line", "", "", (spot.replace_statements([spot.statement], "pass"),))
+        unseen = "Dynamo has not seen what comes after it: there may be more breaks." if spot.context.skipped else ""
+        option = Option("Remove the line", "", unseen, (spot.replace_statements([spot.statement], "pass"),))
     return Advice(what, "It is a request in the code, not a limit of the compiler.", some(option))
