@@ -72,6 +72,7 @@ RULES: dict[str, Callable[[Spot], Advice]] = {
     "GB4297": calls.user_break,
     # arrays, storages, sparse tensors
     "GB0294": arrays.numpy_function,
+    "GB0158": arrays.array_method,
     "GB0087": arrays.fake_tensor_failure,
     "GB0185": arrays.array_of_objects,
     "GB0250": arrays.array_of_objects,

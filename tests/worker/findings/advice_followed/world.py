@@ -185,6 +185,21 @@ ENTRIES = (
         followed_args="torch.ones(4), 0,",
     ),
     Followed(
+        "bytes_of_an_array_passed_in",
+        "GB0158",
+        "value = array.tobytes()\n    result = f(array, value)",
+        """
+        def f(array):
+            return torch.ones(2) * len(array.tobytes())
+        """,
+        """
+        def f(array, value):
+            return torch.ones(2) * len(value)
+        """,
+        args="torch.ones(4).numpy(),",
+        followed_args="torch.ones(4).numpy(), torch.ones(4).numpy().tobytes(),",
+    ),
+    Followed(
         "sequences_of_two_types_joined_by_the_caller",
         "GB3934",
         'value = b"head" + data\n    result = f(x, data, value)',
