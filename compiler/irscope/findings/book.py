@@ -103,6 +103,7 @@ class FindingBook:
                 count=before.count + finding.count,
                 compiles=tuple(dict.fromkeys((*before.compiles, *finding.compiles))),
                 related=tuple(dict.fromkeys((*before.related, *finding.related)))[:_RELATED_KEPT],
+                follows=finding.follows if finding.follows == before.follows else None,
             )
         self._findings[finding.cause] = finding
         self._publish(finding)

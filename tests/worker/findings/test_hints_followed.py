@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from hint_cases import CASES, HintCase
-from irscope.protocol import Finding, Severity
+from irscope.protocol import Finding, Severity, causes_only
 from support import run_forked
 
 DRIVER = """
@@ -92,7 +92,10 @@ def test_one_change_in_several_functions_has_one_parent(before: Found) -> None:
     for child in children:
         assert child.severity is Severity.HINT
         assert child.hints == (f"Fix the recompilation on line {line}: it has the same cause.",)
-        assert (child.related[0].range, child.related[1:]) == (parent.range, parent.related[:1])
+        assert child.follows is not None
+        assert (child.follows.file, child.follows.range) == (parent.file, parent.range)
+        assert child.related == parent.related[:1]
+    assert causes_only([*children, parent]) == [parent]
     assert [each.range for each in parent.related[1:]] == [child.range for child in children]
 
 
