@@ -16,6 +16,7 @@ from irscope.pipelines.export import draft, stages, texts
 from irscope.pipelines.export.in_place import InPlace, unfit
 from irscope.pipelines.export.kinds import EXPORT_ERROR
 from irscope.pipelines.export.programs import Exported, decomposed, export
+from irscope.pipelines.export.unsupported import Unsupported, finding_of
 from irscope.protocol import CaptureGap, Compile, Finding, Origin
 from irscope.usercode.source import range_of_line
 
@@ -36,7 +37,7 @@ class ExportCapture(ProgramCapture):
         exported = self.export(program, args, kwargs, compile)
         made, core = exported.program, self._decompose(exported.program, compile)
         reason = unfit(core, exported.printed)
-        self._put_facts(made, reason, compile)
+        self.put_facts(made, reason, compile)
         return program if reason else InPlace(program, made.module(), made, args, kwargs)
 
     def export(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], compile: Compile) -> Exported:
@@ -60,7 +61,18 @@ class ExportCapture(ProgramCapture):
         self.put_graph(compile, stages.DECOMPOSED_PROGRAM.name, core.graph_module)
         return core
 
-    def _put_facts(self, made: Any, reason: str, compile: Compile) -> None:
+    def find_unsupported(self, what: Unsupported, program: Any, node: str, target: str, compile: Compile) -> None:
+        """Publishes a finding about a node that the next compiler does not take (`unsupported.finding_of`)."""
+        self.book.publish(finding_of(what, program, node, target, compile, self.nodes))
+
+    def put_facts(self, made: Any, reason: str, compile: Compile) -> None:
+        """Puts the inputs, outputs, guards and dynamic shapes of an exported program.
+
+        Parameters
+        ----------
+        reason
+            Why it does not run in place of the script's; empty if it does.
+        """
         inputs, outputs = texts.ports_of(made)
         text = texts.signature_text(inputs, outputs)
         if reason:
