@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,9 @@ if str(HERE) not in sys.path:
 from irscope.worker.client import Worker, WorkerState, can_fork, wait_for  # noqa: E402
 from support import Ran, RunScript, run_captured, write  # noqa: E402
 from versions import mark  # noqa: E402
+
+# Read before `_clean_environment` takes irscope's variables away.
+ENVIRONMENTS = os.environ.get("IRSCOPE_TEST_ENVIRONMENTS", "")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -93,3 +96,16 @@ def run_script(tmp_path: Path) -> RunScript:
         return run_captured(write(tmp_path, source, name), tmp_path / "store" / "runs.db", lane, **options)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def python_with() -> Callable[[str], str]:
+    """``python_with("onnx")`` is an interpreter that has torch and what that pipeline needs (scripts/pipelines.mjs)."""
+
+    def find(pipeline: str) -> str:
+        python = Path(ENVIRONMENTS) / pipeline / "bin" / "python"
+        if not ENVIRONMENTS or not python.is_file():
+            pytest.skip(f"no environment for {pipeline}: npm run test:pipelines -- {pipeline}")
+        return str(python)
+
+    return find

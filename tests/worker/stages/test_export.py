@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from exported import SCRIPTS, lines_kept
+from five_models import SCRIPTS, lines_kept
 from irscope.protocol import CompileOutcome
 from irscope.provenance import Provenance
 from irscope.store.store import Store
