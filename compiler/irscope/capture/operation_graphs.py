@@ -169,13 +169,23 @@ def _text_of(title: str, operations: Sequence[Operation]) -> str:
             told = at
             rows += ["", line_of(at)]
         left = f'{one.name}: "{one.value.printed}"' if one.value else one.name
-        right = f"self.{one.target}" if one.op == "get_attr" else f"torch.ops.{one.target}({', '.join(one.written)})"
-        if one.target == ITEM:
-            right = f"{one.inputs[0]}[{one.written[1]}]"
+        right = _right_side(one)
         rows.append(f"        {left} = {right}" + (f"  # {one.note}" if one.note else ""))
     return "\n".join(rows) + "\n"
 
 
+def _right_side(one: Operation) -> str:
+    if one.op == "get_attr":
+        path = re.sub(r"\.(\d+)(?=\.)", r"[\1]", one.target)
+        return f"self.{path if _PATH.fullmatch(path) else one.name}"
+    return (
+        f"{one.inputs[0]}[{one.written[1]}]"
+        if one.target == ITEM
+        else f"torch.ops.{one.target}({', '.join(one.written)})"
+    )
+
+
+_PATH = re.compile(r"(?:[A-Za-z_]\w*(?:\[\d+\])*\.)*[A-Za-z_]\w*", re.ASCII)
 ITEM = "operator.getitem"
 """The target of an operation that takes one of several results."""
 

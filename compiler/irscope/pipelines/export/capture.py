@@ -61,9 +61,9 @@ class ExportCapture(ProgramCapture):
         self.put_graph(compile, stages.DECOMPOSED_PROGRAM.name, core.graph_module)
         return core
 
-    def find_unsupported(self, what: Unsupported, program: Any, node: str, target: str, compile: Compile) -> None:
+    def find_unsupported(self, what: Unsupported, node: Any, compile: Compile) -> None:
         """Publishes a finding about a node that the next compiler does not take (`unsupported.finding_of`)."""
-        self.book.publish(finding_of(what, program, node, target, compile, self.nodes))
+        self.book.publish(finding_of(what, node, compile, self.nodes))
 
     def put_facts(self, made: Any, reason: str, compile: Compile) -> None:
         """Puts the inputs, outputs, guards and dynamic shapes of an exported program.

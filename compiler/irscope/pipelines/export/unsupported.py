@@ -28,28 +28,16 @@ class Unsupported:
     hints: tuple[str, ...] = ()
 
 
-def finding_of(
-    what: Unsupported, program: Any, node: str, target: str, compile: Compile, frames: NodeWriter
-) -> Finding:
-    """The finding at the user's line of a node; at the function if it has none.
+def finding_of(what: Unsupported, node: Any, compile: Compile, frames: NodeWriter) -> Finding:
+    """The finding at the user's line of a node of the exported program; at the function if there is none.
 
     Parameters
     ----------
-    program
-        PyTorch's ``ExportedProgram``.
     node
-        The name of the node.  If the program does not have it, the first that calls the target is meant.
-    target
-        ``aten.linear.default``.
+        PyTorch's ``torch.fx.Node``, or None.
     """
-    nodes = list(program.graph.nodes)
-    named = [one for one in nodes if one.name == node] or [one for one in nodes if target and str(one.target) == target]
-    places = [
-        Origin(file, line)
-        for one in named[:1]
-        for file, line, _ in frames.frames(one.meta.get("stack_trace") or "")
-        if is_user_file(file)
-    ]
+    trace = node.meta.get("stack_trace") or "" if node is not None else ""
+    places = [Origin(file, line) for file, line, _ in frames.frames(trace) if is_user_file(file)]
     at = places[-1] if places else Origin(compile.file, compile.line)
     kind = UNSUPPORTED_OPERATOR
     return Finding(

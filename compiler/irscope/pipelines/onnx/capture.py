@@ -11,14 +11,14 @@ from typing import Any
 from irscope.capture.operation_graphs import Operation, Tensor, files_of, written_graph
 from irscope.capture.programs import NotLoweredError, Program
 from irscope.capture.rewrites import inherited, sources_of
-from irscope.internals.exporting import silence, unflatten
+from irscope.internals.exporting import silence, unflatten, untranslated_node
 from irscope.pipelines.export import stages as export_stages
 from irscope.pipelines.export.capture import ExportCapture
 from irscope.pipelines.export.in_place import InPlace, unfit
 from irscope.pipelines.export.programs import Exported
 from irscope.pipelines.export.unsupported import Unsupported
 from irscope.pipelines.onnx import sessions, stages
-from irscope.pipelines.onnx.models import RANDOM, ModelReader, node_names, operators_of, result_names
+from irscope.pipelines.onnx.models import RANDOM, ModelReader, node_names, node_of, operators_of, result_names
 from irscope.protocol import CaptureGap, Compile
 from irscope.vocabulary.stages import StageKind
 
@@ -34,7 +34,8 @@ class OnnxCapture(ExportCapture):
         reason = unfit(made.exported_program, exported.printed)
         shown = _Shown(self, made, compile)
         shown.put(stages.MODEL, made.model)
-        made.optimize()
+        with silence():
+            made.optimize()
         shown.put(stages.OPTIMIZED, made.model)
         if not reason and operators_of(made.model) & RANDOM:
             reason = "it draws random numbers, and ONNX Runtime would draw others"
@@ -54,22 +55,21 @@ class OnnxCapture(ExportCapture):
                 warnings.simplefilter("ignore")
                 return export(exported.program, dynamo=True, optimize=False, verbose=False)
         except Exception as error:
-            self._find_untranslated(error, exported, compile)
+            self._find_untranslated(error, compile)
             raise NotLoweredError from error
 
-    def _find_untranslated(self, error: BaseException, exported: Exported, compile: Compile) -> None:
-        found = re.search(r"translating node %(\w+).*?\[target=([\w.]+)\]", str(error), re.DOTALL)
-        if found is None:
+    def _find_untranslated(self, error: BaseException, compile: Compile) -> None:
+        node = untranslated_node(error)
+        if node is None:
             self.book.gap(CaptureGap(f"the ONNX model of {compile.id}", f"{type(error).__name__}: {error}"))
             return
-        name, target = found[1], found[2].removeprefix("torch.ops.")
         finding = Unsupported(
             "no-onnx-function",
-            f"ONNX has no translation of the operator {target}.",
+            f"ONNX has no translation of the operator {node.target}.",
             "The program cannot be exported to ONNX; it runs as plain Python.",
             ("Give torch.onnx.export a translation (custom_translation_table), or write it with other operators.",),
         )
-        self.find_unsupported(finding, exported.program, name, target, compile)
+        self.find_unsupported(finding, node, compile)
 
     def _loaded(self, made: Any, shown: _Shown, exported: Exported, compile: Compile) -> Any:
         """The session with all optimizations.  Raises NotLoweredError after a finding."""
@@ -85,25 +85,23 @@ class OnnxCapture(ExportCapture):
                     shown.put(kind, session.model)
             return session.session
         except Exception as error:
-            self._find_no_kernel(error, made, exported, compile)
+            self._find_no_kernel(error, made, compile)
             raise NotLoweredError from error
 
-    def _find_no_kernel(self, error: BaseException, made: Any, exported: Exported, compile: Compile) -> None:
+    def _find_no_kernel(self, error: BaseException, made: Any, compile: Compile) -> None:
         found = re.search(r"implementation for ([\w.:]+)\(\d+\) node with name '([^']*)'", str(error))
         if found is None:
             self.book.gap(CaptureGap(f"ONNX Runtime's graph of {compile.id}", f"{type(error).__name__}: {error}"))
             return
-        node = next((one for one in made.model.graph if one.name == found[2]), None)
-        traced = (
-            re.match(r"%(\w+)", node.metadata_props.get("pkg.torch.onnx.fx_node", "")) if node is not None else None
-        )
+        traced = node_of(made.model, found[2])
+        node = next((one for one in made.exported_program.graph.nodes if one.name == traced), None)
         finding = Unsupported(
             "no-runtime-kernel",
             f"ONNX Runtime has no kernel for the operator {found[1]} with these data types.",
             "The model cannot be loaded; the program runs as plain Python.",
             ("Use another data type: most kernels of the runtime are for float32.",),
         )
-        self.find_unsupported(finding, made.exported_program, traced[1] if traced else "", "", compile)
+        self.find_unsupported(finding, node, compile)
 
     def _profiled(
         self, made: Any, session: Any, args: tuple[Any, ...], kwargs: dict[str, Any], compile: Compile

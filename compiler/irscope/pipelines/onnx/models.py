@@ -65,16 +65,17 @@ class ModelReader:
         return (self._values[value.name],) if value.name in self._values else ()
 
     def _initializer(self, value: Any) -> Operation:
+        sources = self._source(value)
         return Operation(
-            self._names.of(value.name), "get_attr", value.name, value=_tensor(value), sources=self._source(value),
-            note=_constant(value.const_value),
+            self._names.of(value.name), "get_attr", value.name, value=_tensor(value), sources=sources,
+            note="" if sources else _constant(value.const_value),
         )  # fmt: skip
 
     def _operations(self, node: Any, shapes: dict[str, Tensor]) -> Iterator[Operation]:
         facts = node.metadata_props
         frames: Frames = self._frames.frames(facts.get(_STACK, ""))
-        source = re.match(r"%(\w+)", facts.get(_NODE, ""))
-        sources, module = (source[1],) if source else (), _module(facts)
+        source, module = _traced(node), _module(facts)
+        sources = (source,) if source else ()
         inputs = [self._names.of(value.name) if value is not None else "None" for value in node.inputs]
         below = [f"{name}={self._names.of(value.name)}" for name, value in _results_below(node)]
         written = (*inputs, *below, *(f"{name}={text}" for name, text in _attributes(node)))
@@ -100,6 +101,16 @@ class ModelReader:
 def operators_of(model: Any) -> set[str]:
     """The types of all nodes of a model."""
     return {node.op_type for node in _all_nodes(model.graph)}
+
+
+def node_of(model: Any, name: str) -> str:
+    """The node of the exported program that a node of a model came from; empty if that is not known."""
+    return next((_traced(node) for node in _all_nodes(model.graph) if node.name == name), "")
+
+
+def _traced(node: Any) -> str:
+    found = re.match(r"%(\w+)", node.metadata_props.get(_NODE, ""))
+    return found[1] if found else ""
 
 
 def node_names(model: Any) -> dict[str, str]:
@@ -128,10 +139,10 @@ def _results_below(node: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _attributes(node: Any) -> Iterator[tuple[str, str]]:
-    for name, attribute in node.attributes.items():
+    for name, attribute in sorted(node.attributes.items()):
         kind, value = attribute.type.name, attribute.value
         if kind == "TENSOR":
-            yield name, _constant(value) or "…"
+            yield name, _constant(value) or "..."
         elif kind in ("STRING", "INT", "FLOAT"):
             yield name, repr(value)
         elif kind in ("INTS", "FLOATS", "STRINGS"):
