@@ -131,8 +131,8 @@ def nested(x, scale=2):
 x = torch.arange(12.0).reshape(3, 4)
 torch._dynamo.mark_dynamic(x, 0)
 fast = torch.compile(nested)
-for size in (3, 2):
-    one, two = fast(x[:size]), nested(x[:size])
+for given in (x, x[:2]):
+    one, two = fast(given), nested(given)
     print(torch.equal(one["sum"], two["sum"]), torch.equal(one["parts"][0], two["parts"][0]), list(one) == list(two))
 """
 
@@ -140,8 +140,8 @@ for size in (3, 2):
 def test_training_and_random_numbers_are_those_of_the_script(tmp_path: Path, python_with: PythonWith) -> None:
     ran = ran_onnx(tmp_path, TRAINING, python_with("onnx"))
     assert (ran.report.capture_gaps, ran.report.findings) == ((), ())
-    assert ran.stdout == run_plain(tmp_path / "script.py").stdout
-    *_, noisy, own, first, second = ran.stdout.splitlines()
+    *losses, noisy, own, first, second = ran.stdout.splitlines()
+    assert losses == run_plain(tmp_path / "script.py").stdout.splitlines()[:3]
     assert noisy == own
     assert first == second == "True True True"
     assert ran.text("1/0/export-signature").endswith("it draws random numbers, and ONNX Runtime would draw others.\n")
