@@ -16,6 +16,7 @@ from irscope.pipelines.export import draft, stages, texts
 from irscope.pipelines.export.in_place import InPlace, unfit
 from irscope.pipelines.export.kinds import EXPORT_ERROR
 from irscope.pipelines.export.programs import Exported, decomposed, export
+from irscope.pipelines.export.unsupported import Unsupported, finding_of
 from irscope.protocol import CaptureGap, Compile, Finding, Origin
 from irscope.usercode.source import range_of_line
 
@@ -60,8 +61,12 @@ class ExportCapture(ProgramCapture):
         self.put_graph(compile, stages.DECOMPOSED_PROGRAM.name, core.graph_module)
         return core
 
+    def find_unsupported(self, what: Unsupported, node: Any, compile: Compile) -> None:
+        """Publishes a finding about a node that the next compiler does not take (`unsupported.finding_of`)."""
+        self.book.publish(finding_of(what, node, compile, self.nodes))
+
     def put_facts(self, made: Any, reason: str, compile: Compile) -> None:
-        """Puts what is beside an exported program.
+        """Puts the inputs, outputs, guards and dynamic shapes of an exported program.
 
         Parameters
         ----------
