@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -66,8 +66,8 @@ class Memory:
     line_of: Callable[[str, int], str]
     names: dict[tuple[str, int], str] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
-    first: dict[str, list[str]] = field(default_factory=dict)
-    """``op_name`` → nodes of the graph before optimizations."""
+    first: dict[str, list[tuple[str, Instruction]]] = field(default_factory=dict)
+    """Node of the program → those of the graph before optimizations that came from it."""
     above: dict[str, list[str]] = field(default_factory=dict)
     """``op_name`` → lines of StableHLO."""
 
@@ -249,12 +249,11 @@ class _Printer:
         node = self._memory.node_of(one.op_name)
         program = self._sources([node, "", "", self._memory.program, []]) if node else -1
         if self._is_first:
-            self._memory.first.setdefault(one.op_name, []).append(name)
+            self._memory.first.setdefault(node, []).append((name, one))
             if lines := self._memory.above.get(one.op_name):
                 self._ancestors[name] = lines
-        elif one.op_name and (first := self._memory.first.get(one.op_name)):
-            number = self._memory.number
-            return [self._sources([old, "", "", number, [program] if node else []]) for old in first]
+        elif first := _most_like(one, self._memory.first.get(node, ()) if node else ()):
+            return [self._sources([old, "", "", self._memory.number, [program]]) for old in first]
         return [program] if node else []
 
     def _value(self, one: Instruction) -> int:
@@ -262,6 +261,19 @@ class _Printer:
         if one.shape.startswith("("):
             return self._values(["list", entries])
         return entries[0] if entries else -1
+
+
+def _most_like(one: Instruction, among: Sequence[tuple[str, Instruction]]) -> list[str]:
+    """Of the nodes that came from the same node of the program those that compute the same step in the same way, or
+    the same step, or in the same way; else all."""
+    for is_like in (
+        lambda old: (old.op_name, old.opcode) == (one.op_name, one.opcode),
+        lambda old: old.op_name == one.op_name,
+        lambda old: old.opcode == one.opcode,
+    ):
+        if found := [name for name, old in among if is_like(old)]:
+            return found
+    return [name for name, _ in among]
 
 
 def _number(parameter: Instruction) -> int:

@@ -23,7 +23,7 @@ def jaxpr_lines(text: str, node_of: Callable[[str], str]) -> tuple[str, Lines]:
     rows: list[str] = []
     lines: Lines = []
     node = ""
-    for row in text.split("\n"):
+    for row in text.rstrip("\n").split("\n"):
         told = _COMMENT.search(row)
         if told:
             node = node_of(told["scope"]) or node  # inside an equation the scopes of its own are empty
