@@ -7,18 +7,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from dap_client import Client
 from five_models import SCRIPTS, lines_kept
 from irscope.protocol import CompileOutcome
 from irscope.provenance import Provenance
 from irscope.store.store import Store
-from support import Ran, run_captured, run_plain, write
+from lsp_editor import SERVER, Editor
+from support import Ran, lines_marked, run_captured, run_plain, write
 
+RunOpenXla = Callable[[Path, str], Ran]
 GRAPHS = ("0/0/exported-program", "0/0/decomposed-program", "0/0/hlo", "0/0/hlo-optimized")
 TEXTS = ("jaxpr", "stablehlo", "hlo-text", "hlo-optimized-text", "buffer-assignment")
 
 
 @pytest.fixture(scope="module")
-def ran_openxla(python_with: Callable[[str], str]) -> Callable[[Path, str], Ran]:
+def ran_openxla(python_with: Callable[[str], str]) -> RunOpenXla:
     python = python_with("openxla")
 
     def run(folder: Path, source: str) -> Ran:
@@ -28,7 +31,7 @@ def ran_openxla(python_with: Callable[[str], str]) -> Callable[[Path, str], Ran]
 
 
 @pytest.fixture(scope="module")
-def mlp(ran_openxla: Callable[[Path, str], Ran], tmp_path_factory: pytest.TempPathFactory) -> Ran:
+def mlp(ran_openxla: RunOpenXla, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     return ran_openxla(tmp_path_factory.mktemp("openxla"), SCRIPTS["mlp"])
 
 
@@ -62,7 +65,7 @@ def test_a_kernel_leads_up_to_the_lines_of_the_model(mlp: Ran) -> None:
 
 
 @pytest.mark.parametrize("name", list(SCRIPTS))
-def test_models(ran_openxla: Callable[[Path, str], Ran], name: str, tmp_path: Path) -> None:
+def test_models(ran_openxla: RunOpenXla, name: str, tmp_path: Path) -> None:
     """Numbers agree (the script checks them), and operations keep the lines of the model down to the kernels."""
     if name not in ("mlp", "conv"):
         pytest.importorskip("transformers")
@@ -105,9 +108,7 @@ print(torch.compile(program)(torch.ones(3)))
 """
 
 
-def test_an_operator_that_torchax_does_not_have_is_named_at_its_line(
-    ran_openxla: Callable[[Path, str], Ran], tmp_path: Path
-) -> None:
+def test_an_operator_that_torchax_does_not_have_is_named_at_its_line(ran_openxla: RunOpenXla, tmp_path: Path) -> None:
     ran = ran_openxla(tmp_path, UNSUPPORTED)
     assert ran.report.capture_gaps == ()
     [finding] = ran.findings("unsupported-operator")
@@ -149,10 +150,80 @@ print(net.first.weight.grad.sum())
 """
 
 
-def test_calls_that_are_not_like_the_first_and_results_of_all_kinds(
-    ran_openxla: Callable[[Path, str], Ran], tmp_path: Path
-) -> None:
+def test_calls_that_are_not_like_the_first_and_results_of_all_kinds(ran_openxla: RunOpenXla, tmp_path: Path) -> None:
     ran = ran_openxla(tmp_path, CALLS)
     assert ran.report.capture_gaps == ()
     assert ran.stdout == run_plain(tmp_path / "script.py").stdout
     assert [one.kind for one in ran.report.findings] == ["static-size"]
+
+
+# --- the editor and the debugger --------------------------------------------------------------------------------------
+
+NET = """\
+import torch
+
+
+def scale(x, w):
+    y = x @ w
+    h = torch.relu(y)  # @relu
+    return torch.tanh(h) + 1
+
+
+fast = torch.compile(scale)
+print(fast(torch.ones(2, 3), torch.ones(3, 4)).sum())
+"""
+[RELU] = lines_marked(NET, "# @relu")
+
+
+@pytest.fixture(scope="module")
+def net(ran_openxla: RunOpenXla, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    return ran_openxla(tmp_path_factory.mktemp("net"), NET)
+
+
+async def test_a_client_shows_the_stages_and_links_them_with_the_source(net: Ran) -> None:
+    script, run, optimized = Path(net.report.script), net.report.run, "0/0/hlo-optimized"
+    settings = {"run": {"onSave": "off", "onOpen": "off"}}
+    editor = await Editor.start(SERVER, options={"storePath": net.store}, settings=settings, folder=script.parent)
+    try:
+        editor.open(script)
+        tree = await editor.request("irscope/report", run=run)
+        assert tree.item.pipeline == "openxla"
+        uris = {stage.stage: stage.uri for stage in tree.compiles[0].stages}
+        strip = await editor.request("irscope/pipeline", run=run)
+        shown = [stage.stage for stage in strip.stages]
+        assert shown[:4] == ["0/0/exported-program", "0/0/decomposed-program", "0/0/jaxpr", "0/0/stablehlo"]
+        graph = await editor.request("irscope/graph", run=run, stage=optimized)
+        assert any("fusion" in name for name in graph.nodes.name)
+        kernels = [one.uri for one in tree.compiles[0].kernels if one.language == "llvm"]
+        with Store(net.store) as store:
+            rows = store.stage_text(run, optimized).split("\n")
+        [line] = [at for at, row in enumerate(rows) if "torch.ops.hlo.maximum(" in row]
+        among = [script.as_uri(), uris["0/0/stablehlo"]]
+        found = await editor.request("irscope/counterparts", uri=uris[optimized], line=line, run=run, among=among)
+        places = {one.uri: list(one.lines) for one in found.places}
+        assert places[script.as_uri()] == [RELU - 1]
+        assert places[uris["0/0/stablehlo"]]
+        found = await editor.request("irscope/counterparts", uri=script.as_uri(), line=RELU - 1, run=run, among=kernels)
+        assert found.places, "the line leads down to a kernel"
+    finally:
+        await editor.close()
+
+
+def test_the_debugger_steps_from_the_line_down_to_hlo(net: Ran) -> None:
+    with Client() as client:
+        client.initialize()
+        client.ask("attach", run=net.report.run, store=net.store, stopOn="none")
+        client.ask("setBreakpoints", source={"path": net.report.script}, breakpoints=[{"line": RELU}])
+        client.ask("setExceptionBreakpoints", filters=[])
+        client.ask("configurationDone")
+        client.event("stopped")
+        assert (client.top()["source"]["path"], client.top()["line"]) == (net.report.script, RELU)
+        seen = []
+        for _ in range(8):
+            client.move("stepIn")
+            seen.append(client.stack()[0]["source"]["name"])
+            if "xla-kernel" in seen[-1] or "kernel" in seen[-1]:
+                break
+        order = ["exported-program", "decomposed-program", "jaxpr", "stablehlo", "hlo", "hlo-optimized"]
+        assert [name.split()[-1].partition(".")[0] for name in seen][: len(order)] == order
+        assert client.stack()[-1]["source"]["path"] == net.report.script

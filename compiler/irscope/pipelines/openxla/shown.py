@@ -27,6 +27,8 @@ from irscope.vocabulary.stages import KERNELS
 
 _MOST = 2_000_000
 """Characters of a text; what is longer is cut."""
+_MOST_LINKS = 50_000
+"""Links of a kernel with the nodes that it computes, of which each line has all."""
 _SECONDS = 20.0
 _DISASSEMBLERS = ("llvm-objdump", "objdump")
 
@@ -117,7 +119,8 @@ class Shown:
         for one in dump.kernels():
             instruction = next((known[name] for name in (one.name, *one.functions) if name in known), None)
             stage = f"{self._compile.id}/{KERNELS}/{one.name}"
-            self._put_kernel(stage, one, graph.nodes.get(instruction.name, "") if instruction else "")
+            parts = _with_called(module, instruction) if instruction else []
+            self._put_kernel(stage, one, [graph.nodes[part.name] for part in parts if part.name in graph.nodes])
             lines = self._lines_of_instruction(module, instruction) if instruction else ()
             kernels.append(Kernel(one.name, stages.KERNEL.language, self._compile.id, stage, lines))
             generated.add(instruction.name if instruction else "")
@@ -130,8 +133,7 @@ class Shown:
 
     def _lines_of_instruction(self, module: Module, one: Instruction) -> tuple[Line, ...]:
         """The lines of an instruction and of what it calls; of one that XLA put in, those of its neighbours."""
-        inner = [each for name in one.called for each in module.computations.get(name, ())]
-        if not (lines := self._lines_of([one, *inner])):
+        if not (lines := self._lines_of(_with_called(module, one))):
             entry = module.computations[module.entry]
             users = [each for each in entry if one.name in each.operands]
             lines = self._lines_of(users) or self._lines_of(each for each in entry if each.name in one.operands)
@@ -142,10 +144,12 @@ class Shown:
         origins = [self._memory.origins[node] for node in nodes if node in self._memory.origins]
         return dict.fromkeys(line for one in origins for line in user_lines(one.frames))
 
-    def _put_kernel(self, stage: str, one: KernelDump, node: str) -> None:
+    def _put_kernel(self, stage: str, one: KernelDump, nodes: list[str]) -> None:
+        """Puts a kernel with what it is lowered to; all its lines came from all nodes that it computes."""
         text = one.llvm or one.optimized
         rows = text.rstrip("\n").split("\n")
-        lines = [(number, node) for number in range(1, len(rows) + 1)] if node else []
+        count = max(1, min(len(nodes), _MOST_LINKS // len(rows)))
+        lines = [(number, node) for number in range(1, len(rows) + 1) for node in nodes[:count]]
         self._write(stages.KERNEL.name, stage, text, {"lines": lines})
         start = next((number for number, row in enumerate(rows, 1) if row.startswith("define ")), 1)
         for kind, below in ((stages.LLVM, one.optimized), (stages.ASSEMBLY, self._assembly(one))):
@@ -190,6 +194,16 @@ class Shown:
 
     def _gap(self, what: str, why: str) -> None:
         self._book.gap(CaptureGap(f"{what} of {self._compile.id}", why))
+
+
+def _with_called(module: Module, one: Instruction) -> list[Instruction]:
+    """An instruction and those of the computations that it calls."""
+    found, todo = [one], list(one.called)
+    for name in todo:
+        inner = module.computations.get(name, ())
+        found += inner
+        todo += [below for each in inner for below in each.called if below not in todo]
+    return found
 
 
 def _is_of_library(one: Instruction) -> bool:
