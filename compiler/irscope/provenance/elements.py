@@ -197,6 +197,7 @@ def _nodes(stage: str, text: str, data: Any) -> Items:
             known.setdefault(facts.target, facts)  # printed by what it is called in the signature: `L_x_` for `l_x_`
     found = []
     generated, rows = _generated(text), text.split("\n")
+    ancestors = whole.get("ancestors") or {}
     frames_of: dict[int, tuple[Origin, ...]] = {}  # many nodes share a stack
     for node in graph.nodes:
         mine = known.get(node.name)
@@ -211,7 +212,9 @@ def _nodes(stage: str, text: str, data: Any) -> Items:
                 Element(stage, node.name, node.line, node.line),
                 frames or ((node.origin,) if node.origin is not None else ()),
                 mine,
-                tuple(dict.fromkeys(generated[frame] for frame in frames if frame in generated)) if generated else (),
+                tuple(dict.fromkeys(generated[frame] for frame in frames if frame in generated))
+                if generated
+                else tuple(map(str, ancestors.get(node.name, ()))),
                 node.op,
                 node.target,
                 node.inputs,
