@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -55,7 +54,6 @@ class BackendCapture(DynamoCapture):
     def __init__(self, book: RunBook) -> None:
         super().__init__(book)
         self._nodes = NodeWriter()
-        self._found: dict[tuple[object, ...], Finding] = {}
         self._aot_graphs: list[tuple[Any, str]] = []
         """Of the compile that is going on: what AOTAutograd made of its graph, and their operations."""
 
@@ -194,12 +192,7 @@ class BackendCapture(DynamoCapture):
             count=1,
             compiles=(compile.id,),
         )
-        before = self._found.get(finding.cause)
-        if before is not None:
-            compiles = tuple(dict.fromkeys((*before.compiles, compile.id)))
-            finding = dataclasses.replace(before, count=before.count + 1, compiles=compiles)
-        self._found[finding.cause] = finding
-        self.book.publish(finding)
+        self.book.findings.add(finding)
 
 
 def _is_changed(graph: Any, before: str) -> bool:
