@@ -81,19 +81,8 @@ class FindingBook:
         """
         self._ask(Record(name, {}, compile, 0, payload), *data)
 
-    def _receiver(self, event: str) -> Receive:
-        return functools.partial(self._received, event)
-
-    def _received(self, event: str, *data: object) -> None:
-        self.signal(event, self._current_compile(event), *data)
-
-    def _ask(self, record: Record, *data: object) -> None:
-        for detector in _BY_EVENT.get(record.event, ()):
-            moment = look(record, self._compiles.get(record.compile), self._known)
-            for finding in detector.detect(moment, *data):
-                self._add(finding)
-
-    def _add(self, finding: Finding) -> None:
+    def add(self, finding: Finding) -> None:
+        """Takes in what a pipeline has found by itself."""
         before = self._findings.get(finding.cause)
         if before is not None:
             speaks = finding if registry.kind_of(finding.kind).newest_speaks else before
@@ -107,6 +96,18 @@ class FindingBook:
             )
         self._findings[finding.cause] = finding
         self._publish(finding)
+
+    def _receiver(self, event: str) -> Receive:
+        return functools.partial(self._received, event)
+
+    def _received(self, event: str, *data: object) -> None:
+        self.signal(event, self._current_compile(event), *data)
+
+    def _ask(self, record: Record, *data: object) -> None:
+        for detector in _BY_EVENT.get(record.event, ()):
+            moment = look(record, self._compiles.get(record.compile), self._known)
+            for finding in detector.detect(moment, *data):
+                self.add(finding)
 
 
 def _with_another(before: Finding, again: Finding) -> str:
