@@ -20,6 +20,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -47,7 +49,11 @@ def main() -> None:
     results = []
     with tempfile.TemporaryDirectory() as folder:
         for number, script in enumerate(scripts):
-            result = compared(script, asked(oracle, script), captured(script, arguments.python, worker, folder))
+            log = asked(oracle, script)
+            if os.WIFSIGNALED(log["exit"]) and os.WTERMSIG(log["exit"]) == signal.SIGALRM:
+                print(f"{number + 1}/{len(scripts)} {script.name}: left out, it takes too long", flush=True)
+                continue
+            result = compared(script, log, captured(script, arguments.python, worker, folder))
             results.append(result)
             print(f"{number + 1}/{len(scripts)} {line_of(result)}", flush=True)
             if arguments.out:
