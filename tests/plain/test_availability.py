@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from irscope.driver.availability import Availability, Status, availability_of
-from irscope.pipelines.base import Package, Pipeline
+from irscope.pipelines.base import Package, Pipeline, Variants
 from irscope.vocabulary.stages import Role, StageKind
 
 STAGES = (StageKind("my-ir", "My IR", "python", Role.TEXT, 3),)
@@ -55,13 +55,15 @@ def test_a_success_is_kept_until_the_trial_changes(tmp_path: Path) -> None:
 
 def test_without_trials_only_what_was_tried_before_is_known_to_work(tmp_path: Path) -> None:
     mark = tmp_path / "tried"
-    pipeline = Pipeline("mine", "Mine", STAGES, trial=f"open({str(mark)!r}, 'a').write('x')")
+    trial = f"open({str(mark)!r}, 'a').write('x')"
+    pipeline = Pipeline("mine", "Mine", STAGES, trial=trial, variants=Variants("backend", "print('theirs')"))
     file = str(tmp_path / "cache" / "trials.json")
-    statuses = [
-        availability_of([pipeline], sys.executable, file, with_trials=trials)[0].status
-        for trials in (False, True, False)
+    known = [
+        availability_of([pipeline], sys.executable, file, with_trials=trials)[0] for trials in (False, True, False)
     ]
-    assert statuses == [Status.UNTRIED, Status.AVAILABLE, Status.AVAILABLE] and mark.read_text() == "x"
+    assert [one.status for one in known] == [Status.UNTRIED, Status.AVAILABLE, Status.AVAILABLE]
+    assert [[each.name for each in one.variants] for one in known] == [[], ["theirs"], []]
+    assert mark.read_text() == "xx", "once for itself and once for its backend"
 
 
 def test_a_failure_is_not_kept(tmp_path: Path) -> None:
