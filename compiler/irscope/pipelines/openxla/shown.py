@@ -21,8 +21,6 @@ from irscope.protocol import CaptureGap, Compile, Kernel, StageRef
 from irscope.protocol import Origin as Line
 from irscope.protocol.report import LIBRARY
 from irscope.system.commands import run_bounded
-from irscope.usercode.source import line_text
-from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.stages import KERNELS
 
 _MOST = 2_000_000
@@ -51,8 +49,6 @@ class Shown:
             node_of=lambda op_name: op_name if op_name in inputs else node_of(op_name),
             number=nodes.number(id(self)),
             program=nodes.number(id(module.graph)),
-            is_user=is_user_file,
-            line_of=lambda file, line: line_text(file, line).strip(),
         )
         self._kept = (self, module)  # an address that is used again would be taken for the same graph
 
@@ -91,7 +87,7 @@ class Shown:
     def _put_passes(self, dump: Dump, before: PrintedHlo) -> None:
         number = 0
         for one in dump.passes():
-            after = printed(parse_hlo(one.text), self._memory)
+            after = printed(parse_hlo(one.text), self._memory, passed=one.passed)
             if list(after.shapes.items()) != list(before.shapes.items()):
                 number += 1
                 self._put_version(one.passed, number, before, after)
@@ -217,4 +213,4 @@ def _origins(nodes: NodeWriter, module: Any) -> Iterator[tuple[str, Origin]]:
         stack = node.meta.get("nn_module_stack")
         path, cls = next(reversed(stack.values())) if stack else ("", "")
         frames = nodes.frames(node.meta.get("stack_trace") or "")
-        yield node.name, Origin(frames, (path, nodes.class_name(cls) if path else ""))
+        yield node.name, Origin(frames, (path, nodes.class_name(cls)) if path else None)
