@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from irscope.protocol import CompileOutcome
 from irscope.provenance import Provenance
 from irscope.store.store import Store
 from lsp_editor import SERVER, Editor
-from support import Ran, lines_marked, run_captured, run_plain, write
+from support import REPOSITORY, Ran, lines_marked, run_captured, run_plain, write
 
 RunOpenXla = Callable[[Path, str], Ran]
 GRAPHS = ("0/0/exported-program", "0/0/decomposed-program", "0/0/hlo", "0/0/hlo-optimized")
@@ -155,6 +156,18 @@ def test_calls_that_are_not_like_the_first_and_results_of_all_kinds(ran_openxla:
     assert ran.report.capture_gaps == ()
     assert ran.stdout == run_plain(tmp_path / "script.py").stdout
     assert [one.kind for one in ran.report.findings] == ["static-size"]
+
+
+def test_the_example_of_the_page_has_the_finding(ran_openxla: RunOpenXla, tmp_path: Path) -> None:
+    page = (REPOSITORY / "docs" / "findings" / "static-size.md").read_text("utf-8")
+    source, remedy = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    ran = ran_openxla(tmp_path, source)
+    [finding] = ran.report.findings
+    assert {finding.range.start.line} == lines_marked(source, f"# ← {finding.code}")
+    start = finding.range.start
+    assert f"example.py:{start.line}:{start.column + 1}  {finding.kind} {finding.code}\n  {finding.message}\n" in page
+    assert f"\n  {finding.explanation}\n" in page
+    assert ran_openxla(tmp_path / "remedy", remedy).report.findings == ()
 
 
 # --- training ---------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from irscope.pipelines.export.programs import decomposed
 from irscope.pipelines.export.unsupported import Unsupported
 from irscope.pipelines.openxla import stages
 from irscope.pipelines.openxla.dump import Dump, dump_options
-from irscope.pipelines.openxla.in_place import Executable, returned_view
+from irscope.pipelines.openxla.in_place import Executable, is_plain, returned_view
 from irscope.pipelines.openxla.lowering import Input, Torchax, UnsupportedOperatorError, inputs_of
 from irscope.pipelines.openxla.places import user_lines
 from irscope.pipelines.openxla.shown import Shown
@@ -50,14 +50,9 @@ class OpenXlaCapture(ExportCapture):
         core = self.decompose(made, compile)
         if core is None:
             return program
-        graph = core.graph_module.graph
-        reason = unfit(core, exported.printed)
-        if not reason and jax.draws_random_numbers(graph):
-            reason = "it draws random numbers, and those of JAX are others"
-        if not reason and returned_view(graph):
-            reason = "it returns an input or a view of one"
-        self.put_facts(made, reason, compile)
         inputs = inputs_of(core, given, named)
+        reason = unfit(core, exported.printed) or _unfit_for_xla(jax, core.graph_module.graph, inputs)
+        self.put_facts(made, reason, compile)
         try:
             forward, backward = self._compile(jax, core, inputs, compile)
         except UnsupportedOperatorError as error:
@@ -136,3 +131,12 @@ class OpenXlaCapture(ExportCapture):
             )  # fmt: skip
         given, named = unflatten(leaves, nesting)
         return given, named
+
+
+def _unfit_for_xla(jax: Torchax, graph: Any, inputs: list[Input]) -> str:
+    """Why the executable can never take the place of the program; empty if it can."""
+    if jax.draws_random_numbers(graph):
+        return "it draws random numbers, and those of JAX are others"
+    if returned_view(graph):
+        return "it returns an input or a view of one"
+    return "" if is_plain(inputs) else "XLA cannot take its tensors as they are"

@@ -22,6 +22,14 @@ def returned_view(graph: Any) -> bool:
     return False
 
 
+def is_plain(inputs: list[Input]) -> bool:
+    """Whether XLA can take the tensors among the inputs as they are: dense, on the CPU, of no class of their own."""
+    torch: Any = sys.modules["torch"]
+    tensors = [one.value for one in inputs if isinstance(one.value, torch.Tensor)]
+    kinds = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+    return all(type(one) in kinds and one.layout is torch.strided and one.device.type == "cpu" for one in tensors)
+
+
 class Executable:
     """Calls what XLA made with the tensors of PyTorch.
 
@@ -47,7 +55,7 @@ class Executable:
         """What the program gives for these arguments."""
         given = self.tensors(args, kwargs)
         with self._jax.exact():
-            found = self._compiled(*(self._jax.array(one) for one in given))
+            found = self._jax.run(self._compiled, *(self._jax.array(one) for one in given))
             return self.nested(self.separate(self._jax.tensor(one) for one in found))
 
     @property

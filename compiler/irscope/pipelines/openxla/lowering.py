@@ -127,6 +127,10 @@ class Torchax:
             return self._torch.from_numpy(importlib.import_module("numpy").array(array))
         return self._torch.utils.dlpack.from_dlpack(array)
 
+    def run(self, compiled: Callable[..., Any], *given: Any) -> Any:
+        """What an executable gives, computed: JAX returns before that, and the memory of the inputs is the script's."""
+        return self.jax.block_until_ready(compiled(*given))
+
     # --- operators ----------------------------------------------------------------------------------------------------
 
     def implementation(self, target: Any) -> Any:

@@ -78,7 +78,7 @@ class TrainingStep:
             @staticmethod
             def forward(ctx: Any, again: Callable[[], list[Any]], *tensors: Any) -> tuple[Any, ...]:
                 with step._jax.exact():
-                    floats, saved, others = step._forward(*(step._jax.array(one) for one in tensors))
+                    floats, saved, others = step._jax.run(step._forward, *(step._jax.array(one) for one in tensors))
                     ctx.saved, ctx.again, ctx.tensors = saved, again, tensors
                     found = step._separate(floats, others)
                 kinds = zip(found, step._calls.are_floats, strict=True)
@@ -91,7 +91,7 @@ class TrainingStep:
                 if torch.is_grad_enabled():  # gradients of gradients are wanted: only the program itself has them
                     return (None, *step._by_program(ctx, chosen))
                 with step._jax.exact():
-                    found = step._backward(ctx.saved, [step._jax.array(one) for one in chosen])
+                    found = step._jax.run(step._backward, ctx.saved, [step._jax.array(one) for one in chosen])
                     given = iter([step._jax.tensor(one).clone() for one in found])
                 return (None, *(next(given) if want else None for want in step._wanted))
 
