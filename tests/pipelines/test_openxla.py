@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from irscope.protocol import CompileOutcome
 from irscope.provenance import Provenance
 from irscope.store.store import Store
 from lsp_editor import SERVER, Editor
-from support import Ran, lines_marked, run_captured, run_plain, write
+from support import REPOSITORY, Ran, lines_marked, run_captured, run_plain, write
 
 RunOpenXla = Callable[[Path, str], Ran]
 GRAPHS = ("0/0/exported-program", "0/0/decomposed-program", "0/0/hlo", "0/0/hlo-optimized")
@@ -155,6 +156,82 @@ def test_calls_that_are_not_like_the_first_and_results_of_all_kinds(ran_openxla:
     assert ran.report.capture_gaps == ()
     assert ran.stdout == run_plain(tmp_path / "script.py").stdout
     assert [one.kind for one in ran.report.findings] == ["static-size"]
+
+
+def test_the_example_of_the_page_has_the_finding(ran_openxla: RunOpenXla, tmp_path: Path) -> None:
+    page = (REPOSITORY / "docs" / "findings" / "static-size.md").read_text("utf-8")
+    source, remedy = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    ran = ran_openxla(tmp_path, source)
+    [finding] = ran.report.findings
+    assert {finding.range.start.line} == lines_marked(source, f"# ← {finding.code}")
+    start = finding.range.start
+    assert f"example.py:{start.line}:{start.column + 1}  {finding.kind} {finding.code}\n  {finding.message}\n" in page
+    assert f"\n  {finding.explanation}\n" in page
+    assert ran_openxla(tmp_path / "remedy", remedy).report.findings == ()
+
+
+# --- training ---------------------------------------------------------------------------------------------------------
+
+TRAINING = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(8, 16), torch.nn.Linear(16, 4)
+
+    def forward(self, x):
+        h = torch.relu(self.first(x))
+        y = self.last(h)
+        return y.softmax(-1), y.argmax(-1)
+
+
+def trained(compiled):
+    torch.manual_seed(0)
+    net = Net()
+    run = torch.compile(net) if compiled else net
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(3):
+        x = torch.randn(4, 8)
+        p, best = run(x)
+        loss = (p * torch.arange(4)).sum() + best.sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    if compiled:
+        print(type(p.grad_fn).__name__)
+    x = torch.randn(4, 8, requires_grad=True)
+    [g] = torch.autograd.grad(run(x)[0].pow(2).sum(), x, create_graph=True)
+    g.sum().backward()
+    return [one.detach() for one in net.parameters()] + [one.grad for one in net.parameters()]
+
+
+for a, b in zip(trained(True), trained(False)):
+    torch.testing.assert_close(a, b)
+print("agree")
+"""
+MOVES = ("copy", "tuple", "constant")
+"""Operations of HLO that compute nothing; XLA puts some in for what the forward keeps."""
+
+
+def test_a_training_step_runs_in_place_with_a_backward_of_its_own(ran_openxla: RunOpenXla, tmp_path: Path) -> None:
+    ran = ran_openxla(tmp_path, TRAINING)
+    assert (ran.report.capture_gaps, ran.report.findings) == ((), ())
+    assert ran.stdout == "XlaStepBackward\nagree\n"  # also gradients of gradients, by the program itself
+    [compile] = ran.report.compiles
+    ids = {stage.id for stage in compile.stages}
+    below = ("jaxpr", "stablehlo", "hlo", "hlo-text", "hlo-optimized", "hlo-optimized-text", "buffer-assignment")
+    assert {f"0/0/{name}{side}" for name in below for side in ("", "-backward")} <= ids
+    with Store(ran.store) as store:
+        found = Provenance(store, ran.report)
+        for stage in [f"0/0/{name}{side}" for name in ("hlo", "hlo-optimized") for side in ("", "-backward")]:
+            calls = [one for one in found.items(stage).items if one.op == "call"]
+            computing = [one.element for one in calls if one.target.rpartition(".")[2] not in MOVES]
+            kept = [one for one in computing if found.origins(one)]
+            assert len(kept) >= 0.95 * len(computing) > 0, stage
+    kernels = [one for one in ran.report.kernels if one.stage.startswith("0/0/kernel-backward/")]
+    assert kernels and all(one.origins for one in kernels)
 
 
 # --- the editor and the debugger --------------------------------------------------------------------------------------

@@ -66,16 +66,20 @@ class InPlace:
     def fits(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether the compiled program computes what the user's does, for these arguments, now."""
         leaves, spec = flatten((args, kwargs))
-        if spec != self._spec or self._needs_gradients(leaves):
-            return False
-        if any(tensor._version != version for tensor, version in self._kept):
+        if spec != self._spec or not self.may_run(leaves):
             return False
         if any(module.training != training for module, training in self._modes):
             return False
         sizes: dict[str, int] = {}
         return all(self._is_like(leaf, key, sizes) for leaf, key in zip(leaves, self._expected, strict=True))
 
-    def _needs_gradients(self, leaves: list[Any]) -> bool:
+    def may_run(self, leaves: list[Any]) -> bool:
+        """Whether no gradients are needed and the weights are as they were."""
+        unchanged = all(tensor._version == version for tensor, version in self._kept)
+        return unchanged and not self.needs_gradients(leaves)
+
+    def needs_gradients(self, leaves: list[Any]) -> bool:
+        """Whether autograd records a call with these leaves."""
         tensors = [*leaves, *(tensor for tensor, _ in self._kept)]
         needed = any(isinstance(one, self._torch.Tensor) and one.requires_grad for one in tensors)
         return needed and self._torch.is_grad_enabled()

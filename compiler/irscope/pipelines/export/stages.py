@@ -39,7 +39,7 @@ DECOMPOSED_PROGRAM = StageKind(
     Role.GRAPH,
     4,
     short="After decompositions",
-    part=Part.INFERENCE,
+    part=Part.SHARED,
     group=EXPORT,
     names="core-aten",
     is_compared=True,

@@ -16,10 +16,11 @@ from irscope.pipelines.export.programs import decomposed
 from irscope.pipelines.export.unsupported import Unsupported
 from irscope.pipelines.openxla import stages
 from irscope.pipelines.openxla.dump import Dump, dump_options
-from irscope.pipelines.openxla.in_place import Executable, returned_view
+from irscope.pipelines.openxla.in_place import Executable, is_plain, returned_view
 from irscope.pipelines.openxla.lowering import Input, Torchax, UnsupportedOperatorError, inputs_of
 from irscope.pipelines.openxla.places import user_lines
 from irscope.pipelines.openxla.shown import Shown
+from irscope.pipelines.openxla.training import TrainingInPlace, TrainingStep, gradients_of
 from irscope.protocol import Compile, Finding, Origin
 from irscope.usercode.source import range_of_line
 
@@ -49,20 +50,20 @@ class OpenXlaCapture(ExportCapture):
         core = self.decompose(made, compile)
         if core is None:
             return program
-        graph = core.graph_module.graph
-        reason = unfit(core, exported.printed)
-        if not reason and jax.draws_random_numbers(graph):
-            reason = "it draws random numbers, and those of JAX are others"
-        if not reason and returned_view(graph):
-            reason = "it returns an input or a view of one"
-        self.put_facts(made, reason, compile)
         inputs = inputs_of(core, given, named)
+        reason = unfit(core, exported.printed) or _unfit_for_xla(jax, core.graph_module.graph, inputs)
+        self.put_facts(made, reason, compile)
         try:
-            compiled = self._compile(jax, core, inputs, compile)
+            forward, backward = self._compile(jax, core, inputs, compile)
         except UnsupportedOperatorError as error:
             self._find_unsupported(error.node, str(error), compile)
             raise NotLoweredError from error
-        return program if reason else InPlace(program, Executable(jax, compiled, inputs, made), made, args, kwargs)
+        if reason:
+            return program
+        if backward is None:
+            return InPlace(program, Executable(jax, forward, inputs, made), made, args, kwargs)
+        step = TrainingStep(jax, program, forward, backward, inputs, made)
+        return TrainingInPlace(program, step, made, args, kwargs)
 
     def decomposition(self, exported: Any) -> Any:
         """Into core ATen, and of what torchax cannot compute then into what it can."""
@@ -75,16 +76,26 @@ class OpenXlaCapture(ExportCapture):
             for node in missing:
                 self._find_unsupported(node, "torchax does not have it", compile)
             raise NotLoweredError
-        shown = Shown(self.book, compile, self.nodes, module)
         function = jax.function(module, inputs, self._place_of, compile.function)
+        wanted = gradients_of(inputs)
+        shown = Shown(self.book, compile, self.nodes, module)
+        if not any(wanted):
+            return self._executable(jax, function, jax.shapes(inputs), shown)[0], None
+        first, second = jax.training(function, wanted)
+        forward, (given, saved, _) = self._executable(jax, first, jax.shapes(inputs), shown)
+        shown = Shown(self.book, compile, self.nodes, module, backward=True)
+        return forward, self._executable(jax, second, [saved, given], shown)[0]
+
+    def _executable(self, jax: Torchax, function: Any, shapes: list[Any], shown: Shown) -> tuple[Any, Any]:
+        """A function of JAX compiled by XLA, and the shapes of what it gives; puts its stages."""
         with jax.exact(), tempfile.TemporaryDirectory(prefix="irscope-xla-") as folder:
-            traced = jax.jax.jit(function).trace(*jax.shapes(inputs))
+            traced = jax.jax.jit(function).trace(*shapes)
             above = shown.put_jaxpr(traced.jaxpr.pretty_print(name_stack=True, use_color=False))
             lowered = traced.lower()
             shown.put_stablehlo(lowered.as_text(debug_info=True), above)
             compiled = lowered.compile(compiler_options=dump_options(folder))
             shown.put_dump(Dump(Path(folder)))
-        return compiled
+            return compiled, traced.out_info
 
     # --- places -------------------------------------------------------------------------------------------------------
 
@@ -120,3 +131,12 @@ class OpenXlaCapture(ExportCapture):
             )  # fmt: skip
         given, named = unflatten(leaves, nesting)
         return given, named
+
+
+def _unfit_for_xla(jax: Torchax, graph: Any, inputs: list[Input]) -> str:
+    """Why the executable can never take the place of the program; empty if it can."""
+    if jax.draws_random_numbers(graph):
+        return "it draws random numbers, and those of JAX are others"
+    if returned_view(graph):
+        return "it returns an input or a view of one"
+    return "" if is_plain(inputs) else "XLA cannot take its tensors as they are"

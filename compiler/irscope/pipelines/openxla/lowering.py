@@ -17,7 +17,7 @@ from irscope.internals.operators import operator_class
 from irscope.internals.torchax import import_torchax
 from irscope.protocol import Origin
 
-_SCOPE = re.compile(r"(?:^|/)(?P<node>\w+)~[^/]*(?:/|$)")
+_SCOPE = re.compile(r"(?:^|[/(])(?P<node>\w+)~")
 _CHECKS = (
     "_assert_async",
     "_assert_scalar",
@@ -60,7 +60,8 @@ def scope_of(node: str, place: Origin | None) -> str:
 
 
 def node_of(op_name: str) -> str:
-    """The node that a scope names: ``jit(forward)/relu~model.py:7/max``; empty if there is none."""
+    """The node that a scope names: ``jit(forward)/relu~model.py:7/max``, in a backward
+    ``transpose(jvp(relu~model.py:7))/mul``; empty if there is none."""
     match = _SCOPE.search(op_name)
     return match["node"] if match else ""
 
@@ -95,7 +96,7 @@ class Torchax:
         self._mappings: Any = importlib.import_module("torchax.ops.mappings")
         self._operator = operator_class()
         with self.exact():
-            self.torchax.default_env().prng_key  # noqa: B018  made now, it is not a part of a program
+            self._key = self.torchax.default_env().prng_key  # made now, it is not a part of a program
 
     @property
     def decompositions(self) -> dict[Any, Any]:
@@ -125,6 +126,10 @@ class Torchax:
         if array.dtype == bool or array.size == 0:
             return self._torch.from_numpy(importlib.import_module("numpy").array(array))
         return self._torch.utils.dlpack.from_dlpack(array)
+
+    def run(self, compiled: Callable[..., Any], *given: Any) -> Any:
+        """What an executable gives, computed: JAX returns before that, and the memory of the inputs is the script's."""
+        return self.jax.block_until_ready(compiled(*given))
 
     # --- operators ----------------------------------------------------------------------------------------------------
 
@@ -168,7 +173,8 @@ class Torchax:
             with env:  # it is written with operators of PyTorch, which torchax computes
                 return env.t2j_iso(found.func(*env.j2t_iso(args), **env.j2t_iso(options)))
         except Exception as error:
-            raise UnsupportedOperatorError(node, f"{type(error).__name__}: {error}") from error
+            reason = str(error).strip().partition("\n")[0]
+            raise UnsupportedOperatorError(node, f"{type(error).__name__}: {reason}") from error
 
     def _as_told(self, result: Any, value: Any) -> Any:
         """With the types that PyTorch gives; JAX's rules for the types of mixed operands differ."""
@@ -198,12 +204,39 @@ class Torchax:
 
         def program(*arrays: Any) -> Any:
             given = {**constants, **dict(zip(tensors, arrays, strict=True))}
-            return self._run(module, given, place_of)
+            with self.torchax.default_env().override_property(prng=self._key):
+                return self._run(module, given, place_of)
 
         program.__name__ = program.__qualname__ = re.sub(r"\W", "_", name) or "program"
         kind = inspect.Parameter.POSITIONAL_ONLY
         program.__signature__ = inspect.Signature([inspect.Parameter(one, kind) for one in tensors])  # type: ignore[attr-defined]
         return program
+
+    def training(
+        self, function: Callable[..., Any], wanted: list[bool]
+    ) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        """The forward and the backward of a function.
+
+        The forward gives the results of floating point, what it keeps for the backward, and the other results.  The
+        backward takes what is kept and the gradients of the first, and gives those of the wanted inputs.
+        """
+
+        def forward(*arrays: Any) -> Any:
+            def of_wanted(*chosen: Any) -> Any:
+                given = iter(chosen)
+                found = function(*(next(given) if want else one for want, one in zip(wanted, arrays, strict=True)))
+                return [one for one in found if _is_float(one)], [one for one in found if not _is_float(one)]
+
+            chosen = [one for want, one in zip(wanted, arrays, strict=True) if want]
+            return self.jax.vjp(of_wanted, *chosen, has_aux=True)
+
+        def backward(saved: Any, gradients: Any) -> Any:
+            return saved(gradients)
+
+        forward.__name__ = forward.__qualname__ = function.__name__
+        forward.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+        backward.__name__ = backward.__qualname__ = f"{function.__name__}_backward"
+        return forward, backward
 
     def _run(self, module: Any, given: Mapping[str, Any], place_of: Callable[[Any], Origin | None]) -> Any:
         known: dict[Any, Any] = {}
@@ -228,6 +261,10 @@ class Torchax:
 
 def _is_parameter(module: Any, node: Any) -> bool:
     return node.target in dict(module.named_parameters())
+
+
+def _is_float(array: Any) -> bool:
+    return str(array.dtype).startswith(("float", "bfloat", "complex"))
 
 
 def _is_check(node: Any) -> bool:

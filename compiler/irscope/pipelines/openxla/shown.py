@@ -21,8 +21,6 @@ from irscope.protocol import CaptureGap, Compile, Kernel, StageRef
 from irscope.protocol import Origin as Line
 from irscope.protocol.report import LIBRARY
 from irscope.system.commands import run_bounded
-from irscope.usercode.source import line_text
-from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.stages import KERNELS
 
 _MOST = 2_000_000
@@ -34,7 +32,7 @@ _DISASSEMBLERS = ("llvm-objdump", "objdump")
 
 
 class Shown:
-    """The stages of one compile.
+    """The stages of one compile, those of its backward apart.
 
     Parameters
     ----------
@@ -42,16 +40,15 @@ class Shown:
         The graph module of the decomposed program.
     """
 
-    def __init__(self, book: RunBook, compile: Compile, nodes: NodeWriter, module: Any) -> None:
+    def __init__(self, book: RunBook, compile: Compile, nodes: NodeWriter, module: Any, backward: bool = False) -> None:
         self._book, self._compile = book, compile
+        self._backward, self._suffix = backward, "-backward" if backward else ""
         inputs = {node.name for node in module.graph.nodes if node.op == "placeholder"}
         self._memory = Memory(
             origins=dict(_origins(nodes, module)),
             node_of=lambda op_name: op_name if op_name in inputs else node_of(op_name),
             number=nodes.number(id(self)),
             program=nodes.number(id(module.graph)),
-            is_user=is_user_file,
-            line_of=lambda file, line: line_text(file, line).strip(),
         )
         self._kept = (self, module)  # an address that is used again would be taken for the same graph
 
@@ -90,7 +87,7 @@ class Shown:
     def _put_passes(self, dump: Dump, before: PrintedHlo) -> None:
         number = 0
         for one in dump.passes():
-            after = printed(parse_hlo(one.text), self._memory)
+            after = printed(parse_hlo(one.text), self._memory, passed=one.passed)
             if list(after.shapes.items()) != list(before.shapes.items()):
                 number += 1
                 self._put_version(one.passed, number, before, after)
@@ -106,9 +103,9 @@ class Shown:
             "moved": [name for name in old if name in new] != [name for name in new if name in old],
             "new": after.data,
         }  # fmt: skip
-        id = f"{self._compile.id}/{kind.name}/{number:02}-{passed}"
+        id = f"{self._compile.id}/{kind.name}{self._suffix}/{number:02}-{passed}"
         ref = StageRef(id, kind.name, kind.language, len(after.text), passed, 0.0, after.count)
-        order = position(kind.name, False) - 0.5 + number / 10_000
+        order = position(kind.name, self._backward) - 0.5 + number / 10_000
         self._book.write_version(self._compile.id, ref, after.text, order, data)
 
     # --- kernels ------------------------------------------------------------------------------------------------------
@@ -118,13 +115,13 @@ class Shown:
         kernels, generated = [], set()
         for one in dump.kernels():
             instruction = next((known[name] for name in (one.name, *one.functions) if name in known), None)
-            stage = f"{self._compile.id}/{KERNELS}/{one.name}"
+            stage = f"{self._compile.id}/{KERNELS}{self._suffix}/{one.name}"
             parts = _with_called(module, instruction) if instruction else []
             self._put_kernel(stage, one, [graph.nodes[part.name] for part in parts if part.name in graph.nodes])
             lines = self._lines_of_instruction(module, instruction) if instruction else ()
             kernels.append(Kernel(one.name, stages.KERNEL.language, self._compile.id, stage, lines))
             generated.add(instruction.name if instruction else "")
-        stage = f"{self._compile.id}/{stages.OPTIMIZED.name}"
+        stage = f"{self._compile.id}/{stages.OPTIMIZED.name}{self._suffix}"
         for instruction in module.computations[module.entry]:
             if _is_of_library(instruction) and instruction.name not in generated:
                 lines = self._lines_of_instruction(module, instruction)
@@ -178,13 +175,13 @@ class Shown:
     # --- writing ------------------------------------------------------------------------------------------------------
 
     def _put_graph(self, name: str, graph: PrintedHlo) -> None:
-        self._book.put_stage(self._compile.id, name, graph.text, data=graph.data)
+        self._book.put_stage(self._compile.id, name, graph.text, data=graph.data, backward=self._backward)
 
     def _put_text(self, name: str, text: str, data: object = None) -> None:
-        self._book.put_stage(self._compile.id, name, self._bounded(name, text), data=data)
+        self._book.put_stage(self._compile.id, name, self._bounded(name, text), data=data, backward=self._backward)
 
     def _write(self, name: str, id: str, text: str, data: object) -> None:
-        self._book.write_stage(self._compile.id, name, id, self._bounded(name, text), data)
+        self._book.write_stage(self._compile.id, name, id, self._bounded(name, text), data, backward=self._backward)
 
     def _bounded(self, name: str, text: str) -> str:
         if len(text) <= _MOST:
@@ -216,4 +213,4 @@ def _origins(nodes: NodeWriter, module: Any) -> Iterator[tuple[str, Origin]]:
         stack = node.meta.get("nn_module_stack")
         path, cls = next(reversed(stack.values())) if stack else ("", "")
         frames = nodes.frames(node.meta.get("stack_trace") or "")
-        yield node.name, Origin(frames, (path, nodes.class_name(cls) if path else ""))
+        yield node.name, Origin(frames, (path, nodes.class_name(cls)) if path else None)
