@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,13 @@ HERE = Path(__file__).parent
 if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))
 
-from irscope.worker.client import Worker, WorkerState, can_fork, wait_for  # noqa: E402
+import support  # noqa: E402
+from irscope.worker.client import Worker  # noqa: E402
 from support import Ran, RunScript, run_captured, write  # noqa: E402
 from versions import mark  # noqa: E402
+
+# Read before `_clean_environment` takes irscope's variables away.
+ENVIRONMENTS = os.environ.get("IRSCOPE_TEST_ENVIRONMENTS", "")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -66,23 +70,16 @@ def _clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
         TORCHINDUCTOR_VEC_ISA_OK="1",
     )
     yield
+    if support.shared_worker.cache_info().currsize and (worker := support.shared_worker()) is not None:
+        worker.stop()
     os.environ.clear()
     os.environ.update(before)
 
 
 @pytest.fixture(scope="session")
-def shared_worker() -> Iterator[Worker | None]:
-    """A fork server for tests whose subject it is not: a run in a fork saves the import of torch.
-
-    Nothing on systems where forking is not safe: the runs are fresh processes then.
-    """
-    if not can_fork():
-        yield None
-        return
-    worker = Worker(sys.executable, {"PYTHONDONTWRITEBYTECODE": "1"})
-    assert wait_for(worker, 120) is WorkerState.READY, worker.reason
-    yield worker
-    worker.stop()
+def shared_worker() -> Worker | None:
+    """See `support.shared_worker`."""
+    return support.shared_worker()
 
 
 @pytest.fixture
@@ -93,3 +90,16 @@ def run_script(tmp_path: Path) -> RunScript:
         return run_captured(write(tmp_path, source, name), tmp_path / "store" / "runs.db", lane, **options)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def python_with() -> Callable[[str], str]:
+    """``python_with("onnx")`` is an interpreter that has torch and what that pipeline needs (scripts/pipelines.mjs)."""
+
+    def find(pipeline: str) -> str:
+        python = Path(ENVIRONMENTS) / pipeline / "bin" / "python"
+        if not ENVIRONMENTS or not python.is_file():
+            pytest.skip(f"no environment for {pipeline}: npm run test:pipelines -- {pipeline}")
+        return str(python)
+
+    return find

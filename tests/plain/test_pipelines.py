@@ -20,6 +20,7 @@ from irscope.pipelines.registry import (
 )
 from irscope.protocol import DEFAULT_PIPELINE
 from irscope.vocabulary.stages import OTHER_GROUP, Role
+from support import REPOSITORY
 
 CACHED = (
     registry.pipelines,
@@ -141,3 +142,12 @@ def test_a_file_that_is_not_there_is_named(fresh: pytest.MonkeyPatch) -> None:
     fresh.setenv(registry.VARIABLE, "/no/such/pipeline.py")
     with pytest.raises((ImportError, OSError), match="pipeline"):
         pipelines()
+
+
+def test_what_a_pipeline_needs_is_an_extra_of_its_name() -> None:
+    project = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
+    for one in pipelines().values():
+        if one.needs and not one.unsupported:
+            extra = re.search(rf"^{one.name} = \[(.*)\]$", project, re.MULTILINE)
+            assert extra is not None, f"pyproject.toml has no extra {one.name}"
+            assert re.findall(r'"([^"]+)"', extra[1]) == [package.to_install for package in one.needs]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hint_cases import CASES, HintCase
 from irscope.protocol import Finding, Severity
-from support import run_captured
+from support import run_forked
 
 DRIVER = """
 import json
@@ -58,7 +58,7 @@ def recompilations(folder: Path, name: str, sources: Mapping[str, str]) -> Found
         paths[case].write_text(source, encoding="utf-8")
     driver, out = folder / f"{name}.py", folder / f"{name}.json"
     driver.write_text(DRIVER, encoding="utf-8")
-    ran = run_captured(driver, folder / f"{name}.db", "fast", [str(out), *map(str, paths.values())])
+    ran = run_forked(driver, folder / f"{name}.db", "fast", [str(out), *map(str, paths.values())])
     assert out.exists(), ran.stderr[-3000:]
     assert out.read_text() == "{}"
     assert ran.report.capture_gaps == ()
