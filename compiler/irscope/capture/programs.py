@@ -63,7 +63,7 @@ class ProgramCapture(Capture):
                 lowered.append(found[-1])
             return lowered[0](*args, **kwargs)
 
-        return _as_module(program, called) if isinstance(program, sys.modules["torch"].nn.Module) else called
+        return as_module(program, called) if isinstance(program, sys.modules["torch"].nn.Module) else called
 
     def _compiled(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
         written = inspect.unwrap(getattr(program, "forward", program))  # not a decorator's
@@ -91,7 +91,7 @@ class ProgramCapture(Capture):
             self.book.put_compile(dataclasses.replace(compile, outcome=outcome, seconds=seconds))
 
 
-def _as_module(program: Any, called: Program) -> Any:
+def as_module(program: Any, called: Program) -> Any:
     """What ``torch.compile`` gives for a module: a module with its parameters, modes and attributes."""
     module: Any = sys.modules["torch"].nn.Module
 

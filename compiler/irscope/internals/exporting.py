@@ -21,6 +21,11 @@ def flatten(value: Any) -> tuple[list[Any], Any]:
     return leaves, nesting
 
 
+def unflatten(leaves: list[Any], nesting: Any) -> Any:
+    """The opposite of `flatten` (torch 2.1 and later)."""
+    return sys.modules["torch"].utils._pytree.tree_unflatten(leaves, nesting)
+
+
 def guards_of(exported: Any) -> tuple[str, ...]:
     """The checks of an exported program on its inputs, as Python (torch 2.9 and later); empty if it has none."""
     return tuple(str(line) for line in getattr(exported, "_guards_code", None) or ())

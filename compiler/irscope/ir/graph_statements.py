@@ -193,8 +193,8 @@ class StatementReader:
             return
         elif isinstance(value, ast.Name) and value.id in self._known:
             self._aliases[name] = value.id  # `l_x_ = L_x_` only renames
-        elif isinstance(value, ast.Attribute) and ast.unparse(value).startswith("self."):
-            self._add(name, "get_attr", ast.unparse(value)[5:], detail, [], statement.lineno)
+        elif (attribute := _attribute(value)) is not None:
+            self._add(name, "get_attr", attribute, detail, [], statement.lineno)
         else:
             self._add(name, "call", _target(value), detail, self._inputs(value), statement.lineno)
 
@@ -242,6 +242,23 @@ def _first_name(changed: ast.expr) -> str:
     """``a`` of ``a`` and of ``a[0]``."""
     inner = changed.value if isinstance(changed, ast.Subscript) else changed
     return inner.id if isinstance(inner, ast.Name) else ""
+
+
+def _attribute(value: ast.expr) -> str | None:
+    """``layers.0.weight`` of ``self.layers.0.weight``, which FX prints as ``getattr(self.layers, '0').weight``."""
+    parts = []
+    while not isinstance(value, ast.Name):
+        if isinstance(value, ast.Attribute):
+            parts.append(value.attr)
+            value = value.value
+        elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "getattr":
+            if len(value.args) != 2 or not isinstance(value.args[1], ast.Constant):
+                return None
+            parts.append(str(value.args[1].value))
+            value = value.args[0]
+        else:
+            return None
+    return ".".join(reversed(parts)) if value.id == "self" and parts else None
 
 
 def _text(annotation: ast.expr | None) -> str:

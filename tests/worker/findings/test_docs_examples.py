@@ -35,6 +35,7 @@ PAGES = Path(__file__).parents[3] / "docs" / "findings"
 ELSEWHERE = {
     "cudagraph-skip": "needs a GPU; tests/plain/test_device_findings.py makes it from what PyTorch printed on one",
     "environment-error": "is about an interpreter and not about a script; tests/worker/process/test_bad_input.py",
+    "not-quantized": "needs torchao; tests/pipelines/test_torchao.py",
 }
 """Pages whose scripts are not run here, with the reason."""
 RUN_HERE = sorted(set(all_kinds()) - set(ELSEWHERE))

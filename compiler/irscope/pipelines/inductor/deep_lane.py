@@ -71,10 +71,10 @@ class DeepLane:
     """
 
     def __init__(self, book: RunBook, values: ValueRun | None, refused: Callable[[fusion.FusionLog], None]) -> None:
-        self._book, self._values, self._refused, self._nodes = book, values, refused, NodeWriter()
+        self._book, self._values, self._refused, self.nodes = book, values, refused, NodeWriter()
         self._watcher = PassWatcher(
             self._phase_ended,
-            self._nodes.describe,
+            self.nodes.describe,
             lambda receive: self._noted("which pass changed a graph", receive),
             values.version if values is not None else None,
         )
@@ -131,7 +131,7 @@ class DeepLane:
                 return None
             if self._values is not None:
                 self._values.graph(compile, kind.name, backward, module)
-            data = self._nodes.describe(module)
+            data = self.nodes.describe(module)
         except Exception as error:  # noqa: BLE001  the text is kept in any case
             self._book.gap(CaptureGap(f"facts about the nodes of a {kind.name}", f"{type(error).__name__}: {error}"))
             return None
