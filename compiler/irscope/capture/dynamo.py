@@ -69,6 +69,10 @@ class DynamoCapture(Capture):
         """The function that a compile is listed as: of a graph that the pipeline itself made, the user's function."""
         return code
 
+    def is_about_the_script(self, record: Record) -> bool:
+        """Whether a record may be a finding: not where the pipeline itself is the cause."""
+        return True
+
     def is_backward(self, kind: StageKind, text: str) -> bool:
         """Whether a stage belongs to the lowering of the backward graph alone."""
         return False
@@ -100,7 +104,8 @@ class DynamoCapture(Capture):
             book.put_compile(changed)
         if (going_on := book.compiles.get(name)) is not None:
             self.progress.phase(record.event, going_on)
-        book.findings.note(record)
+        if self.is_about_the_script(record):
+            book.findings.note(record)
         if record.event == "dynamo_error" and (failed := book.compiles.get(name)):
             book.put_compile(failed)
         if code is not None and shown is code and record.attempt == 0:

@@ -37,6 +37,7 @@ ELSEWHERE = {
     "environment-error": "is about an interpreter and not about a script; tests/worker/process/test_bad_input.py",
     "unsupported-operator": "needs ONNX Runtime; tests/pipelines/test_onnx.py",
     "static-size": "needs JAX; tests/pipelines/test_openxla.py",
+    "not-quantized": "needs torchao; tests/pipelines/test_torchao.py",
 }
 """Pages whose scripts are not run here, with the reason."""
 RUN_HERE = sorted(set(all_kinds()) - set(ELSEWHERE))

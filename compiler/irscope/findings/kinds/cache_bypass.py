@@ -11,7 +11,8 @@ from irscope.findings.moment import Moment
 from irscope.findings.places import at_function
 from irscope.protocol import Finding
 
-_NAMES = {"fx_graph_cache_bypass": "FX graph cache", "aotautograd_cache_bypass": "AOTAutograd cache"}
+EVENTS = {"fx_graph_cache_bypass": "FX graph cache", "aotautograd_cache_bypass": "AOTAutograd cache"}
+"""By event the cache that cannot keep a graph."""
 
 
 def detect(moment: Moment) -> Iterator[Finding]:
@@ -21,7 +22,7 @@ def detect(moment: Moment) -> Iterator[Finding]:
     except ValueError:
         facts = {}
     reason = str(facts.get("cache_bypass_reason") or "PyTorch gives no reason").strip()
-    name = _NAMES[moment.record.event]
+    name = EVENTS[moment.record.event]
     finding = at_function(
         moment,
         kind=KIND.id,
@@ -43,4 +44,4 @@ def first_line(text: str) -> str:
     return line + "."
 
 
-DETECTORS = tuple(Detector(event, detect) for event in _NAMES)
+DETECTORS = tuple(Detector(event, detect) for event in EVENTS)

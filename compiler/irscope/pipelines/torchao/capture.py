@@ -15,9 +15,10 @@ from irscope.capture.nodes import NodeWriter
 from irscope.capture.programs import as_module
 from irscope.capture.run_book import RunBook
 from irscope.capture.trace import Record
+from irscope.findings.kinds import cache_bypass
 from irscope.findings.places import function_range
 from irscope.internals import compile_calls
-from irscope.internals.exporting import frames_hook
+from irscope.internals.exporting import flatten, frames_hook, unflatten
 from irscope.internals.hooks import Hook
 from irscope.internals.inductor_calls import inductor_set
 from irscope.pipelines.dynamo_stages import DYNAMO_GRAPH
@@ -56,6 +57,7 @@ class TorchaoCapture(InductorCapture):
         super().__init__(book)
         self._nodes = NodeWriter() if self._deep_lane is None else self._deep_lane.nodes
         self._now: _Quantized | None = None
+        self._is_busy = False
 
     def hooks(self) -> list[Hook]:
         """What is patched in PyTorch: besides Inductor's hooks, in the deep lane, torch.compile."""
@@ -71,33 +73,44 @@ class TorchaoCapture(InductorCapture):
 
         @functools.wraps(program)
         def called(*args: Any, **kwargs: Any) -> Any:
+            if self._is_busy:  # it is a part of the program that is being quantized
+                return program(*args, **kwargs)
             if chosen:
                 return chosen[0](*args, **kwargs)
             if pt2e.is_quantized(program):
                 chosen.append(compile(program, **options))
-                self._now = _of_the_script(program)
-                try:
-                    return chosen[0](*args, **kwargs)
-                finally:
-                    self._now = None
+                return self._first_call(_of_the_script(program), chosen[0], args, kwargs)
             chosen.append(program)
-            if self.book.is_open:
-                self._try(program, compile, args, kwargs)
-            return program(*args, **kwargs)
+            made = self._try(program, compile, args, kwargs) if self.book.is_open else None
+            result = program(*args, **kwargs)
+            if made is not None:
+                self.book.guarded(self._compare)(*made, result)
+            return result
 
         return as_module(program, called) if isinstance(program, sys.modules["torch"].nn.Module) else called
 
-    def _try(self, program: Any, compile: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Quantizes and compiles a program on copies of its arguments; what fails is a gap."""
+    def _first_call(self, now: _Quantized, compiled: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Calls what is compiled at this call."""
+        self._now = now
         try:
-            self._quantize(program, compile, *_copied((args, kwargs)))
-        except Exception as error:  # noqa: BLE001  the script runs on without it
-            first = next((line for line in str(error).split("\n") if line.strip()), "no message")
-            self.book.gap(CaptureGap(f"the quantized {_name_of(program)}", f"{type(error).__name__}: {first}"))
+            return compiled(*args, **kwargs)
         finally:
             self._now = None
 
-    def _quantize(self, program: Any, compile: Callable[..., Any], args: Any, kwargs: Any) -> None:
+    def _try(self, program: Any, compile: Callable[..., Any], args: Any, kwargs: Any) -> tuple[_Quantized, Any] | None:
+        """Quantizes and compiles a program on copies of its arguments.  Returns what is known about it and its result;
+        None if something failed, which is a gap."""
+        self._is_busy = True
+        try:
+            return self._quantize(program, compile, *_copied((args, kwargs)))
+        except Exception as error:  # noqa: BLE001  the script runs on without it
+            first = next((line for line in str(error).split("\n") if line.strip()), "no message")
+            self.book.gap(CaptureGap(f"the quantized {_name_of(program)}", f"{type(error).__name__}: {first}"))
+            return None
+        finally:
+            self._is_busy = False
+
+    def _quantize(self, program: Any, compile: Callable[..., Any], args: Any, kwargs: Any) -> tuple[_Quantized, Any]:
         torch: Any = sys.modules["torch"]
         if getattr(program, "training", False):
             raise ValueError("it is in training mode, and quantization after training needs model.eval()")
@@ -108,14 +121,13 @@ class TorchaoCapture(InductorCapture):
             now.report = report_text(operations)
             traces = {node.name: str(node.meta.get("stack_trace") or "") for node in graph.graph.nodes}
             now.left = [(one, traces[one.node]) for one in operations if one.code and one.is_weighty]
-            expected = program(*args, **kwargs)
-        self._now = now
         with warnings.catch_warnings(), torch.no_grad(), torch.random.fork_rng(), inductor_set({}, FREEZING):
             warnings.simplefilter("ignore")
-            got = compile(graph)(*args, **kwargs)
-        if now.report_id:
-            text = f"{now.report}\n{_difference(got, expected)}\n"
-            self.book.write_stage(now.compile, stages.REPORT.name, now.report_id, text)
+            return now, self._first_call(now, compile(graph), args, kwargs)
+
+    def _compare(self, now: _Quantized, got: Any, expected: Any) -> None:
+        text = f"{now.report}\n{_difference(got, expected)}\n"
+        self.book.write_stage(now.compile, stages.REPORT.name, now.report_id, text)
 
     def _step(self, now: _Quantized, name: str, graph: Any) -> None:
         text = graph.print_readable(print_output=False)
@@ -129,12 +141,17 @@ class TorchaoCapture(InductorCapture):
         is_ours = now is not None and now.function is not None and code.co_filename.startswith("<eval_with_key>")
         return now.function if is_ours and now is not None and now.function is not None else code
 
+    def is_about_the_script(self, record: Record) -> bool:
+        """Whether a record may be a finding: no cache keeps a frozen graph, and the script did not ask for it."""
+        return self._now is None or not self._now.steps or record.event not in cache_bypass.EVENTS
+
     def stage_written(self, record: Record, kind: StageKind, id: str, text: str, backward: bool, data: object) -> None:
         """A stage is in the store: that of Dynamo's graph is followed by those of the quantization above it."""
         super().stage_written(record, kind, id, text, backward, data)
         now, compile = self._now, record.compile or ""
         if kind is OUTPUT_CODE:
-            self.book.put_stage(compile, stages.FUSED.name, fused_text(text), record.attempt, backward=backward)
+            summary = fused_text(text, is_frozen=now is not None and bool(now.steps))
+            self.book.put_stage(compile, stages.FUSED.name, summary, record.attempt, backward=backward)
         if kind is not DYNAMO_GRAPH or now is None:
             return
         now.compile = compile
@@ -143,32 +160,37 @@ class TorchaoCapture(InductorCapture):
             for file in dict.fromkeys(file for file, _, _ in step_data["frames"]):
                 self.book.keep_source(file)
         now.report_id = self.book.put_stage(compile, stages.REPORT.name, now.report, record.attempt)
-        for operation, trace in now.left:
-            self._find(compile, operation, trace)
+        self._find(compile, now.left)
 
-    def _find(self, compile_id: str, operation: Operation, trace: str) -> None:
+    def _find(self, compile_id: str, left: list[tuple[Operation, str]]) -> None:
+        """One finding for each of the user's lines and each reason, with all operations."""
         compile = self.book.compiles.get(compile_id)
         if compile is None:
             return
-        mine = [(file, line) for file, line, _ in self._nodes.frames(trace) if is_user_file(file)]
-        file, where = compile.file, function_range(compile)
-        if mine:
-            file, where = mine[-1][0], range_of_line(*mine[-1])
-        self.book.findings.add(_finding(operation, compile_id, file, where))
+        by_place: dict[tuple[str, Range, str], list[Operation]] = {}
+        for operation, trace in left:
+            mine = [(file, line) for file, line, _ in self._nodes.frames(trace) if is_user_file(file)]
+            file, where = compile.file, function_range(compile)
+            if mine:
+                file, where = mine[-1][0], range_of_line(*mine[-1])
+            by_place.setdefault((file, where, operation.code), []).append(operation)
+        for (file, where, _), operations in by_place.items():
+            self.book.findings.add(_finding(operations, compile_id, file, where))
 
 
-def _finding(operation: Operation, compile: str, file: str, where: Range) -> Finding:
+def _finding(operations: list[Operation], compile: str, file: str, where: Range) -> Finding:
+    names = list(dict.fromkeys(f"`{one.operator}`" for one in operations))
     return Finding(
         kind=stages.NOT_QUANTIZED.id,
-        code=operation.code,
+        code=operations[0].code,
         severity=stages.NOT_QUANTIZED.severity,
-        message=f"`{operation.operator}` is not quantized: {operation.why}.",
+        message=f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} not quantized: {operations[0].why}.",
         explanation="It computes with floating-point numbers. The stage *What is quantized* lists all operations.",
         hints=(),
         link=None,
         file=file,
         range=where,
-        count=1,
+        count=len(operations),
         compiles=(compile,),
     )
 
@@ -191,15 +213,15 @@ def _name_of(program: Any) -> str:
 
 def _copied(arguments: Any) -> Any:
     torch: Any = sys.modules["torch"]
-    tree: Any = torch.utils._pytree
-    return tree.tree_map_only(torch.Tensor, lambda tensor: tensor.detach().clone(), arguments)
+    leaves, nesting = flatten(arguments)
+    copies = [one.detach().clone() if isinstance(one, torch.Tensor) else one for one in leaves]
+    return unflatten(copies, nesting)
 
 
 def _difference(got: Any, expected: Any) -> str:
     """How far the quantized program is from the script's own, in the first result that is a tensor of numbers."""
     torch: Any = sys.modules["torch"]
-    leaves = [torch.utils._pytree.tree_leaves(one) for one in (got, expected)]
-    for mine, theirs in zip(*leaves, strict=False):
+    for mine, theirs in zip(flatten(got)[0], flatten(expected)[0], strict=False):
         if isinstance(mine, torch.Tensor) and mine.shape == theirs.shape and mine.is_floating_point():
             far, largest = float((mine - theirs).abs().max()), float(theirs.abs().max())
             return f"Largest difference to the script's own program: {far:.3g}; its largest value is {largest:.3g}."

@@ -136,9 +136,15 @@ _INTEGER = re.compile(r"^onednn\.|int8|int4|_int_mm|qlinear|qconv")
 _GENERATED = re.compile(r"^(\w*quantize\w*) = async_compile", re.MULTILINE)
 
 
-def fused_text(code: str) -> str:
+def fused_text(code: str, is_frozen: bool) -> str:
     """The stage: the library calls of output code that compute with integers, those that do not, and generated kernels
-    that quantize or dequantize."""
+    that quantize or dequantize.
+
+    Parameters
+    ----------
+    is_frozen
+        Whether the code was compiled with parameters as constants, which integer operators need.
+    """
     calls = Counter(found["operator"] or found["kernel"] for found in _CALL.finditer(code))
     integer = {name: count for name, count in calls.items() if _INTEGER.search(name)}
     rest = {name: count for name, count in calls.items() if name not in integer}
@@ -151,6 +157,6 @@ def fused_text(code: str) -> str:
     lines = []
     for title, found in parts:
         lines += [f"{title}: {sum(found.values())}", *(f"  {count} x {name}" for name, count in found.items()), ""]
-    if kernels and not integer:
+    if kernels and not integer and not is_frozen:
         lines.append("Inductor fuses them into integer operators only with freezing, below torch.no_grad().")
     return "\n".join(lines).rstrip() + "\n"
