@@ -193,8 +193,8 @@ class StatementReader:
             return
         elif isinstance(value, ast.Name) and value.id in self._known:
             self._aliases[name] = value.id  # `l_x_ = L_x_` only renames
-        elif isinstance(value, ast.Attribute) and ast.unparse(value).startswith("self."):
-            self._add(name, "get_attr", ast.unparse(value)[5:], detail, [], statement.lineno)
+        elif path := _attribute_path(value):
+            self._add(name, "get_attr", path, detail, [], statement.lineno)
         else:
             self._add(name, "call", _target(value), detail, self._inputs(value), statement.lineno)
 
@@ -277,3 +277,21 @@ def _target(value: ast.expr) -> str:
     if isinstance(value, ast.Subscript):
         return "operator.getitem"
     return ast.unparse(value)
+
+
+def _attribute_path(value: ast.expr | None) -> str:
+    """``layer.0.weight`` for ``getattr(self.layer, "0").weight``, as FX prints it; empty for what is not an attribute of self."""
+    names: list[str] = []
+    while value is not None:
+        if isinstance(value, ast.Attribute):
+            names.append(value.attr)
+            value = value.value
+        elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "getattr":
+            of, *name = value.args
+            if len(name) != 1 or not isinstance(name[0], ast.Constant):
+                return ""
+            names.append(str(name[0].value))
+            value = of
+        else:
+            break
+    return ".".join(reversed(names)) if isinstance(value, ast.Name) and value.id == "self" else ""
