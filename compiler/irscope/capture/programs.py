@@ -82,7 +82,7 @@ class ProgramCapture(Capture):
                     self._as_python[id(program)] = f"{place_of(program)[0]} runs as Python: see the findings and gaps"
             return lowered[0](*args, **kwargs)
 
-        return _as_module(program, called) if isinstance(program, sys.modules["torch"].nn.Module) else called
+        return as_module(program, called) if isinstance(program, sys.modules["torch"].nn.Module) else called
 
     def _compiled(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
         name = f"{self._count}/0"
@@ -107,7 +107,7 @@ class ProgramCapture(Capture):
             self.book.put_compile(dataclasses.replace(compile, outcome=outcome, seconds=seconds))
 
 
-def _as_module(program: Any, called: Program) -> Any:
+def as_module(program: Any, called: Program) -> Any:
     """What ``torch.compile`` gives for a module: a module with its parameters, modes and attributes."""
     module: Any = sys.modules["torch"].nn.Module
 

@@ -40,6 +40,9 @@ def _lines(one: Availability, is_first: bool, paint: Paint) -> list[str]:
         lines += _wrapped(printable(one.why), wide)
     if one.install:
         lines.append(f"  To install it: {printable(one.install)}")  # one line: it is copied
+    for each in one.variants:
+        lines.append(f"  {paint(printable(each.name), 'bold')}  {paint(each.status.value, _COLOURS[each.status])}")
+        lines += [f"  {line}" for line in _wrapped(printable(each.why), wide)] if each.why else []
     if one.stages:
         lines += [paint(line, "dim") for line in _wrapped("stages: " + ", ".join(one.stages), wide)]
     return lines

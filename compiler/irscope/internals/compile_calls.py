@@ -35,3 +35,18 @@ def _hook(take: Callable[[Callable[..., Any], Callable[[], Any]], Any]) -> Hook:
         return replace_attribute(torch, "compile", compile)
 
     return Hook("the programs that the script passes to torch.compile", "torch", "2.13", apply)
+
+
+def compiling_hook(take: Callable[[Any, Callable[..., Any], dict[str, Any]], Any]) -> Hook:
+    """Like `hook`, for a pipeline that compiles what it made: ``take(program, compile, options)`` gets ``torch.compile``
+    itself and the options of the script."""
+
+    def apply(torch: types.ModuleType) -> Undo:
+        original = torch.__dict__["compile"]
+
+        def compile(model: Callable[..., Any] | None = None, **options: Any) -> Any:
+            return functools.partial(compile, **options) if model is None else take(model, original, options)
+
+        return replace_attribute(torch, "compile", compile)
+
+    return Hook("the programs that the script passes to torch.compile", "torch", "2.13", apply)

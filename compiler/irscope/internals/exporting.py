@@ -11,6 +11,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+from irscope.internals.frames import FrameLook
 from irscope.internals.hooks import Hook, Undo, replace_attribute
 from irscope.usercode.user_files import is_irscope_file, is_package_file, is_user_file
 
@@ -19,6 +20,11 @@ def flatten(value: Any) -> tuple[list[Any], Any]:
     """The leaves of nested arguments, and what they were nested in, as ``torch.export`` sees both (torch 2.1 and later)."""
     leaves, nesting = sys.modules["torch"].utils._pytree.tree_flatten(value)
     return leaves, nesting
+
+
+def unflatten(leaves: list[Any], nesting: Any) -> Any:
+    """The reverse of `flatten` (torch 2.1 and later)."""
+    return sys.modules["torch"].utils._pytree.tree_unflatten(leaves, nesting)
 
 
 def guards_of(exported: Any) -> tuple[str, ...]:
@@ -76,6 +82,26 @@ def _is_shown(frame: traceback.FrameSummary, usual: set[int]) -> bool:
     if is_user_file(frame.filename) or is_package_file(frame.filename):
         return True
     return id(frame) in usual and not is_irscope_file(frame.filename)
+
+
+_UNTRANSLATED = FrameLook(
+    what="the line of an operator that cannot be translated to ONNX",
+    function="_translate_fx_graph",
+    file="torch/onnx/_internal/exporter/_core.py",
+    local="node",
+    fits=lambda node: hasattr(node, "meta"),
+    versions="2.13",
+)
+
+
+def untranslated_node(error: BaseException | None) -> Any:
+    """The node at which ``torch.onnx.export`` stopped with an error; None if it is not known."""
+    while error is not None:
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            if _UNTRANSLATED.is_at(frame):
+                return _UNTRANSLATED.read(frame)
+        error = error.__cause__
+    return None
 
 
 @contextlib.contextmanager

@@ -193,8 +193,8 @@ class StatementReader:
             return
         elif isinstance(value, ast.Name) and value.id in self._known:
             self._aliases[name] = value.id  # `l_x_ = L_x_` only renames
-        elif path := _attribute_path(value):
-            self._add(name, "get_attr", path, detail, [], statement.lineno)
+        elif (attribute := _attribute(value)) is not None and attribute[1:]:
+            self._add(name, "get_attr", ".".join(attribute[1:]), detail, [], statement.lineno)
         else:
             self._add(name, "call", _target(value), detail, self._inputs(value), statement.lineno)
 
@@ -244,6 +244,24 @@ def _first_name(changed: ast.expr) -> str:
     return inner.id if isinstance(inner, ast.Name) else ""
 
 
+def _attribute(value: ast.expr) -> list[str] | None:
+    """The parts of ``self.layers.0.weight``, which is printed as ``getattr(self.layers, '0').weight``; None for anything
+    else."""
+    if isinstance(value, ast.Name):
+        return ["self"] if value.id == "self" else None
+    if isinstance(value, ast.Attribute):
+        of, part = value.value, value.attr
+    elif isinstance(value, ast.Call) and ast.unparse(value.func) == "getattr" and len(value.args) == 2:
+        name = value.args[1]
+        if not isinstance(name, ast.Constant):
+            return None
+        of, part = value.args[0], str(name.value)
+    else:
+        return None
+    above = _attribute(of)
+    return None if above is None else [*above, part]
+
+
 def _text(annotation: ast.expr | None) -> str:
     if annotation is None:
         return ""
@@ -277,21 +295,3 @@ def _target(value: ast.expr) -> str:
     if isinstance(value, ast.Subscript):
         return "operator.getitem"
     return ast.unparse(value)
-
-
-def _attribute_path(value: ast.expr | None) -> str:
-    """``layer.0.weight`` for ``getattr(self.layer, "0").weight``, as FX prints it; empty for what is not an attribute of self."""
-    names: list[str] = []
-    while value is not None:
-        if isinstance(value, ast.Attribute):
-            names.append(value.attr)
-            value = value.value
-        elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "getattr":
-            of, *name = value.args
-            if len(name) != 1 or not isinstance(name[0], ast.Constant):
-                return ""
-            names.append(str(name[0].value))
-            value = of
-        else:
-            break
-    return ".".join(reversed(names)) if isinstance(value, ast.Name) and value.id == "self" else ""

@@ -297,6 +297,7 @@ def files_of(report: Report) -> set[str]:
     return {
         report.script,
         *(finding.file for finding in report.findings),
+        *(fix.file for finding in report.findings for fix in finding.fixes if fix.file),
         *(compile.file for compile in report.compiles),
         *(origin.file for kernel in report.kernels for origin in kernel.origins),
     }

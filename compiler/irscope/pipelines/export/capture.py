@@ -16,6 +16,7 @@ from irscope.pipelines.export import draft, stages, texts
 from irscope.pipelines.export.in_place import InPlace, unfit
 from irscope.pipelines.export.kinds import EXPORT_ERROR
 from irscope.pipelines.export.programs import Exported, decomposed, export
+from irscope.pipelines.export.unsupported import Unsupported, finding_of
 from irscope.protocol import CaptureGap, Compile, Finding, Origin
 from irscope.usercode.source import range_of_line
 
@@ -34,9 +35,9 @@ class ExportCapture(ProgramCapture):
     def lower(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], compile: Compile) -> Program:
         """Exports a program and decomposes it; a finding says why that is not possible."""
         exported = self.export(program, args, kwargs, compile)
-        made, core = exported.program, self._decompose(exported.program, compile)
+        made, core = exported.program, self.decompose(exported.program, compile)
         reason = unfit(core, exported.printed)
-        self._put_facts(made, reason, compile)
+        self.put_facts(made, reason, compile)
         return program if reason else InPlace(program, made.module(), made, args, kwargs)
 
     def export(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], compile: Compile) -> Exported:
@@ -50,9 +51,10 @@ class ExportCapture(ProgramCapture):
         self.put_graph(compile, stages.EXPORTED_PROGRAM.name, exported.program.graph_module)
         return exported
 
-    def _decompose(self, made: Any, compile: Compile) -> Any:
+    def decompose(self, made: Any, compile: Compile) -> Any:
+        """Decomposes an exported program and puts it; None after a capture gap has said why that is not possible."""
         try:
-            core = decomposed(made)
+            core = self.decomposition(made)
         except Exception as error:  # noqa: BLE001  the exported program is there in any case
             what = "the exported program after decompositions"
             self.book.gap(CaptureGap(what, f"{type(error).__name__}: {_first_line(error)}"))
@@ -60,7 +62,22 @@ class ExportCapture(ProgramCapture):
         self.put_graph(compile, stages.DECOMPOSED_PROGRAM.name, core.graph_module)
         return core
 
-    def _put_facts(self, made: Any, reason: str, compile: Compile) -> None:
+    def decomposition(self, made: Any) -> Any:
+        """The program after decompositions; a pipeline may have some of its own."""
+        return decomposed(made)
+
+    def find_unsupported(self, what: Unsupported, node: Any, compile: Compile) -> None:
+        """Publishes a finding about a node that the next compiler does not take (`unsupported.finding_of`)."""
+        self.book.publish(finding_of(what, node, compile, self.nodes))
+
+    def put_facts(self, made: Any, reason: str, compile: Compile) -> None:
+        """Puts the inputs, outputs, guards and dynamic shapes of an exported program.
+
+        Parameters
+        ----------
+        reason
+            Why it does not run in place of the script's; empty if it does.
+        """
         inputs, outputs = texts.ports_of(made)
         text = texts.signature_text(inputs, outputs)
         if reason:

@@ -21,3 +21,11 @@ DRAFT_EXPORT_ISSUE = FindingKind(
     severity=Severity.WARNING,
     filter_label="Issues of draft export",
 )
+UNSUPPORTED_OPERATOR = FindingKind(
+    id="unsupported-operator",
+    label="Unsupported operator",
+    short=("unsupported operator", "unsupported operators"),
+    lanes=FAST_AND_DEEP,
+    severity=Severity.ERROR,
+)
+"""Of every pipeline whose compiler takes an exported program but not all operators in it."""

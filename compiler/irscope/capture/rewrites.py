@@ -1,0 +1,100 @@
+"""Which operations of a graph came from which of an earlier one, where a system keeps no record of it.
+
+Most passes keep the names of the values that they do not replace.  So what computes a value in the later graph came
+from what computed it in the earlier one, up to the values that both graphs have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from irscope.capture.operation_graphs import Operation
+
+_Sources = dict[str, tuple[str, ...]]
+
+
+def sources_of(
+    before: Sequence[Operation], after: Sequence[Operation], hint: Callable[[Operation], str] = lambda one: ""
+) -> _Sources:
+    """Of each operation of the later graph the names of those of the earlier one that it came from.
+
+    Parameters
+    ----------
+    hint
+        For an operation whose value is new: a value of the earlier graph that it stands for, by what the system calls
+        it; empty if nothing tells.
+    """
+    return _Rewrite(before, after, hint).found()
+
+
+class _Rewrite:
+    def __init__(
+        self, before: Sequence[Operation], after: Sequence[Operation], hint: Callable[[Operation], str]
+    ) -> None:
+        self._before = {one.name: one for one in before}
+        self._order = {one.name: number for number, one in enumerate(before)}
+        self._after = {one.name: one for one in after}
+        self._stands_for = {one.name: self._old_name(one, hint) for one in after}
+        self._kept = frozenset(name for name in self._stands_for.values() if name)
+        self._users: dict[str, list[str]] = {name: [] for name in self._after}
+        for one in after:
+            for name in one.inputs:
+                self._users[name].append(one.name)
+
+    def _old_name(self, one: Operation, hint: Callable[[Operation], str]) -> str:
+        if one.name in self._before:
+            return one.name
+        hinted = hint(one)
+        return hinted if hinted in self._before else ""
+
+    def found(self) -> _Sources:
+        own: _Sources = {}
+        handed: _Sources = {}  # to new values that it takes: what else was computed on the way to its own
+        for name, old in self._stands_for.items():
+            if not old:
+                continue
+            whole = self._computed(old)
+            is_same = self._before[old].target == self._after[name].target
+            has_new = any(not self._stands_for[one] for one in self._after[name].inputs)
+            handed[name] = tuple(one for one in whole if one != old) if is_same else whole
+            own[name] = (old,) if is_same and has_new else whole
+        for name in reversed(self._after):  # users come after what they use
+            if name not in own:
+                given = dict.fromkeys(one for user in self._users[name] for one in handed.get(user, own.get(user, ())))
+                own[name] = handed[name] = tuple(given)
+        for name, one in self._after.items():
+            if not own[name]:  # a new operation between two values that both graphs have
+                near = [*self._users[name], *one.inputs]
+                own[name] = next((own[other] for other in near if own.get(other)), ())
+        return {name: self._fitting(self._after[name], sources) for name, sources in own.items()}
+
+    def _computed(self, old: str) -> tuple[str, ...]:
+        """What computed a value in the earlier graph, back to the values that the later graph has, too."""
+        found: dict[str, None] = {}
+        todo = [old]
+        while todo:
+            name = todo.pop()
+            if name in found or (name in self._kept and name != old):
+                continue
+            found[name] = None
+            todo += self._before[name].inputs
+        return tuple(sorted(found, key=self._order.__getitem__))
+
+    def _fitting(self, one: Operation, sources: tuple[str, ...]) -> tuple[str, ...]:
+        """Operations came from operations, and constants from constants where there are any."""
+        is_call = one.op == "call_function"
+        alike = tuple(name for name in sources if (self._before[name].op == "call_function") == is_call)
+        return alike or sources
+
+
+def inherited(operation: Operation, sources: Mapping[str, Sequence[str]], before: Mapping[str, Operation]) -> Operation:
+    """The operation with the lines and the module of what it came from: of the one that computed its value, or the last."""
+    names = sources.get(operation.name, ())
+    told = [before[name] for name in reversed(names) if before[name].frames]
+    first = next((one for one in told if one.name == operation.name), told[0] if told else None)
+    frames = operation.frames or (first.frames if first else ())
+    module = operation.module or (first.module if first else None)
+    return Operation(
+        operation.name, operation.op, operation.target, operation.inputs, operation.written, operation.value, frames,
+        module, tuple(names), operation.note,
+    )  # fmt: skip

@@ -1,0 +1,67 @@
+"""OpenVINO's compiled model, called as the user's program was."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from irscope.internals.exporting import flatten, unflatten
+
+_RANDOM = ("RandomUniform", "Multinomial")
+
+
+class Runnable:
+    """A compiled model with the arguments and results of the program.
+
+    Parameters
+    ----------
+    model
+        The converted model.  Its inputs get the sizes of the exported program, and those that nothing uses are removed.
+    module
+        The graph module that was converted: its inputs are the leaves of the arguments, in their order.
+    """
+
+    def __init__(self, model: Any, module: Any, exported: Any) -> None:
+        self._torch: Any = sys.modules["torch"]
+        self.compiled: Any = None
+        self.result_spec = exported.call_spec.out_spec
+        inputs = [node.name for node in module.graph.nodes if node.op == "placeholder"]
+        values = {node.name: node.meta.get("val") for node in exported.graph.nodes}
+        sizes: dict[Any, list[int]] = {}
+        self._numbers: list[int] = []
+        for parameter in list(model.get_parameters()):
+            result = parameter.output(0)
+            if not result.get_target_inputs():
+                model.remove_parameter(parameter)
+                continue
+            name = next((one for one in inputs if one in result.get_names()), parameter.get_friendly_name())
+            self._numbers.append(inputs.index(name))
+            shape = getattr(values.get(name), "shape", None)
+            if shape is not None:
+                sizes[result] = [size if type(size) is int else -1 for size in shape]
+        if sizes:
+            model.reshape(sizes)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run it."""
+        leaves = flatten((args, kwargs))[0]
+        given = [leaves[number].detach().numpy() for number in self._numbers]
+        results = self.compiled(given)
+        tensors = [self._torch.from_numpy(results[number]) for number in range(len(self.compiled.outputs))]
+        return unflatten(tensors, self.result_spec)
+
+
+def unlike(model: Any, runnable: Runnable) -> str:
+    """Why a model would not compute what the program computes; empty if it does."""
+    types = {output.get_element_type().get_type_name() for op in model.get_ops() for output in op.outputs()}
+    if "f64" in types:
+        return "it computes in float64, and OpenVINO would compute that in float32"
+    if {"bf16", "f16"} & types:
+        return "it computes in a half precision, and OpenVINO would compute that in float32"
+    if any(output.get_element_type().get_type_name() in ("i64", "u64") for output in model.outputs):
+        return "it returns 64-bit integers, and OpenVINO would compute them in 32 bits"
+    if any(op.get_type_name() in _RANDOM for op in model.get_ops()):
+        return "it draws random numbers, and OpenVINO would draw others"
+    if len(model.outputs) != runnable.result_spec.num_leaves:
+        return "it returns something that is not a tensor"
+    return ""
