@@ -245,8 +245,8 @@ def _first_name(changed: ast.expr) -> str:
 
 
 def _attribute(value: ast.expr) -> list[str] | None:
-    """The parts of ``self.layers.0.weight``, which is printed as ``getattr(self.layers, '0').weight``; None for anything
-    else."""
+    """The parts of ``self.layers.0.weight``, which is printed as ``getattr(self.layers, '0').weight`` or
+    ``self.layers[0].weight``; None for anything else."""
     if isinstance(value, ast.Name):
         return ["self"] if value.id == "self" else None
     if isinstance(value, ast.Attribute):
@@ -256,6 +256,8 @@ def _attribute(value: ast.expr) -> list[str] | None:
         if not isinstance(name, ast.Constant):
             return None
         of, part = value.args[0], str(name.value)
+    elif isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
+        of, part = value.value, str(value.slice.value)
     else:
         return None
     above = _attribute(of)

@@ -96,9 +96,12 @@ def group_of(name: str) -> StageGroup:
 
 @functools.cache
 def group_position(group: StageGroup) -> int:
-    """Sorts groups by the first of their kinds of stages; the group of what is left comes last."""
+    """Sorts groups by the first of their kinds of stages; kernels, which several pipelines have, come after all others, and
+    the group of what is left comes last."""
     kinds = list(stage_kinds())
-    return next((at for at, name in enumerate(kinds) if group != OTHER_GROUP and group_of(name) == group), len(kinds))
+    if group in (KERNEL_GROUP, OTHER_GROUP):
+        return len(kinds) + (group == OTHER_GROUP)
+    return next((at for at, name in enumerate(kinds) if group_of(name) == group), len(kinds) + 1)
 
 
 def role_of(name: str) -> Role:
