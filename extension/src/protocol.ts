@@ -27,7 +27,14 @@ export interface RunItem {
 /** Whether a pipeline works in an interpreter. */
 export type PipelineStatus = "available" | "missing" | "unsupported" | "untried";
 
-/** What is known about a pipeline in an interpreter. Parameters ---------- why Why it is not available; empty if it is. install The command that installs what is missing; empty if that is not the problem. stages The names of its kinds of stages. */
+/** What is known about a backend that a package has registered, or about another variant of a pipeline. Parameters ---------- why Why it does not work; empty if it does. */
+export interface PipelineVariant {
+  name: string;
+  status: PipelineStatus;
+  why: string;
+}
+
+/** What is known about a pipeline in an interpreter. Parameters ---------- why Why it is not available; empty if it is. install The command that installs what is missing; empty if that is not the problem. stages The names of its kinds of stages. variants What packages have registered for it, each of which was tried. */
 export interface PipelineItem {
   name: string;
   title: string;
@@ -35,6 +42,7 @@ export interface PipelineItem {
   why: string;
   install: string;
   stages: string[];
+  variants: PipelineVariant[];
 }
 
 /** All pipelines, and whether each works in the interpreter that runs a document. */

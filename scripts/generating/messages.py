@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from irscope.driver.availability import Availability, Status
+from irscope.driver.availability import Availability, Status, Variant
 from irscope.protocol import Lane
 from irscope.vocabulary.settings import SETTINGS
 from irscope.vocabulary.stages import Part, Role
@@ -23,6 +23,7 @@ PROTOCOL = Module(
         "OnSave": Literal[tuple(SETTINGS["run.onSave"].choices)],
         "RunItem": results.RunItem,
         "PipelineStatus": Status,
+        "PipelineVariant": Variant,
         "PipelineItem": Availability,
         "Pipelines": results.PipelinesResult,
         "RunTree": results.RunTree,

@@ -8,7 +8,7 @@ import pytest
 from irscope.ir.graphs import parse_graph
 from irscope.ir.nodes import facts_of
 from irscope.store.store import Store
-from support import Ran, run_forked, run_plain, write
+from support import Ran, run_captured, run_forked, run_plain, write
 
 pytestmark = pytest.mark.worker
 
