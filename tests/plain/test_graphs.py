@@ -81,6 +81,22 @@ def test_what_a_statement_calls(statement: str, target: str, inputs: tuple[str, 
     assert graph.nodes[-1].inputs == ("y",)
 
 
+@pytest.mark.parametrize(
+    ("statement", "target"),
+    [
+        ("self.first.weight", "first.weight"),
+        ('getattr(self.layer, "0").query.bias', "layer.0.query.bias"),
+        ('getattr(getattr(self, "0").blocks, "1")', "0.blocks.1"),
+    ],
+)
+def test_an_attribute_of_a_module_in_a_list(statement: str, target: str) -> None:
+    text = (
+        f"class GraphModule(torch.nn.Module):\n    def forward(self):\n        w = {statement}\n        return (w,)\n"
+    )
+    [node, _] = parse_graph(text).nodes
+    assert (node.op, node.target, node.inputs) == ("get_attr", target, ())
+
+
 def test_an_origin_holds_only_below_its_comment() -> None:
     graph = parse_graph(
         "class G:\n    def forward(self, x):\n        a = x + 1\n        # File: C:\\my files\\m.py:7 in <lambda>, code: x: y, code: z\n"

@@ -148,7 +148,7 @@ def _operators(store: Store, report: Report | None, why: str) -> tuple[Figure, F
         fused += sum(any(users[unit] > 1 for unit in units) for units in ends.values())
         gone += [_gone(thread, element) for element, units in ends.items() if not units]
     if not captured:
-        return (*[Figure(None, "No graph was captured.")] * 3, ())  # type: ignore[return-value]
+        return (*[Figure(None, "No operation of a graph was captured.")] * 3, ())  # type: ignore[return-value]
     return Figure(captured), Figure(taken), Figure(fused), tuple(gone)
 
 

@@ -102,8 +102,8 @@ def availability_of(
     again
         Whether to repeat trials that succeeded before.
     with_trials
-        Whether to make trials.  Without them a pipeline of which no trial succeeded before is `Status.UNTRIED`, and no
-        variants are listed.
+        Whether to make trials.  Without them a pipeline of which no trial succeeded before is `Status.UNTRIED`, and
+        variants are not looked for.
     on_trial
         Called with the name of a pipeline before its trial, which may take a minute.
     """
@@ -127,7 +127,7 @@ def availability_of(
                 verdict = Status.UNTRIED, "", ""
             if verdict[0] is Status.AVAILABLE:
                 kept.add(key)
-        works = with_trials and path is not None and verdict[0] is Status.AVAILABLE
+        works = with_trials and verdict[0] is Status.AVAILABLE
         variants = _variants(pipeline, path, on_trial) if path is not None and works else ()
         stages = tuple(kind.name for kind in pipeline.stages)
         found.append(Availability(pipeline.name, pipeline.title, *verdict, stages, variants))

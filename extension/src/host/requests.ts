@@ -56,7 +56,7 @@ export const StepRequest = new RequestType<{ run: string; stage: string; line: n
   "irscope/step",
 );
 
-export const LinkedLinesRequest = new RequestType<{ uri: string; run: string }, LinkedLines, void>(
+export const LinkedLinesRequest = new RequestType<{ uri: string; run: string; beside?: string[] }, LinkedLines, void>(
   "irscope/linkedLines",
 );
 export const CounterpartsRequest = new RequestType<

@@ -1,6 +1,6 @@
 /**
- * The visible editors of a run: stages, kernels and the user's files beside them. Lines that belong together have the
- * same colour in all of them, and where the cursor goes in one its counterparts in the others are marked and revealed.
+ * The visible editors of a run, or of several runs: stages, kernels and the user's files beside them. Lines that belong
+ * together have the same colour in all of them, and where the cursor goes in one its counterparts in the others are marked and revealed.
  */
 
 import * as vscode from "vscode";
@@ -51,7 +51,7 @@ export class LinkedEditors implements vscode.Disposable {
       }),
       server.onDidChangeRuns(({ run }) => {
         for (const key of this.kept.keys()) {
-          if (key.startsWith(`${run}\n`)) {
+          if (key.includes(run)) {
             this.kept.delete(key);
           }
         }
@@ -134,13 +134,14 @@ export class LinkedEditors implements vscode.Disposable {
 
   private async linesOf(document: vscode.TextDocument, run: string): Promise<LinkedLines | undefined> {
     const version = document.uri.scheme === SCHEME ? 0 : document.version;
-    const key = `${run}\n${document.uri.toString()}\n${version}`;
+    const beside = this.runs().filter((other) => other !== run);
+    const key = `${run}\n${document.uri.toString()}\n${version}\n${beside.sort().join()}`;
     const known = this.kept.get(key);
     if (known !== undefined) {
       return known;
     }
     try {
-      const found = await this.server.request(LinkedLinesRequest, { uri: wireUri(document.uri), run });
+      const found = await this.server.request(LinkedLinesRequest, { uri: wireUri(document.uri), run, beside });
       this.kept.set(key, found);
       for (const oldest of this.kept.keys()) {
         if (this.kept.size <= MOST_KEPT) {
@@ -202,7 +203,7 @@ export class LinkedEditors implements vscode.Disposable {
     const count = (this.cursorCount += 1);
     const run = this.enabled ? this.runOf(editor.document) : undefined;
     const others = vscode.window.visibleTextEditors.filter(
-      (other) => other !== editor && run !== undefined && this.runOf(other.document) === run,
+      (other) => other !== editor && run !== undefined && this.runOf(other.document) !== undefined,
     );
     if (run === undefined || others.length === 0) {
       this.clearMarks();

@@ -105,15 +105,22 @@ class StageParams:
 
 @dataclass(frozen=True)
 class LinkedLinesParams:
-    """The document of a stage, or a Python file together with the run that it is looked at in."""
+    """The document of a stage, or a Python file together with the run that it is looked at in.
+
+    `beside` names other runs whose documents are on the screen: a line of the user's has one number in all of them.
+    """
 
     uri: str
     run: str = ""
+    beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class CounterpartsParams:
-    """A line of a document of a run, and the URIs of the documents in which its counterparts are wanted."""
+    """A line of a document of a run, and the URIs of the documents in which its counterparts are wanted.
+
+    In documents of other runs they are what came from the same lines of the user's files.
+    """
 
     uri: str
     line: int

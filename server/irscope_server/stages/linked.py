@@ -116,8 +116,10 @@ async def linked_lines(context: LinkContext, params: LinkedLinesParams) -> Encod
     uri, path = params.uri, context.path_of(params.uri)
     if path is not None:
         now = list(context.texts.lines(path))
-        return await context.stages.ask(params.run, lambda run: _lines_of_source(run, uri, path, now))
+        numbers = await _numbers(context, params.run, params.beside)
+        return await context.stages.ask(params.run, lambda run: _lines_of_source(run, uri, path, now, numbers))
     name, candidates = parts_of(uri)
+    numbers = await _numbers(context, name, params.beside)
 
     def read(run: RunReader) -> Encoded:
         lines = run.linked.keys(run.stage_of(candidates).id)
@@ -125,8 +127,7 @@ async def linked_lines(context: LinkContext, params: LinkedLinesParams) -> Encod
             origin: number for number, origin in enumerate(dict.fromkeys(o for keys in lines.values() for o in keys))
         }
         keys = tuple(
-            LineKey(context.uri_of(origin.file), origin.line - 1, run.linked.palette.get(origin, 0))
-            for origin in origins
+            LineKey(context.uri_of(origin.file), origin.line - 1, numbers.get(origin, 0)) for origin in origins
         )
         rows = tuple((line - 1, *(origins[origin] for origin in own)) for line, own in lines.items())
         return _encoded(LinkedLinesResult(name, keys, rows))
@@ -134,17 +135,31 @@ async def linked_lines(context: LinkContext, params: LinkedLinesParams) -> Encod
     return await context.stages.ask(name, read)
 
 
-def _lines_of_source(run: RunReader, uri: str, path: str, now: Sequence[str]) -> Encoded:
+async def _numbers(context: LinkContext, run: str, beside: Sequence[str]) -> Mapping[Origin, int]:
+    """The number of each key: that of the run, or one for several runs, so that a line has the same colour in all."""
+    if not beside:
+        return await context.stages.ask(run, lambda reader: reader.linked.palette)
+    found: set[Origin] = set()
+    for name in dict.fromkeys((run, *beside[:_MOST_RUNS])):
+        try:
+            found.update(await context.stages.ask(name, lambda reader: reader.linked.palette))
+        except LookupError:
+            if name == run:
+                raise  # the others may have been deleted
+    return {origin: number for number, origin in enumerate(sorted(found))}
+
+
+def _lines_of_source(run: RunReader, uri: str, path: str, now: Sequence[str], numbers: Mapping[Origin, int]) -> Encoded:
     found = run.lines_as_run(path)
     keys: list[LineKey] = []
     lines: list[tuple[int, ...]] = []
     if found is not None:
         file, then = found
         placed = LineMap(then or now, now)
-        for origin, number in run.linked.palette.items():
+        for origin in run.linked.palette:
             if origin.file == file and (line := placed.exact(origin.line - 1)) is not None:
                 lines.append((line, len(keys)))
-                keys.append(LineKey(uri, line, number))
+                keys.append(LineKey(uri, line, numbers.get(origin, 0)))
         callers = (placed.exact(line - 1) for line in run.linked.callers(file))
         lines.extend((line,) for line in callers if line is not None)
     return _encoded(LinkedLinesResult(run.report.run, tuple(keys), tuple(sorted(lines))))
@@ -163,7 +178,7 @@ async def counterparts(context: LinkContext, params: CounterpartsParams) -> Coun
         if (path := context.path_of(uri)) is not None:
             texts[uri] = (path, list(context.texts.lines(path)))
 
-    def read(run: RunReader) -> CounterpartsResult:
+    def read(run: RunReader) -> tuple[list[LinesOf], _Places]:
         for uri in (params.uri, *params.among):
             if uri.startswith(f"{SCHEME}:") and (parts := parts_of(uri))[0] == params.run:
                 stages[run.stage_of(parts[1]).id] = uri
@@ -172,18 +187,53 @@ async def counterparts(context: LinkContext, params: CounterpartsParams) -> Coun
             origin = _origin(run, *texts[params.uri], params.line)
             found = {} if origin is None else run.linked.counterparts_of_source(origin.file, origin.line, stages)
             origins: tuple[Origin, ...] = ()
+            sources: tuple[Origin, ...] = () if origin is None else (origin,)
         elif start is not None:
             found = run.linked.counterparts(start, params.line + 1, stages)
-            origins = run.linked.source_of(start, params.line + 1)
+            sources = origins = run.linked.source_of(start, params.line + 1)
         else:
-            return CounterpartsResult(())
+            return [], []
         places = [LinesOf(stages[stage], tuple(line - 1 for line in lines)) for stage, lines in found.items()]
         for uri, (path, now) in texts.items():
             if uri != params.uri and (lines := _placed(run, path, now, origins)):
                 places.append(LinesOf(uri, lines))
-        return CounterpartsResult(tuple(places))
+        ran = {origin.file: (run.lines_as_run(origin.file) or ("", ()))[1] for origin in sources}
+        return places, [(origin, ran[origin.file]) for origin in sources[:_MOST_PLACES]]
 
-    return await context.stages.ask(params.run, read)
+    places, sources = await context.stages.ask(params.run, read)
+    return CounterpartsResult((*places, *await _in_other_runs(context, params, sources)))
+
+
+_Places = list[tuple[Origin, Sequence[str]]]
+"""Lines of the user's files, each with the text of its file as the run had it."""
+_MOST_PLACES = 50
+
+
+async def _in_other_runs(context: LinkContext, params: CounterpartsParams, sources: _Places) -> list[LinesOf]:
+    """The lines of documents of other runs that came from the same lines of the user's files."""
+    documents: dict[str, list[str]] = {}
+    for uri in params.among:
+        if uri.startswith(f"{SCHEME}:") and (name := parts_of(uri)[0]) != params.run:
+            documents.setdefault(name, []).append(uri)
+
+    def read(run: RunReader, uris: Sequence[str]) -> list[LinesOf]:
+        stages = {run.stage_of(parts_of(uri)[1]).id: uri for uri in uris}
+        found: dict[str, set[int]] = {}
+        for origin, then in sources:
+            known = run.lines_as_run(origin.file)
+            line = None if known is None else LineMap(then or known[1], known[1] or then).exact(origin.line - 1)
+            if known is not None and line is not None:
+                for stage, lines in run.linked.counterparts_of_source(known[0], line + 1, stages).items():
+                    found.setdefault(stage, set()).update(lines)
+        return [LinesOf(stages[stage], tuple(sorted(line - 1 for line in lines))) for stage, lines in found.items()]
+
+    places: list[LinesOf] = []
+    for name, uris in documents.items():
+        try:
+            places += await context.stages.ask(name, lambda run, uris=uris: read(run, uris))  # type: ignore[misc]
+        except LookupError:
+            continue  # the run was deleted meanwhile
+    return places
 
 
 def _origin(run: RunReader, path: str, now: Sequence[str], line: int) -> Origin | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from irscope.ir.graphs import parse_graph
 from irscope.ir.nodes import facts_of
 from irscope.store.store import Store
-from support import Ran, run_forked, run_plain, write
+from support import Ran, run_captured, run_forked, run_plain, write
 
 pytestmark = pytest.mark.worker
 
@@ -284,3 +285,27 @@ def test_a_program_that_the_executor_cannot_run_runs_as_python(tmp_path: Path) -
     assert found.stdout == run_plain(tmp_path / "script.py").stdout
     [gap] = found.report.capture_gaps
     assert gap.what == "the passes of 0/0"
+
+
+LISTED = """\
+import torch
+
+model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Linear(4, 2))).eval()
+with torch.no_grad():
+    torch.compile(model)(torch.ones(2, 4))
+"""
+
+
+def test_parameters_of_modules_in_a_list_are_read(tmp_path: Path) -> None:
+    """Their names are numbers, which are not names in Python."""
+    store = tmp_path / "runs.db"
+    run = run_captured(write(tmp_path, LISTED), store, lane="deep", pipeline="torchscript").report.run
+    with Store(str(store)) as opened:
+        text = opened.stage_text(run, "0/0/torchscript-inlined")
+        facts = facts_of(opened.stage_data(run, "0/0/torchscript-inlined"), text)
+    read = parse_graph(text).nodes
+    assert {node.target for node in read if node.op == "get_attr"} == {"0.weight", "0.bias", "1.1.weight", "1.1.bias"}
+    assert {fact.target for fact in facts if fact.op == "get_attr"} == {"0.weight", "0.bias", "1.1.weight", "1.1.bias"}
+    assert [node.name for node in read] == [fact.name for fact in facts]
+    modules = {fact.target: fact.module[0] for fact in facts if fact.module and fact.op == "get_attr"}
+    assert modules["1.1.weight"] == "L['self'].1.1"

@@ -128,6 +128,8 @@ class _Printer:
         self._counts: dict[_Key, int] = {}
         self._own: set[str] = set()
         self._rows: list[str] = []
+        self._targets_of: dict[str, str] = {}
+        """Of modules as they are written in the text: their paths."""
         self._origin: object = ""
         self._shapes: dict[str, str] = {}
         self._numbers: dict[str, int] = {}
@@ -195,16 +197,19 @@ class _Printer:
 
     def _attribute(self, statement: Statement, of: str) -> None:
         attribute = statement.attributes.removeprefix('name="').removesuffix('"')
-        path = of if of == "self" and attribute == _HOLDER else f"{of}.{attribute}"
+        # As FX prints it: the name of a module in a list is a number, which is not a name in Python.
+        below = f"{of}.{attribute}" if attribute.isidentifier() else f'getattr({of}, "{attribute}")'
+        path = of if of == "self" and attribute == _HOLDER else below
+        target = f"{self._targets_of.get(of, '')}.{attribute}".removeprefix(".")
         [value] = statement.outputs
         if value.type.startswith("__torch__"):
             self._written[value.name] = path
+            self._targets_of[path] = target if path != of else ""
             return
         name = self._name(value.name, key_of(statement.kind, path, ""), attribute)
         self._written[value.name] = name
         self._row(name, value, path, ())
-        module, _, _ = path.removeprefix("self.").rpartition(".")
-        self._note(name, "get_attr", path.removeprefix("self."), [], value, (), module)
+        self._note(name, "get_attr", target, [], value, (), target.rpartition(".")[0])
 
     def _call(self, statement: Statement, inputs: list[str]) -> None:
         blocks = list(statement.blocks)

@@ -1,0 +1,91 @@
+"""Stages of two pipelines side by side: lines that came from the same line of the user's file belong together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from irscope.store.store import Store
+from lsp_editor import SERVER, Editor
+from support import run_captured, write
+
+pytestmark = pytest.mark.worker
+
+SCRIPT = """\
+import torch
+
+
+def scale(x, w):
+    y = x @ w
+    return torch.relu(y) + 1
+
+
+fast = torch.compile(scale)
+fast(torch.ones(2, 3), torch.ones(3, 4))
+"""
+EDITED = SCRIPT.replace("import torch\n", "import torch\n\nWIDTH = 4\n", 1)
+RELU, RELU_EDITED = 5, 7
+"""0-based lines."""
+
+
+class Ran:
+    """A run with one stage of interest."""
+
+    def __init__(self, script: Path, store: Path, pipeline: str, stage: str) -> None:
+        self.run = run_captured(script, store, lane="deep", pipeline=pipeline).report.run
+        with Store(str(store)) as opened:
+            self.rows = opened.stage_text(self.run, stage).split("\n")
+        self.uri = f"irscope:/{self.run}/{stage}.py"
+
+    def line(self, text: str) -> int:
+        [line] = [at for at, row in enumerate(self.rows) if text in row and not row.lstrip().startswith("#")]
+        return line
+
+
+async def test_two_pipelines_side_by_side(tmp_path: Path) -> None:
+    store = tmp_path / "runs.db"
+    script = write(tmp_path, SCRIPT)
+    traced = Ran(script, store, "torchscript", "0/0/torchscript-inlined")
+    script = write(tmp_path, EDITED)
+    exported = Ran(script, store, "export", "0/0/exported-program")
+    settings = {"run": {"onSave": "off"}}
+    editor = await Editor.start(SERVER, options={"storePath": str(store)}, settings=settings, folder=tmp_path)
+    try:
+        source = editor.open(script)
+        await marked(editor, source, traced, exported)
+        await marked(editor, source, exported, traced)
+        among = [traced.uri, exported.uri]
+        asked: dict[str, Any] = {"uri": source, "line": RELU_EDITED, "run": traced.run, "among": among}
+        found = await editor.request("irscope/counterparts", **asked)
+        lines = {one.uri: list(one.lines) for one in found.places}
+        for ran in (traced, exported):
+            assert ran.line(" relu: ") in lines[ran.uri], "the cursor in the source marks both"
+    finally:
+        await editor.close()
+
+
+async def marked(editor: Editor, source: str, here: Ran, there: Ran) -> None:
+    """The cursor on the relu of one marks that of the other, and the line of the source."""
+    asked: dict[str, Any] = {"uri": here.uri, "line": here.line(" relu: "), "run": here.run}
+    found = await editor.request("irscope/counterparts", **asked, among=[there.uri, source])
+    lines = {one.uri: list(one.lines) for one in found.places}
+    assert lines[source] == [RELU_EDITED]
+    assert there.line(" relu: ") in lines[there.uri] and there.line("aten.matmul") not in lines[there.uri]
+
+
+async def test_a_line_has_one_colour_in_both(tmp_path: Path) -> None:
+    store, script = tmp_path / "runs.db", write(tmp_path, SCRIPT)
+    traced = Ran(script, store, "torchscript", "0/0/torchscript-inlined")
+    exported = Ran(script, store, "export", "0/0/exported-program")
+    editor = await Editor.start(SERVER, options={"storePath": str(store)}, folder=tmp_path)
+    try:
+        numbers = []
+        for ran, other in ((traced, exported), (exported, traced)):
+            found = await editor.request("irscope/linkedLines", uri=ran.uri, beside=[other.run])
+            numbers.append({key.line: key.number for key in found.keys})
+        assert numbers[0] == numbers[1] and RELU in numbers[0]
+        gone = await editor.request("irscope/linkedLines", uri=traced.uri, beside=["20200101-000000-gone"])
+        assert gone.keys, "a run that was deleted changes nothing"
+    finally:
+        await editor.close()
