@@ -95,16 +95,22 @@ class Operation:
 
 
 class Names:
-    """Names in Python for the values of one compile's graphs; a value keeps its name in all of them."""
+    """Names in Python for the values of one compile's graphs; a value keeps its name in all of them.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    taken
+        Names of other values.
+    """
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
         self._names: dict[str, str] = {}
-        self._taken: set[str] = {"output", "self", "torch"}
+        self._taken: set[str] = {"output", "self", "torch", *taken}
 
-    def of(self, value: str) -> str:
-        """The name of a value: its own, if Python allows it."""
+    def of(self, value: str, like: str = "") -> str:
+        """The name of a value: its own, if Python allows it, or one like another text."""
         if value not in self._names:
-            stem = re.sub(r"\W", "_", value, flags=re.ASCII).strip("_") or "value"
+            stem = re.sub(r"\W", "_", like or value, flags=re.ASCII) or "value"
             stem = f"_{stem}" if stem[0].isdigit() else stem
             stem = f"{stem}_" if keyword.iskeyword(stem) else stem
             name, count = stem, 1
