@@ -1,6 +1,6 @@
 """The model after each transformation pass, which OpenVINO writes to files while it compiles.
 
-This is done in a process of its own: a variable of the environment turns it on, and the files go to the current folder.
+This is done in a separate process: a variable of the environment turns it on, and the files go to the current folder.
 """
 
 from __future__ import annotations
