@@ -43,7 +43,8 @@ def main() -> None:
             script = arguments.folder / result["script"]
             for finding in result["findings"]:
                 for fix in finding["fixes"]:
-                    if finding["kind"] in KINDS and finding["file"] == str(script.resolve()) and fix["edits"]:
+                    here = (fix["file"] or finding["file"]) == str(script.resolve())
+                    if finding["kind"] in KINDS and here and fix["edits"]:
                         judged.append(followed(oracle, script, result, finding, fix, Path(folder)))
                         print(f"{'ok ' if judged[-1]['did'] else 'NOT'} {judged[-1]['what']}", flush=True)
     oracle.stdin.close()  # type: ignore[union-attr]

@@ -18,7 +18,8 @@ HERE = Path(__file__).parent
 if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))
 
-from irscope.worker.client import Worker, WorkerState, can_fork, wait_for  # noqa: E402
+import support  # noqa: E402
+from irscope.worker.client import Worker  # noqa: E402
 from support import Ran, RunScript, run_captured, write  # noqa: E402
 from versions import mark  # noqa: E402
 
@@ -69,23 +70,16 @@ def _clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
         TORCHINDUCTOR_VEC_ISA_OK="1",
     )
     yield
+    if support.shared_worker.cache_info().currsize and (worker := support.shared_worker()) is not None:
+        worker.stop()
     os.environ.clear()
     os.environ.update(before)
 
 
 @pytest.fixture(scope="session")
-def shared_worker() -> Iterator[Worker | None]:
-    """A fork server for tests whose subject it is not: a run in a fork saves the import of torch.
-
-    Nothing on systems where forking is not safe: the runs are fresh processes then.
-    """
-    if not can_fork():
-        yield None
-        return
-    worker = Worker(sys.executable, {"PYTHONDONTWRITEBYTECODE": "1"})
-    assert wait_for(worker, 120) is WorkerState.READY, worker.reason
-    yield worker
-    worker.stop()
+def shared_worker() -> Worker | None:
+    """See `support.shared_worker`."""
+    return support.shared_worker()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from irscope.driver.driver import RunSpec, execute
 from irscope.protocol import Compile, Finding, Kernel, Lane, Message, Report
 from irscope.store.store import Store
 from irscope.system import processes
-from irscope.worker.client import Worker
+from irscope.worker.client import Worker, WorkerState, can_fork, wait_for
 from irscope.worker.errand import TRIAL
 from irscope.worker.spare import SPARE
 
@@ -92,6 +93,26 @@ def run_captured(
         )
         report = opened.report(run)
     return Ran(report, "".join(printed["stdout"]), "".join(printed["stderr"]), tuple(messages), str(store))
+
+
+@functools.cache
+def shared_worker() -> Worker | None:
+    """A fork server for tests whose subject it is not: a run in a fork saves the import of torch, seconds each.
+
+    None on systems where forking is not safe: the runs are fresh processes then.
+    """
+    if not can_fork():
+        return None
+    worker = Worker(sys.executable, {"PYTHONDONTWRITEBYTECODE": "1"})
+    assert wait_for(worker, 120) is WorkerState.READY, worker.reason
+    return worker
+
+
+def run_forked(script: Path, store: Path, lane: str = "fast", args: Sequence[str] = (), **options: object) -> Ran:
+    """`run_captured` in a fork of the shared worker; not with variables of its own, some of which torch reads when it is
+    imported."""
+    worker = None if options.get("env") else shared_worker()
+    return run_captured(script, store, lane, args, worker=worker, **options)  # type: ignore[arg-type]
 
 
 def run_cli(

@@ -24,6 +24,27 @@ export interface RunItem {
   kernels: number;
 }
 
+/** Whether a pipeline works in an interpreter. */
+export type PipelineStatus = "available" | "missing" | "unsupported" | "untried";
+
+/** What is known about a pipeline in an interpreter. Parameters ---------- why Why it is not available; empty if it is. install The command that installs what is missing; empty if that is not the problem. stages The names of its kinds of stages. */
+export interface PipelineItem {
+  name: string;
+  title: string;
+  status: PipelineStatus;
+  why: string;
+  install: string;
+  stages: string[];
+}
+
+/** All pipelines, and whether each works in the interpreter that runs a document. */
+export interface Pipelines {
+  python: string;
+  /** The name of the pipeline of deep runs, from the settings. */
+  chosen: string;
+  pipelines: PipelineItem[];
+}
+
 /** A run with everything below it; `torch` is the version, null if the run did not get that far. */
 export interface RunTree {
   item: RunItem;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from irscope.driver.availability import Availability, Status
 from irscope.protocol import Lane
 from irscope.vocabulary.settings import SETTINGS
 from irscope.vocabulary.stages import Part, Role
@@ -21,6 +22,9 @@ PROTOCOL = Module(
         "Lane": Lane,
         "OnSave": Literal[tuple(SETTINGS["run.onSave"].choices)],
         "RunItem": results.RunItem,
+        "PipelineStatus": Status,
+        "PipelineItem": Availability,
+        "Pipelines": results.PipelinesResult,
         "RunTree": results.RunTree,
         "CaptureGap": results.Gap,
         "CompileItem": results.CompileItem,

@@ -26,7 +26,7 @@ export const THEMES = {
       --vscode-input-foreground: #3b3b3b; --vscode-input-border: #cecece; --vscode-input-placeholderForeground: #6b6b6b;
       --vscode-dropdown-background: #ffffff; --vscode-dropdown-foreground: #3b3b3b; --vscode-dropdown-border: #cecece;
       --vscode-button-background: #005fb8; --vscode-button-foreground: #ffffff; --vscode-button-hoverBackground: #0258a8;
-      --vscode-button-secondaryBackground: #e5e5e5; --vscode-button-secondaryForeground: #3b3b3b;
+      --vscode-button-secondaryBackground: #0000001a; --vscode-button-secondaryForeground: #3b3b3b;
       --vscode-button-secondaryHoverBackground: #cccccc; --vscode-textLink-foreground: #005fb8;
       --vscode-list-hoverBackground: #f2f2f2; --vscode-list-activeSelectionBackground: #e8e8e8;
       --vscode-list-activeSelectionForeground: #000000; --vscode-charts-yellow: #bf8803; --vscode-charts-orange: #d18616; }`,

@@ -53,6 +53,17 @@ def test_a_success_is_kept_until_the_trial_changes(tmp_path: Path) -> None:
     assert mark.read_text() == "xx"
 
 
+def test_without_trials_only_what_was_tried_before_is_known_to_work(tmp_path: Path) -> None:
+    mark = tmp_path / "tried"
+    pipeline = Pipeline("mine", "Mine", STAGES, trial=f"open({str(mark)!r}, 'a').write('x')")
+    file = str(tmp_path / "cache" / "trials.json")
+    statuses = [
+        availability_of([pipeline], sys.executable, file, with_trials=trials)[0].status
+        for trials in (False, True, False)
+    ]
+    assert statuses == [Status.UNTRIED, Status.AVAILABLE, Status.AVAILABLE] and mark.read_text() == "x"
+
+
 def test_a_failure_is_not_kept(tmp_path: Path) -> None:
     repaired = tmp_path / "compiler"
     trial = f"open({str(repaired)!r})"

@@ -69,6 +69,8 @@ def test_what_is_no_graph(text: str) -> None:
         ("y = torch.ops.aten.add.Tensor(x, x)", "torch.ops.aten.add.Tensor", ("x",)),
         ("y = torch.cat((x, w), dim = 0);  x = None", "torch.cat", ("x", "w")),
         ("y = self.layer.weight", "layer.weight", ()),
+        ("y = getattr(self.layers, '0').weight", "layers.0.weight", ()),
+        ("y = getattr(x, 'T')", "getattr", ("x",)),
         ("y = math.sqrt(x)", "math.sqrt", ("x",)),
     ],
 )

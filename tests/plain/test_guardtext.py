@@ -60,6 +60,7 @@ SEEN_ELSEWHERE = [
     ("0/1: L['x'].size()[0] == L['y'].size()[1]", "x", "recompile-condition", "`x.size()[0] == y.size()[1]` no longer holds"),
     ("0/1: L['self'].cfg.n > 3 and len(L['xs']) < 2", "self.cfg.n", "recompile-condition", "`self.cfg.n > 3 and len(xs) < 2` no longer holds"),
     ("0/1: L['n'] > 3", "n", "recompile-value", "`n > 3` no longer holds"),
+    ("0/0: BACKEND_MATCH failure: torch.compile detected different backend callables. Cached backend: A (id=0x7f).", "", "recompile-backend", "it is compiled with another backend or other options now"),
     ("0/0: this is ? no expression", "", "recompile-guard", "this is ? no expression"),
     ("", "", "recompile-guard", ""),
 ]  # fmt: skip

@@ -100,6 +100,16 @@ def test_groups_are_declared_and_come_in_the_order_of_the_pipeline() -> None:
     assert [group.title for group in groups] == ["Dynamo", "AOTAutograd", "Inductor", "Kernels", "Other"]
 
 
+def test_the_stages_of_a_pipeline_that_shares_kinds_are_in_its_order() -> None:
+    for pipeline in pipelines().values():
+        order = [position(kind.name, False) for kind in pipeline.stages]
+        assert order == sorted(order), pipeline.name
+    kinds = [kind.name for kind in pipelines()["aotinductor"].stages]
+    groups = sorted({group_of(name) for name in kinds}, key=group_position)
+    titles = [group.title for group in groups]
+    assert titles == ["torch.export", "AOTAutograd", "Inductor", "AOTInductor", "Kernels"]
+
+
 def test_an_unknown_kind_is_text_that_is_aside() -> None:
     kind = stage_kind("some-day")
     assert (kind.title, kind.role, kind.rank) == ("Some day", Role.FACTS, None)

@@ -15,6 +15,7 @@ from facts import a_compile, a_finding, a_gap, a_kernel, a_stage, an_outcome
 from irscope import protocol
 from irscope.cli.graphing import Drawing
 from irscope.comparing.graphs import GraphDiff, NodeChange
+from irscope.comparing.pipelines import Figure, Left, PipelineFigures, Timing
 from irscope.comparing.runs import Change, CompileChange, RunDiff
 from irscope.ir.graphs import GraphNode
 from irscope.ir.guards import Guard, GuardList
@@ -122,7 +123,7 @@ DOCUMENTED: dict[str, Any] = {
         protocol.Range, protocol.Position, protocol.Kernel, protocol.Origin, protocol.CaptureGap, protocol.RunSummary,
         LineTrail, LineStep, StageElement, GraphNode, GuardList, Guard,
         RunDiff, CompileChange, Change, GraphDiff, NodeChange, FusionAnswer, Decision, Side, Work, Phase, Total,
-        Drawing,
+        Drawing, PipelineFigures, Figure, Timing, Left,
     )
 }  # fmt: skip
 

@@ -59,7 +59,7 @@ def execute(
     if not text and spec.entry is EntryKind.SCRIPT:
         with open(spec.script, "rb") as script:
             text = decode_source(script.read())
-    run = store.create_run(spec.stored_script, spec.args, spec.lane, digest_of(text))
+    run = store.create_run(spec.stored_script, spec.args, spec.lane, digest_of(text), pipeline=spec.pipeline)
     on_start(run)
     on_message(Started("2.13.0"))
     store.set_torch(run, "2.13.0")
@@ -103,6 +103,7 @@ def _note(spec: RunSpec) -> None:
         "script": spec.script,
         "args": spec.args,
         "lane": spec.lane.value,
+        "pipeline": spec.pipeline,
         "python": spec.python,
         "cwd": spec.cwd,
         "env": dict(spec.env or {}),

@@ -30,6 +30,10 @@ class Capture:
         """What it changes in PyTorch and in other packages, undone at the end of the run."""
         return []
 
+    def why_as_python(self, program: object) -> str:
+        """Why a program that the script compiled runs as Python all the same; empty if it does not, or nobody knows."""
+        return ""
+
     def handlers(self) -> list[LogHandler]:
         """The log handlers that it listens with."""
         return []

@@ -65,6 +65,10 @@ class DynamoCapture(Capture):
     def note(self, record: Record, compile: str) -> None:
         """Takes in a record that carries no stage; ``compile`` is the name of its compile in the run."""
 
+    def shown_as(self, code: types.CodeType) -> types.CodeType:
+        """The function that a compile is listed as: of a graph that the pipeline itself made, the user's function."""
+        return code
+
     def is_backward(self, kind: StageKind, text: str) -> bool:
         """Whether a stage belongs to the lowering of the backward graph alone."""
         return False
@@ -90,7 +94,8 @@ class DynamoCapture(Capture):
         if record.event == "compilation_metrics":
             self._phases.metrics(record)
         code = code_being_compiled() if record.event == "dynamo_start" else None
-        changed = book.compiles.note(record, name, code)
+        shown = self.shown_as(code) if code is not None else None
+        changed = book.compiles.note(record, name, shown)
         if changed is not None:
             book.put_compile(changed)
         if (going_on := book.compiles.get(name)) is not None:
@@ -98,7 +103,7 @@ class DynamoCapture(Capture):
         book.findings.note(record)
         if record.event == "dynamo_error" and (failed := book.compiles.get(name)):
             book.put_compile(failed)
-        if code is not None and record.attempt == 0:
+        if code is not None and shown is code and record.attempt == 0:
             book.put_stage(name, dynamo_stages.BYTECODE.name, _disassemble(code))
         if (kind := self.EVENTS.get(record.event)) is not None:
             self._put_stage(record, name, kind)

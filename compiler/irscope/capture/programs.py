@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from irscope.capture.base import Capture
+from irscope.capture.run_book import RunBook
 from irscope.internals import compile_calls
 from irscope.internals.hooks import Hook
 from irscope.protocol import CaptureGap, Compile, CompileOutcome
@@ -22,11 +23,23 @@ class NotLoweredError(Exception):
     """A program cannot be compiled in this way, and a finding says why: no capture gap."""
 
 
+def place_of(program: Program) -> tuple[str, str, int]:
+    """The name of the function or module, its file and its first line."""
+    written = inspect.unwrap(getattr(program, "forward", program))  # not a decorator's
+    code: Any = getattr(written, "__code__", None)
+    function = str(getattr(code, "co_name", None) or type(program).__name__)
+    return function, str(getattr(code, "co_filename", "")), int(getattr(code, "co_firstlineno", 1))
+
+
 class ProgramCapture(Capture):
     """Gets every function or module that the script passes to ``torch.compile``.
 
     Each program is one compile of the run, made at its first call, with that call's arguments.
     """
+
+    def __init__(self, book: RunBook) -> None:
+        super().__init__(book)
+        self._as_python: dict[int, str] = {}
 
     def lower(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], compile: Compile) -> Program:
         """Compiles a program and puts its stages.
@@ -50,6 +63,10 @@ class ProgramCapture(Capture):
     _count = 0
     _is_lowering = False
 
+    def why_as_python(self, program: object) -> str:
+        """A program that was called, and that was not replaced by what it was lowered to."""
+        return self._as_python.get(id(program), "")
+
     def _take(self, program: Program) -> Program:
         lowered: list[Program] = []
 
@@ -61,17 +78,16 @@ class ProgramCapture(Capture):
                 found = [program]
                 self.book.guarded(lambda: found.append(self._compiled(program, args, kwargs)))()
                 lowered.append(found[-1])
+                if found[-1] is program:
+                    self._as_python[id(program)] = f"{place_of(program)[0]} runs as Python: see the findings and gaps"
             return lowered[0](*args, **kwargs)
 
-        return _as_module(program, called) if isinstance(program, sys.modules["torch"].nn.Module) else called
+        return as_module(program, called) if isinstance(program, sys.modules["torch"].nn.Module) else called
 
     def _compiled(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
-        written = inspect.unwrap(getattr(program, "forward", program))  # not a decorator's
-        code: Any = getattr(written, "__code__", None)
         name = f"{self._count}/0"
         self._count += 1
-        function = str(getattr(code, "co_name", None) or type(program).__name__)
-        file, line = str(getattr(code, "co_filename", "")), int(getattr(code, "co_firstlineno", 1))
+        function, file, line = place_of(program)
         compile = Compile(name, function, file, line, CompileOutcome.RUNNING, 0, 0, 0.0)
         self.book.put_compile(compile)
         start, outcome = time.perf_counter(), CompileOutcome.ERROR
@@ -91,7 +107,7 @@ class ProgramCapture(Capture):
             self.book.put_compile(dataclasses.replace(compile, outcome=outcome, seconds=seconds))
 
 
-def _as_module(program: Any, called: Program) -> Any:
+def as_module(program: Any, called: Program) -> Any:
     """What ``torch.compile`` gives for a module: a module with its parameters, modes and attributes."""
     module: Any = sys.modules["torch"].nn.Module
 

@@ -112,14 +112,25 @@ class RunBook:
 
         return guarded
 
+    @contextlib.contextmanager
+    def compiling(self, compile: str) -> Iterator[None]:
+        """What happens in this thread belongs to a compile of the run that PyTorch has no id of."""
+        self._local.compile = compile
+        try:
+            yield
+        finally:
+            self._local.compile = None
+
     def current(self, event: str = "stage") -> tuple[str, int] | None:
-        """Dynamo's compile that is going on in this thread, by its name in the run, and how often it was restarted.
+        """The compile that is going on in this thread, by its name in the run, and how often it was restarted.
 
         Parameters
         ----------
         event
             What has happened in it.
         """
+        if (known := getattr(self._local, "compile", None)) is not None:
+            return known, 0
         at = current_compile()
         if at is None:
             return None

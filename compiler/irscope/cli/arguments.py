@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from irscope import __version__
-from irscope.cli import graph_arguments, limits
+from irscope.cli import compare_arguments, graph_arguments, limits
 from irscope.cli.completing import SHELLS
 from irscope.ir.roofline import TARGETS
 from irscope.protocol import DEFAULT_PIPELINE
@@ -122,7 +122,7 @@ Prints the script that makes a shell complete irscope's commands, options and fi
   irscope completion tcsh > ~/.irscope.tcsh     and `source ~/.irscope.tcsh` in ~/.tcshrc"""
 
 
-RUNS = ("run", "values", "diverge")
+RUNS = ("run", "compare", "values", "diverge")
 """The commands that run a script, which has arguments of its own after ``--``."""
 
 
@@ -152,6 +152,7 @@ def parsers() -> tuple[Parser, Mapping[str, Parser]]:
     made = [
         _add_run(commands, shared),
         _add_pipelines(commands),
+        _add_compare(commands, shared),
         _add_list(commands, shared),
         _add_show(commands, shared),
         _add_graph(commands, shared),
@@ -185,7 +186,7 @@ def read(given: Sequence[str]) -> argparse.Namespace:
         command.error(f"unexpected: {' '.join(unknown)}.{hint}")
     if rest is not None:
         if not has_script:
-            command.error("only `irscope run`, `values` and `diverge` take arguments after --")
+            command.error("only `irscope run`, `compare`, `values` and `diverge` take arguments after --")
         options.args = [*options.args, *rest]
     if has_script:
         _settle_entry(command, options)
@@ -196,18 +197,7 @@ def _add_run(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
     run = commands.add_parser(
         "run", parents=[shared], help="run a script and show what was compiled", description=_RUN,
     )  # fmt: skip
-    run.add_argument("script", metavar="SCRIPT", nargs="?", help="the Python script, or a notebook (.ipynb)")
-    run.add_argument("-m", dest="module", metavar="MODULE", help="run a module or package instead, by its dotted name")
-    run.add_argument("--pytest", metavar="NODE", help="run tests instead: a file, or one test as FILE::NAME")
-    run.add_argument(
-        "--model", metavar="FILE:EXPR",
-        help="compile and call a model instead: what the Python expression gives in the namespace of the file",
-    )  # fmt: skip
-    run.add_argument(
-        "--inputs", metavar="FILE:EXPR",
-        help="with --model: what to call it with; a tuple or list by position, a dict by name",
-    )  # fmt: skip
-    run.add_argument("args", metavar="ARGS", nargs="*", help="its arguments, after --")
+    _add_entry(run)
     run.add_argument(
         "--exit-code", action="store_true",
         help="exit as the script did (128 + N after signal N, 124 where a limit ended it) instead of with 0",
@@ -244,6 +234,35 @@ def _add_run(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
     )  # fmt: skip
     run.set_defaults(do=("running", "run"))
     return run
+
+
+def _add_entry(command: Parser) -> None:
+    """What is at the beginning of a run."""
+    command.add_argument("script", metavar="SCRIPT", nargs="?", help="the Python script, or a notebook (.ipynb)")
+    command.add_argument(
+        "-m", dest="module", metavar="MODULE", help="run a module or package instead, by its dotted name"
+    )
+    command.add_argument("--pytest", metavar="NODE", help="run tests instead: a file, or one test as FILE::NAME")
+    command.add_argument(
+        "--model", metavar="FILE:EXPR",
+        help="compile and call a model instead: what the Python expression gives in the namespace of the file",
+    )  # fmt: skip
+    command.add_argument(
+        "--inputs", metavar="FILE:EXPR",
+        help="with --model: what to call it with; a tuple or list by position, a dict by name",
+    )  # fmt: skip
+    command.add_argument("args", metavar="ARGS", nargs="*", help="its arguments, after --")
+
+
+def _add_compare(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
+    compare = commands.add_parser(
+        "compare", parents=[shared], help="run a script through several pipelines and compare them",
+        description=compare_arguments.DESCRIPTION,
+    )  # fmt: skip
+    _add_entry(compare)
+    compare_arguments.add_to(compare)
+    compare.set_defaults(do=("comparing", "compare"))
+    return compare
 
 
 def _add_pipelines(commands: _Commands) -> Parser:
@@ -400,7 +419,7 @@ def _settle_entry(command: Parser, options: argparse.Namespace) -> None:
         entries = {"-m": options.module, "--pytest": options.pytest, "--model": options.model}
         *first, last = [option for option, given in entries.items() if given is not None]
         command.error(f"{', '.join(first)} and {last}: use only one of them")
-    if options.command == "run" and (options.model is None) != (options.inputs is None):
+    if options.command in ("run", "compare") and (options.model is None) != (options.inputs is None):
         command.error("--model FILE:EXPR and --inputs FILE:EXPR belong together")
     if named and options.script is not None:
         options.args.insert(0, options.script)

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import textwrap
 
 from irscope.cli.text import Paint, to_stdout
-from irscope.driver.availability import Availability, Status, as_data, availability_of
+from irscope.driver.availability import Availability, Status, as_data, availability_of, trials_file
 from irscope.pipelines.registry import pipelines
-from irscope.store.store import default_path
 from irscope.vocabulary.visible import printable
 
-_COLOURS = {Status.AVAILABLE: "green", Status.MISSING: "yellow", Status.UNSUPPORTED: "dim"}
+_COLOURS = {Status.AVAILABLE: "green", Status.MISSING: "yellow", Status.UNSUPPORTED: "dim", Status.UNTRIED: "dim"}
 
 
 def list_pipelines(options: argparse.Namespace) -> int:
     """Tries each pipeline in the interpreter and prints which work."""
-    cache = os.path.join(os.path.dirname(default_path()), "trials.json")
-    found = availability_of(
-        list(pipelines().values()), options.python, cache, again=options.again, on_trial=_say_what_is_tried
-    )
+    known = list(pipelines().values())
+    found = availability_of(known, options.python, trials_file(), again=options.again, on_trial=_say_what_is_tried)
     if options.json:
         print(json.dumps(as_data(found), indent=1))
         return 0
@@ -44,6 +40,9 @@ def _lines(one: Availability, is_first: bool, paint: Paint) -> list[str]:
         lines += _wrapped(printable(one.why), wide)
     if one.install:
         lines.append(f"  To install it: {printable(one.install)}")  # one line: it is copied
+    for each in one.variants:
+        lines.append(f"  {paint(printable(each.name), 'bold')}  {paint(each.status.value, _COLOURS[each.status])}")
+        lines += [f"  {line}" for line in _wrapped(printable(each.why), wide)] if each.why else []
     if one.stages:
         lines += [paint(line, "dim") for line in _wrapped("stages: " + ", ".join(one.stages), wide)]
     return lines

@@ -6,7 +6,7 @@ import textwrap
 
 from irscope.cli.tables import listed_in, table
 from irscope.cli.text import Paint, short_path, terminal_width, width_of
-from irscope.protocol import CompileOutcome, Finding, OutcomeKind, Range, Report, Severity
+from irscope.protocol import CompileOutcome, Finding, OutcomeKind, Range, Report, Severity, causes_only
 from irscope.store.store import Store
 from irscope.usercode.notebooks import notebook_of
 from irscope.usercode.source import line_text, use_overlays
@@ -34,7 +34,7 @@ def use_cells(store: Store, run: str) -> None:
 def report_lines(report: Report, paint: Paint) -> list[str]:
     """Everything that `irscope run` prints when the run has ended."""
     lines: list[str] = []
-    for finding in report.findings:
+    for finding in causes_only(report.findings):
         lines += [*finding_lines(finding, paint), ""]
     if report.compiles:
         lines += [*_compile_table(report, paint), ""]
@@ -141,7 +141,11 @@ def _compile_table(report: Report, paint: Paint) -> list[str]:
 def _closing(report: Report, paint: Paint) -> str:
     outcome = report.outcome
     good = outcome.kind is OutcomeKind.COMPLETED
-    facts = [count(len(report.findings), "finding"), count(len(report.compiles), "compile")]
+    found, told = count(len(report.findings), "finding"), len(causes_only(report.findings))
+    facts = [
+        found + (f" ({told} causes)" if told < len(report.findings) else ""),
+        count(len(report.compiles), "compile"),
+    ]
     if generated := sum(kernel.is_generated for kernel in report.kernels):
         facts.append(count(generated, "kernel"))
     head = paint(outcome.kind.value, "green" if good else "red", "bold")

@@ -39,7 +39,7 @@ from irscope.usercode.notebooks import is_notebook
 
 def run(options: argparse.Namespace) -> int:
     """Runs the script and prints its report."""
-    entry, script, model = _entry(options)
+    entry, script, model = entry_of(options)
     spec = RunSpec(
         script=script,
         args=tuple(options.args),
@@ -100,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
     return _exit_code(outcome, exits, options.exit_code)
 
 
-def _entry(options: argparse.Namespace) -> tuple[EntryKind, str, ModelCall | None]:
+def entry_of(options: argparse.Namespace) -> tuple[EntryKind, str, ModelCall | None]:
     """What is at the beginning of the run: its kind, what the driver calls it, and the model of ``--model``."""
     if options.module:
         return EntryKind.MODULE, options.module, None

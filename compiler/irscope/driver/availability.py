@@ -15,6 +15,7 @@ from typing import Any
 
 from irscope.driver.debuggers import without_debugger
 from irscope.pipelines.base import Package, Pipeline, pip_command
+from irscope.store.store import default_path
 from irscope.system.commands import run_bounded, temporary_folder
 
 TRIAL_SECONDS = 180.0
@@ -31,6 +32,23 @@ class Status(str, enum.Enum):
     """A package is not installed, or has another version."""
     UNSUPPORTED = "unsupported"
     """It does not work here, or irscope cannot run it yet."""
+    UNTRIED = "untried"
+    """Nothing is missing, and no trial was made yet."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What is known about a backend that a package has registered, or about another variant of a pipeline.
+
+    Parameters
+    ----------
+    why
+        Why it does not work; empty if it does.
+    """
+
+    name: str
+    status: Status
+    why: str
 
 
 @dataclass(frozen=True)
@@ -45,6 +63,8 @@ class Availability:
         The command that installs what is missing; empty if that is not the problem.
     stages
         The names of its kinds of stages.
+    variants
+        What packages have registered for it, each of which was tried.
     """
 
     name: str
@@ -53,6 +73,12 @@ class Availability:
     why: str
     install: str
     stages: tuple[str, ...]
+    variants: tuple[Variant, ...] = ()
+
+
+def trials_file() -> str:
+    """The file that keeps which trials succeeded, for the command line and the editor."""
+    return os.path.join(os.path.dirname(default_path()), "trials.json")
 
 
 def availability_of(
@@ -61,6 +87,7 @@ def availability_of(
     cache: str,
     *,
     again: bool = False,
+    with_trials: bool = True,
     on_trial: Callable[[str], None] = lambda name: None,
 ) -> list[Availability]:
     """Tries each pipeline in an interpreter.
@@ -74,6 +101,8 @@ def availability_of(
         user may just have repaired its cause.
     again
         Whether to repeat trials that succeeded before.
+    with_trials
+        Whether to make trials.  Without them a pipeline of which no trial succeeded before is `Status.UNTRIED`.
     on_trial
         Called with the name of a pipeline before its trial, which may take a minute.
     """
@@ -88,17 +117,38 @@ def availability_of(
             verdict = lacking
         else:
             key = _key(path, pipeline, installed)
-            if again or not kept.has(key):
+            if kept.has(key) and not again:
+                verdict = Status.AVAILABLE, "", ""
+            elif with_trials or not pipeline.trial:
                 on_trial(pipeline.name)
                 verdict = _tried(pipeline, path)
             else:
-                verdict = Status.AVAILABLE, "", ""
+                verdict = Status.UNTRIED, "", ""
             if verdict[0] is Status.AVAILABLE:
                 kept.add(key)
-        found.append(
-            Availability(pipeline.name, pipeline.title, *verdict, tuple(kind.name for kind in pipeline.stages))
-        )
+        works = path is not None and verdict[0] is Status.AVAILABLE
+        variants = _variants(pipeline, path, on_trial) if path is not None and works else ()
+        stages = tuple(kind.name for kind in pipeline.stages)
+        found.append(Availability(pipeline.name, pipeline.title, *verdict, stages, variants))
     return found
+
+
+def _variants(pipeline: Pipeline, python: str, on_trial: Callable[[str], None]) -> tuple[Variant, ...]:
+    """Tries each variant that is installed.  None is kept: which package a name is from is not known."""
+    if pipeline.variants is None:
+        return ()
+    with temporary_folder() as folder:
+        try:
+            environment = without_debugger(os.environ)
+            done = run_bounded([python, "-c", pipeline.variants.installed], _LOOK_SECONDS, cwd=folder, env=environment)
+        except (OSError, subprocess.TimeoutExpired):
+            return ()
+    found = []
+    for name in dict.fromkeys(line.strip() for line in done.stdout.splitlines() if line.strip()):
+        on_trial(f"{pipeline.name}, {pipeline.variants.noun} {name}")
+        status, why, _ = _tried(pipeline, python, name)
+        found.append(Variant(name, status, why))
+    return tuple(found)
 
 
 _TORCH = Package("torch")
@@ -131,14 +181,14 @@ def _described(package: Package, installed: dict[str, Any]) -> str:
     return f"{package.module} {known['version']} is installed and {package.to_install} is needed"
 
 
-def _tried(pipeline: Pipeline, python: str) -> _Verdict:
+def _tried(pipeline: Pipeline, python: str, *args: str) -> _Verdict:
     if not pipeline.trial:
         return Status.AVAILABLE, "", ""
     with temporary_folder() as folder:
         # Whatever it caches goes there, so that nothing comes from an earlier compile.
         environment = {**without_debugger(os.environ), "TMPDIR": folder, "PYTHONWARNINGS": "ignore"}
         try:
-            done = run_bounded([python, "-c", pipeline.trial], TRIAL_SECONDS, cwd=folder, env=environment)
+            done = run_bounded([python, "-c", pipeline.trial, *args], TRIAL_SECONDS, cwd=folder, env=environment)
         except subprocess.TimeoutExpired:
             return Status.UNSUPPORTED, f"A trial did not end within {TRIAL_SECONDS:.0f} s.", ""
         except OSError as error:
@@ -239,4 +289,9 @@ _MOST_KEPT = 200
 
 def as_data(found: Sequence[Availability]) -> list[dict[str, Any]]:
     """The same as JSON has it (docs/json.md)."""
-    return [{**dataclasses.asdict(one), "status": one.status.value} for one in found]
+    return [_plain(one) for one in found]
+
+
+def _plain(one: Availability) -> dict[str, Any]:
+    variants = [{**dataclasses.asdict(each), "status": each.status.value} for each in one.variants]
+    return {**dataclasses.asdict(one), "status": one.status.value, "variants": variants}

@@ -31,6 +31,7 @@ from irscope.protocol import (
 )
 from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
+from irscope.worker.client import Worker
 
 _AOT_EAGER = "aot_eager"
 
@@ -59,6 +60,7 @@ def check_without_compile(
     *,
     on_message: Callable[[Message], None] = lambda message: None,
     cancel: threading.Event | None = None,
+    worker: Worker | None = None,
 ) -> bool:
     """Adds to the error in compiled code of a run whether it is one of compiled code alone; False if there is
     none, or the check was cancelled.
@@ -71,18 +73,22 @@ def check_without_compile(
         Called with the progress, and with the finding as it is now.
     cancel
         Set by another thread to stop the check.
+    worker
+        As `execute` has it, for the runs that are compiled.
     """
     report = store.report(run)
     found = next((finding for finding in report.findings if finding.kind == KIND.id), None)
     if found is None:
         return False
     on_message(Progress("checking without compile", "checking without compile"))
-    without = _ended(spec, Lane.FAST, EAGER, cancel, {"TORCH_COMPILE_DISABLE": "1"})
+    # torch reads the variable when it is imported, so a fork of the worker would not see it.
+    variables = {**(spec.env or {}), "TORCH_COMPILE_DISABLE": "1"}
+    without = _ended(dataclasses.replace(spec, env=variables), EAGER, cancel, None)
     if without.outcome.kind is OutcomeKind.CANCELLED:
         return False
     layer = ""
     if without.is_well:
-        layer = _first_layer_that_fails(spec, _last_layer(report), on_message, cancel)
+        layer = _first_layer_that_fails(spec, _last_layer(report), on_message, cancel, worker)
     same = not without.is_well and _is_same(found, report.outcome, without)
     checked = words_of(found, without.outcome, is_same=same, layer=layer)
     store.put_finding(run, checked)
@@ -97,12 +103,16 @@ def _last_layer(report: Report) -> str:
 
 
 def _first_layer_that_fails(
-    spec: RunSpec, last: str, on_message: Callable[[Message], None], cancel: threading.Event | None
+    spec: RunSpec,
+    last: str,
+    on_message: Callable[[Message], None],
+    cancel: threading.Event | None,
+    worker: Worker | None,
 ) -> str:
     """The first backend with which it fails: eager, aot_eager or the last one; empty if that is not known."""
     for backend in (EAGER, _AOT_EAGER) if spec.lane is Lane.DEEP else (EAGER,):
         on_message(Progress(f"checking with backend={backend!r}", f"checking with {backend}"))
-        ended = _ended(spec, Lane.FAST, backend, cancel, {})
+        ended = _ended(spec, backend, cancel, worker)
         if not ended.is_whole:
             return ""
         if not ended.is_well:
@@ -110,13 +120,10 @@ def _first_layer_that_fails(
     return last
 
 
-def _ended(
-    spec: RunSpec, lane: Lane, backend: str, cancel: threading.Event | None, variables: dict[str, str]
-) -> _Ended:
-    """Runs the script once more; what it prints is dropped."""
+def _ended(spec: RunSpec, backend: str, cancel: threading.Event | None, worker: Worker | None) -> _Ended:
+    """Runs the script once more, in the fast lane; what it prints is dropped."""
     budget = dataclasses.replace(spec.budget, steady_calls=None)
-    env = {**(spec.env or {}), **variables}
-    again = dataclasses.replace(spec, lane=lane, only_backend=backend, env=env, budget=budget, values=None)
+    again = dataclasses.replace(spec, lane=Lane.FAST, only_backend=backend, budget=budget, values=None)
     ends: list[ScriptEnded] = []
 
     def on_message(message: Message) -> None:
@@ -127,7 +134,9 @@ def _ended(
         tempfile.TemporaryDirectory(prefix="irscope-check-") as folder,
         Store(os.path.join(folder, "runs.db")) as store,
     ):
-        _, outcome = execute(again, store, on_message=on_message, on_bytes=lambda stream, data: None, cancel=cancel)
+        _, outcome = execute(
+            again, store, on_message=on_message, on_bytes=lambda stream, data: None, cancel=cancel, worker=worker
+        )
     raised = ends[-1].raised if ends else None
     mine = [frame for frame in raised.stack if is_user(frame.file)] if raised is not None else []
     return _Ended(outcome, (mine[-1].file, mine[-1].line) if mine else None)

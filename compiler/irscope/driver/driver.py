@@ -84,6 +84,8 @@ class RunSpec:
         In the fast lane: what takes all graphs, whichever backend the script asks for.
     model
         What an entry of the kind `EntryKind.MODEL` compiles and calls.
+    rounds
+        The folder of a comparison; see `RunRequest.rounds`.
     """
 
     script: str
@@ -101,6 +103,7 @@ class RunSpec:
     pipeline: str = DEFAULT_PIPELINE
     only_backend: str | None = None
     model: ModelCall | None = None
+    rounds: str = ""
 
     @property
     def stored_script(self) -> str:
@@ -241,6 +244,7 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
         pipeline=spec.pipeline,
         only_backend=spec.only_backend,
         model=spec.model,
+        rounds=spec.rounds,
     )
 
 

@@ -66,6 +66,7 @@ class Watch:
         self._refused: str | None = None
         self._began = self._is_fork = self._compiled = False
         self._ended: ScriptEnded | None = None
+        self._ended_at = 0.0
         self._gaps = list(gaps)
         self._faults = Faults()
         self._killed_by: str | None = None
@@ -120,7 +121,9 @@ class Watch:
         if stopped is None:
             self._on_exit(code)
             self._killed_by = _how(code) if code < 0 else None
-        return self._outcome(code, stopped, round(time.monotonic() - started, 3))
+        # A process that waits for rounds of a comparison has done its work when the script has ended.
+        until = self._ended_at if self._request.rounds and self._ended_at else time.monotonic()
+        return self._outcome(code, stopped, round(until - started, 3))
 
     def raised(self, outcome: Outcome) -> list[Raised]:
         """What ended the script, as an exception or a signal: of a signal one for each thread, the likeliest first."""
@@ -184,7 +187,7 @@ class Watch:
             elif isinstance(message, Started):
                 self._began = True
             elif isinstance(message, ScriptEnded):
-                self._ended = message
+                self._ended, self._ended_at = message, time.monotonic()
             elif isinstance(message, LimitReached):
                 self._limits.told(message)
             elif isinstance(message, CompileSeen):

@@ -81,6 +81,22 @@ class FindingBook:
         """
         self._ask(Record(name, {}, compile, 0, payload), *data)
 
+    def add(self, finding: Finding) -> None:
+        """Takes in what a pipeline has found by itself."""
+        before = self._findings.get(finding.cause)
+        if before is not None:
+            speaks = finding if registry.kind_of(finding.kind).newest_speaks else before
+            finding = dataclasses.replace(
+                speaks,
+                explanation=speaks.explanation if speaks is finding else _with_another(before, finding),
+                count=before.count + finding.count,
+                compiles=tuple(dict.fromkeys((*before.compiles, *finding.compiles))),
+                related=tuple(dict.fromkeys((*before.related, *finding.related)))[:_RELATED_KEPT],
+                follows=finding.follows if finding.follows == before.follows else None,
+            )
+        self._findings[finding.cause] = finding
+        self._publish(finding)
+
     def _receiver(self, event: str) -> Receive:
         return functools.partial(self._received, event)
 
@@ -91,21 +107,7 @@ class FindingBook:
         for detector in _BY_EVENT.get(record.event, ()):
             moment = look(record, self._compiles.get(record.compile), self._known)
             for finding in detector.detect(moment, *data):
-                self._add(finding)
-
-    def _add(self, finding: Finding) -> None:
-        before = self._findings.get(finding.cause)
-        if before is not None:
-            speaks = finding if registry.kind_of(finding.kind).newest_speaks else before
-            finding = dataclasses.replace(
-                speaks,
-                explanation=speaks.explanation if speaks is finding else _with_another(before, finding),
-                count=before.count + finding.count,
-                compiles=tuple(dict.fromkeys((*before.compiles, *finding.compiles))),
-                related=tuple(dict.fromkeys((*before.related, *finding.related)))[:_RELATED_KEPT],
-            )
-        self._findings[finding.cause] = finding
-        self._publish(finding)
+                self.add(finding)
 
 
 def _with_another(before: Finding, again: Finding) -> str:

@@ -47,11 +47,15 @@ def at_function(moment: Moment, **facts: object) -> Finding | None:
 
 def at_origin(moment: Moment, origin: Origin, callee: str = "", **facts: object) -> Finding:
     """A finding at a line of which no column is known: at the call of ``callee`` if it is there, else the line."""
-    where = range_of_line(origin.file, origin.line)
-    for node in nodes_at(origin.file, origin.line):
-        if isinstance(node, ast.Call) and callee and ast.unparse(node.func).rpartition(".")[2] == callee:
-            where = range_of_node(origin.file, node)
+    calls = calls_at(origin, callee)
+    where = range_of_node(origin.file, calls[-1]) if calls else range_of_line(origin.file, origin.line)
     return _finding(moment, FramePlace(origin.file, "", where), (), facts)
+
+
+def calls_at(origin: Origin, callee: str) -> list[ast.Call]:
+    """The calls of a function or method of this name in a line; none for an empty name."""
+    calls = [node for node in nodes_at(origin.file, origin.line) if isinstance(node, ast.Call)]
+    return [node for node in calls if callee and ast.unparse(node.func).rpartition(".")[2] == callee]
 
 
 def _finding(moment: Moment, place: FramePlace, related: tuple[Related, ...], facts: dict[str, object]) -> Finding:

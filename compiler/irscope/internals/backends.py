@@ -1,9 +1,11 @@
-"""PyTorch's registry of backends, and the hook that has the fast lane use another one."""
+"""PyTorch's registry of backends, the hook that has the fast lane use another one, and the one that watches them."""
 
 from __future__ import annotations
 
+import functools
 import sys
 import types
+from collections.abc import Callable
 from typing import Any
 
 from irscope.internals.hooks import Hook, Undo, replace_attribute
@@ -77,3 +79,70 @@ def _is_registered(compiler_fn: Any) -> bool:
         return False
     function = getattr(compiler_fn, "compiler_fn", None)
     return function is None or any(function is known for known in registry._COMPILER_FNS.values())
+
+
+def watched(called: Callable[[Any, Any, Any], Any]) -> Hook:
+    """Calls ``called(backend, graph, inputs)`` where Dynamo hands a graph to its backend.
+
+    What it returns takes the place of the compiled function; what it raises is the backend's own error.
+    """
+
+    def apply(output_graph: types.ModuleType) -> Undo:
+        cls: Any = output_graph.__dict__["OutputGraph"]
+        original = cls._call_user_compiler
+
+        def _call_user_compiler(self: Any, *args: Any, **kwargs: Any) -> Any:
+            asked = self.compiler_fn
+
+            @functools.wraps(asked)  # Dynamo names it in its errors
+            def compiler_fn(graph: Any, inputs: Any) -> Any:
+                return called(asked, graph, inputs)
+
+            self.compiler_fn = compiler_fn
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                self.compiler_fn = asked
+
+        return replace_attribute(cls, "_call_user_compiler", _call_user_compiler)
+
+    what = "whether the backend ran, and what it returned"
+    return Hook(what=what, module="torch._dynamo.output_graph", versions="2.13", apply=apply)
+
+
+def innermost(backend: Any) -> Any:
+    """The function below what Dynamo and ``torch.compile`` put around a backend."""
+    for _ in range(_MOST_WRAPPERS):
+        inner = getattr(backend, "_torchdynamo_orig_backend", None) or getattr(backend, "compiler_fn", None)
+        if inner is None:
+            break
+        backend = inner
+    return backend
+
+
+_MOST_WRAPPERS = 8
+
+
+def name_of(backend: Any) -> str:
+    """The name of a backend as ``torch.compile`` got it."""
+    for one in (backend, innermost(backend)):
+        for attribute in ("_compiler_name", "compiler_name", "__name__"):
+            name = getattr(one, attribute, None)
+            if isinstance(name, str) and name:
+                return name
+    return type(innermost(backend)).__name__
+
+
+def is_for_debugging(backend: Any) -> bool:
+    """Whether PyTorch lists a backend as one for debugging, such as ``eager``, which compiles nothing on purpose."""
+    return "debug" in (getattr(innermost(backend), "_tags", None) or ())
+
+
+def callable_of(compiled: Any) -> Any:
+    """What Dynamo calls of what a backend returned: it writes the Python of a lazy graph module before."""
+    module = getattr(compiled, "__self__", compiled)
+    write: Any = getattr(type(module), "real_recompile", None)  # of torch.fx._lazy_graph_module
+    if write is None:
+        return compiled
+    write(module)
+    return module.forward if getattr(compiled, "__name__", "") == "_lazy_forward" else compiled

@@ -193,8 +193,8 @@ class StatementReader:
             return
         elif isinstance(value, ast.Name) and value.id in self._known:
             self._aliases[name] = value.id  # `l_x_ = L_x_` only renames
-        elif isinstance(value, ast.Attribute) and ast.unparse(value).startswith("self."):
-            self._add(name, "get_attr", ast.unparse(value)[5:], detail, [], statement.lineno)
+        elif (attribute := _attribute(value)) is not None and attribute[1:]:
+            self._add(name, "get_attr", ".".join(attribute[1:]), detail, [], statement.lineno)
         else:
             self._add(name, "call", _target(value), detail, self._inputs(value), statement.lineno)
 
@@ -242,6 +242,24 @@ def _first_name(changed: ast.expr) -> str:
     """``a`` of ``a`` and of ``a[0]``."""
     inner = changed.value if isinstance(changed, ast.Subscript) else changed
     return inner.id if isinstance(inner, ast.Name) else ""
+
+
+def _attribute(value: ast.expr) -> list[str] | None:
+    """The parts of ``self.layers.0.weight``, which is printed as ``getattr(self.layers, '0').weight``; None for anything
+    else."""
+    if isinstance(value, ast.Name):
+        return ["self"] if value.id == "self" else None
+    if isinstance(value, ast.Attribute):
+        of, part = value.value, value.attr
+    elif isinstance(value, ast.Call) and ast.unparse(value.func) == "getattr" and len(value.args) == 2:
+        name = value.args[1]
+        if not isinstance(name, ast.Constant):
+            return None
+        of, part = value.args[0], str(name.value)
+    else:
+        return None
+    above = _attribute(of)
+    return None if above is None else [*above, part]
 
 
 def _text(annotation: ast.expr | None) -> str:

@@ -71,6 +71,9 @@ def parse_failed_guard(reason: str) -> FailedGuard:
         first, second = ([*map(readable, re.findall(r'"([^"]+)"', text)), "", ""])[:2]
         what = f"`{first}` and `{second}` are one tensor now" if second else "two arguments are one tensor now"
         return FailedGuard(text, first, "recompile-aliasing", what, frames, other=second)
+    if text.startswith("BACKEND_MATCH"):
+        what = "it is compiled with another backend or other options now"
+        return FailedGuard(text.partition(" Cached backend")[0], "", "recompile-backend", what, frames)
     if "GLOBAL_STATE" in text or "global state" in text.lower():
         return FailedGuard(text, "", "recompile-global-state", _global_state(text), frames)
     if "torch_function_mode" in text or "TORCH_FUNCTION_MODE" in text:

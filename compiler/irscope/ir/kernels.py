@@ -20,7 +20,7 @@ _CALLED = re.compile(
     r"(?P<comment>#.*)|(?<![\w.])(?P<name>(?:extern_kernels|aten|torch\.ops)(?:\.[A-Za-z_]\w*)+)(?=\()"
 )
 _SOURCE_NODES = re.compile(r"#.*Source Nodes: \[(?P<nodes>[^\]]*)\]")
-_HANDLES = re.compile(r"# \[Provenance debug handles\] (?P<handles>.*)$", re.MULTILINE)
+_HANDLES = re.compile(r"(?:#|//) \[Provenance debug handles\] (?P<handles>.*)$", re.MULTILINE)
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)', re.MULTILINE)
 
 

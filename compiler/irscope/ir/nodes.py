@@ -24,6 +24,7 @@ key            value
                ``name`` of graph number ``graph`` (-1: of none), by ``pass``; then what that one came from
 ``symbols``    hint of each symbolic size: ``{"s0": 8}``
 ``subgraphs``  the same object (without this key) for each graph module below this one, by its name
+``ancestors``  for nodes that came from a text: the lines of the stage above, as text; only where that is a text
 ``passes``     what ran over the graph (see `irscope.pipelines.inductor.passes`); only where passes are a part of the stage
 =============  =========================================================================================================
 

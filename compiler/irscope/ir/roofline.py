@@ -66,7 +66,7 @@ TARGETS = {
     ),
     "h200": _peaks("NVIDIA H200 SXM", "NVIDIA H200", bandwidth=4.8, fp64=34.0, fp32=67.0, half=989.4, eight=1978.9),
     "mi300x": _peaks(
-        "AMD Instinct MI300X", "AMD Instinct MI300X", "AMD Instinct MI300X OAM",
+        "AMD Instinct MI300X", "AMD Instinct MI300X", "AMD Instinct MI300X OAM", "AMD Instinct MI300X VF",
         bandwidth=5.3, fp64=81.7, fp32=163.4, half=1307.4, eight=2614.9,
     ),
 }  # fmt: skip

@@ -32,6 +32,23 @@ class Package:
 
 
 @dataclass(frozen=True)
+class Variants:
+    """What a pipeline can use of what packages have registered, such as the backends of Dynamo.
+
+    Parameters
+    ----------
+    noun
+        What one is called.
+    installed
+        A Python program that prints the name of each that is installed, one a line.  It runs in the user's interpreter.
+        The trial of the pipeline then runs once for each, with the name as its argument.
+    """
+
+    noun: str
+    installed: str
+
+
+@dataclass(frozen=True)
 class Pipeline:
     """The declaration of a pipeline, which needs neither torch nor the pipeline's compiler.
 
@@ -54,6 +71,8 @@ class Pipeline:
         A Python program that compiles something small with it and ends with exit code 0, or with an error whose last
         line says why not.  `irscope.driver.availability` runs it in the user's interpreter: that a package can be
         imported does not mean that it works.  Empty: the packages are all that it needs.
+    variants
+        What of the user's packages it can use, each of which is tried for itself; None: nothing.
     unsupported
         Why irscope cannot run it, of a system that irscope only knows; empty: it can.
     shows
@@ -67,6 +86,7 @@ class Pipeline:
     capture: str = "irscope.capture.base:Capture"
     needs: tuple[Package, ...] = ()
     trial: str = ""
+    variants: Variants | None = None
     unsupported: str = ""
     shows: str = ""
 

@@ -57,13 +57,23 @@ def pipeline_named(name: str) -> Pipeline:
 
 @functools.cache
 def stage_kinds() -> dict[str, StageKind]:
-    """All kinds of stages by name, in the order of the pipelines."""
+    """All kinds of stages by name, in an order that is each pipeline's own.
+
+    What a pipeline has between, or before, kinds that it shares with another one comes there.
+    """
     found: dict[str, StageKind] = {}
+    order: list[str] = []
     for pipeline in pipelines().values():
+        shares = any(kind.name in found for kind in pipeline.stages)
+        at = 0 if shares else len(order)
         for kind in pipeline.stages:
-            if found.setdefault(kind.name, kind) != kind:
+            if kind.name not in found:
+                found[kind.name] = kind
+                order.insert(at, kind.name)
+            elif found[kind.name] != kind:
                 raise ValueError(f"two pipelines declare the stage '{kind.name}' in different ways")
-    return found
+            at = order.index(kind.name) + 1
+    return {name: found[name] for name in order}
 
 
 @functools.lru_cache(maxsize=1024)

@@ -26,7 +26,6 @@ from irscope.protocol.messages import decode_message as decode_message
 from irscope.protocol.messages import encode_message as encode_message
 from irscope.protocol.plain import from_json as from_json
 from irscope.protocol.plain import to_json as to_json
-from irscope.protocol.report import DEFAULT_PIPELINE as DEFAULT_PIPELINE
 from irscope.protocol.report import LIBRARY as LIBRARY
 from irscope.protocol.report import SCHEMA as SCHEMA
 from irscope.protocol.report import CaptureGap as CaptureGap
@@ -48,12 +47,14 @@ from irscope.protocol.report import Report as Report
 from irscope.protocol.report import RunSummary as RunSummary
 from irscope.protocol.report import StackFrame as StackFrame
 from irscope.protocol.report import StageRef as StageRef
+from irscope.protocol.report import causes_only as causes_only
 from irscope.protocol.request import EAGER as EAGER
 from irscope.protocol.request import GIVEN as GIVEN
 from irscope.protocol.request import EntryKind as EntryKind
 from irscope.protocol.request import ModelCall as ModelCall
 from irscope.protocol.request import RunRequest as RunRequest
 from irscope.protocol.request import ValuesRequest as ValuesRequest
+from irscope.vocabulary.lanes import DEFAULT_PIPELINE as DEFAULT_PIPELINE
 from irscope.vocabulary.lanes import Lane as Lane
 from irscope.vocabulary.limits import Budget as Budget
 from irscope.vocabulary.limits import Limit as Limit

@@ -6,19 +6,17 @@ Lines are 1-based, columns are 0-based indices into the line as a Python string,
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from irscope.vocabulary.function_names import function_title, plain_name
-from irscope.vocabulary.lanes import Lane
+from irscope.vocabulary.lanes import DEFAULT_PIPELINE, Lane
 from irscope.vocabulary.limits import Limit
 from irscope.vocabulary.severities import Severity
 
 SCHEMA = 1
 """Version of the JSON of `Report`; raised when a field changes its meaning or goes away."""
-
-DEFAULT_PIPELINE = "inductor"
-"""The pipeline of a run that names none."""
 
 
 class OutcomeKind(str, enum.Enum):
@@ -74,6 +72,9 @@ class Related:
     CALLED: ClassVar[str] = "called "
     """How the message of a call on the way to the finding begins."""
 
+    TRIGGERED: ClassVar[str] = "this call triggered the recompilation"
+    """The message of the call whose arguments did not fit."""
+
     file: str
     range: Range
     message: str
@@ -110,7 +111,7 @@ class Raised:
 
 @dataclass(frozen=True)
 class Edit:
-    """Replaces a range of a finding's file by a text; an empty range inserts."""
+    """Replaces a range of a file by a text; an empty range inserts."""
 
     range: Range
     text: str
@@ -124,6 +125,8 @@ class Fix:
     caveat: str
     """What it changes, or when it does not apply; may be empty."""
     edits: tuple[Edit, ...]
+    file: str = ""
+    """The file that the edits are for; empty: that of the finding."""
 
 
 @dataclass(frozen=True)
@@ -155,11 +158,19 @@ class Finding:
     related: tuple[Related, ...] = ()
     cost: Cost = Cost(0.0, 0)
     fixes: tuple[Fix, ...] = ()
+    follows: Related | None = None
+    """The finding of the same kind that it is a consequence of, and that mentions it among its related places."""
 
     @property
     def cause(self) -> tuple[str, str, str, Range]:
         """Two reports with the same cause are one finding."""
         return (self.kind, self.code, self.file, self.range)
+
+
+def causes_only(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings without those that another one of them mentions."""
+    known = {(finding.kind, finding.file, finding.range) for finding in findings}
+    return [f for f in findings if f.follows is None or (f.kind, f.follows.file, f.follows.range) not in known]
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from irscope.protocol.report import DEFAULT_PIPELINE
-from irscope.vocabulary.lanes import Lane
+from irscope.vocabulary.lanes import DEFAULT_PIPELINE, Lane
 from irscope.vocabulary.limits import Budget
 
 EAGER = "eager"
@@ -117,3 +116,6 @@ class RunRequest:
     """In the fast lane: what takes all graphs, whichever backend the script asks for."""
     model: ModelCall | None = None
     """What an entry of the kind `EntryKind.MODEL` compiles and calls."""
+    rounds: str = ""
+    """A folder in which the compiled programs are to be timed on request after the script has ended
+    (`irscope.runner.rounds`); empty: they are not."""

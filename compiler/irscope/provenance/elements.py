@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from irscope.ir.cpp_wrapper import calls_in
 from irscope.ir.graphs import Graph, GraphNode, parse_graph
 from irscope.ir.kernels import kernels_in
 from irscope.ir.nodes import NodeFacts, facts_of
@@ -127,7 +128,8 @@ def items_of(stage: StageRef, text: str, data: Any) -> Items:
     if kind.role is Role.SCHEDULE:
         return Items.of(list(_scheduler_nodes(stage, text, data)))
     if kind.role is Role.CODE:
-        return Items.of(list(_kernels(stage.id, text, data)))
+        read = _cpp_calls if stage.language == "cpp" else _kernels
+        return Items.of(list(read(stage.id, text, data)))
     if kind.role in (Role.KERNEL, Role.LOWERED, Role.TEXT):
         return _lines(stage.id, text, data)
     return Items()
@@ -195,6 +197,7 @@ def _nodes(stage: str, text: str, data: Any) -> Items:
             known.setdefault(facts.target, facts)  # printed by what it is called in the signature: `L_x_` for `l_x_`
     found = []
     generated, rows = _generated(text), text.split("\n")
+    ancestors = whole.get("ancestors") or {}
     frames_of: dict[int, tuple[Origin, ...]] = {}  # many nodes share a stack
     for node in graph.nodes:
         mine = known.get(node.name)
@@ -209,7 +212,9 @@ def _nodes(stage: str, text: str, data: Any) -> Items:
                 Element(stage, node.name, node.line, node.line),
                 frames or ((node.origin,) if node.origin is not None else ()),
                 mine,
-                tuple(dict.fromkeys(generated[frame] for frame in frames if frame in generated)) if generated else (),
+                tuple(dict.fromkeys(generated[frame] for frame in frames if frame in generated))
+                if generated
+                else tuple(map(str, ancestors.get(node.name, ()))),
                 node.op,
                 node.target,
                 node.inputs,
@@ -306,6 +311,21 @@ def _kernels(stage: str, text: str, data: Any) -> Iterator[Item]:
             ancestors = nodes_of_it[calls[name]] if calls[name] < len(nodes_of_it) else ()
             calls[name] += 1
             yield Item(Element(stage, f"{name}:{calls[name]}", number, number), ancestors=ancestors, target=name)
+
+
+def _cpp_calls(stage: str, text: str, data: Any) -> Iterator[Item]:
+    """Each call of a kernel in a C++ wrapper, which has the kernels in another file: ``name:1``, ``name:2``, …"""
+    made: dict[tuple[str, int | None], list[tuple[str, ...]]] = {}
+    for told in (data.get("calls") if isinstance(data, dict) else None) or ():
+        made.setdefault((str(told["kernel"]), told.get("handle")), []).append(tuple(map(str, told["nodes"])))
+    count: dict[str, int] = {}
+    for call in calls_in(text):
+        number = count[call.name] = count.get(call.name, 0) + 1
+        nodes = made.get((call.name, call.handle), [])
+        above = nodes[0] if nodes else ()
+        if call.handle is None:  # those without a handle are in the order of the code
+            del nodes[:1]
+        yield Item(Element(stage, f"{call.name}:{number}", call.line, call.line), ancestors=above, target=call.name)
 
 
 def _nodes_of_calls(data: Any) -> dict[str, list[tuple[str, ...]]]:

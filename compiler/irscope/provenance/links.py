@@ -49,7 +49,7 @@ def link(
         return _kernels_by_line(parents, children, kernels) if from_.is_lowered else {}
     if from_.role is Role.CODE:
         return _kernel_text(parents, below, children)
-    if from_.role is Role.KERNEL or to.role is Role.TEXT:
+    if from_.role is Role.KERNEL or to.role in (Role.TEXT, Role.KERNEL):
         return _named(parents, children)
     return _shared(parents, children)
 

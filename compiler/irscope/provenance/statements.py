@@ -273,7 +273,8 @@ def _float(text: str) -> float | None:
 
 
 def arguments_in(call: str) -> list[str]:
-    """The names that a call hands over, in their order: of ``reinterpret_tensor(buf9, …)`` that is ``buf9``."""
+    """The names that a call hands over, in their order: of ``reinterpret_tensor(buf9, …)``, and in C++ of
+    ``(float*)(buf9.data_ptr())``, that is ``buf9``."""
     found: list[str] = []
     depth, start = 0, 0
     inside = call.partition("(")[2].rpartition(")")[0]
@@ -282,8 +283,12 @@ def arguments_in(call: str) -> list[str]:
         if sign == "," and depth == 0:
             part = inside[start:at].strip()
             start = at + 1
-            found.append(part.partition("(")[2].partition(",")[0].strip() if "(" in part else part)
+            data = _DATA.search(part)
+            found.append(data[1] if data else part.partition("(")[2].partition(",")[0].strip() if "(" in part else part)
     return found
+
+
+_DATA = re.compile(r"\((\w+)\.data_ptr\(\)\)$")
 
 
 def arguments_of(text: str, call: Sequence[str]) -> dict[str, str]:
@@ -295,5 +300,5 @@ def arguments_of(text: str, call: Sequence[str]) -> dict[str, str]:
     return {name[0]: value for name, value in zip(parameters, call, strict=False) if name}
 
 
-_SIGNATURE = re.compile(r"^(?:extern \"C\".*?\bkernel|def \w+)\(([^)]*)\)", re.MULTILINE | re.DOTALL)
+_SIGNATURE = re.compile(r"^(?:extern \"C\".*?\b(?!__)\w+|def \w+)\(([^)]*)\)", re.MULTILINE | re.DOTALL)
 _LAST_WORD = re.compile(r"\w+")

@@ -42,9 +42,15 @@ def run(request: RunRequest, messages: MessagePipe) -> None:
     # own, or in threads that outlive its main module, is still captured.
     atexit.register(session.finish)
     reveal_hidden()
-    failure = run_entry(request, session.script_ended, session.left_out)
+    try:
+        failure = run_entry(request, session.script_ended, session.left_out)
+    except SystemExit as stop:
+        if not stop.code:
+            session.serve_rounds()
+        raise
     if isinstance(failure, ScriptFailure):
         sys.exit(failure.exit_code)
+    session.serve_rounds()
 
 
 def _missing(request: RunRequest) -> str:

@@ -19,6 +19,7 @@ from irscope.runner import entries
 from irscope.runner.descriptors import high_numbers
 from irscope.runner.device import device_name
 from irscope.runner.messages import MessagePipe
+from irscope.runner.rounds import Rounds
 from irscope.runner.run_store import RunStore
 from irscope.runner.steady import SteadyState
 from irscope.store.store import StoreError
@@ -42,7 +43,10 @@ class Session:
         self._stop_listening: list[Undo] = []
         self._device = ""
         steady = [self._steady.hook()] if request.budget.steady_calls else []
-        self._hooks = Hooks([*self._capture.hooks(), *entries.hooks_for(request), *steady], self._book.gap)
+        self._rounds = Rounds(request.rounds, self._capture.why_as_python) if request.rounds else None
+        rounds = [self._rounds.hook()] if self._rounds else []  # after the capture's, so that it sees their results
+        hooks = [*self._capture.hooks(), *entries.hooks_for(request), *steady, *rounds]
+        self._hooks = Hooks(hooks, self._book.gap)
 
     def start(self) -> None:
         """Open the store and begin to capture; without a store, a gap is reported and the run goes on."""
@@ -70,6 +74,12 @@ class Session:
         """A package that a notebook's cell imports is missing, and a stand-in that does nothing is in its place."""
         why = f"{package} is not installed in {sys.executable}. Install it there if what is compiled depends on it."
         self._book.gap(CaptureGap(f"what the cells do with {package}: it is left out", why))
+
+    def serve_rounds(self) -> None:
+        """If this run is a part of a comparison: end the capture, and time the compiled programs on request."""
+        if self._rounds is not None and self._book.is_open:
+            self.finish()
+            self._rounds.serve()
 
     def finish(self) -> None:
         """Undoes everything that `start` did."""

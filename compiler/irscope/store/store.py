@@ -256,12 +256,22 @@ class Store:
     @reading
     def runs(self, limit: int = 50, script: str | None = None) -> list[RunSummary]:
         """The newest runs first, of one script where it is named; without those whose rows are damaged."""
+        return self._summaries("?1 IS NULL OR script = ?1 ORDER BY started DESC, rowid DESC LIMIT ?2", script, limit)
+
+    @reading
+    def newest_of_each_pipeline(self, script: str) -> list[RunSummary]:
+        """The newest deep run of each pipeline that a script went through; newest first."""
+        newest = "SELECT max(rowid) FROM runs WHERE script = ?1 AND lane = ?2 GROUP BY pipeline"
+        return self._summaries(f"rowid IN ({newest}) ORDER BY started DESC, rowid DESC", script, Lane.DEEP.value)
+
+    def _summaries(self, which: str, *values: object) -> list[RunSummary]:
+        """Of runs that a condition chooses; without those whose rows are damaged."""
         rows = self._db.execute(
             "SELECT id, script, lane, started, torch, outcome,"
             " (SELECT count(*) FROM compiles WHERE run = runs.id), (SELECT count(*) FROM findings WHERE run = runs.id),"
-            " (SELECT count(*) FROM kernels WHERE run = runs.id AND NOT instr(facts, ?)), pipeline"
-            " FROM runs WHERE ? IS NULL OR script = ? ORDER BY started DESC, rowid DESC LIMIT ?",
-            (_LIBRARY_CALL, script, script, limit),
+            f" (SELECT count(*) FROM kernels WHERE run = runs.id AND NOT instr(facts, ?{len(values) + 1})), pipeline"
+            f" FROM runs WHERE {which}",
+            (*values, _LIBRARY_CALL),
         )
         found = []
         for run, path, lane, started, torch, outcome, *rest in rows:

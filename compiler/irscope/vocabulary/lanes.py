@@ -1,8 +1,11 @@
-"""How far down the pipeline a run goes."""
+"""Which pipeline a run goes through, and how far down."""
 
 from __future__ import annotations
 
 import enum
+
+DEFAULT_PIPELINE = "inductor"
+"""The name of the pipeline that a run goes through if none is named."""
 
 
 class Lane(str, enum.Enum):

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.vocabulary.lanes import Lane
+from irscope.vocabulary.lanes import DEFAULT_PIPELINE, Lane
 from irscope.vocabulary.limits import LIMITS
 from irscope.vocabulary.setting import Goes, Kind, Setting, declared, row_of
 
@@ -62,6 +62,13 @@ class SettingValues:
             OFF: "Nothing. Use *IRScope: Analyze This File*.",
         },
         value=Lane.FAST, restricted=True,
+    )  # fmt: skip
+    pipeline: str = _setting(
+        "pipeline", Kind.TEXT, DEFAULT_PIPELINE,
+        "name of the pipeline of deep runs (`irscope/pipelines` lists them); the fast lane is always Dynamo's",
+        "Name of the pipeline that deep runs go through, for example `inductor`, `export` or `torchscript`. *IRScope: Select "
+        "Pipeline…* lists them all, says which of them work here, and writes this setting. The fast lane is always Dynamo's.",
+        flag="--pipeline", restricted=True,
     )  # fmt: skip
     limits: Mapping[str, float | None] = dataclasses.field(
         default_factory=lambda: {one.key: one.default for row in LIMITS.values() for one in row.settings}

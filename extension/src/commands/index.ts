@@ -8,6 +8,7 @@ import { chooseEntry } from "./chooseEntry";
 import { guarded, type Services } from "./context";
 import { showMenu } from "./menu";
 import { cancelRun, checkWithoutCompile, runActiveFile, runFile } from "./run";
+import { selectPipeline } from "./selectPipeline";
 import { showKernel } from "./showKernel";
 import { showGraph, showStage } from "./showStage";
 import { showTab } from "./showTab";
@@ -29,6 +30,7 @@ export function registerCommands(services: Services): vscode.Disposable {
     "irscope.checkWithoutCompile": (failed?: { uri?: string; run?: string }) => checkWithoutCompile(services, failed),
     "irscope.cancel": () => cancelRun(services),
     "irscope.chooseEntry": (argument?: { uri?: string }) => chooseEntry(services, argument?.uri),
+    "irscope.selectPipeline": () => selectPipeline(services),
     "irscope.showKernel": (place?: Partial<Place>) => showKernel(services, place),
     "irscope.toggleLineColours": () => linked.toggle(),
     "irscope.showStage": () => showStage(services),
@@ -80,10 +82,10 @@ function commandsOfElements(services: Services): Commands {
     },
     "irscope.runAgain": async (element: Element | undefined) => {
       if (element?.kind === "run") {
-        const { script, scriptUri, lane } = element.item;
+        const { script, scriptUri, lane, pipeline } = element.item;
         // A module or a test has no path: it is named as the store names it.
         const entry = /^(-m|pytest) /.test(script) ? script : undefined;
-        await runFile(services, vscode.Uri.parse(scriptUri), lane, entry);
+        await runFile(services, vscode.Uri.parse(scriptUri), lane, { entry, pipeline });
       }
     },
   };
@@ -100,6 +102,7 @@ async function showPlace(place: { uri: string; line?: number }): Promise<void> {
 
 function sourceOf(element: Element): { uri: string; line?: number } | undefined {
   switch (element.kind) {
+    case "script":
     case "run":
       return { uri: element.item.scriptUri };
     case "compile":

@@ -4,7 +4,9 @@ import * as vscode from "vscode";
 import { visible } from "../panels/visible";
 import { nameOf } from "../host/interpreter";
 import { withoutIcons } from "../host/plainText";
+import { SECTION } from "../host/settings";
 import type { Services } from "./context";
+import { SETTING as PIPELINE } from "./selectPipeline";
 
 interface MenuItem extends vscode.QuickPickItem {
   command: string;
@@ -35,6 +37,12 @@ export async function showMenu(services: Services): Promise<void> {
     const now = vscode.l10n.t("now {0}", file.entry ?? "");
     const item = file.entry === null ? choose : { ...choose, description: withoutIcons(now) };
     items.splice(file.state === "noEntry" ? 0 : items.length, 0, item);
+  }
+  if (state === "ready" && vscode.workspace.isTrusted) {
+    const pipeline = vscode.workspace.getConfiguration(SECTION, vscode.window.activeTextEditor?.document.uri ?? null);
+    const description = withoutIcons(vscode.l10n.t("now {0}", pipeline.get<string>(PIPELINE, "")));
+    const label = `$(git-merge) ${vscode.l10n.t("Select Pipeline…")}`;
+    items.push({ label, description, command: "irscope.selectPipeline" });
   }
   items.push(
     { label: `$(list-tree) ${vscode.l10n.t("Show Runs")}`, command: "irscope.runs.focus" },

@@ -20,7 +20,13 @@ export async function runActiveFile(services: Services): Promise<void> {
   }
 }
 
-export async function runFile(services: Services, uri: vscode.Uri, lane: Lane, entry?: string): Promise<void> {
+/** @param what the entry and the pipeline; without them those of the settings */
+export async function runFile(
+  services: Services,
+  uri: vscode.Uri,
+  lane: Lane,
+  what: { entry?: string | undefined; pipeline?: string } = {},
+): Promise<void> {
   if (!(await requireTrust())) {
     return;
   }
@@ -32,7 +38,12 @@ export async function runFile(services: Services, uri: vscode.Uri, lane: Lane, e
     (token) =>
       services.server.request(
         RunRequest,
-        { uri: uri.toString(), lane, ...(entry === undefined ? {} : { entry }) },
+        {
+          uri: uri.toString(),
+          lane,
+          ...(what.entry === undefined ? {} : { entry: what.entry }),
+          ...(what.pipeline === undefined ? {} : { pipeline: what.pipeline }),
+        },
         token,
       ),
   );

@@ -11,15 +11,23 @@ import { showWithLog } from "../host/problems";
 import { StagesOfRequest } from "../host/requests";
 import { cursorPlace, linesIn } from "./landing";
 import { activePythonFile, requireTrust, withRunProgress, type Services } from "./context";
+import { choosePipeline } from "./selectPipeline";
 
-export async function showStage(services: Services): Promise<void> {
+export async function showStage(services: Services, pipeline?: string): Promise<void> {
   const place = cursorPlace();
-  const found = await stagesOfActiveEditor(services);
+  const found = await stagesOfActiveEditor(services, pipeline);
   if (found === undefined) {
     return;
   }
-  const stage = await pickStage(found.stages, vscode.l10n.t("Show Stage"), vscode.l10n.t("Which stage?"));
-  if (stage !== undefined) {
+  const source = sourceOfActiveEditor();
+  const title = vscode.l10n.t("Show Stage");
+  const stage = await pickStage(found.stages, title, vscode.l10n.t("Which stage?"), source !== undefined);
+  if (stage === ANOTHER_PIPELINE) {
+    const chosen = await choosePipeline(services, source);
+    if (chosen !== undefined) {
+      await showStage(services, chosen);
+    }
+  } else if (stage !== undefined) {
     const [line] = await linesIn(services, stage, place);
     const column = vscode.ViewColumn.Beside;
     await services.documents.show(stage.uri, { column, ...(line === undefined ? {} : { line }) });
@@ -35,10 +43,9 @@ export async function showGraph(services: Services): Promise<void> {
   const graphs = found.stages.filter((stage) => stage.isGraph);
   const open = vscode.window.activeTextEditor?.document.uri.toString() ?? "";
   const shown = graphs.find((stage) => sameUri(stage.uri, open));
-  const pick = (): Promise<StageItem | undefined> =>
-    pickStage(graphs, vscode.l10n.t("Show FX Graph"), vscode.l10n.t("Which graph?"));
+  const pick = (): Promise<Picked> => pickStage(graphs, vscode.l10n.t("Show FX Graph"), vscode.l10n.t("Which graph?"));
   const stage = shown ?? (graphs.length === 1 ? graphs[0] : await pick());
-  if (stage !== undefined) {
+  if (stage !== undefined && stage !== ANOTHER_PIPELINE) {
     const lines = await linesIn(services, stage, place);
     services.graphs.show({ run: stage.run, stage: stage.stage, title: stage.title }, { uri: stage.uri, lines });
   } else if (graphs.length === 0) {
@@ -47,7 +54,7 @@ export async function showGraph(services: Services): Promise<void> {
 }
 
 /** The stages of the run that the active `irscope:` document belongs to, else of the active Python file's newest run. */
-async function stagesOfActiveEditor(services: Services): Promise<StagesOf | undefined> {
+async function stagesOfActiveEditor(services: Services, pipeline?: string): Promise<StagesOf | undefined> {
   const document = vscode.window.activeTextEditor?.document;
   const parts = document === undefined ? undefined : partsOf(document.uri);
   if (document !== undefined && parts !== undefined) {
@@ -63,7 +70,12 @@ async function stagesOfActiveEditor(services: Services): Promise<StagesOf | unde
     services,
     vscode.l10n.t("stages of {0}", path.basename(uri.fsPath)),
     uri,
-    (token) => services.server.request(StagesOfRequest, { uri: uri.toString(), run }, token),
+    (token) =>
+      services.server.request(
+        StagesOfRequest,
+        { uri: uri.toString(), run, ...(pipeline === undefined ? {} : { pipeline }) },
+        token,
+      ),
   );
   if (found.stages.length === 0) {
     void showWithLog("information", found.reason || vscode.l10n.t("No stage was captured for this file."));
@@ -72,13 +84,23 @@ async function stagesOfActiveEditor(services: Services): Promise<StagesOf | unde
   return found;
 }
 
-type StageChoice = vscode.QuickPickItem & { stage?: StageItem };
+/** The Python file whose stages are asked for; undefined for the document of a stage, which has a run and so a pipeline. */
+function sourceOfActiveEditor(): vscode.Uri | undefined {
+  const document = vscode.window.activeTextEditor?.document;
+  return document !== undefined && partsOf(document.uri) === undefined ? document.uri : undefined;
+}
+
+/** What is chosen in place of a stage. */
+const ANOTHER_PIPELINE = "another-pipeline";
+type Picked = StageItem | typeof ANOTHER_PIPELINE | undefined;
+type StageChoice = vscode.QuickPickItem & { stage?: Picked };
 
 async function pickStage(
   stages: CompileStageItem[],
   title: string,
   placeHolder: string,
-): Promise<StageItem | undefined> {
+  offersPipelines = false,
+): Promise<Picked> {
   const choices: StageChoice[] = [];
   let heading: string | undefined;
   for (const stage of stages) {
@@ -92,6 +114,12 @@ async function pickStage(
       label: `$(${stage.isGraph ? "type-hierarchy-sub" : "file-code"}) ${withoutIcons(stage.title || stage.name)}`,
       description: units.stageSize(stage),
     });
+  }
+  if (offersPipelines) {
+    choices.push(
+      { label: "", kind: vscode.QuickPickItemKind.Separator },
+      { stage: ANOTHER_PIPELINE, label: `$(git-merge) ${vscode.l10n.t("Another Pipeline…")}` },
+    );
   }
   const chosen = await vscode.window.showQuickPick(choices, { title, placeHolder, matchOnDescription: true });
   return chosen?.stage;

@@ -9,6 +9,7 @@ import type {
   KernelsAt,
   Lane,
   LinkedLines,
+  Pipelines,
   RegionsOf,
   RunItem,
   RunResult,
@@ -19,9 +20,20 @@ import type {
   WorkerState,
 } from "../protocol";
 
-export const RunsRequest = new RequestType<{ uri?: string; limit?: number }, { runs: RunItem[] }, void>("irscope/runs");
+export const RunsRequest = new RequestType<
+  { uri?: string; limit?: number; eachPipeline?: boolean },
+  { runs: RunItem[] },
+  void
+>("irscope/runs");
+export const PipelinesRequest = new RequestType<{ uri?: string; trials?: boolean }, Pipelines, void>(
+  "irscope/pipelines",
+);
 export const ReportRequest = new RequestType<{ run: string }, RunTree, void>("irscope/report");
-export const RunRequest = new RequestType<{ uri: string; lane: Lane; entry?: string }, RunResult, void>("irscope/run");
+export const RunRequest = new RequestType<
+  { uri: string; lane: Lane; entry?: string; pipeline?: string },
+  RunResult,
+  void
+>("irscope/run");
 export const CheckRequest = new RequestType<
   { uri: string; run?: string },
   { run: string | null; message: string },
@@ -32,7 +44,9 @@ export const CancelRequest = new RequestType<{ uri: string }, { cancelled: boole
 export const KernelsAtRequest = new RequestType<{ uri: string; line: number; run?: boolean }, KernelsAt, void>(
   "irscope/kernelsAt",
 );
-export const StagesOfRequest = new RequestType<{ uri: string; run?: boolean }, StagesOf, void>("irscope/stagesOf");
+export const StagesOfRequest = new RequestType<{ uri: string; run?: boolean; pipeline?: string }, StagesOf, void>(
+  "irscope/stagesOf",
+);
 export const RegionsRequest = new RequestType<{ uri: string }, RegionsOf, void>("irscope/regions");
 export const DocumentRequest = new RequestType<{ uri: string }, { text: string; languageId: string }, void>(
   "irscope/document",

@@ -5,13 +5,16 @@ import * as vscode from "vscode";
 import { sameUri } from "./documents";
 import * as units from "../units";
 import { countsOf, headingsOf, isWorthHeadings, type Heading } from "../headings";
+import { isScript, rowsOf, type ScriptRuns } from "../runGroups";
 import { visible } from "../panels/visible";
 import type { CaptureGap, CompileItem, KernelItem, Place, RunItem, RunTree, StageItem } from "../protocol";
 import { ReportRequest, RunsRequest } from "./requests";
 import { ServerUnavailable, type Server } from "./server";
 
 export type Element =
-  | { kind: "run"; item: RunItem }
+  | { kind: "script"; item: ScriptRuns }
+  | { kind: "earlier"; items: RunItem[]; parent: Element }
+  | { kind: "run"; item: RunItem; parent?: Element }
   | { kind: "compile"; run: RunItem; item: CompileItem }
   | { kind: "stage"; item: StageItem; parent: Element }
   | { kind: "heading"; item: Heading; parent: Element }
@@ -28,7 +31,8 @@ export class RunsTree implements vscode.TreeDataProvider<Element>, vscode.Dispos
   readonly onDidChangeTreeData = this.changed.event;
   readonly view: vscode.TreeView<Element>;
   private readonly subscriptions: vscode.Disposable[] = [];
-  private runs: Element[] = [];
+  /** By run: where the compiles of a run are listed. */
+  private readonly runs = new Map<string, Element & { kind: "run" }>();
   private readonly reports = new Map<string, RunTree>();
   private refreshTimer: NodeJS.Timeout | undefined;
 
@@ -76,11 +80,13 @@ export class RunsTree implements vscode.TreeDataProvider<Element>, vscode.Dispos
 
   getParent(element: Element): Element | undefined {
     switch (element.kind) {
-      case "run":
+      case "script":
         return undefined;
+      case "run":
+        return element.parent;
       case "compile":
       case "gaps":
-        return this.runs.find((each) => each.kind === "run" && each.item.run === element.run.run);
+        return this.runs.get(element.run.run);
       default:
         return element.parent;
     }
@@ -92,8 +98,12 @@ export class RunsTree implements vscode.TreeDataProvider<Element>, vscode.Dispos
 
   private treeItem(element: Element): vscode.TreeItem {
     switch (element.kind) {
+      case "script":
+        return scriptItem(element.item);
+      case "earlier":
+        return earlierItem(element.items, idOf(element.parent));
       case "run":
-        return runItem(element.item);
+        return runItem(element.item, element.parent?.kind === "script");
       case "compile":
         return compileItem(element.run, element.item);
       case "stage":
@@ -120,7 +130,8 @@ export class RunsTree implements vscode.TreeDataProvider<Element>, vscode.Dispos
   }
 
   private async tryToReveal(run: string, place?: Place): Promise<void> {
-    const found = (await this.getChildren()).find((each) => each.kind === "run" && each.item.run === run);
+    await this.getChildren();
+    const found = this.runs.get(run);
     if (found === undefined) {
       void vscode.window.showInformationMessage(
         vscode.l10n.t("This run is no longer in the store. Save the file to run it again."),
@@ -144,10 +155,13 @@ export class RunsTree implements vscode.TreeDataProvider<Element>, vscode.Dispos
   private async children(element?: Element): Promise<Element[]> {
     switch (element?.kind) {
       case undefined: {
-        const { runs } = await this.server.request(RunsRequest, {});
-        this.runs = runs.map((item) => ({ kind: "run", item }));
-        return this.runs;
+        const { runs } = await this.server.request(RunsRequest, { eachPipeline: true });
+        return this.rows(runs);
       }
+      case "script":
+        return childrenOfScript(element, this.runs);
+      case "earlier":
+        return element.items.flatMap(({ run }) => this.runs.get(run) ?? []);
       case "run":
         return this.childrenOfRun(element, await this.report(element.item.run));
       case "compile":
@@ -159,6 +173,22 @@ export class RunsTree implements vscode.TreeDataProvider<Element>, vscode.Dispos
       default:
         return [];
     }
+  }
+
+  private rows(runs: RunItem[]): Element[] {
+    this.runs.clear();
+    return rowsOf(runs).map((row) => {
+      if (isScript(row)) {
+        const script: Element = { kind: "script", item: row };
+        const earlier: Element = { kind: "earlier", items: row.earlier, parent: script };
+        row.newest.forEach((item) => this.runs.set(item.run, { kind: "run", item, parent: script }));
+        row.earlier.forEach((item) => this.runs.set(item.run, { kind: "run", item, parent: earlier }));
+        return script;
+      }
+      const run = { kind: "run", item: row } as const;
+      this.runs.set(row.run, run);
+      return run;
+    });
   }
 
   private childrenOfRun(run: Element & { kind: "run" }, tree: RunTree): Element[] {
@@ -196,6 +226,12 @@ function shown(item: vscode.TreeItem): vscode.TreeItem {
   return item;
 }
 
+function childrenOfScript(script: Element & { kind: "script" }, runs: ReadonlyMap<string, Element>): Element[] {
+  const newest = script.item.newest.flatMap(({ run }) => runs.get(run) ?? []);
+  const { earlier } = script.item;
+  return earlier.length === 0 ? newest : [...newest, { kind: "earlier", items: earlier, parent: script }];
+}
+
 function childrenOfCompile(parent: Element, compile: CompileItem): Element[] {
   const headings = headingsOf(compile);
   if (isWorthHeadings(headings)) {
@@ -216,6 +252,8 @@ function childrenOfHeading(parent: Element, { stages, kernels }: Heading): Eleme
 
 function idOf(element: Element): string {
   switch (element.kind) {
+    case "script":
+      return `script/${element.item.script}`;
     case "run":
       return element.item.run;
     case "compile":
@@ -234,8 +272,29 @@ const RUN_ICONS: Record<string, [icon: string, color?: string]> = {
   cancelled: ["circle-slash"],
 };
 
-function runItem(run: RunItem): vscode.TreeItem {
-  const item = new vscode.TreeItem(path.basename(run.script), vscode.TreeItemCollapsibleState.Collapsed);
+function scriptItem(runs: ScriptRuns): vscode.TreeItem {
+  const item = new vscode.TreeItem(path.basename(runs.script), vscode.TreeItemCollapsibleState.Expanded);
+  const all = [...runs.newest, ...runs.earlier];
+  const pipelines = [...new Set(all.map(({ pipeline }) => pipeline))];
+  item.id = `script/${runs.script}`;
+  item.iconPath = new vscode.ThemeIcon("file-code");
+  item.description = `${units.count(pipelines.length, "pipeline")} · ${units.count(all.length, "run")}`;
+  item.tooltip = [runs.script, vscode.l10n.t("pipelines {0}", pipelines.join(", "))].join("\n");
+  return item;
+}
+
+function earlierItem(runs: RunItem[], parent: string): vscode.TreeItem {
+  const item = new vscode.TreeItem(vscode.l10n.t("Earlier runs"), vscode.TreeItemCollapsibleState.Collapsed);
+  item.id = `${parent}/earlier`;
+  item.iconPath = new vscode.ThemeIcon("history");
+  item.description = units.count(runs.length, "run");
+  return item;
+}
+
+/** Below its script a run is called by its pipeline. */
+function runItem(run: RunItem, isBelowScript: boolean): vscode.TreeItem {
+  const label = isBelowScript ? (run.lane === "fast" ? "dynamo" : run.pipeline) : path.basename(run.script);
+  const item = new vscode.TreeItem(label, vscode.TreeItemCollapsibleState.Collapsed);
   const [icon, color] = run.outcome === null ? ["loading~spin"] : (RUN_ICONS[run.outcome] ?? ["question"]);
   item.id = run.run;
   item.iconPath = new vscode.ThemeIcon(icon, color === undefined ? undefined : new vscode.ThemeColor(color));

@@ -10,6 +10,7 @@ from irscope.store.store import StoreError
 from lsprotocol import types
 
 from irscope_server.app import requests
+from irscope_server.app.pipelines import pipelines
 from irscope_server.app.server import IrscopeServer
 from irscope_server.base import wire
 from irscope_server.base.archive import Archive
@@ -242,6 +243,7 @@ _FEATURES: dict[str, Any] = {
     types.WINDOW_WORK_DONE_PROGRESS_CANCEL: _progress_cancel,
     "irscope/trusted": _trusted,
     "irscope/runs": _request(requests.runs),
+    "irscope/pipelines": _request(pipelines),
     "irscope/report": _request(requests.report),
     "irscope/run": _request(requests.run),
     "irscope/cancel": _request(requests.cancel),

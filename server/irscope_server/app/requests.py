@@ -61,7 +61,8 @@ async def runs(server: ReadContext, params: RunsParams) -> RunsResult:
     path = server.path_of(params.uri) if params.uri else None
     if params.uri and path is None:
         return RunsResult(())
-    summaries = await server.archive.runs(max(1, min(params.limit, 1000)), path)
+    list_runs = server.archive.runs_of_each_pipeline if params.each_pipeline else server.archive.runs
+    summaries = await list_runs(max(1, min(params.limit, 1000)), path)
     return RunsResult(tuple(run_item(summary, server.uri_of) for summary in summaries))
 
 
@@ -108,7 +109,9 @@ async def check_without_compile(server: IrscopeServer, params: CheckParams) -> C
     if not failed:
         return CheckResult(None, _NOTHING_TO_CHECK)
     same = not server.texts.are_edited(failed[0].texts) and bool(failed[0].run)
-    started = await server.activity.start(params.uri, path, failed[0].lane, check=failed[0].run if same else "")
+    pipeline = failed[0].report.pipeline
+    check = failed[0].run if same else ""
+    started = await server.activity.start(params.uri, path, failed[0].lane, pipeline=pipeline, check=check)
     if started is None:
         return CheckResult(None, _no_entry(path))
     ended = await _wait(started, started_here=True)
@@ -212,7 +215,7 @@ async def stages(server: IrscopeServer, params: StagesOfParams) -> StagesResult:
         return StagesResult(name, stages_of(await server.archive.report(name)), "")
     if path is None:
         return StagesResult(None, (), _NOT_A_FILE)
-    deep, reason = await deep_run(server, params.uri, path, params.run)
+    deep, reason = await deep_run(server, params.uri, path, params.run, params.pipeline)
     if deep is None:
         return StagesResult(None, (), reason)
     newest = deep.report
@@ -232,42 +235,48 @@ async def text_of_document(server: IrscopeServer, params: UriParams) -> Document
 # --- the deep run that belongs to a document --------------------------------------------------------------------------
 
 
-async def deep_run(server: IrscopeServer, uri: str, path: str, may_run: bool) -> tuple[Ended | None, str]:
-    """The deep run that has results for a file, and what has to be said about it.
+async def deep_run(
+    server: IrscopeServer, uri: str, path: str, may_run: bool, pipeline: str = ""
+) -> tuple[Ended | None, str]:
+    """The deep run of the chosen pipeline that has results for a file, and what has to be said about it.
 
     Of the texts as they are now: this session's, the store's, then that of another script that uses this file; failing
     these a new one is run if that is wanted, else the newest of an earlier text is taken.
     """
     plan = await server.activity.plan(uri, path)
+    pipeline = pipeline or (plan.settings if plan else await server.settings_for(uri)).pipeline
     mine = server.results.deep(plan.entry.key if plan else file_key(path))
+    mine = mine if mine is not None and mine.report.pipeline == pipeline else None
     if mine is not None and _is_of_now(server, mine, path):
         return mine, ""
-    if plan is not None and (stored := await _stored_deep_run(server, plan, path)) is not None:
+    if plan is not None and (stored := await _stored_deep_run(server, plan, path, pipeline)) is not None:
         server.results.remember_deep(stored)
         server.activity.results_changed()
         return stored, ""
-    others = [ended for ended in server.results.deep_runs_touching(path) if ended is not mine]
+    touching = server.results.deep_runs_touching(path)
+    others = [ended for ended in touching if ended is not mine and ended.report.pipeline == pipeline]
     for ended in others:
         if _is_of_now(server, ended, path):
             return ended, ""
     if may_run:
-        return await _run_deep(server, uri, path, plan)
+        return await _run_deep(server, uri, path, plan, pipeline)
     if mine is not None:
         return mine, _OUTDATED
     if others:
         return others[0], _OUTDATED
-    older = await server.archive.newest(plan.entry.stored_script if plan else notebook_of(path) or path, Lane.DEEP)
+    script = plan.entry.stored_script if plan else notebook_of(path) or path
+    older = await server.archive.newest(script, Lane.DEEP, pipeline=pipeline)
     if older is not None and file_key(path) in map(file_key, files_of(older.report)):
         texts = {file_key(file): split_lines(text) for file, text in older.sources.items()}
         return Ended(path, Lane.DEEP, older.source, older.report, texts), _OUTDATED
     return None, "This file has no deep run yet. Run it with Analyze This File." if plan else _no_entry(path)
 
 
-async def _stored_deep_run(server: IrscopeServer, plan: Plan, path: str) -> Ended | None:
+async def _stored_deep_run(server: IrscopeServer, plan: Plan, path: str, pipeline: str) -> Ended | None:
     """The store's newest deep run of what runs a document, where it is known to have had the texts as they are now."""
     entry = plan.entry
     source = digest_of("\n".join(server.texts.lines(entry.file))) if entry.kind.is_file else None
-    stored = await server.archive.newest(entry.stored_script, Lane.DEEP, source)
+    stored = await server.archive.newest(entry.stored_script, Lane.DEEP, source, pipeline)
     if stored is None or not (plan.own or server.activity.has_text(stored, path)):
         return None
     ended = await server.activity.ended_of(stored, plan)
@@ -280,22 +289,30 @@ def _is_of_now(server: IrscopeServer, ended: Ended, path: str) -> bool:
     return ran is not None and list(ran) == list(server.texts.lines(path)) and not server.texts.are_edited(ended.texts)
 
 
-async def _run_deep(server: IrscopeServer, uri: str, path: str, plan: Plan | None) -> tuple[Ended | None, str]:
+async def _run_deep(
+    server: IrscopeServer, uri: str, path: str, plan: Plan | None, pipeline: str
+) -> tuple[Ended | None, str]:
     if not server.trusted:
         return None, _NOT_TRUSTED
     if plan is None:
         return None, _no_entry(path)
     running = server.runs.current(plan.entry.key)
-    if running is not None and running.live.lane is Lane.DEEP and not server.texts.are_edited(running.live.texts):
+    if running is not None and _runs_deep_as_now(server, running, pipeline):
         ended = await _wait(running, started_here=False)
     else:
-        started = await server.activity.start(uri, path, Lane.DEEP)
+        started = await server.activity.start(uri, path, Lane.DEEP, pipeline=pipeline)
         if started is None:
             return None, _no_entry(path)
         ended = await _wait(started, started_here=True)
     if not ended.report.compiles:
         return (ended if ended.run else None), ended.report.outcome.message
     return ended, ""
+
+
+def _runs_deep_as_now(server: IrscopeServer, run: Run, pipeline: str) -> bool:
+    """Whether a run goes through the pipeline with the texts as they are now."""
+    is_deep = run.live.lane is Lane.DEEP and run.spec.pipeline == pipeline
+    return is_deep and not server.texts.are_edited(run.live.texts)
 
 
 def _no_entry(path: str) -> str:

@@ -116,12 +116,28 @@ class Archive:
         """The newest `limit` runs, newest first; those of one script where `script` is a path."""
         return await self.ask(lambda store: store.runs(limit, script))
 
-    async def newest(self, script: str, lane: Lane | None = None, source: str | None = None) -> StoredRun | None:
-        """The newest run of a script that ran; of that lane and with that text, where they are named."""
+    async def runs_of_each_pipeline(self, limit: int, script: str | None) -> list[RunSummary]:
+        """As `runs`, and also the newest run of each pipeline of the scripts that are among them."""
+
+        def find(store: Store) -> list[RunSummary]:
+            found = store.runs(limit, script)
+            known = {run.run for run in found}
+            for each in dict.fromkeys(run.script for run in found):
+                found += [run for run in store.newest_of_each_pipeline(each) if run.run not in known]
+            return found
+
+        return await self.ask(find)
+
+    async def newest(
+        self, script: str, lane: Lane | None = None, source: str | None = None, pipeline: str | None = None
+    ) -> StoredRun | None:
+        """The newest run of a script that ran; of that lane, with that text and that pipeline, where they are named."""
 
         def find(store: Store) -> StoredRun | None:
             for run in store.runs(50, script):
                 if run.outcome is None or run.outcome.kind not in _RAN or lane not in (None, run.lane):
+                    continue
+                if pipeline not in (None, run.pipeline):
                     continue
                 digest = store.source_of(run.run)
                 if source in (None, digest):

@@ -9,15 +9,27 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.protocol import DEFAULT_PIPELINE, Lane
+from irscope.protocol import Lane
 
 
 @dataclass(frozen=True)
 class RunsParams:
-    """Which runs to list: the newest `limit`, those of one script where a URI is given."""
+    """Which runs to list: the newest `limit`, those of one script where a URI is given.
+
+    With `each_pipeline` also the newest run of each pipeline of these scripts, however old it is.
+    """
 
     uri: str | None = None
     limit: int = 20
+    each_pipeline: bool = False
+
+
+@dataclass(frozen=True)
+class PipelinesParams:
+    """The document whose interpreter is looked at; `trials` says whether to try pipelines that were not tried yet."""
+
+    uri: str = ""
+    trials: bool = False
 
 
 @dataclass(frozen=True)
@@ -29,12 +41,15 @@ class ReportParams:
 
 @dataclass(frozen=True)
 class RunParams:
-    """What to run: a document, or another entry instead of it, in a lane, with a pipeline."""
+    """What to run: a document, or another entry instead of it, in a lane, with a pipeline.
+
+    Without a pipeline it is the one of the settings in the deep lane, and Dynamo's usual one in the fast lane.
+    """
 
     uri: str
     lane: Lane = Lane.DEEP
     entry: str = ""
-    pipeline: str = DEFAULT_PIPELINE
+    pipeline: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,10 +78,11 @@ class KernelsAtParams:
 
 @dataclass(frozen=True)
 class StagesOfParams:
-    """A document; `run` says whether a deep run may be started to answer."""
+    """A document; `run` says whether a deep run may be started to answer.  Without a pipeline it is that of the settings."""
 
     uri: str
     run: bool = False
+    pipeline: str = ""
 
 
 @dataclass(frozen=True)
@@ -130,6 +146,7 @@ class PanelRequest:
 
 PARAMS: dict[str, type[Any]] = {
     "irscope/runs": RunsParams,
+    "irscope/pipelines": PipelinesParams,
     "irscope/report": ReportParams,
     "irscope/run": RunParams,
     "irscope/cancel": UriParams,

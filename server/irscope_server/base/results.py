@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from irscope.driver.availability import Availability
 from irscope.protocol import Lane, Limit
 from irscope.vocabulary.stages import Part, Role
 
@@ -31,6 +32,16 @@ class RunItem:
     compiles: int
     findings: int
     kernels: int
+
+
+@dataclass(frozen=True)
+class PipelinesResult:
+    """All pipelines, and whether each works in the interpreter that runs a document."""
+
+    python: str
+    chosen: str
+    """The name of the pipeline of deep runs, from the settings."""
+    pipelines: tuple[Availability, ...]
 
 
 @dataclass(frozen=True)

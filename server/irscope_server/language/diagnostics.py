@@ -88,9 +88,9 @@ def diagnostic_of(context: EditorContext, placed: PlacedFinding, lines: Sequence
 
 
 def diagnostics_of(context: EditorContext, views: Views, path: str) -> list[types.Diagnostic]:
-    """The diagnostics of a file as its text is now."""
+    """The diagnostics of a file as its text is now, one per cause."""
     lines = context.texts.lines(path)
-    return [diagnostic_of(context, placed, lines) for placed in views.findings(path)]
+    return [diagnostic_of(context, placed, lines) for placed in views.causes(path)]
 
 
 class Publisher:

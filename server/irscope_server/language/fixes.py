@@ -25,12 +25,13 @@ def actions_at(context: SourceContext, path: str, params: types.CodeActionParams
     if only is not None and not any("quickfix".startswith(kind) for kind in only):
         return []
     lines = context.texts.lines(path)
-    found = [one for one in context.views.findings(path) if _touches(one, params.range)]
+    found = [one for one in context.views.causes(path) if _touches(one, params.range)]
     fixes = [action for one in found for action in _fixes(context, params.text_document.uri, one, lines)]
     shown = [
         _show_kernel(context, params.text_document.uri, one, lines) for one in found if _has_kernels(context, path, one)
     ]
     checks = [_check(context, params.text_document.uri, one, lines) for one in found if _can_be_checked(context, one)]
+    fixes += _fixes_at_calls(context, path, params.range, found)
     return [*fixes, *checks, *shown[:1], *(_ignore(context, params.text_document.uri, one, lines) for one in found)]
 
 
@@ -38,25 +39,52 @@ def _touches(placed: PlacedFinding, range: types.Range) -> bool:
     return placed.line <= range.end.line and range.start.line <= placed.end_line
 
 
-def _fixes(context: SourceContext, uri: str, placed: PlacedFinding, lines: Sequence[str]) -> Iterator[types.CodeAction]:
-    """A fix is offered only while every line that it changes is as it was when the finding was made."""
+def _fixes_at_calls(
+    context: SourceContext, path: str, range: types.Range, found: Sequence[PlacedFinding]
+) -> list[types.CodeAction]:
+    """The fixes of recompilations that a call in the range triggered: the call is where the user sees the new size."""
+    actions: list[types.CodeAction] = []
+    for one, call in context.views.triggered_at(path):
+        touched = call.start.line - 1 <= range.end.line and range.start.line <= call.end.line - 1
+        if touched and one not in found:
+            uri, lines = context.uri_of(one.finding.file), context.texts.lines(one.finding.file)
+            actions += _fixes(context, uri, one, lines, here=False)
+    return list({action.title + repr(action.edit): action for action in actions}.values())
+
+
+def _fixes(
+    context: SourceContext, uri: str, placed: PlacedFinding, lines: Sequence[str], here: bool = True
+) -> Iterator[types.CodeAction]:
+    """A fix is offered only while every line that it changes is as it was when the finding was made.
+
+    Parameters
+    ----------
+    uri, lines
+        Of the file of the finding.
+    here
+        Whether the diagnostic is where the fixes are asked for.
+    """
     for number, fix in enumerate(placed.finding.fixes):
-        edits = [_edit(context, placed, edit, lines) for edit in fix.edits]
+        source = placed.texts.get(file_key(fix.file)) if fix.file else placed.source
+        text = context.texts.lines(fix.file) if fix.file else lines
+        edits = [_edit(context, source, edit, text) for edit in fix.edits]
         whole = [edit for edit in edits if edit is not None]
         if len(whole) < len(edits):
             continue
         yield types.CodeAction(
             title=words.one_line(f"{fix.title} ({placed.finding.code})"),
             kind=types.CodeActionKind.QuickFix,
-            diagnostics=[diagnostic_of(context, placed, lines)],
-            is_preferred=number == 0 and not fix.caveat,
-            edit=_workspace_edit(uri, whole),
+            diagnostics=[diagnostic_of(context, placed, lines)] if here else None,
+            is_preferred=here and number == 0 and not fix.caveat,
+            edit=_workspace_edit(context.uri_of(fix.file) if fix.file else uri, whole),
         )
 
 
-def _edit(context: SourceContext, placed: PlacedFinding, edit: Edit, lines: Sequence[str]) -> types.TextEdit | None:
-    """The edit in the text as it is now; None if a line that it touches has changed."""
-    line_map = context.views.line_map(placed.source, lines)
+def _edit(
+    context: SourceContext, source: Sequence[str] | None, edit: Edit, lines: Sequence[str]
+) -> types.TextEdit | None:
+    """The edit in the text as it is now; None if a line that it touches has changed since ``source``."""
+    line_map = context.views.line_map(source, lines)
     start, end = line_map.exact(edit.range.start.line - 1), line_map.exact(edit.range.end.line - 1)
     if start is None or end is None or end - start != edit.range.end.line - edit.range.start.line:
         return None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from irscope.protocol import Compile, Finding, Kernel, Outcome, Position, Range, Related
 
@@ -33,6 +33,8 @@ class PlacedFinding:
     """How the run ended that found it; None during the run."""
     related: tuple[Related, ...] = ()
     """The other places that have to do with it, where they are now."""
+    texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Lines of all files that the run names, by `file_key`, as they were when it was found."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,26 @@ class Views:
             self._findings[key] = known
         return known[2]
 
+    def causes(self, path: str) -> list[PlacedFinding]:
+        """The findings in a file without those that another finding mentions."""
+        return [one for one in self.findings(path) if not self._is_mentioned(one.finding)]
+
+    def triggered_at(self, path: str) -> Iterator[tuple[PlacedFinding, Range]]:
+        """The recompilations that calls in a file triggered, wherever they are, with the calls as the text is now."""
+        key = file_key(path)
+        for file in sorted(self._results.files()):
+            for one in self.causes(file):
+                for related in one.related:
+                    if related.message == Related.TRIGGERED and file_key(related.file) == key:
+                        yield one, related.range
+
+    def _is_mentioned(self, finding: Finding) -> bool:
+        follows = finding.follows
+        return follows is not None and any(
+            other.finding.kind == finding.kind and other.finding.range == follows.range
+            for other in self.findings(follows.file)
+        )
+
     def functions(self, path: str) -> tuple[PlacedFunction, ...]:
         """The functions of a file that the newest run compiled, from top to bottom."""
         key, lines = file_key(path), self._texts.lines(path)
@@ -122,7 +144,7 @@ class Views:
             where = (last, 0, last, len(lines[last]))
         stale = self._texts.are_edited(found.texts)
         related = tuple(self._place_related(related, found) for related in found.finding.related)
-        return PlacedFinding(found.finding, found.run, *where, found.lines, stale, found.outcome, related)
+        return PlacedFinding(found.finding, found.run, *where, found.lines, stale, found.outcome, related, found.texts)
 
     def _place_related(self, related: Related, found: Found) -> Related:
         """A related place in the text as it is now; where its own text was edited, the line is near."""

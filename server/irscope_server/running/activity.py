@@ -189,8 +189,9 @@ class Activity:
         editor, parts, entry, lane = self._editor, self._parts, plan.entry, plan.settings.on_save
         try:
             source = digest_of("\n".join(editor.texts.lines(entry.file))) if entry.kind.is_file else None
-            newest = await editor.archive.newest(entry.stored_script, source=source)
-            deep = newest and await editor.archive.newest(entry.stored_script, Lane.DEEP, source)
+            # The fast lane is Dynamo's, so what it finds is known from runs of the usual pipeline only.
+            newest = await editor.archive.newest(entry.stored_script, None, source, DEFAULT_PIPELINE)
+            deep = await editor.archive.newest(entry.stored_script, Lane.DEEP, source, plan.settings.pipeline)
         except StoreError as error:
             self._show_once(str(error))
             return True
@@ -200,12 +201,13 @@ class Activity:
             return False
         if (known := parts.results.newest(entry.key)) is not None:  # a request has had it read, or a run ended
             return (lane is not Lane.DEEP or known.lane is Lane.DEEP) and not editor.texts.are_edited(known.texts)
-        for stored in (deep, newest):
-            if stored:
-                parts.results.end(None, await self.ended_of(stored, plan))
         if newest:
+            parts.results.end(None, await self.ended_of(newest, plan))
+        if deep and (newest is None or deep.report.run != newest.report.run):
+            parts.results.remember_deep(await self.ended_of(deep, plan))
+        if newest or deep:
             self.results_changed()
-        return deep is not None or (newest is not None and lane is not Lane.DEEP)
+        return (deep if lane is Lane.DEEP else newest) is not None
 
     def has_text(self, stored: StoredRun, path: str) -> bool:
         """Whether a stored run is known to have had a file as it is now."""
@@ -235,12 +237,12 @@ class Activity:
         path: str,
         lane: Lane,
         entry: str = "",
-        pipeline: str = DEFAULT_PIPELINE,
+        pipeline: str = "",
         check: str | None = None,
     ) -> Run | None:
         """Runs what runs a document, or the entry that is named, with the texts as they are in the editor.
 
-        ``check`` is as in `Runs.start`.  None if it is not known what runs the document.  Raises BadEntry.
+        Without a ``pipeline`` it is the one of the settings; the fast lane is Dynamo's.  ``check`` is as in `Runs.start`.  None if it is not known what runs the document.  Raises BadEntry.
         """
         path = notebook_of(path) or path
         plan = await self.plan(uri, path)
@@ -250,14 +252,14 @@ class Activity:
 
     def start_deep(self, run: Run) -> Run:
         """Runs the whole pipeline of what a fast run has just run, unasked."""
-        return self._start(run.uri, run.plan, Lane.DEEP, run.spec.pipeline, automatic=True)
+        return self._start(run.uri, run.plan, Lane.DEEP, automatic=True)
 
     def _start(
         self,
         uri: str,
         plan: Plan,
         lane: Lane,
-        pipeline: str = DEFAULT_PIPELINE,
+        pipeline: str = "",
         *,
         automatic: bool = False,
         check: str | None = None,
@@ -277,7 +279,7 @@ class Activity:
             entry=entry.kind,
             cells=tuple(parts.notebooks.cells(entry.file)),
             symbolic_trace=None if plan.settings.symbolic_trace else False,
-            pipeline=pipeline,
+            pipeline=pipeline or (plan.settings.pipeline if lane is Lane.DEEP else DEFAULT_PIPELINE),
         )
         for name in (entry.file, entry.stored_script):
             editor.remember_settings(name, plan.settings)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irscope.findings.registry import all_kinds
-from irscope.protocol import Compile, Finding, Lane, Outcome, OutcomeKind, Report
+from irscope.protocol import DEFAULT_PIPELINE, Compile, Finding, Lane, Outcome, OutcomeKind, Report
 
 from irscope_server.base.texts import file_key
 
@@ -171,7 +171,9 @@ class Results:
                 script.cut = ()
                 if script.newest is not None and not _of_same_texts(script.newest, ended):
                     script.previous = script.newest if _comparable(script.newest, ended) else None
-                script.newest = ended = self._shown(ended)
+                ended = self._shown(ended)
+                if not _only_adds(script.newest, ended):
+                    script.newest = ended
                 if ended is not None and ended.lane is Lane.DEEP:
                     script.deep = ended
         self.revision += 1
@@ -262,6 +264,13 @@ def _of_same_texts(before: Ended, now: Ended) -> bool:
     return before.source == now.source and all(list(before.texts[key]) == list(now.texts[key]) for key in both)
 
 
+def _only_adds(before: Ended | None, now: Ended | None) -> bool:
+    """Whether a run leaves what an older one of the same texts found: only the usual pipeline reports graph breaks."""
+    if before is None or now is None or now.report.pipeline == DEFAULT_PIPELINE:
+        return False
+    return before.report.pipeline == DEFAULT_PIPELINE and _of_same_texts(before, now)
+
+
 def _comparable(before: Ended | None, now: Ended) -> bool:
     return before is not None and before.report.outcome.kind is now.report.outcome.kind
 
@@ -288,6 +297,7 @@ def files_of(report: Report) -> set[str]:
     return {
         report.script,
         *(finding.file for finding in report.findings),
+        *(fix.file for finding in report.findings for fix in finding.fixes if fix.file),
         *(compile.file for compile in report.compiles),
         *(origin.file for kernel in report.kernels for origin in kernel.origins),
     }

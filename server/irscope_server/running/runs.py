@@ -242,7 +242,7 @@ class Runs:
                     )
                     tell(output.flush)
                 if run.check is not None:
-                    _check(run, store, name, lambda message: tell(self._heard, run, message))
+                    _check(run, store, name, lambda message: tell(self._heard, run, message), **more)
                 report = dataclasses.replace(store.report(name), outcome=outcome)
         except (StoreError, OSError, LookupError) as error:
             outcome = Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, str(error), time.monotonic() - begun)
@@ -338,10 +338,12 @@ def _about_the_end(live: Live, outcome: Outcome) -> list[Finding]:
     return findings_of(outcome, live.script, live.texts.get(file_key(live.script), ()))
 
 
-def _check(run: Run, store: Store, name: str, on_message: Callable[[Message], None]) -> None:
+def _check(
+    run: Run, store: Store, name: str, on_message: Callable[[Message], None], worker: Worker | None = None
+) -> None:
     from irscope.driver.checking import check_without_compile
 
-    check_without_compile(run.spec, store, name, on_message=on_message, cancel=run.asked_to_stop)
+    check_without_compile(run.spec, store, name, on_message=on_message, cancel=run.asked_to_stop, worker=worker)
 
 
 def _driver() -> Execute:

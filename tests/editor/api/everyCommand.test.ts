@@ -142,6 +142,35 @@ describe("the other commands", () => {
     }
   });
 
+  it("Select Pipeline keeps the choice in the settings, and copies the command of one that is not installed", async () => {
+    await openScript();
+    const chosen = (): string | undefined =>
+      vscode.workspace.getConfiguration("irscope").inspect<string>("pipeline")?.workspaceValue;
+    try {
+      await pick(vscode.commands.executeCommand("irscope.selectPipeline"), 1);
+      assert.equal(chosen(), "torchscript");
+      void vscode.commands.executeCommand("irscope.selectPipeline");
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+      for (let steps = 0; steps < 2; steps += 1) {
+        await vscode.commands.executeCommand("workbench.action.quickOpenSelectNext");
+      }
+      await vscode.commands.executeCommand("workbench.action.acceptSelectedQuickOpenItem");
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      await vscode.commands.executeCommand("notification.acceptPrimaryAction");
+      const copied = await until("the command", async () => {
+        const text = await vscode.env.clipboard.readText();
+        return text.includes("pip install") && text;
+      });
+      assert.equal(copied, "/usr/bin/python3 -m pip install onnxruntime");
+      assert.equal(chosen(), "torchscript", "what is not installed is not chosen");
+    } finally {
+      await vscode.workspace
+        .getConfiguration("irscope")
+        .update("pipeline", undefined, vscode.ConfigurationTarget.Workspace);
+      await vscode.commands.executeCommand("notifications.clearAll");
+    }
+  });
+
   it("Debug Compilation launches the active file, Debug Stored Run attaches to a run", async () => {
     const { run } = await elements();
     const [launched] = await debugged("irscope.debug");

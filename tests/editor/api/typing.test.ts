@@ -84,23 +84,24 @@ async function type(editor: vscode.TextEditor, milliseconds: number): Promise<nu
 describe("typing", function () {
   this.timeout(TYPING_MS + CONTROL_MS + 120_000);
   const launcher = process.env["IRSCOPE_LAUNCHER"];
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "irscope-typing-"));
+  let folder = "";
   const autoSave = (value: string | undefined): Thenable<void> =>
     vscode.workspace.getConfiguration("files").update("autoSave", value, vscode.ConfigurationTarget.Global);
 
   before(async () => {
+    folder = fs.mkdtempSync(path.join(os.tmpdir(), "irscope-typing-")); // Here, since a describe runs even if its tests do not.
     await closeAll();
     await autoSave("off"); // A save would start a run of its own, which takes the place of a deep one.
   });
 
   after(async () => {
+    await vscode.commands.executeCommand("workbench.action.files.revert");
+    await closeAll();
     await autoSave(undefined);
-    fs.rmSync(folder, { recursive: true, force: true });
+    fs.rmSync(folder, { recursive: true, force: true }); // After the editor has closed: a save makes the folder again.
     if (launcher !== undefined) {
       process.env["IRSCOPE_LAUNCHER"] = launcher;
     }
-    await vscode.commands.executeCommand("workbench.action.files.revert");
-    await closeAll();
     await vscode.commands.executeCommand("irscope.restartServer");
   });
 

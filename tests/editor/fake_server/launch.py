@@ -116,6 +116,7 @@ class Server:
             "textDocument/codeLens": self.code_lens,
             "irscope/runs": lambda _: {"runs": self.runs},
             "irscope/report": self.report,
+            "irscope/pipelines": self.pipelines,
             "irscope/run": self.run,
             "irscope/cancel": self.cancel,
             "irscope/checkWithoutCompile": self.check_without_compile,
@@ -177,6 +178,19 @@ class Server:
             "run": RUN, "script": self.uri.removeprefix("file://"), "scriptUri": self.uri, "lane": "deep", "pipeline": "inductor", "started": time.time(),
             "outcome": outcome, "message": "", "seconds": 1.8, "compiles": 2, "findings": 1, "kernels": 2,
         }  # fmt: skip
+
+    def pipelines(self, params: Any) -> Any:
+        """The second one is tried only where that is asked for."""
+        tried = "available" if params.get("trials") else "untried"
+        rows = [
+            ("inductor", "torch.compile with Inductor", "available", "", ""),
+            ("torchscript", "TorchScript", tried, "", ""),
+            ("onnx", "ONNX Runtime", "missing", "onnxruntime is not installed in /usr/bin/python3.", "/usr/bin/python3 -m pip install onnxruntime"),
+            ("glow", "Glow", "unsupported", "Its project is archived.", ""),
+        ]  # fmt: skip
+        names = ("name", "title", "status", "why", "install")
+        items = [{**dict(zip(names, row, strict=True)), "stages": []} for row in rows]
+        return {"python": sys.executable, "chosen": "inductor", "pipelines": items}
 
     def run(self, params: Any) -> Any:
         self.uri = params["uri"]

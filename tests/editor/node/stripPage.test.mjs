@@ -95,6 +95,8 @@ describe("the pipeline in a page of its own", () => {
     const more = frame.getByRole("button", { name: /^\d+ more$/ });
     const [hidden] = (await more.innerText()).split(" ");
     assert.ok(Number(hidden) > 0 && Number(hidden) < STAGES.length);
+    const background = await more.evaluate((button) => getComputedStyle(button).backgroundColor);
+    assert.match(background, /^rgb\(/, "it lies on cards, so nothing shines through");
     const inner = page.frames().find((each) => each !== page.mainFrame());
     assert.ok(inner);
     assert.deepEqual(await violations(inner, OF_THE_PAGE_AROUND), []);

@@ -9,7 +9,7 @@ from typing import Any
 
 from irscope.findings.advice import Option
 from irscope.protocol import CompileOutcome, Report, from_json
-from support import Ran, run_captured
+from support import Ran, run_forked
 
 DRIVER = """
 import json
@@ -82,7 +82,7 @@ def session(folder: Path, name: str, paths: list[Path]) -> Session:
     driver = folder / f"{name}_driver.py"
     driver.write_text(DRIVER, encoding="utf-8")
     out = folder / f"{name}.json"
-    ran: Ran = run_captured(driver, folder / f"{name}.db", "fast", [str(out), *map(str, paths)])
+    ran: Ran = run_forked(driver, folder / f"{name}.db", "fast", [str(out), *map(str, paths)])
     assert out.exists(), ran.stderr[-3000:]
     data: dict[str, Any] = json.loads(out.read_text())
     assert data["failures"] == []

@@ -358,7 +358,7 @@ class Model(torch.nn.Module):
 model = torch.compile(Model())
 for n in (4, 5, 6):
     model(torch.ones(n, 3))
-""", "compiled 2 more functions again", dynamic)  # fmt: skip
+""", "in all 3 functions", dynamic, "The same change in this call compiled 2 more functions again.")  # fmt: skip
 case("size_of_a_weight", "recompile-size", """
 class Layer(torch.nn.Module):
     def __init__(self, n):
@@ -695,6 +695,25 @@ def f(x, y):
 
 a, b = torch.ones(4), torch.ones(4)
 """
+case("another_backend", "recompile-backend", """
+def f(x):
+    return x * 2
+
+first = torch.compile(f, backend="eager")
+second = torch.compile(f, backend="aot_eager")
+first(torch.ones(3))
+second(torch.ones(3))
+""", "Compile it once", by_hand(("second(", "first(")), "it is compiled with another backend")  # fmt: skip
+case("a_backend_made_anew", "recompile-backend", """
+def f(x):
+    return x * 2
+
+for _ in range(2):
+    torch.compile(f, backend=lambda graph, inputs: graph)(torch.ones(3))
+""", "Compile it once", by_hand(
+    ("for _ in", "compiled = torch.compile(f, backend=lambda graph, inputs: graph)\nfor _ in"),
+    ("    torch.compile(f, backend=lambda graph, inputs: graph)(", "    compiled("),
+))  # fmt: skip
 case("aliased_in_a_later_call", "recompile-aliasing", ALIASED.replace("return", "x.add_(1)\n    return") + "f(a, b)\nf(a, a)\n", "clone", in_the_call, "`x` and `y` are one tensor now. At most two compiles")  # fmt: skip
 case("aliased_in_the_first_call", "recompile-aliasing", ALIASED + "f(a, a)\nf(a, b)\n", "clone", in_the_call, "`x` and `y` were one object when this was compiled. At most two compiles")  # fmt: skip
 

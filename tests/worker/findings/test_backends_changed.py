@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support import run_captured, write
+from support import run_forked, write
 
 SCRIPT = """
 import torch
@@ -22,7 +22,7 @@ for options in SETTINGS:
 
 def recompilations(folder: Path, settings: str) -> int:
     script = write(folder, SCRIPT.replace("SETTINGS", settings))
-    return sum(finding.count for finding in run_captured(script, folder / "runs.db").findings("recompilation"))
+    return sum(finding.count for finding in run_forked(script, folder / "runs.db").findings("recompilation"))
 
 
 def test_another_backend(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from irscope.protocol import CompileOutcome, OutcomeKind
 from irscope.provenance import Provenance
 from irscope.provenance.lines import trail_of
 from irscope.store.store import Store
-from support import REPOSITORY, Ran, lines_marked, run_captured, run_plain, write
+from support import REPOSITORY, Ran, lines_marked, run_forked, run_plain, write
 from test_provenance import GRAPHS, check_ends, check_up_and_down
 
 SCRIPT = """\
@@ -64,7 +64,7 @@ LOWERED = [
 def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Path]:
     folder = tmp_path_factory.mktemp("autograd")
     script = write(folder, SCRIPT)
-    ran = run_captured(script, folder / "runs.db", "deep")
+    ran = run_forked(script, folder / "runs.db", "deep")
     assert ran.report.outcome.kind is OutcomeKind.COMPLETED, ran.report.outcome.message
     assert ran.report.capture_gaps == ()
     return ran, script

@@ -10,7 +10,7 @@ from irscope.driver.checking import check_without_compile
 from irscope.driver.driver import RunSpec
 from irscope.protocol import Finding, Lane, OutcomeKind, Severity
 from irscope.store.store import Store
-from support import Ran, lines_marked, run_captured, run_cli, run_plain, write
+from support import Ran, lines_marked, run_cli, run_forked, run_plain, shared_worker, write
 
 KIND = "compiled-code-error"
 INDEX = """\
@@ -101,9 +101,11 @@ loss.backward()  # @called
 def checked(source: str, folder: Path, lane: str = "deep") -> tuple[Ran, Finding]:
     """A run, and its finding after the check."""
     script, store = write(folder, source), folder / "runs.db"
-    ran = run_captured(script, store, lane)
+    ran = run_forked(script, store, lane)
     with Store(str(store)) as opened:
-        assert check_without_compile(RunSpec(str(script), lane=Lane(lane)), opened, ran.report.run)
+        assert check_without_compile(
+            RunSpec(str(script), lane=Lane(lane)), opened, ran.report.run, worker=shared_worker()
+        )
         (found,) = (one for one in opened.report(ran.report.run).findings if one.kind == KIND)
         assert [summary.run for summary in opened.runs()] == [ran.report.run], "the runs of the check are not kept"
     return ran, found
@@ -148,7 +150,7 @@ def test_a_graph_that_trains(tmp_path: Path) -> None:
     """An operation that is not known is said to fail at the call, not at the ``def`` that Dynamo's frame names."""
     source = INDEX.replace("@torch.compile\n", '@torch.compile(backend="aot_eager")\n')
     source = source.replace("torch.ones(4, 3)", "torch.ones(4, 3, requires_grad=True)").replace("  # @fails", "")
-    ran = run_captured(write(tmp_path, source), tmp_path / "runs.db", "deep")
+    ran = run_forked(write(tmp_path, source), tmp_path / "runs.db", "deep")
     (found,) = ran.findings(KIND)
     assert source.split("\n")[found.range.start.line - 1].startswith("looked_up(")
     assert "inside compiled code of `looked_up` (0/0): index out of range in self." in found.message
@@ -176,7 +178,7 @@ def test_what_to_do_until_it_is_fixed_works(tmp_path: Path) -> None:
     around = STRIDES.replace(
         "@torch.compile\n", "@torch.compiler.disable\ndef around(y):\n    return op(y)\n\n@torch.compile\n"
     )
-    ran = run_captured(write(tmp_path, around.replace("z = op(y)", "z = around(y)")), tmp_path / "runs.db", "deep")
+    ran = run_forked(write(tmp_path, around.replace("z = op(y)", "z = around(y)")), tmp_path / "runs.db", "deep")
     assert ran.report.outcome.kind is OutcomeKind.COMPLETED
     assert not ran.findings(KIND)
 
@@ -231,7 +233,7 @@ def test_it_fails_in_another_way(tmp_path: Path) -> None:
 @pytest.mark.parametrize("lane", ["fast", pytest.param("deep", marks=pytest.mark.nightly)])
 def test_what_is_not_raised_in_compiled_code(source: str, lane: str, tmp_path: Path) -> None:
     script = write(tmp_path, f"import torch\n\n@torch.compile\ndef fn(x):\n    return x + 1\n\n{source}\n")
-    ran = run_captured(script, tmp_path / "runs.db", lane)
+    ran = run_forked(script, tmp_path / "runs.db", lane)
     assert not ran.findings(KIND)
     with Store(ran.store) as store:
         assert not check_without_compile(RunSpec(str(script)), store, ran.report.run), "there is nothing to check"

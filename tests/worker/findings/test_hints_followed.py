@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from hint_cases import CASES, HintCase
-from irscope.protocol import Finding, Severity
-from support import run_captured
+from irscope.protocol import Finding, Severity, causes_only
+from support import run_forked
 
 DRIVER = """
 import json
@@ -58,7 +58,7 @@ def recompilations(folder: Path, name: str, sources: Mapping[str, str]) -> Found
         paths[case].write_text(source, encoding="utf-8")
     driver, out = folder / f"{name}.py", folder / f"{name}.json"
     driver.write_text(DRIVER, encoding="utf-8")
-    ran = run_captured(driver, folder / f"{name}.db", "fast", [str(out), *map(str, paths.values())])
+    ran = run_forked(driver, folder / f"{name}.db", "fast", [str(out), *map(str, paths.values())])
     assert out.exists(), ran.stderr[-3000:]
     assert out.read_text() == "{}"
     assert ran.report.capture_gaps == ()
@@ -92,7 +92,10 @@ def test_one_change_in_several_functions_has_one_parent(before: Found) -> None:
     for child in children:
         assert child.severity is Severity.HINT
         assert child.hints == (f"Fix the recompilation on line {line}: it has the same cause.",)
-        assert (child.related[0].range, child.related[1:]) == (parent.range, parent.related[:1])
+        assert child.follows is not None
+        assert (child.follows.file, child.follows.range) == (parent.file, parent.range)
+        assert child.related == parent.related[:1]
+    assert causes_only([*children, parent]) == [parent]
     assert [each.range for each in parent.related[1:]] == [child.range for child in children]
 
 

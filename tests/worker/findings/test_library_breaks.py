@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from support import run_captured, write
+from support import run_forked, write
 
 LIBRARY = """\
 import torch
@@ -40,7 +40,7 @@ def test_two_causes_below_one_call_and_one_cause_below_two(tmp_path: Path) -> No
     library = write(tmp_path, LIBRARY, "site-packages/noisy.py")
     script = write(tmp_path, SCRIPT)
     env = {**os.environ, "PYTHONPATH": str(library.parent)}
-    ran = run_captured(script, tmp_path / "runs.db", env=env)
+    ran = run_forked(script, tmp_path / "runs.db", env=env)
     breaks = {finding.range.start.line: finding for finding in ran.findings("graph-break")}
     assert set(breaks) == {6, 10, 11}
     lines = {finding.file for finding in breaks.values()}
@@ -106,7 +106,7 @@ def test_the_users_syntax_at_the_call_is_not_blamed(tmp_path: Path) -> None:
     """A ``with``, an ``if`` or a statement around the call says nothing of what breaks inside of the library."""
     library = write(tmp_path, LOCKED, "site-packages/locking.py")
     script = write(tmp_path, CALLS)
-    ran = run_captured(script, tmp_path / "runs.db", env={**os.environ, "PYTHONPATH": str(library.parent)})
+    ran = run_forked(script, tmp_path / "runs.db", env={**os.environ, "PYTHONPATH": str(library.parent)})
     lines = {mark: number for number, line in enumerate(LOCKED.split("\n"), 1) for mark in line.split("# @")[1:]}
     found = {
         finding.range.start.line: finding for finding in ran.findings("graph-break") if "GB0170" not in finding.code

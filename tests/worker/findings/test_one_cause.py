@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support import run_captured, write
+from support import run_forked, write
 
 EXPERTS = """\
 import torch
@@ -46,7 +46,7 @@ torch.compile(Model(), backend="eager")(torch.ones(4, 3))
 def test_a_guard_in_nested_loops(tmp_path: Path) -> None:
     """In the model it is a break in a loop (GB7000), in the block it has no id, in the experts it is a branch (GB0170)."""
     script = write(tmp_path, EXPERTS)
-    ran = run_captured(script, tmp_path / "runs.db")
+    ran = run_forked(script, tmp_path / "runs.db")
     line = EXPERTS[: EXPERTS.index("# @asked")].count("\n") + 1
     (finding,) = (f for f in ran.findings("graph-break") if f.range.start.line == line)
     assert finding.code == "data-dependent-guard"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from irscope.protocol import Severity
-from support import run_captured, write
+from support import run_forked, write
 
 SCRIPT = """
 import torch
@@ -33,7 +33,7 @@ RAISES = "torch._dynamo.config.fail_on_recompile_limit_hit"
     ],
 )
 def test_severity_and_last_reason(setting: str, options: str, severity: Severity, words: str, tmp_path: Path) -> None:
-    ran = run_captured(write(tmp_path, SCRIPT.format(setting=setting, options=options)), tmp_path / "runs.db")
+    ran = run_forked(write(tmp_path, SCRIPT.format(setting=setting, options=options)), tmp_path / "runs.db")
     [finding] = ran.findings("recompile-limit")
     assert finding.severity is severity
     assert words in finding.message
@@ -44,7 +44,7 @@ def test_severity_and_last_reason(setting: str, options: str, severity: Severity
 
 def test_error_on_recompile_is_an_error(tmp_path: Path) -> None:
     setting = "torch._dynamo.config.error_on_recompile = True"
-    ran = run_captured(write(tmp_path, SCRIPT.format(setting=setting, options="")), tmp_path / "runs.db")
+    ran = run_forked(write(tmp_path, SCRIPT.format(setting=setting, options="")), tmp_path / "runs.db")
     [finding] = ran.findings("compile-error")
     assert finding.severity is Severity.ERROR
     assert "`name` was 'a' when this was compiled" in finding.message

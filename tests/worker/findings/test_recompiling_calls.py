@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support import run_captured, run_plain, write
+from support import run_forked, run_plain, write
 
 SCRIPT = """
 import torch
@@ -49,7 +49,7 @@ print(seen)
 
 def test_no_code_of_the_script_is_called(tmp_path: Path) -> None:
     script = write(tmp_path, SCRIPT)
-    ran = run_captured(script, tmp_path / "runs.db")
+    ran = run_forked(script, tmp_path / "runs.db")
     assert ran.report.capture_gaps == ()
     assert ran.findings("recompilation")
     assert "sin" in ran.stdout

@@ -10,7 +10,7 @@ from five_models import SCRIPTS, lines_kept
 from irscope.protocol import CompileOutcome
 from irscope.provenance import Provenance
 from irscope.store.store import Store
-from support import Ran, run_captured, run_plain, write
+from support import Ran, run_forked, run_plain, write
 
 SCRIPT = """\
 import torch
@@ -42,7 +42,7 @@ print(fast(x).requires_grad)
 
 
 def ran_export(folder: Path, source: str) -> Ran:
-    return run_captured(write(folder, source), folder / "runs.db", lane="deep", pipeline="export")
+    return run_forked(write(folder, source), folder / "runs.db", lane="deep", pipeline="export")
 
 
 @pytest.fixture(scope="module")

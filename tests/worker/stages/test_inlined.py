@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from irscope.internals import inlined
 from irscope.store.store import Store
-from support import Ran, run_captured, write
+from support import Ran, run_forked, write
 
 HEADS = """\
 import torch
@@ -71,7 +71,7 @@ def functions_in(ran: Ran) -> dict[str, list[tuple[str, str]]]:
 
 def test_functions_that_only_call_others(tmp_path: Path) -> None:
     write(tmp_path, HEADS, "heads.py")
-    ran = run_captured(write(tmp_path, SCRIPT), tmp_path / "runs.db", "fast")
+    ran = run_forked(write(tmp_path, SCRIPT), tmp_path / "runs.db", "fast")
     assert ran.report.capture_gaps == ()
     found = functions_in(ran)
     inside = [("heads.py", name) for name in ("axis", "first", "pooled", "forward")]
@@ -93,7 +93,7 @@ def test_the_text_of_a_package_s_file_is_kept_where_kernels_come_from_it(tmp_pat
     package = write(tmp_path, text, "site-packages/layers.py")
     write(tmp_path, "import layers\n\ndef model(x):\n    return layers.scaled(x)\n", "site-packages/models.py")
     script = write(tmp_path, "import torch, models\ntorch.compile(models.model)(torch.ones(4))\n")
-    ran = run_captured(script, tmp_path / "runs.db", "deep", env={"PYTHONPATH": str(package.parent)})
+    ran = run_forked(script, tmp_path / "runs.db", "deep", env={"PYTHONPATH": str(package.parent)})
     (kernel,) = ran.kernels("cpp")
     assert {origin.file for origin in kernel.origins} == {str(package)}
     with Store(ran.store) as store:

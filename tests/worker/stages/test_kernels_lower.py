@@ -24,7 +24,7 @@ from irscope.provenance import Provenance
 from irscope.provenance.lines import trail_of
 from irscope.provenance.linked import LinkedLines
 from irscope.store.store import Store
-from support import REPOSITORY, Ran, run_captured, run_cli, write
+from support import REPOSITORY, Ran, run_cli, run_forked, write
 from triton_kernels import AXPY, GENERATED, KINDS, strangers
 from versions import torch_version
 
@@ -44,7 +44,7 @@ EXAMPLES = REPOSITORY / "tests" / "triton_h100"
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     folder = tmp_path_factory.mktemp("lower")
-    return run_captured(write(folder, SCRIPT), folder / "runs.db", "deep", env={"OMP_NUM_THREADS": "2"})
+    return run_forked(write(folder, SCRIPT), folder / "runs.db", "deep", env={"OMP_NUM_THREADS": "2"})
 
 
 @pytest.fixture(scope="module")
@@ -212,7 +212,7 @@ def run_inductor(
         "code": f"# Original path: {home}\n" * bool(home) + code.replace("x =", f"{GENERATED.name} =", 1), **changes,
     }  # fmt: skip
     env = {"TOLD": json.dumps(told), "TRITON_CACHE_DIR": str(folder / "kernels")}
-    ran = run_captured(write(folder, INDUCTOR), folder / "runs.db", "deep", env=env)
+    ran = run_forked(write(folder, INDUCTOR), folder / "runs.db", "deep", env=env)
     assert (ran.stdout, ran.report.outcome.exit_code) == ("ended\n", 0), ran.stderr
     return ran
 
@@ -335,7 +335,7 @@ def test_kernels_that_are_launched_outside_of_compiled_code(tmp_path: Path) -> N
         (kept / f"axpy_kernel.{'source' if kind == 'ttir-unoptimized' else kind}").write_text(text)
     (kept / "axpy_kernel.hsaco").write_bytes(b"HSACO")
     env = {"FAKE": str(tmp_path / "fake"), "KEPT": str(kept), "TEXT": str(EXAMPLES / "axpy_kernel" / "kernel.text")}
-    ran = run_captured(script, tmp_path / "runs.db", "deep", env=env)
+    ran = run_forked(script, tmp_path / "runs.db", "deep", env=env)
     assert ran.stdout == "heard [False, True]\n", ran.stderr  # the listener that was there before hears as ever
     assert ran.report.capture_gaps == ()
     assert [(c.id, c.function, c.line, c.seconds) for c in ran.report.compiles] == [
@@ -360,7 +360,7 @@ def test_kernels_that_are_launched_outside_of_compiled_code(tmp_path: Path) -> N
         assert [kernel.stage for kernel in trail.kernels] == [stage.replace("/2", "/1", 1), stage]
         with pytest.raises(LoweringError, match="no machine code for an NVIDIA GPU"):
             make(store, ran.report, f"{stage}/sass", sys.executable)
-    fast = run_captured(script, tmp_path / "runs.db", "fast", env=env)
+    fast = run_forked(script, tmp_path / "runs.db", "fast", env=env)
     assert fast.report.compiles == ()
 
 
@@ -385,7 +385,7 @@ triton.compile(source, target=GPUTarget("cuda", 90, 32))
 def test_with_triton_itself(tmp_path: Path) -> None:
     """Compiled for an H100 that need not be there; then machine code and passes on demand."""
     env = {"TRITON_CACHE_DIR": str(tmp_path / "cache")}
-    ran = run_captured(write(tmp_path, REAL), tmp_path / "runs.db", "deep", env=env)
+    ran = run_forked(write(tmp_path, REAL), tmp_path / "runs.db", "deep", env=env)
     assert ran.report.capture_gaps == ()
     stage = "triton/1/kernel/double"
     below = [ref.name for ref in ran.compile("triton/1").stages if ref.id != stage]
@@ -439,7 +439,7 @@ def test_a_kernel_of_ones_own_in_compiled_code_with_triton_itself(tmp_path: Path
     """From the line that launches it and from each line in it; its helper, its machine code and its passes."""
     script = write(tmp_path, OWN.format(tests=str(REPOSITORY / "tests")))
     env = {name: str(tmp_path / "cache") for name in ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")}
-    ran = run_captured(script, tmp_path / "runs.db", "deep", env={**os.environ, **env})
+    ran = run_forked(script, tmp_path / "runs.db", "deep", env={**os.environ, **env})
     assert ran.report.outcome.exit_code == 0, ran.stderr[-3000:]
     assert ran.report.capture_gaps == ()
     stage = "0/0/kernel/gated_0"

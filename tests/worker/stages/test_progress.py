@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from irscope.capture.progress import DYNAMO_PHASES, ProgressTeller
 from irscope.protocol import Compile, CompileOutcome, Progress
-from support import run_captured, write
+from support import run_forked, write
 
 SCRIPT = """\
 import torch
@@ -23,7 +23,7 @@ f(torch.ones(4, 4))
 def test_one_compile_thread(tmp_path: Path) -> None:
     """Each kernel is compiled where the output code names it."""
     env = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
-    ran = run_captured(write(tmp_path, SCRIPT), tmp_path / "runs.db", "deep", env=env)
+    ran = run_forked(write(tmp_path, SCRIPT), tmp_path / "runs.db", "deep", env=env)
     progress = [message for message in ran.messages if isinstance(message, Progress)]
     assert [one.phase for one in progress] == [
         "tracing frame 1",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from irscope.ir.graphs import parse_graph
 from irscope.pipelines.registry import stage_kind
-from support import Ran, lines_marked, run_captured, run_plain, write
+from support import Ran, lines_marked, run_forked, run_plain, write
 
 SCRIPT = """\
 import torch
@@ -77,7 +77,7 @@ class Both:
 def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
     folder = tmp_path_factory.mktemp("stages")
     script = write(folder, SCRIPT)
-    captured = run_captured(script, folder / "runs.db", "deep")
+    captured = run_forked(script, folder / "runs.db", "deep")
     env = {
         "TORCH_TRACE": str(folder / "trace"),
         "TORCH_LOGS": "bytecode",

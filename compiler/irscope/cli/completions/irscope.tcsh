@@ -23,7 +23,7 @@ complete irscope \
         'c/--open=/f/' \
         'c/--inputs=/f/' \
         'c/--reproducer=/f/' \
-        'c/--/(again all baseline budget call check-without-compile compile costs cwd depth exit-code fusion guards help inputs json kernel lane limit line max-nodes memory-budget model no-browser no-symbolic-trace node open output output-budget pipeline port pytest python read-only reproducer severity stage steady-calls store target text theme time timeout version write-baseline)/' \
+        'c/--/(again all baseline budget call check-without-compile compile costs cwd depth exit-code fusion guards help inputs json kernel lane limit line max-nodes memory-budget model no-browser no-symbolic-trace node open output output-budget pipeline pipelines port pytest python read-only reproducer rounds severity stage steady-calls store target text theme time timeout version write-baseline)/' \
         'c/-/(- h m o)/' \
         'n/--store/f/' \
         'n/--pytest/f/' \
@@ -40,8 +40,9 @@ complete irscope \
         'n/--open/f/' \
         'n/--inputs/f/' \
         'n/--reproducer/f/' \
-        'p/1/(run pipelines list show graph explain diff view values diverge completion)/' \
+        'p/1/(run pipelines compare list show graph explain diff view values diverge completion)/' \
         'n/run/f/' \
+        'n/compare/f/' \
         'n/values/f/' \
         'n/diverge/f/' \
         'n/completion/(bash zsh fish tcsh)/' \

@@ -10,6 +10,7 @@
 
 _shtab_irscope_commands() {
   local _commands=(
+    compare:'run a script through several pipelines and compare them'
     completion:'print a script that completes irscope'"'"'s arguments in a shell'
     diff:'what changed between two runs or two stages'
     diverge:'find where compiled code computes a different number'
@@ -32,6 +33,26 @@ _shtab_irscope_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_irscope_defaults_added=0
+
+_shtab_irscope_compare_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print data instead of text (docs\/json.md)]"
+  "--store[file of the run store]:FILE:_files"
+  "-m[run a module or package instead, by its dotted name]:MODULE:"
+  "--pytest[run tests instead\: a file, or one test as FILE\:\:NAME]:NODE:_files"
+  "--model[compile and call a model instead\: what the Python expression gives in the namespace of the file]:FILE:EXPR:"
+  "--inputs[with --model\: what to call it with\; a tuple or list by position, a dict by name]:FILE:EXPR:"
+  "--pipelines[names with commas between them, as in inductor,torchscript\; \`irscope pipelines\` lists them]:NAMES:"
+  "--rounds[rounds of timings]:N:"
+  "--output[show what the script prints, on stderr]"
+  "--python[interpreter that runs the script]:PATH:_files"
+  "--cwd[working folder of the script (default\: the current one)]:DIR:_files -/"
+  ":the Python script, or a notebook (.ipynb):_files"
+  "(*)::its arguments, after --:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_irscope_compare_defaults_added=0
 
 _shtab_irscope_completion_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -229,6 +250,7 @@ _shtab_irscope() {
       (( CURRENT += 1 ))
       curcontext="${curcontext%:*:*}:_shtab_irscope-$line[1]:"
       case $line[1] in
+        compare) _arguments -C -s $_shtab_irscope_compare_options ;;
         completion) _arguments -C -s $_shtab_irscope_completion_options ;;
         diff) _arguments -C -s $_shtab_irscope_diff_options ;;
         diverge) _arguments -C -s $_shtab_irscope_diverge_options ;;

@@ -20,6 +20,16 @@ def numpy_function(spot: Spot) -> Advice:
     return Advice(what, why, numpy_options(spot))
 
 
+def array_method(spot: Spot) -> Advice:
+    """``array.tobytes()`` and other methods of NumPy arrays without a torch counterpart."""
+    call = spot.call
+    what = f"{spot.short(spot.expression)} is a method of NumPy arrays that Dynamo cannot trace"
+    why = "Dynamo turns NumPy code into torch operations; this method has no torch equivalent."
+    outside = Option("Return the array, and call the method in the caller")
+    passed = pass_in(spot, call, "The function is compiled once for each value.") if not spot.alone else None
+    return Advice(what, why, some(hoist(spot, call, "It is then the same in every call."), passed or outside))
+
+
 def numpy_options(spot: Spot) -> tuple[Option, ...]:
     """Ways to get NumPy code out of the graph, from the simplest on."""
     call = spot.call

@@ -129,6 +129,16 @@ def _unknown(spot: Spot) -> Advice:
     )  # fmt: skip
 
 
+def concatenated(spot: Spot) -> Advice:
+    """``b"head" + data``, where Dynamo cannot join the two types."""
+    node = spot.expression
+    what = f"{spot.short(node)} joins two sequences of types that Dynamo cannot join"
+    return Advice(
+        what, spot.cause.explanation,
+        some(hoist(spot, node, _ONCE), pass_in(spot, node, "The function is compiled once for each value.")),
+    )  # fmt: skip
+
+
 def disabled(spot: Spot) -> Advice:
     """A function under ``torch.compiler.disable``."""
     call = spot.call
@@ -167,6 +177,8 @@ def _enabled(spot: Spot, function: ast.expr | None) -> Option:
     if wraps:
         (call,) = wraps
         do = f"Remove the `{spot.text(call.func)}` around `{word}` (line {call.lineno})"
+        if spot.qualified(call.args[0]).startswith("torch.ops."):
+            return Option(do, "", f"{_KEPT} An operator can break the graph for reasons of its own.")
         return Option(do, "", _KEPT, (spot.replace(call, spot.text(call.args[0])),))
     (decorator,) = decorators
     do = f"Remove `@{spot.text(decorator)}` from `{word}` (line {decorator.lineno})"
@@ -202,5 +214,6 @@ def user_break(spot: Spot) -> Advice:
     what = f"{spot.short(spot.call)} asks for it"
     option = None
     if spot.alone and spot.statement is not None:
-        option = Option("Remove the line", "", "", (spot.replace_statements([spot.statement], "pass"),))
+        unseen = "Dynamo has not seen what comes after it: there may be more breaks." if spot.context.skipped else ""
+        option = Option("Remove the line", "", unseen, (spot.replace_statements([spot.statement], "pass"),))
     return Advice(what, "It is a request in the code, not a limit of the compiler.", some(option))

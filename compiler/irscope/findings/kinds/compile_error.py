@@ -12,7 +12,8 @@ from irscope.findings.detector import Detector
 from irscope.findings.kinds import graph_break
 from irscope.findings.kinds.specialization import readable_size
 from irscope.findings.moment import Moment
-from irscope.protocol import Finding, Fix, Position, Range, Severity
+from irscope.findings.places import function_range
+from irscope.protocol import Compile, Finding, Fix, Position, Range, Severity
 from irscope.store import repeats
 from irscope.usercode.source import line_text, range_of_focus
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
@@ -39,6 +40,11 @@ _EXPLAINED_LINES = 12
 # These name a graph break where there may be none: below fullgraph=True, and in the body of an operator.
 _OF_BREAKS = ("Unsupported", "UncapturedHigherOrderOpError")
 _NO_COMPILER = ("InvalidCxxCompiler", "No working C++ compiler found")
+_NO_CPP_COMPILER = "no-cpp-compiler"
+_NO_COMPILER_HINTS = (
+    "Install a C++ compiler: `apt install g++` on Debian and Ubuntu, `xcode-select --install` on macOS.",
+    "Or name one in the environment variable CXX. Graph breaks and recompilations do not need it: use the fast lane.",
+)
 
 
 def detect(moment: Moment) -> Iterator[Finding]:
@@ -88,11 +94,7 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
     name = type(error).__name__
     hints = cause.hints if cause else ()
     if any(mark in text for mark in _NO_COMPILER):
-        name = "no-cpp-compiler"
-        hints = (
-            "Install a C++ compiler: `apt install g++` on Debian and Ubuntu, `xcode-select --install` on macOS.",
-            "Or name one in the environment variable CXX. Graph breaks and recompilations do not need it: use the fast lane.",
-        )
+        name, hints = _NO_CPP_COMPILER, _NO_COMPILER_HINTS
     fixes: tuple[Fix, ...] = ()
     headline, explanation = first_sentence(text), _without_advice(text)
     if cause is not None and (name in _OF_BREAKS or cause.code == DATA_DEPENDENT_GUARD):
@@ -126,6 +128,29 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
         compiles=(moment.record.compile,) if moment.record.compile else (),
         related=related_to(places, at),
         fixes=fixes,
+    )
+
+
+def of_program(error: Exception, compile: Compile) -> Finding:
+    """The finding where Inductor fails with a whole program, without Dynamo: at the line that its message names, else at
+    the function."""
+    text = str(error)
+    places = _places_in_message(text)
+    at = innermost_user(places)
+    no_compiler = any(mark in text for mark in _NO_COMPILER)
+    return Finding(
+        kind=KIND.id,
+        code=_NO_CPP_COMPILER if no_compiler else type(error).__name__,
+        severity=KIND.severity,
+        message=f"Compilation failed: {first_sentence(text)}",
+        explanation=f"The program runs as plain Python.\n{_without_advice(text)}",
+        hints=_NO_COMPILER_HINTS if no_compiler else (),
+        link=None,
+        file=compile.file if at is None else places[at].file,
+        range=function_range(compile) if at is None else places[at].range,
+        count=1,
+        compiles=(compile.id,),
+        related=() if at is None else related_to(places, at),
     )
 
 

@@ -103,7 +103,7 @@ def detect(moment: Moment) -> Iterator[Finding]:
 def call_site() -> Related | None:
     """The user's call into the compiled region that is running now."""
     place = call_into_compiled_code()
-    return None if place is None else Related(place.file, place.range, "this call triggered the recompilation")
+    return None if place is None else Related(place.file, place.range, Related.TRIGGERED)
 
 
 def make(moment: Moment, trigger: Trigger, calls: Sequence[Call]) -> tuple[Finding, Facts] | None:
@@ -149,6 +149,7 @@ def make(moment: Moment, trigger: Trigger, calls: Sequence[Call]) -> tuple[Findi
         count=1,
         compiles=(compile.id,),
         related=(call,) if call else (),
+        fixes=words.fixes,
     )
     return finding, facts
 

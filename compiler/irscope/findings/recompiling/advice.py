@@ -26,6 +26,7 @@ WORDS: dict[str, Callable[[Facts], Words]] = {
     "recompile-type": properties.type_changed,
     "recompile-object": properties.object_changed,
     "recompile-aliasing": properties.aliasing_changed,
+    "recompile-backend": properties.backend_changed,
 }
 
 

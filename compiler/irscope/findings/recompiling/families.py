@@ -57,29 +57,41 @@ def in_families(known: Known, finding: Finding, facts: Facts) -> Iterator[Findin
         return
     parent.children.add(frame)
     yield _child(finding, parent.finding)
-    more = f"{len(parent.children)} more function{'s' if len(parent.children) > 1 else ''}"
-    yield dataclasses.replace(
-        parent.finding,
-        count=0,  # it is known already; this adds to it
-        hints=(
-            f"{DYNAMIC} makes every size dynamic from the start. The same change compiled {more} again, which it serves, too.",
-        ),
-        related=(Related(finding.file, finding.range, "compiled again for the same change"),),
-    )
+    yield _with_children(parent, finding)
 
 
 def _child(finding: Finding, parent: Finding) -> Finding:
     line = f"line {parent.range.start.line}"
     if parent.file != finding.file:
         line += f" of {os.path.basename(parent.file)}"
-    message = finding.message.partition(". ")[0]
     return dataclasses.replace(
         finding,
         severity=Severity.HINT,
-        message=f"{message.removesuffix('.')}. It follows from the recompilation on {line}, for the same change in the same call.",
+        message=f"{_sentence(finding)} It follows from the recompilation on {line}, for the same change in the same call.",
         hints=(f"Fix the recompilation on {line}: it has the same cause.",),
-        related=(Related(parent.file, parent.range, "the recompilation that it follows from"), *finding.related),
+        fixes=(),
+        follows=Related(parent.file, parent.range, "the recompilation that it follows from"),
     )
+
+
+def _with_children(parent: Parent, newest: Finding) -> Finding:
+    """The parent, which says how many functions were compiled again, and where the newest of them is."""
+    finding, count = parent.finding, len(parent.children)
+    more = f"{count} more function{'s' if count > 1 else ''}"
+    own = finding.hints if finding.code != newest.code else ()
+    return dataclasses.replace(
+        finding,
+        count=0,  # it is known already; this adds to it
+        message=f"{finding.message} The same change in this call compiled {more} again.",
+        hints=(f"{DYNAMIC} makes every size dynamic from the start, in all {count + 1} functions.", *own),
+        related=(Related(newest.file, newest.range, _sentence(newest).removesuffix(".")),),
+        fixes=finding.fixes or newest.fixes,
+    )
+
+
+def _sentence(finding: Finding) -> str:
+    """The first sentence of a finding's message, which says what changed."""
+    return finding.message.partition(". ")[0].removesuffix(".") + "."
 
 
 def _guarded_change(facts: Facts) -> tuple[int, int] | None:

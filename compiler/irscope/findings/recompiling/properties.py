@@ -162,3 +162,13 @@ def aliasing_changed(facts: Facts) -> Words:
         more,
         (f"In the call on line {line}, pass `{argument.expression}.clone()` for `{facts.guard.other}`. {caveat}",),
     )
+
+
+def backend_changed(facts: Facts) -> Words:
+    """The function is compiled with another backend, or with other options."""
+    return Words(
+        "One compile for each backend and set of options.",
+        (
+            "Compile it once, and call that compiled function everywhere. A new backend object for each `torch.compile`, such as a lambda, counts as another one.",
+        ),
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from irscope.findings.recompiling.compile_calls import dynamic_fix
 from irscope.findings.recompiling.facts import Facts
 from irscope.findings.recompiling.words import DYNAMIC, Words
 from irscope.internals.dynamo_frames import Entrance
@@ -26,7 +27,9 @@ def size(facts: Facts) -> Words:
         if seen
         else "This is normal once: PyTorch then makes the size dynamic, except with `dynamic=False`."
     )
-    return Words(more, _dynamic(facts))
+    place = facts.calls[-1].place if facts.calls else None
+    fix = dynamic_fix((place.file, place.range) if place is not None else None, facts.file, facts.function)
+    return Words(more, _dynamic(facts), fixes=(fix,) if fix is not None else ())
 
 
 def _dynamic(facts: Facts) -> tuple[str, ...]:

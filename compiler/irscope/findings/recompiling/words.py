@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irscope.protocol import Severity
+from irscope.protocol import Fix, Severity
 
 DYNAMIC = "`torch.compile(..., dynamic=True)`"
 EACH_VALUE = "Each new value is one more compile, up to the recompile limit."
@@ -23,8 +23,11 @@ class Words:
         What to do, the best first.
     severity
         None for that of the kind.
+    fixes
+        Hints that can be applied.
     """
 
     more: str
     hints: tuple[str, ...]
     severity: Severity | None = None
+    fixes: tuple[Fix, ...] = ()

@@ -35,7 +35,7 @@ class ExportCapture(ProgramCapture):
     def lower(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], compile: Compile) -> Program:
         """Exports a program and decomposes it; a finding says why that is not possible."""
         exported = self.export(program, args, kwargs, compile)
-        made, core = exported.program, self._decompose(exported.program, compile)
+        made, core = exported.program, self.decompose(exported.program, compile)
         reason = unfit(core, exported.printed)
         self.put_facts(made, reason, compile)
         return program if reason else InPlace(program, made.module(), made, args, kwargs)
@@ -51,15 +51,20 @@ class ExportCapture(ProgramCapture):
         self.put_graph(compile, stages.EXPORTED_PROGRAM.name, exported.program.graph_module)
         return exported
 
-    def _decompose(self, made: Any, compile: Compile) -> Any:
+    def decompose(self, made: Any, compile: Compile) -> Any:
+        """Decomposes an exported program and puts it; None after a capture gap has said why that is not possible."""
         try:
-            core = decomposed(made)
+            core = self.decomposition(made)
         except Exception as error:  # noqa: BLE001  the exported program is there in any case
             what = "the exported program after decompositions"
             self.book.gap(CaptureGap(what, f"{type(error).__name__}: {_first_line(error)}"))
             return None
         self.put_graph(compile, stages.DECOMPOSED_PROGRAM.name, core.graph_module)
         return core
+
+    def decomposition(self, made: Any) -> Any:
+        """The program after decompositions; a pipeline may have some of its own."""
+        return decomposed(made)
 
     def find_unsupported(self, what: Unsupported, node: Any, compile: Compile) -> None:
         """Publishes a finding about a node that the next compiler does not take (`unsupported.finding_of`)."""

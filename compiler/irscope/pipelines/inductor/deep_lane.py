@@ -19,13 +19,14 @@ from irscope.internals.graph_frames import graph_of
 from irscope.internals.hooks import Hook
 from irscope.internals.inductor_hooks import memory_plan_hook
 from irscope.internals.scheduler_hooks import is_backward, scheduler_hooks
+from irscope.ir.cpp_wrapper import calls_in
 from irscope.pipelines.inductor import fusion, memory, partition, stages
 from irscope.pipelines.inductor import scheduler as inductor
 from irscope.pipelines.inductor.passes import PassRun, PassWatcher, Phase
 from irscope.pipelines.inductor.value_run import ValueRun
 from irscope.pipelines.registry import position, stage_kind
 from irscope.protocol import CaptureGap, StageRef
-from irscope.vocabulary.stages import StageKind
+from irscope.vocabulary.stages import Role, StageKind
 
 _BEFORE = {
     "before_pre_grad_graph": stages.PRE_GRAD_GRAPH.name,
@@ -71,16 +72,17 @@ class DeepLane:
     """
 
     def __init__(self, book: RunBook, values: ValueRun | None, refused: Callable[[fusion.FusionLog], None]) -> None:
-        self._book, self._values, self._refused, self._nodes = book, values, refused, NodeWriter()
+        self._book, self._values, self._refused, self.nodes = book, values, refused, NodeWriter()
         self._watcher = PassWatcher(
             self._phase_ended,
-            self._nodes.describe,
+            self.nodes.describe,
             lambda receive: self._noted("which pass changed a graph", receive),
             values.version if values is not None else None,
         )
         self._starts: dict[tuple[str, str], str] = {}  # (compile, stage) → the graph before its passes
         self._phases: dict[tuple[str, str], Phase] = {}  # passes whose stage has not come yet
         self._written: dict[tuple[str, str], _Written] = {}  # (compile, stage) → the newest
+        self._newest_code: dict[str, _Written] = {}  # compile → its newest output code
         self._codes: dict[tuple[str, bool], _Code] = {}
 
     def hooks(self) -> list[Hook]:
@@ -121,8 +123,11 @@ class DeepLane:
 
     def data_of(self, record: Record, compile: str, kind: StageKind, backward: bool) -> Any:
         """What is to be kept beside the text of a stage; called on the stack of its record."""
-        if kind is stages.OUTPUT_CODE:
-            return self._code_data(self._codes.get((compile, backward)), record)
+        if kind.role is Role.CODE:
+            code = self._codes.get((compile, backward))
+            if code is not None and kind.language == "cpp":
+                _name_as_in(record.payload, code.calls)
+            return self._code_data(code, record)
         if not kind.is_graph:
             return None
         try:
@@ -131,7 +136,7 @@ class DeepLane:
                 return None
             if self._values is not None:
                 self._values.graph(compile, kind.name, backward, module)
-            data = self._nodes.describe(module)
+            data = self.nodes.describe(module)
         except Exception as error:  # noqa: BLE001  the text is kept in any case
             self._book.gap(CaptureGap(f"facts about the nodes of a {kind.name}", f"{type(error).__name__}: {error}"))
             return None
@@ -152,14 +157,15 @@ class DeepLane:
             if forward is not None and forward.data is not None:
                 facts = partition.partition_of(forward.data, data)
                 self._book.put_stage(compile, stages.PARTITION.name, partition.stage_text(facts), attempt, facts, False)
-        elif kind is stages.OUTPUT_CODE:
+        elif kind.role is Role.CODE:
+            self._newest_code[compile] = self._written[compile, name]
             self._codes.pop((compile, backward), None)
 
     def _map(self, compile: str, payload: str) -> None:
         """PyTorch's own links between pre-grad nodes, post-grad nodes and kernels come last, for the newest code."""
         if not payload:  # the FX graph cache answered with a graph that was compiled without provenance
             return
-        code, mappings = self._written.get((compile, stages.OUTPUT_CODE.name)), json.loads(payload)
+        code, mappings = self._newest_code.get(compile), json.loads(payload)
         if code is not None and code.data is not None and len(mappings) > 1:
             code.data["mappings"] = mappings
             self._book.put_data(code.id, code.data)
@@ -282,10 +288,20 @@ class DeepLane:
                     "origins": list(call.origins),
                     **_traffic(call, home),
                     "flops": flops[number],
+                    **({"operator": call.operator} if call.operator not in ("", call.kernel) else {}),
                 }
                 for number, call in enumerate(code.calls)
             ],
         }
+
+
+def _name_as_in(wrapper: str, calls: list[inductor.KernelCall]) -> None:
+    """Gives calls without a handle their names in C++; both are in the order of the code."""
+    names = [call.name for call in calls_in(wrapper) if call.handle is None]
+    mine = [call for call in calls if call.handle is None]
+    if len(names) == len(mine):
+        for call, name in zip(mine, names, strict=True):
+            call.kernel = name
 
 
 def _title(call: inductor.KernelCall) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 
 from irscope.capture.run_book import RunBook
 from irscope.ir import own_kernels
 from irscope.ir.graphs import Graph, parse_graph
-from irscope.ir.kernels import kernels_in, origins_from_comments, origins_from_stacks
+from irscope.ir.kernels import KernelSource, kernels_in, origins_from_comments, origins_from_stacks
 from irscope.pipelines.inductor.stages import KERNEL, OUTPUT_CODE
 from irscope.protocol import Kernel
 from irscope.usercode.source import read_source
+from irscope.vocabulary.stages import StageKind
 
 
 class Kernels:
@@ -37,19 +39,31 @@ class Kernels:
                 self._read_graphs[compile] = None
         return self._read_graphs[compile]
 
-    def written(self, compile: str, output_code: str, text: str, backward: bool) -> list[Kernel]:
+    def written(
+        self,
+        compile: str,
+        output_code: str,
+        text: str,
+        backward: bool,
+        sources: Iterable[KernelSource] | None = None,
+        kind: StageKind = OUTPUT_CODE,
+    ) -> list[Kernel]:
         """Output code was written; writes a stage for each kernel that it defines and returns all that it calls.
 
         Parameters
         ----------
         output_code
             The id of its stage.
+        sources
+            The kernels, where they are not in the text.
+        kind
+            The kind of its stage.
         """
         origins = origins_from_comments(text, self.dynamo_graph(compile))
         kernels = []
-        suffix = output_code.rpartition(OUTPUT_CODE.name)[2]
+        suffix = output_code.rpartition(kind.name)[2]
         written = own_kernels.written_in(text)
-        for source in kernels_in(text):
+        for source in kernels_in(text) if sources is None else sources:
             stage = output_code
             if source.text:
                 stage = f"{compile}/{KERNEL.name}{suffix}/{source.name}"

@@ -17,7 +17,8 @@ its order:
 The data of ``output-code`` is ``{"calls": […]}`` in the order of the calls: ``kernel``, ``handle`` (the number in the
 comment ``[Provenance debug handles]`` above the call; null if there is none), ``nodes`` (names of nodes before
 fusion), ``origins`` (of the post-grad graph), ``reads``, ``writes`` (bytes, each buffer once, what stays inside the
-kernel not counted; null where it is unknown) and ``flops`` (null where no origin has a formula); and ``{"mappings"}``:
+kernel not counted; null where it is unknown), ``flops`` (null where no origin has a formula), and ``operator`` (of a
+call into a library that C++ names in another way: ``torch.ops.aten.sort.stable``); and ``{"mappings"}``:
 PyTorch's ``inductor_provenance_tracking_node_mappings`` (``preToPost``, ``postToPre``, ``cppCodeToPost``,
 ``postToCppCode``) where it gave them.
 """
@@ -40,6 +41,8 @@ class KernelCall:
     handle: int | None
     nodes: tuple[str, ...]
     origins: tuple[str, ...]
+    operator: str = ""
+    """What a call into a library computes, as Python names it: ``torch.ops.aten.sort.stable``."""
 
 
 @dataclass
@@ -66,7 +69,8 @@ def call_of(schedule: Any, kernel: str, is_extern: bool, handle: int | None) -> 
         found = [node for node in schedule if hasattr(node, "get_nodes")]
         parts = [part.node for node in found for part in node.get_nodes() if part.node is not None]
         names = [part.get_name() for node in found for part in node.get_nodes()]
-    return KernelCall(kernel, handle, tuple(dict.fromkeys(names)), tuple(_origins(parts)))
+    operator = str(getattr(schedule, "python_kernel_name", None) or "") if is_extern else ""
+    return KernelCall(kernel, handle, tuple(dict.fromkeys(names)), tuple(_origins(parts)), operator)
 
 
 def _node(node: Any) -> dict[str, Any]:

@@ -18,6 +18,29 @@ case(
     """,
 )
 case(
+    "disabled_operator",
+    "GB0098",
+    """
+    sin = torch.compiler.disable(torch.ops.aten.sin)
+
+
+    def f(x):
+        return sin(x) * 2
+    """,
+    proven=0,
+)
+case(
+    "sequences_of_two_types",
+    "GB3934",
+    """
+    DATA = bytearray(b"tail")
+
+
+    def f(x):
+        return x * len(b"head" + DATA)
+    """,
+)
+case(
     "graph_break",
     "GB0025",
     """

@@ -47,6 +47,7 @@ case(
         x.requires_grad_()
         return (x * 2).detach()
     """,
+    proven=0,
 )
 case(
     "made_with_grad",

@@ -358,6 +358,27 @@ case(
     proven=0,
 )
 case(
+    "argument_requires_grad",
+    "GB0206",
+    """
+    def f(x):
+        y = x + 1
+        x.requires_grad = True
+        return (x * y).detach()
+    """,
+    proven=0,
+)
+case(
+    "argument_frozen",
+    "GB0206",
+    """
+    def f(x):
+        y = x + 1
+        x.requires_grad = False
+        return (x * y).detach()
+    """,
+)
+case(
     "parameter_frozen",
     "GB0206",
     """

@@ -185,6 +185,36 @@ ENTRIES = (
         followed_args="torch.ones(4), 0,",
     ),
     Followed(
+        "bytes_of_an_array_passed_in",
+        "GB0158",
+        "value = array.tobytes()\n    result = f(array, value)",
+        """
+        def f(array):
+            return torch.ones(2) * len(array.tobytes())
+        """,
+        """
+        def f(array, value):
+            return torch.ones(2) * len(value)
+        """,
+        args="torch.ones(4).numpy(),",
+        followed_args="torch.ones(4).numpy(), torch.ones(4).numpy().tobytes(),",
+    ),
+    Followed(
+        "sequences_of_two_types_joined_by_the_caller",
+        "GB3934",
+        'value = b"head" + data\n    result = f(x, data, value)',
+        """
+        def f(x, data):
+            return x * len(b"head" + data)
+        """,
+        """
+        def f(x, data, value):
+            return x * len(value)
+        """,
+        args='torch.ones(4), bytearray(b"tail"),',
+        followed_args='torch.ones(4), bytearray(b"tail"), b"head" + bytearray(b"tail"),',
+    ),
+    Followed(
         "parameter_frozen_before",
         "GB0206",
         "layer.weight.requires_grad = False\n    result = f(x)",

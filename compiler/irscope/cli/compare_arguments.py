@@ -1,0 +1,39 @@
+"""The arguments of ``irscope compare``, beside those that say what is run."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+DESCRIPTION = """\
+Runs a script, or the model of --model, through several pipelines and prints side by side what each made of it: operators,
+kernels, bytes moved, compile time, time of a call, and the largest difference to eager.  Each pipeline has its own
+process.  They run the script one after the other, and are then timed in turns with the inputs of the first call of each compiled
+program.  What a pipeline does not tell has no number, and the reason."""
+
+
+def add_to(compare: argparse.ArgumentParser) -> None:
+    """Adds all of them to a parser."""
+    compare.add_argument(
+        "--pipelines", metavar="NAMES", required=True,
+        help="names with commas between them, as in inductor,torchscript; `irscope pipelines` lists them",
+    )  # fmt: skip
+    compare.add_argument(
+        "--rounds", metavar="N", type=_rounds, default=9, help="rounds of timings (default: %(default)s)"
+    )
+    compare.add_argument("--output", action="store_true", help="show what the script prints, on stderr")
+    compare.add_argument(
+        "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
+        help="interpreter that runs the script (default: %(default)s; variable IRSCOPE_PYTHON)",
+    )  # fmt: skip
+    compare.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
+
+
+def _rounds(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST_ROUNDS:
+        raise argparse.ArgumentTypeError(f"Invalid number of rounds: {text!r} (1 to {_MOST_ROUNDS})")
+    return int(text)
+
+
+_MOST_ROUNDS = 10_000

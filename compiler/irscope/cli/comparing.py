@@ -1,0 +1,156 @@
+"""``irscope compare``: one script through several pipelines, side by side."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+
+from irscope.cli.running import entry_of
+from irscope.cli.tables import table
+from irscope.cli.text import Paint, to_stdout
+from irscope.comparing.pipelines import Figure, Left, PipelineFigures, Timing, figures_of
+from irscope.driver.driver import RunSpec
+from irscope.driver.rounds import measured
+from irscope.pipelines.registry import pipeline_named
+from irscope.protocol import OutcomeKind, to_json
+from irscope.store.store import Store
+from irscope.vocabulary.units import count, duration, significant, size
+from irscope.vocabulary.visible import printable
+
+_MOST_NOTES = 8
+"""Places that are listed of each pipeline; JSON has all."""
+
+
+def compare(options: argparse.Namespace) -> int:
+    """Runs the script through each pipeline and prints what they made of it.  Raises LookupError for an unknown one."""
+    entry, script, model = entry_of(options)
+    names = list(
+        dict.fromkeys(pipeline_named(name.strip()).name for name in options.pipelines.split(",") if name.strip())
+    )
+    if not names:
+        raise LookupError("--pipelines names no pipeline. Write names with commas: --pipelines inductor,torchscript.")
+    specs = [
+        RunSpec(
+            script=script, args=tuple(options.args), python=options.python, cwd=options.cwd, entry=entry,
+            pipeline=name, model=model, symbolic_trace=False,
+        )
+        for name in names
+    ]  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="irscope-compare-") as folder:
+        found = measured(
+            specs, options.store, folder, options.rounds, on_step=_say, on_output=_echo if options.output else _drop
+        )
+    _say("")
+    with Store(options.store) as store:
+        figures = []
+        for one in found:
+            failed = one.outcome is not None and one.outcome.kind is not OutcomeKind.COMPLETED
+            problem = one.problem or (one.outcome.message if failed and one.outcome else "")
+            told = {"programs": one.programs, "rounds": one.rounds}
+            report = store.report(one.run) if one.run else None
+            figures.append(figures_of(store, report, one.spec.pipeline, problem, told))
+    if options.json:
+        print(json.dumps({"script": specs[0].stored_script, "pipelines": [to_json(one) for one in figures]}, indent=1))
+    else:
+        to_stdout(comparison_lines(figures, Paint(sys.stdout)))
+    return 0 if any(not one.problem for one in figures) else 1
+
+
+def comparison_lines(figures: Sequence[PipelineFigures], paint: Paint) -> list[str]:
+    """A table with a column for each pipeline, and below it what is missing and why."""
+    notes = _Notes()
+    names = [one.pipeline for one in figures]
+    rows = [
+        ["operators", *(notes.number(one.pipeline, "operators", one.operators) for one in figures)],
+        ["  in the last stage", *(notes.number(one.pipeline, "operators", one.taken) for one in figures)],
+        ["  fused", *(notes.number(one.pipeline, "operators", one.fused) for one in figures)],
+        ["kernels", *(notes.number(one.pipeline, "kernels", one.kernels) for one in figures)],
+        ["library calls", *(notes.number(one.pipeline, "kernels", one.library_calls) for one in figures)],
+        ["bytes moved", *(notes.bytes(one.pipeline, "bytes moved", one.moved_bytes) for one in figures)],
+        ["compile time", *(notes.seconds(one.pipeline, "compile time", one.compile_seconds) for one in figures)],
+        ["call (median)", *(notes.timing(one.pipeline, "call", one.call) for one in figures)],
+        ["  quartiles", *(_spread(one.call) for one in figures)],
+        ["  eager", *(notes.timing(one.pipeline, "eager", one.eager) for one in figures)],
+        ["difference", *(notes.share(one.pipeline, "difference", one.difference) for one in figures)],
+        ["  relative", *(notes.share(one.pipeline, "difference", one.relative_difference) for one in figures)],
+    ]
+    lines = table(["", *names], rows, paint, right=frozenset(range(1, len(names) + 1)), whole=frozenset({0}))
+    for one in figures:
+        lines += ["", f"{paint(one.pipeline, 'bold')}  {printable(one.title)}"]
+        lines += [f"  irscope show {one.run}   ({count(len(one.stages), 'stage')})"] if one.run else []
+        lines += [f"  {printable(text)}" for text in notes.of(one.pipeline)]
+        lines += _places("not in the last stage", one.gone)
+        lines += _places("left behind", one.left)
+    return lines
+
+
+def _places(title: str, found: Sequence[Left]) -> list[str]:
+    lines = []
+    for one in found[:_MOST_NOTES]:
+        place = f" ({os.path.basename(one.file)}:{one.line})" if one.file else ""
+        why = f": {one.why}" if one.why else ""
+        lines.append("  " + printable(f"{title}: {one.what}{place}{why}"))
+    more = len(found) - _MOST_NOTES
+    return [*lines, f"  … and {more} more {title} (--json has all)"] if more > 0 else lines
+
+
+class _Notes:
+    """Cells of the table, and the reasons of those that are empty."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, dict[str, None]] = {}
+
+    def of(self, pipeline: str) -> list[str]:
+        return list(self._found.get(pipeline, ()))
+
+    def number(self, pipeline: str, name: str, figure: Figure) -> str:
+        return self._cell(pipeline, name, figure, lambda value: f"{value:.0f}")
+
+    def bytes(self, pipeline: str, name: str, figure: Figure) -> str:
+        if figure.value is not None and figure.why:
+            self._note(pipeline, f"{name}: by {figure.why}")
+        return self._cell(pipeline, name, figure, lambda value: size(int(value)))
+
+    def seconds(self, pipeline: str, name: str, figure: Figure) -> str:
+        return self._cell(pipeline, name, figure, duration)
+
+    def share(self, pipeline: str, name: str, figure: Figure) -> str:
+        return self._cell(pipeline, name, figure, lambda value: f"{value:.2g}")
+
+    def timing(self, pipeline: str, name: str, timing: Timing) -> str:
+        return self._cell(pipeline, name, Figure(timing.median, timing.why), _time)
+
+    def _cell(self, pipeline: str, name: str, figure: Figure, shown: Callable[[float], str]) -> str:
+        if figure.value is not None:
+            return shown(figure.value)
+        self._note(pipeline, f"no {name}: {figure.why}")
+        return "–"
+
+    def _note(self, pipeline: str, text: str) -> None:
+        self._found.setdefault(pipeline, {})[text] = None
+
+
+def _spread(timing: Timing) -> str:
+    return "" if timing.low is None or timing.high is None else f"{_time(timing.low)} – {_time(timing.high)}"
+
+
+def _time(seconds: float) -> str:
+    """Microseconds, where `duration` has milliseconds only."""
+    return f"{significant(seconds * 1e6)} µs" if seconds < 1e-3 else f"{significant(seconds * 1e3)} ms"
+
+
+def _say(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{f'irscope: {text}…' if text else ''}", end="", file=sys.stderr, flush=True)
+
+
+def _echo(stream: str, text: str) -> None:
+    sys.stderr.write(text)
+
+
+def _drop(stream: str, text: str) -> None:
+    """What the script prints is the same for each pipeline, and not asked for."""

@@ -1,0 +1,92 @@
+"""Where the user's text has the ``torch.compile`` of a function that was compiled again, and the edit that changes it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from irscope.protocol import Edit, Fix, Range
+from irscope.usercode.source import node_at_range, parents, parse, range_of_node, text_of_range
+
+_COMPILE = ("torch.compile", "torch._dynamo.optimize")
+_TITLE = "Compile with `dynamic=True`"
+_CAVEAT = "All sizes are then dynamic from the first compile. Code for fixed sizes can be faster."
+
+
+def dynamic_fix(call: tuple[str, Range] | None, file: str, function: ast.AST | None) -> Fix | None:
+    """Makes every size dynamic; None if it is not certain where the function is compiled.
+
+    Parameters
+    ----------
+    call
+        The file and place of the user's call of the compiled function.
+    file, function
+        The function that was compiled, if its text is in this file of the user's.
+    """
+    function = function if function in parents(file) else None  # what is guarded can be read in another file
+    found = {(file, range_of_node(file, node)): node for node in _decorators(function)}
+    if not found and call is not None:
+        called = node_at_range(*call)
+        nodes = _made(call[0], called.func) if isinstance(called, ast.Call) else ()
+        found = {(call[0], range_of_node(call[0], node)): node for node in nodes}
+    if len(found) != 1:
+        return None
+    ((where, range), node) = found.popitem()
+    edit = _with_dynamic(where, range, node)
+    return Fix(_TITLE, _CAVEAT, (edit,), where) if edit is not None else None
+
+
+def _decorators(function: ast.AST | None) -> Iterator[ast.expr]:
+    for decorator in getattr(function, "decorator_list", ()):
+        if _is_compile(decorator.func if isinstance(decorator, ast.Call) else decorator):
+            yield decorator
+
+
+def _made(file: str, callee: ast.expr) -> Iterator[ast.expr]:
+    """What compiles the thing that is called: in its assignment, its decorator, its own expression, or in place."""
+    if isinstance(callee, ast.Call) and _is_compile(callee.func):
+        yield callee
+        return
+    name = ast.unparse(callee)
+    tree = parse(file)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name.rpartition(".")[2]:
+            yield from _decorators(node)
+        elif isinstance(node, ast.Assign) and name in map(ast.unparse, node.targets):
+            if isinstance(node.value, ast.Call) and _is_compile(_called(node.value)):
+                yield node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "compile":
+            if ast.unparse(node.func.value) == name:
+                yield node
+
+
+def _called(call: ast.Call) -> ast.expr:
+    """What makes a function compiled: of ``torch._dynamo.optimize("eager")(f)`` it is the inner call's function."""
+    return call.func.func if isinstance(call.func, ast.Call) else call.func
+
+
+def _is_compile(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and ast.unparse(node) in _COMPILE
+
+
+def _with_dynamic(file: str, range: Range, node: ast.expr) -> Edit | None:
+    if not isinstance(node, ast.Call):
+        return Edit(Range(range.end, range.end), "(dynamic=True)")
+    call = node.func if isinstance(node.func, ast.Call) else node
+    given = next((keyword for keyword in call.keywords if keyword.arg == "dynamic"), None)
+    if given is not None:
+        return Edit(range_of_node(file, given.value), "True")
+    if any(keyword.arg is None for keyword in call.keywords) or any(isinstance(a, ast.Starred) for a in call.args):
+        return None
+    whole = range_of_node(file, call)
+    written = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if not written:
+        before = Range(range_of_node(file, call.func).end, whole.end)
+        if text_of_range(file, before).strip() != "()":
+            return None
+        return Edit(before, "(dynamic=True)")
+    last = max(range_of_node(file, each).end for each in written)
+    rest = "\n".join(line.partition("#")[0] for line in text_of_range(file, Range(last, whole.end)).split("\n"))
+    if rest.count(")") != 1:  # an argument in parentheses of its own
+        return None
+    return Edit(Range(last, last), ", dynamic=True")

@@ -1,0 +1,122 @@
+"""What is captured of OpenXLA: an exported program by torchax and JAX down to LLVM IR."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+from irscope.capture.programs import NotLoweredError, Program
+from irscope.capture.run_book import RunBook
+from irscope.internals.exporting import dynamic_dimensions, flatten, unflatten
+from irscope.pipelines.export.capture import ExportCapture
+from irscope.pipelines.export.in_place import InPlace, unfit
+from irscope.pipelines.export.programs import decomposed
+from irscope.pipelines.export.unsupported import Unsupported
+from irscope.pipelines.openxla import stages
+from irscope.pipelines.openxla.dump import Dump, dump_options
+from irscope.pipelines.openxla.in_place import Executable, returned_view
+from irscope.pipelines.openxla.lowering import Input, Torchax, UnsupportedOperatorError, inputs_of
+from irscope.pipelines.openxla.places import user_lines
+from irscope.pipelines.openxla.shown import Shown
+from irscope.protocol import Compile, Finding, Origin
+from irscope.usercode.source import range_of_line
+
+_HINT = "Write it with other operators, or move it out of the program."
+
+
+class OpenXlaCapture(ExportCapture):
+    """Exports each program and compiles it with XLA; the executable runs in its place where that is the same."""
+
+    def __init__(self, book: RunBook) -> None:
+        super().__init__(book)
+        self._torchax: Torchax | None = None
+
+    def lower(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], compile: Compile) -> Program:
+        """Compiles a program and puts its stages; see `ProgramCapture.lower`."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self._torchax = self._torchax or Torchax()
+            return self._lower(self._torchax, program, args, kwargs, compile)
+
+    def _lower(
+        self, jax: Torchax, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], compile: Compile
+    ) -> Program:
+        given, named = self._with_static_sizes(args, kwargs, compile)
+        exported = self.export(program, given, named, compile)
+        made = exported.program
+        core = self.decompose(made, compile)
+        if core is None:
+            return program
+        graph = core.graph_module.graph
+        reason = unfit(core, exported.printed)
+        if not reason and jax.draws_random_numbers(graph):
+            reason = "it draws random numbers, and those of JAX are others"
+        if not reason and returned_view(graph):
+            reason = "it returns an input or a view of one"
+        self.put_facts(made, reason, compile)
+        inputs = inputs_of(core, given, named)
+        try:
+            compiled = self._compile(jax, core, inputs, compile)
+        except UnsupportedOperatorError as error:
+            self._find_unsupported(error.node, str(error), compile)
+            raise NotLoweredError from error
+        return program if reason else InPlace(program, Executable(jax, compiled, inputs, made), made, args, kwargs)
+
+    def decomposition(self, exported: Any) -> Any:
+        """Into core ATen, and of what torchax cannot compute then into what it can."""
+        assert self._torchax is not None
+        return decomposed(exported).run_decompositions(self._torchax.decompositions)
+
+    def _compile(self, jax: Torchax, core: Any, inputs: list[Input], compile: Compile) -> Any:
+        module = core.graph_module
+        if missing := jax.unsupported(module.graph):
+            for node in missing:
+                self._find_unsupported(node, "torchax does not have it", compile)
+            raise NotLoweredError
+        shown = Shown(self.book, compile, self.nodes, module)
+        function = jax.function(module, inputs, self._place_of, compile.function)
+        with jax.exact(), tempfile.TemporaryDirectory(prefix="irscope-xla-") as folder:
+            traced = jax.jax.jit(function).trace(*jax.shapes(inputs))
+            above = shown.put_jaxpr(traced.jaxpr.pretty_print(name_stack=True, use_color=False))
+            lowered = traced.lower()
+            shown.put_stablehlo(lowered.as_text(debug_info=True), above)
+            compiled = lowered.compile(compiler_options=dump_options(folder))
+            shown.put_dump(Dump(Path(folder)))
+        return compiled
+
+    # --- places -------------------------------------------------------------------------------------------------------
+
+    def _place_of(self, node: Any) -> Origin | None:
+        """The innermost line of a node that is shown for it."""
+        return next(iter(user_lines(self.nodes.frames(node.meta.get("stack_trace") or ""))), None)
+
+    def _find_unsupported(self, node: Any, why: str, compile: Compile) -> None:
+        message = f"OpenXLA cannot compile {node.target}: {why.rstrip('.')}."
+        what = Unsupported(
+            "no-torchax-operator", message, "The program is not compiled; it runs as plain Python.", (_HINT,)
+        )
+        self.find_unsupported(what, node, compile)
+
+    def _with_static_sizes(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], compile: Compile
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments without marks of dynamic dimensions, which XLA does not have; a finding says so."""
+        leaves, nesting = flatten((args, kwargs))
+        kind = stages.STATIC_SIZE
+        for number, leaf in enumerate(leaves):
+            if not hasattr(leaf, "stride") or not (dimensions := dynamic_dimensions(leaf)):
+                continue
+            leaves[number] = leaf.detach().requires_grad_(leaf.requires_grad)
+            sizes = ", ".join(f"{one} (size {leaf.shape[one]})" for one in sorted(dimensions))
+            self.book.publish(
+                Finding(
+                    kind=kind.id, code="static-size", severity=kind.severity,
+                    message=f"XLA compiles for one size of each dimension: dimension {sizes} of input {number} is not dynamic.",
+                    explanation="Calls with other sizes run as plain Python.", hints=(), link=None, file=compile.file,
+                    range=range_of_line(compile.file, compile.line), count=1, compiles=(compile.id,),
+                )
+            )  # fmt: skip
+        given, named = unflatten(leaves, nesting)
+        return given, named

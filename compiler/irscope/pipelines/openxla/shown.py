@@ -1,0 +1,219 @@
+"""Writes the stages of one program below the exported one."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from irscope.capture.nodes import NodeWriter
+from irscope.capture.run_book import RunBook
+from irscope.ir.hlo import Instruction, Module, clean_hlo, parse_hlo
+from irscope.pipelines.openxla import stages
+from irscope.pipelines.openxla.dump import Dump, KernelDump
+from irscope.pipelines.openxla.lowering import node_of
+from irscope.pipelines.openxla.places import user_lines
+from irscope.pipelines.openxla.printing import Memory, Origin, PrintedHlo, printed
+from irscope.pipelines.openxla.texts import Lines, jaxpr_lines, stablehlo_lines
+from irscope.pipelines.registry import position
+from irscope.protocol import CaptureGap, Compile, Kernel, StageRef
+from irscope.protocol import Origin as Line
+from irscope.protocol.report import LIBRARY
+from irscope.system.commands import run_bounded
+from irscope.usercode.source import line_text
+from irscope.usercode.user_files import is_user_file
+from irscope.vocabulary.stages import KERNELS
+
+_MOST = 2_000_000
+"""Characters of a text; what is longer is cut."""
+_MOST_LINKS = 50_000
+"""Links of a kernel with the nodes that it computes, of which each line has all."""
+_SECONDS = 20.0
+_DISASSEMBLERS = ("llvm-objdump", "objdump")
+
+
+class Shown:
+    """The stages of one compile.
+
+    Parameters
+    ----------
+    module
+        The graph module of the decomposed program.
+    """
+
+    def __init__(self, book: RunBook, compile: Compile, nodes: NodeWriter, module: Any) -> None:
+        self._book, self._compile = book, compile
+        inputs = {node.name for node in module.graph.nodes if node.op == "placeholder"}
+        self._memory = Memory(
+            origins=dict(_origins(nodes, module)),
+            node_of=lambda op_name: op_name if op_name in inputs else node_of(op_name),
+            number=nodes.number(id(self)),
+            program=nodes.number(id(module.graph)),
+            is_user=is_user_file,
+            line_of=lambda file, line: line_text(file, line).strip(),
+        )
+        self._kept = (self, module)  # an address that is used again would be taken for the same graph
+
+    def put_jaxpr(self, text: str) -> Lines:
+        """Puts the jaxpr; gives the node of each of its lines."""
+        text, lines = jaxpr_lines(text, node_of)
+        self._put_text(stages.JAXPR.name, text, {"lines": lines})
+        return lines
+
+    def put_stablehlo(self, text: str, above: Lines) -> None:
+        """Puts StableHLO."""
+        text, lines, of_scope = stablehlo_lines(text, above, node_of)
+        self._memory.above.update(of_scope)
+        self._put_text(stages.STABLEHLO.name, text, {"lines": lines})
+
+    def put_dump(self, dump: Dump) -> None:
+        """Puts what XLA dumped: HLO before and after its passes, the buffer assignment, and the kernels."""
+        first, last = dump.text(".before_optimizations.txt"), dump.text(".cpu_after_optimizations.txt")
+        if not first or not last:
+            self._gap("the HLO", "XLA did not dump it")
+            return
+        before = printed(parse_hlo(first), self._memory, is_first=True)
+        self._put_graph(stages.HLO.name, before)
+        self._put_text(stages.HLO_TEXT.name, clean_hlo(first))
+        self._put_passes(dump, before)
+        module = parse_hlo(last)
+        after = printed(module, self._memory)
+        self._put_graph(stages.OPTIMIZED.name, after)
+        self._put_text(stages.OPTIMIZED_TEXT.name, clean_hlo(last))
+        if buffers := dump.text("-buffer-assignment.txt"):
+            self._put_text(stages.BUFFERS.name, buffers)
+        else:
+            self._gap("the buffer assignment", "XLA did not dump it")
+        self._put_kernels(dump, module, after)
+
+    def _put_passes(self, dump: Dump, before: PrintedHlo) -> None:
+        number = 0
+        for one in dump.passes():
+            after = printed(parse_hlo(one.text), self._memory)
+            if list(after.shapes.items()) != list(before.shapes.items()):
+                number += 1
+                self._put_version(one.passed, number, before, after)
+            before = after
+
+    def _put_version(self, passed: str, number: int, before: PrintedHlo, after: PrintedHlo) -> None:
+        old, new, kind = before.shapes, after.shapes, stages.OPTIMIZED
+        data = {
+            "pass": passed, "seconds": 0.0, "subgraph": "",
+            "added": [name for name in new if name not in old],
+            "removed": [name for name in old if name not in new],
+            "changed": [name for name in new if name in old and old[name] != new[name]],
+            "moved": [name for name in old if name in new] != [name for name in new if name in old],
+            "new": after.data,
+        }  # fmt: skip
+        id = f"{self._compile.id}/{kind.name}/{number:02}-{passed}"
+        ref = StageRef(id, kind.name, kind.language, len(after.text), passed, 0.0, after.count)
+        order = position(kind.name, False) - 0.5 + number / 10_000
+        self._book.write_version(self._compile.id, ref, after.text, order, data)
+
+    # --- kernels ------------------------------------------------------------------------------------------------------
+
+    def _put_kernels(self, dump: Dump, module: Module, graph: PrintedHlo) -> None:
+        known = {name: one for one in module.instructions() for name in (one.name, one.name.replace(".", "_"))}
+        kernels, generated = [], set()
+        for one in dump.kernels():
+            instruction = next((known[name] for name in (one.name, *one.functions) if name in known), None)
+            stage = f"{self._compile.id}/{KERNELS}/{one.name}"
+            parts = _with_called(module, instruction) if instruction else []
+            self._put_kernel(stage, one, [graph.nodes[part.name] for part in parts if part.name in graph.nodes])
+            lines = self._lines_of_instruction(module, instruction) if instruction else ()
+            kernels.append(Kernel(one.name, stages.KERNEL.language, self._compile.id, stage, lines))
+            generated.add(instruction.name if instruction else "")
+        stage = f"{self._compile.id}/{stages.OPTIMIZED.name}"
+        for instruction in module.computations[module.entry]:
+            if _is_of_library(instruction) and instruction.name not in generated:
+                lines = self._lines_of_instruction(module, instruction)
+                kernels.append(Kernel(instruction.name, LIBRARY, self._compile.id, stage, lines))
+        self._book.put_kernels(kernels)
+
+    def _lines_of_instruction(self, module: Module, one: Instruction) -> tuple[Line, ...]:
+        """The lines of an instruction and of what it calls; of one that XLA put in, those of its neighbours."""
+        if not (lines := self._lines_of(_with_called(module, one))):
+            entry = module.computations[module.entry]
+            users = [each for each in entry if one.name in each.operands]
+            lines = self._lines_of(users) or self._lines_of(each for each in entry if each.name in one.operands)
+        return tuple(sorted(lines))
+
+    def _lines_of(self, instructions: Iterable[Instruction]) -> dict[Line, None]:
+        nodes = dict.fromkeys(node_of(one.op_name) for one in instructions)
+        origins = [self._memory.origins[node] for node in nodes if node in self._memory.origins]
+        return dict.fromkeys(line for one in origins for line in user_lines(one.frames))
+
+    def _put_kernel(self, stage: str, one: KernelDump, nodes: list[str]) -> None:
+        """Puts a kernel with what it is lowered to; all its lines came from all nodes that it computes."""
+        text = one.llvm or one.optimized
+        rows = text.rstrip("\n").split("\n")
+        count = max(1, min(len(nodes), _MOST_LINKS // len(rows)))
+        lines = [(number, node) for number in range(1, len(rows) + 1) for node in nodes[:count]]
+        self._write(stages.KERNEL.name, stage, text, {"lines": lines})
+        start = next((number for number, row in enumerate(rows, 1) if row.startswith("define ")), 1)
+        for kind, below in ((stages.LLVM, one.optimized), (stages.ASSEMBLY, self._assembly(one))):
+            if below:
+                count = below.rstrip("\n").count("\n") + 1
+                data = {"lines": [(number, str(start)) for number in range(1, count + 1)]}
+                self._write(kind.name, f"{stage}/{kind.name}", below, data)
+
+    def _assembly(self, one: KernelDump) -> str:
+        tool = next((found for name in _DISASSEMBLERS if (found := shutil.which(name))), None)
+        if one.object is None:
+            return ""
+        if tool is None:
+            self._gap("the assembly of kernels", f"there is no {' or '.join(_DISASSEMBLERS)} on PATH")
+            return ""
+        options = ["--disassemble", "--no-show-raw-insn", "--reloc", str(one.object)]
+        try:
+            done = run_bounded([tool, *options], _SECONDS)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            self._gap("the assembly of kernels", f"{type(error).__name__}: {error}")
+            return ""
+        if done.returncode != 0:
+            self._gap("the assembly of kernels", done.stderr.strip() or f"{tool} ended with {done.returncode}")
+        return done.stdout[done.stdout.find("\n\n") :].strip("\n") + "\n" if done.returncode == 0 else ""
+
+    # --- writing ------------------------------------------------------------------------------------------------------
+
+    def _put_graph(self, name: str, graph: PrintedHlo) -> None:
+        self._book.put_stage(self._compile.id, name, graph.text, data=graph.data)
+
+    def _put_text(self, name: str, text: str, data: object = None) -> None:
+        self._book.put_stage(self._compile.id, name, self._bounded(name, text), data=data)
+
+    def _write(self, name: str, id: str, text: str, data: object) -> None:
+        self._book.write_stage(self._compile.id, name, id, self._bounded(name, text), data)
+
+    def _bounded(self, name: str, text: str) -> str:
+        if len(text) <= _MOST:
+            return text
+        self._gap(f"the end of {name}", f"it has {len(text)} characters, and irscope keeps {_MOST}")
+        return text[:_MOST].rpartition("\n")[0] + "\n"
+
+    def _gap(self, what: str, why: str) -> None:
+        self._book.gap(CaptureGap(f"{what} of {self._compile.id}", why))
+
+
+def _with_called(module: Module, one: Instruction) -> list[Instruction]:
+    """An instruction and those of the computations that it calls."""
+    found, todo = [one], list(one.called)
+    for name in todo:
+        inner = module.computations.get(name, ())
+        found += inner
+        todo += [below for each in inner for below in each.called if below not in todo]
+    return found
+
+
+def _is_of_library(one: Instruction) -> bool:
+    """Whether XLA leaves an instruction to a library, unless it made a kernel for it."""
+    return one.opcode in ("custom-call", "dot", "convolution", "fft") or ("kind", "kCustom") in one.attributes
+
+
+def _origins(nodes: NodeWriter, module: Any) -> Iterator[tuple[str, Origin]]:
+    for node in module.graph.nodes:
+        stack = node.meta.get("nn_module_stack")
+        path, cls = next(reversed(stack.values())) if stack else ("", "")
+        frames = nodes.frames(node.meta.get("stack_trace") or "")
+        yield node.name, Origin(frames, (path, nodes.class_name(cls) if path else ""))

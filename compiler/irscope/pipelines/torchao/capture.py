@@ -1,0 +1,206 @@
+"""What is captured of quantization: the steps that make the integer program, what they left out, and all of Inductor."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import types
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from irscope.capture.nodes import NodeWriter
+from irscope.capture.programs import as_module
+from irscope.capture.run_book import RunBook
+from irscope.capture.trace import Record
+from irscope.findings.places import function_range
+from irscope.internals import compile_calls
+from irscope.internals.exporting import frames_hook
+from irscope.internals.hooks import Hook
+from irscope.internals.inductor_calls import inductor_set
+from irscope.pipelines.dynamo_stages import DYNAMO_GRAPH
+from irscope.pipelines.inductor.capture import InductorCapture
+from irscope.pipelines.inductor.stages import OUTPUT_CODE
+from irscope.pipelines.torchao import pt2e, stages
+from irscope.pipelines.torchao.report import Operation, fused_text, modules_text, operations_of, report_text
+from irscope.protocol import CaptureGap, Finding, Range
+from irscope.usercode.source import range_of_line
+from irscope.usercode.user_files import is_user_file
+from irscope.vocabulary.stages import StageKind
+
+FREEZING = {"freezing": True}
+"""Parameters are constants, which Inductor's fusions of integer operators need.  As an option of one ``torch.compile``
+it is not on while the graph is traced, and these fail."""
+_STEPS = {"exported": stages.EXPORTED, "observed": stages.OBSERVED, "converted": stages.CONVERTED}
+
+
+@dataclass
+class _Quantized:
+    """A program that is being compiled, with what is to be put under its compile."""
+
+    report: str = ""
+    steps: list[tuple[StageKind, str, Any]] = field(default_factory=list)
+    left: list[tuple[Operation, str]] = field(default_factory=list)
+    """What is not quantized and worth a finding, with the stack traces of the nodes."""
+    function: types.CodeType | None = None
+    compile: str = ""
+    report_id: str = ""
+
+
+class TorchaoCapture(InductorCapture):
+    """In the deep lane each program is quantized and compiled beside the script, which goes on with its own."""
+
+    def __init__(self, book: RunBook) -> None:
+        super().__init__(book)
+        self._nodes = NodeWriter() if self._deep_lane is None else self._deep_lane.nodes
+        self._now: _Quantized | None = None
+
+    def hooks(self) -> list[Hook]:
+        """What is patched in PyTorch: besides Inductor's hooks, in the deep lane, torch.compile."""
+        if not self.book.is_deep:
+            return super().hooks()
+        return [*super().hooks(), compile_calls.compiling_hook(self._take), frames_hook()]
+
+    # --- the script's programs ----------------------------------------------------------------------------------------
+
+    def _take(self, program: Any, compile: Callable[..., Any], options: dict[str, Any]) -> Any:
+        """What the script calls: at the first call it is known whether the script has quantized the program itself."""
+        chosen: list[Callable[..., Any]] = []
+
+        @functools.wraps(program)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            if chosen:
+                return chosen[0](*args, **kwargs)
+            if pt2e.is_quantized(program):
+                chosen.append(compile(program, **options))
+                self._now = _of_the_script(program)
+                try:
+                    return chosen[0](*args, **kwargs)
+                finally:
+                    self._now = None
+            chosen.append(program)
+            if self.book.is_open:
+                self._try(program, compile, args, kwargs)
+            return program(*args, **kwargs)
+
+        return as_module(program, called) if isinstance(program, sys.modules["torch"].nn.Module) else called
+
+    def _try(self, program: Any, compile: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Quantizes and compiles a program on copies of its arguments; what fails is a gap."""
+        try:
+            self._quantize(program, compile, *_copied((args, kwargs)))
+        except Exception as error:  # noqa: BLE001  the script runs on without it
+            first = next((line for line in str(error).split("\n") if line.strip()), "no message")
+            self.book.gap(CaptureGap(f"the quantized {_name_of(program)}", f"{type(error).__name__}: {first}"))
+        finally:
+            self._now = None
+
+    def _quantize(self, program: Any, compile: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        torch: Any = sys.modules["torch"]
+        if getattr(program, "training", False):
+            raise ValueError("it is in training mode, and quantization after training needs model.eval()")
+        now = _Quantized(function=_code_of(program))
+        with self.book.quietly(), torch.random.fork_rng():
+            graph = pt2e.quantized(program, args, kwargs, functools.partial(self._step, now))
+            operations = operations_of(graph)
+            now.report = report_text(operations)
+            traces = {node.name: str(node.meta.get("stack_trace") or "") for node in graph.graph.nodes}
+            now.left = [(one, traces[one.node]) for one in operations if one.code and one.is_weighty]
+            expected = program(*args, **kwargs)
+        self._now = now
+        with warnings.catch_warnings(), torch.no_grad(), torch.random.fork_rng(), inductor_set({}, FREEZING):
+            warnings.simplefilter("ignore")
+            got = compile(graph)(*args, **kwargs)
+        if now.report_id:
+            text = f"{now.report}\n{_difference(got, expected)}\n"
+            self.book.write_stage(now.compile, stages.REPORT.name, now.report_id, text)
+
+    def _step(self, now: _Quantized, name: str, graph: Any) -> None:
+        text = graph.print_readable(print_output=False)
+        now.steps.append((_STEPS[name], text, self._nodes.describe(graph)))
+
+    # --- the trace ----------------------------------------------------------------------------------------------------
+
+    def shown_as(self, code: types.CodeType) -> types.CodeType:
+        """The user's function, of the graph that was made of it."""
+        now = self._now
+        is_ours = now is not None and now.function is not None and code.co_filename.startswith("<eval_with_key>")
+        return now.function if is_ours and now is not None and now.function is not None else code
+
+    def stage_written(self, record: Record, kind: StageKind, id: str, text: str, backward: bool, data: object) -> None:
+        """A stage is in the store: that of Dynamo's graph is followed by those of the quantization above it."""
+        super().stage_written(record, kind, id, text, backward, data)
+        now, compile = self._now, record.compile or ""
+        if kind is OUTPUT_CODE:
+            self.book.put_stage(compile, stages.FUSED.name, fused_text(text), record.attempt, backward=backward)
+        if kind is not DYNAMO_GRAPH or now is None:
+            return
+        now.compile = compile
+        for step, step_text, step_data in now.steps:
+            self.book.put_stage(compile, step.name, step_text, record.attempt, step_data)
+            for file in dict.fromkeys(file for file, _, _ in step_data["frames"]):
+                self.book.keep_source(file)
+        now.report_id = self.book.put_stage(compile, stages.REPORT.name, now.report, record.attempt)
+        for operation, trace in now.left:
+            self._find(compile, operation, trace)
+
+    def _find(self, compile_id: str, operation: Operation, trace: str) -> None:
+        compile = self.book.compiles.get(compile_id)
+        if compile is None:
+            return
+        mine = [(file, line) for file, line, _ in self._nodes.frames(trace) if is_user_file(file)]
+        file, where = compile.file, function_range(compile)
+        if mine:
+            file, where = mine[-1][0], range_of_line(*mine[-1])
+        self.book.findings.add(_finding(operation, compile_id, file, where))
+
+
+def _finding(operation: Operation, compile: str, file: str, where: Range) -> Finding:
+    return Finding(
+        kind=stages.NOT_QUANTIZED.id,
+        code=operation.code,
+        severity=stages.NOT_QUANTIZED.severity,
+        message=f"`{operation.operator}` is not quantized: {operation.why}.",
+        explanation="It computes with floating-point numbers. The stage *What is quantized* lists all operations.",
+        hints=(),
+        link=None,
+        file=file,
+        range=where,
+        count=1,
+        compiles=(compile,),
+    )
+
+
+def _of_the_script(program: Any) -> _Quantized:
+    torch: Any = sys.modules["torch"]
+    if isinstance(program, torch.fx.GraphModule):
+        return _Quantized(report=report_text(operations_of(program)))
+    return _Quantized(report=modules_text(program))
+
+
+def _code_of(program: Any) -> types.CodeType | None:
+    code = getattr(inspect.unwrap(getattr(program, "forward", program)), "__code__", None)
+    return code if isinstance(code, types.CodeType) else None
+
+
+def _name_of(program: Any) -> str:
+    return str(getattr(program, "__name__", None) or type(program).__name__)
+
+
+def _copied(arguments: Any) -> Any:
+    torch: Any = sys.modules["torch"]
+    tree: Any = torch.utils._pytree
+    return tree.tree_map_only(torch.Tensor, lambda tensor: tensor.detach().clone(), arguments)
+
+
+def _difference(got: Any, expected: Any) -> str:
+    """How far the quantized program is from the script's own, in the first result that is a tensor of numbers."""
+    torch: Any = sys.modules["torch"]
+    leaves = [torch.utils._pytree.tree_leaves(one) for one in (got, expected)]
+    for mine, theirs in zip(*leaves, strict=False):
+        if isinstance(mine, torch.Tensor) and mine.shape == theirs.shape and mine.is_floating_point():
+            far, largest = float((mine - theirs).abs().max()), float(theirs.abs().max())
+            return f"Largest difference to the script's own program: {far:.3g}; its largest value is {largest:.3g}."
+    return "No result can be compared with that of the script's own program."

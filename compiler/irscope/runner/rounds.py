@@ -1,0 +1,186 @@
+"""Times compiled programs in the run's process, when a comparison asks for it.
+
+Several processes, one for each pipeline, wait at the end of their scripts and take turns, so that what else the machine
+does hits all of them alike.  They are asked through files in a private folder: `ROUND` files are written by the driver,
+and answered under `ANSWER`; nothing in them is executed, and the driver is the only one that waits for more than a turn.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from irscope.capture.programs import Program, place_of
+from irscope.internals.compile_calls import result_hook
+from irscope.internals.hooks import Hook
+from irscope.runner.tensors import cloned, largest_difference, seeded
+from irscope.vocabulary.visible import bounded
+
+READY, STOP = "ready.json", "stop"
+_POLL_SECONDS = 0.01
+_MOST_SECONDS = 3600.0
+"""The driver stops its processes; one whose driver is gone does not wait for ever."""
+_WARM_CALLS, _WARM_SECONDS = 3, 0.3
+_ROUND_SECONDS = 0.05
+"""Of one program in one round; a program that is slower is called once."""
+_LONGEST_SECONDS = 4 * _ROUND_SECONDS
+
+
+def round_file(number: int) -> str:
+    """What the driver makes to ask for a round."""
+    return f"round-{number}"
+
+
+def answer_file(number: int) -> str:
+    """What answers it."""
+    return f"answer-{number}.json"
+
+
+@dataclass
+class _Measured:
+    """A program of the script, with a copy of the arguments of its first call and the modes of that call."""
+
+    program: Program
+    compiled: Program
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    grad: bool
+    inference: bool
+    calls: int = 0
+    """Of a round; 0: it cannot be called again."""
+    eager_calls: int = 0
+
+
+class Rounds:
+    """Notes the programs that the script compiles, and times them after its end.
+
+    Parameters
+    ----------
+    folder
+        Where it is asked and answers.
+    why_as_python
+        Of a program: why it runs as Python, or an empty text.
+    """
+
+    def __init__(self, folder: str, why_as_python: Callable[[object], str]) -> None:
+        self._folder, self._why_as_python = folder, why_as_python
+        self._measured: list[_Measured] = []
+        self._inside = False
+
+    def hook(self) -> Hook:
+        """The hook that sees what ``torch.compile`` gives."""
+        return result_hook(self._see)
+
+    def _see(self, program: Program, compiled: Any) -> Any:
+        if isinstance(compiled, sys.modules["torch"].nn.Module):
+
+            def first(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+                handle.remove()
+                self._note(program, compiled, args, kwargs)
+
+            handle = compiled.register_forward_pre_hook(first, with_kwargs=True)
+            return compiled
+        noted: list[bool] = []
+
+        @functools.wraps(compiled)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            if not noted:
+                noted.append(True)
+                self._note(program, compiled, args, kwargs)
+            return compiled(*args, **kwargs)
+
+        return called
+
+    def _note(self, program: Program, compiled: Program, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        torch: Any = sys.modules["torch"]
+        if torch.compiler.is_compiling():  # a part of a program that is noted already
+            return
+        modes = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+        self._measured.append(_Measured(program, compiled, cloned(args), cloned(kwargs), *modes))
+
+    # --- after the script ---------------------------------------------------------------------------------------------
+
+    def serve(self) -> None:
+        """Say what was noted, and answer until the driver says that it is over."""
+        self._write(READY, {"programs": [self._prepared(one) for one in self._measured]})
+        until, number = time.monotonic() + _MOST_SECONDS, 0
+        while time.monotonic() < until and not os.path.exists(os.path.join(self._folder, STOP)):
+            if os.path.exists(os.path.join(self._folder, round_file(number))):
+                self._write(answer_file(number), {"programs": [_timed(one, number) for one in self._measured]})
+                number += 1
+            else:
+                time.sleep(_POLL_SECONDS)
+
+    def _write(self, name: str, data: dict[str, Any]) -> None:
+        part = os.path.join(self._folder, f"{name}.part")
+        with open(part, "w", encoding="utf-8") as file:
+            json.dump(data, file)
+        os.replace(part, os.path.join(self._folder, name))
+
+    def _prepared(self, one: _Measured) -> dict[str, Any]:
+        """Warms a program up, and compares what it gives with what the program itself gives."""
+        function, file, line = place_of(one.program)
+        facts: dict[str, Any] = {"function": function, "file": file, "line": line, "grad": one.grad}
+        try:
+            with _modes(one):
+                difference, why = largest_difference(one.program, one.compiled, one.args, one.kwargs)
+                one.eager_calls = _warmed(one, one.program)
+                facts |= {"difference": difference, "why_no_difference": why}
+                if as_python := self._why_as_python(one.program):
+                    return {**facts, "difference": None, "why_no_difference": as_python, "why_no_seconds": as_python}
+                one.calls = _warmed(one, one.compiled)
+        except Exception as error:  # noqa: BLE001  whatever the program raises is the answer
+            why = bounded(f"{type(error).__name__}: {error}".splitlines()[0])
+            return {"difference": None, "why_no_difference": why, **facts, "why_no_seconds": why}
+        return {**facts, "why_no_seconds": ""}
+
+
+def _timed(one: _Measured, number: int) -> dict[str, float | None]:
+    """Seconds of a call, compiled and eager; which of them is first changes with each round."""
+    sides = [("seconds", one.compiled, one.calls), ("eager", one.program, one.eager_calls)]
+    found: dict[str, float | None] = {"seconds": None, "eager": None}
+    with _modes(one):
+        for name, program, calls in sides[:: 1 if number % 2 else -1]:
+            if calls:
+                found[name] = _seconds(one, program, calls)
+    return found
+
+
+def _seconds(one: _Measured, program: Program, calls: int) -> float:
+    """Of one call, on average over so many calls, or over fewer where they take too long on a busy machine."""
+    _synchronize()
+    start, done = time.perf_counter(), 0
+    while done < calls and time.perf_counter() - start < _LONGEST_SECONDS:
+        program(*one.args, **one.kwargs)
+        done += 1
+    _synchronize()
+    return (time.perf_counter() - start) / done
+
+
+def _warmed(one: _Measured, program: Program) -> int:
+    """Calls a program until it is warm; returns how many calls fill a round."""
+    with seeded(0):
+        seconds = [_seconds(one, program, 1) for _ in range(_WARM_CALLS)]
+        while sum(seconds) < _WARM_SECONDS and len(seconds) < 1000:
+            seconds.append(_seconds(one, program, 1))
+    return max(1, int(_ROUND_SECONDS / max(min(seconds), 1e-7)))
+
+
+@contextlib.contextmanager
+def _modes(one: _Measured) -> Iterator[None]:
+    torch: Any = sys.modules["torch"]
+    with torch.inference_mode(one.inference), torch.set_grad_enabled(one.grad and not one.inference):
+        yield
+
+
+def _synchronize() -> None:
+    torch: Any = sys.modules["torch"]
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.synchronize()

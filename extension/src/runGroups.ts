@@ -1,0 +1,40 @@
+/** The runs of a script that went through several pipelines, in one row of the tree of runs. */
+
+import type { RunItem } from "./protocol";
+
+export interface ScriptRuns {
+  script: string;
+  scriptUri: string;
+  /** The newest run of each pipeline, and the newest one of the fast lane; newest first. */
+  newest: RunItem[];
+  earlier: RunItem[];
+}
+
+/** In the order of the runs; a script whose runs went through one pipeline has a row for each run. */
+export function rowsOf(runs: RunItem[]): (RunItem | ScriptRuns)[] {
+  const rows: (RunItem | ScriptRuns)[] = [];
+  for (const run of runs) {
+    const mine = runs.filter(({ script }) => script === run.script);
+    if (new Set(mine.map(({ pipeline }) => pipeline)).size < 2) {
+      rows.push(run);
+    } else if (mine[0] === run) {
+      rows.push(together(mine));
+    }
+  }
+  return rows;
+}
+
+export function isScript(row: RunItem | ScriptRuns): row is ScriptRuns {
+  return "newest" in row;
+}
+
+function together(runs: RunItem[]): ScriptRuns {
+  const sorted = [...runs].sort((left, right) => right.started - left.started);
+  const seen = new Set<string>();
+  const newest = sorted.filter(({ lane, pipeline }) => {
+    const key = lane === "fast" ? "" : pipeline; // The fast lane is the same for all pipelines.
+    return !seen.has(key) && seen.add(key);
+  });
+  const { script, scriptUri } = sorted[0] as RunItem;
+  return { script, scriptUri, newest, earlier: sorted.filter((run) => !newest.includes(run)) };
+}

@@ -1,0 +1,32 @@
+"""The request for all pipelines and their status."""
+
+from __future__ import annotations
+
+import asyncio
+
+from irscope.driver.availability import availability_of, trials_file
+from irscope.pipelines.registry import pipelines as known_pipelines
+
+from irscope_server.app.server import IrscopeServer
+from irscope_server.base.params import PipelinesParams
+from irscope_server.base.results import PipelinesResult
+
+_one_at_a_time = asyncio.Lock()
+"""Two lists that are open at once do not try the same pipelines twice."""
+
+
+async def pipelines(server: IrscopeServer, params: PipelinesParams) -> PipelinesResult:
+    """All pipelines, and whether each works in the interpreter that runs a document.
+
+    No process is started while the workspace is not trusted.
+    """
+    if not server.trusted:
+        raise ValueError("The workspace is not trusted, so its interpreter is not asked which pipelines work.")
+    settings = await server.settings_for(params.uri) if params.uri else server.settings
+    path = server.path_of(params.uri) if params.uri else None
+    plan = await server.activity.plan(params.uri, path) if path is not None else None
+    python = plan.python if plan else settings.interpreter
+    known = list(known_pipelines().values())
+    async with _one_at_a_time:
+        found = await asyncio.to_thread(availability_of, known, python, trials_file(), with_trials=params.trials)
+    return PipelinesResult(python, settings.pipeline, tuple(found))

@@ -1,0 +1,46 @@
+/** The runs of a script that went through several pipelines share a row of the tree. */
+
+import assert from "node:assert/strict";
+import { load } from "../modules.mjs";
+
+const { rowsOf } = await load("runGroups");
+
+describe("rows of the tree of runs", () => {
+  const run = (name, started, pipeline, script = "/a.py", lane = "deep") => ({
+    run: name,
+    started,
+    pipeline,
+    script,
+    lane,
+    scriptUri: `file://${script}`,
+  });
+  const names = (runs) => runs.map((each) => each.run);
+
+  it("a script with one pipeline has a row for each run", () => {
+    const runs = [run("b", 2, "inductor"), run("a", 1, "inductor", "/a.py", "fast")];
+    assert.deepEqual(rowsOf(runs), runs);
+  });
+
+  it("the newest run of each pipeline comes first, then the earlier ones, at the place of the newest", () => {
+    const runs = [
+      run("f", 6, "inductor", "/b.py"),
+      run("e", 5, "inductor", "/a.py", "fast"),
+      run("d", 4, "inductor"),
+      run("c", 3, "inductor"),
+      run("b", 2, "inductor", "/a.py", "fast"),
+      run("a", 1, "torchscript"),
+    ];
+    const [other, script, ...rest] = rowsOf(runs);
+    assert.equal(other, runs[0]);
+    assert.deepEqual(names(script.newest), ["e", "d", "a"], "the fast lane has a run of its own");
+    assert.deepEqual(names(script.earlier), ["c", "b"]);
+    assert.equal(script.scriptUri, "file:///a.py");
+    assert.deepEqual(rest, []);
+  });
+
+  it("runs that come last although they are older are sorted in", () => {
+    const runs = [run("c", 3, "export"), run("b", 2, "export"), run("a", 4, "inductor")];
+    const [script] = rowsOf(runs);
+    assert.deepEqual([names(script.newest), names(script.earlier)], [["a", "c"], ["b"]]);
+  });
+});

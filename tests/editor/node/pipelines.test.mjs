@@ -1,0 +1,81 @@
+/**
+ * A pipeline is chosen in the editor, and the tree shows a file's runs of several pipelines; with the packed extension, the
+ * real server and real torch. Each step leaves a picture in .screenshots/ for somebody to look at.
+ */
+
+import assert from "node:assert/strict";
+import * as fs from "node:fs";
+import * as path from "node:path";
+import { onScreen } from "../screen.mjs";
+
+const RUN_MS = 300_000;
+const SCRIPT = `\
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Linear(8, 16)
+
+    def forward(self, x):
+        return torch.relu(self.first(x))
+
+
+fast = torch.compile(Net().eval())
+with torch.no_grad():
+    fast(torch.ones(2, 8))
+`;
+
+describe("pipelines in the editor", () => {
+  const workbench = onScreen({
+    name: "pipelines",
+    viewport: { width: 1300, height: 800 },
+    settings: { "irscope.run.budgetSeconds": 280, "files.autoSave": "off" },
+    open: (home) => {
+      const folder = path.join(home, "pipelines");
+      fs.mkdirSync(folder);
+      fs.writeFileSync(path.join(folder, "net.py"), SCRIPT);
+      return folder;
+    },
+  });
+  const rows = () => workbench.page.locator(".quick-input-list .monaco-list-row");
+
+  /** @param {string} name */
+  async function select(name) {
+    await workbench.command("IRScope: Select Pipeline…");
+    await rows().filter({ hasText: name }).first().click({ timeout: RUN_MS });
+  }
+
+  it("the list says which pipelines work here and what a missing one needs", async () => {
+    await workbench.open("net.py");
+    await workbench.command("IRScope: Select Pipeline…");
+    await rows().filter({ hasText: "torchscript · available" }).waitFor({ timeout: RUN_MS });
+    assert.match((await rows().filter({ hasText: "inductor ·" }).textContent()) ?? "", /selected/);
+    await workbench.screenshot("pipelines-list");
+    await workbench.page.keyboard.press("Escape");
+  });
+
+  it("Analyze This File and Show Stage… take the one that is selected", async () => {
+    await select("TorchScript");
+    const analyze = workbench.page.locator(".notification-toast a.monaco-button", { hasText: "Analyze This File" });
+    await analyze.click();
+    await workbench.command("IRScope: Show Stage…");
+    await rows().filter({ hasText: "Inlined graph" }).waitFor({ timeout: RUN_MS });
+    await workbench.screenshot("pipelines-stages");
+    await rows().filter({ hasText: "Another Pipeline…" }).click();
+    await rows().filter({ hasText: "torch.export" }).first().click({ timeout: RUN_MS });
+    await rows().filter({ hasText: "Exported program after decompositions" }).waitFor({ timeout: RUN_MS });
+    await workbench.page.keyboard.press("Escape");
+  });
+
+  it("the tree has one row for the file, with the newest run of each pipeline", async () => {
+    await workbench.command("IRScope: Focus on Runs View");
+    const tree = workbench.page.locator(".pane-body .monaco-list-row");
+    await tree.filter({ hasText: "net.py" }).filter({ hasText: "3 pipelines" }).waitFor();
+    for (const name of ["dynamo", "torchscript", "export"]) {
+      await tree.filter({ has: workbench.page.getByText(name, { exact: true }) }).waitFor();
+    }
+    await workbench.screenshot("pipelines-tree");
+  });
+});

@@ -1,0 +1,229 @@
+"""The pipeline ``openxla`` for real: torchax and JAX down to LLVM IR and assembly."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from dap_client import Client
+from five_models import SCRIPTS, lines_kept
+from irscope.protocol import CompileOutcome
+from irscope.provenance import Provenance
+from irscope.store.store import Store
+from lsp_editor import SERVER, Editor
+from support import Ran, lines_marked, run_captured, run_plain, write
+
+RunOpenXla = Callable[[Path, str], Ran]
+GRAPHS = ("0/0/exported-program", "0/0/decomposed-program", "0/0/hlo", "0/0/hlo-optimized")
+TEXTS = ("jaxpr", "stablehlo", "hlo-text", "hlo-optimized-text", "buffer-assignment")
+
+
+@pytest.fixture(scope="module")
+def ran_openxla(python_with: Callable[[str], str]) -> RunOpenXla:
+    python = python_with("openxla")
+
+    def run(folder: Path, source: str) -> Ran:
+        return run_captured(write(folder, source), folder / "runs.db", lane="deep", pipeline="openxla", python=python)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def mlp(ran_openxla: RunOpenXla, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    return ran_openxla(tmp_path_factory.mktemp("openxla"), SCRIPTS["mlp"])
+
+
+def test_all_stages_are_there(mlp: Ran) -> None:
+    assert (mlp.report.capture_gaps, mlp.report.findings) == ((), ())
+    assert mlp.stdout == "agree (2, 4)\n", mlp.report.outcome
+    [compile] = mlp.report.compiles
+    names = [stage.name for stage in compile.stages]
+    assert set(TEXTS) <= set(names)
+    passes = [stage.passed for stage in compile.stages if stage.passed]
+    assert {"call-inliner", "algsimp", "fusion"} <= set(passes)
+    assert names.count("hlo-optimized") == len(passes) + 1
+    kernels = [one for one in mlp.report.kernels if one.is_generated]
+    assert [one.language for one in mlp.report.kernels if not one.is_generated] == ["extern", "extern"]  # two matmuls
+    assert len(kernels) == names.count("xla-kernel") == names.count("xla-llvm") > 0
+    if shutil.which("llvm-objdump") or shutil.which("objdump"):
+        assert names.count("xla-assembly") == len(kernels)
+    assert all(one.origins for one in mlp.report.kernels)
+
+
+def test_a_kernel_leads_up_to_the_lines_of_the_model(mlp: Ran) -> None:
+    [softmax] = [one for one in mlp.report.kernels if "exponential" in one.name]
+    with Store(mlp.store) as store:
+        found = Provenance(store, mlp.report)
+        below = next(one for one in mlp.report.compiles[0].stages if one.id == f"{softmax.stage}/xla-llvm")
+        last = found.elements(below.id)[-1]
+        assert softmax.stage == found.parents(last)[0].stage
+        assert {one.line for one in found.origins(last)} == {one.line for one in softmax.origins}
+        softmax_node = next(one for one in found.elements("0/0/exported-program") if one.name == "softmax")
+        assert {softmax.stage, below.id, "0/0/jaxpr", "0/0/stablehlo"} <= set(found.below(softmax_node))
+
+
+@pytest.mark.parametrize("name", list(SCRIPTS))
+def test_models(ran_openxla: RunOpenXla, name: str, tmp_path: Path) -> None:
+    """Numbers agree (the script checks them), and operations keep the lines of the model down to the kernels."""
+    if name not in ("mlp", "conv"):
+        pytest.importorskip("transformers")
+    ran = ran_openxla(tmp_path, SCRIPTS[name])
+    assert (ran.report.capture_gaps, ran.report.findings) == ((), ())
+    assert ran.stdout.startswith("agree")
+    assert "goes on with its own program" not in ran.text("0/0/export-signature")
+    for stage in GRAPHS:
+        kept, count = lines_kept(ran, stage)
+        assert count > 0
+        assert kept >= 0.95 * count, f"{kept} of {count} in {stage}"
+    kernels = ran.report.kernels
+    assert sum(bool(one.origins) for one in kernels) >= 0.95 * len(kernels)
+    with Store(ran.store) as store:
+        found = Provenance(store, ran.report)
+        lowest = [one.id for one in ran.report.compiles[0].stages if one.name == "xla-llvm"]
+        reached = [stage for stage in lowest if found.origins(found.elements(stage)[0])]
+    assert len(reached) >= 0.95 * len(lowest) > 0
+
+
+UNSUPPORTED = """\
+import torch
+
+
+@torch.library.custom_op("irscope_test::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+@twice.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+def program(x):
+    return twice(x) + 1  # @unsupported
+
+
+print(torch.compile(program)(torch.ones(3)))
+"""
+
+
+def test_an_operator_that_torchax_does_not_have_is_named_at_its_line(ran_openxla: RunOpenXla, tmp_path: Path) -> None:
+    ran = ran_openxla(tmp_path, UNSUPPORTED)
+    assert ran.report.capture_gaps == ()
+    [finding] = ran.findings("unsupported-operator")
+    assert (finding.code, finding.range.start.line) == ("no-torchax-operator", 15)
+    assert "irscope_test.twice.default" in finding.message
+    assert ran.compile("0/0").outcome is CompileOutcome.ERROR
+    assert ran.stdout == "tensor([3., 3., 3.])\n"
+
+
+CALLS = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Linear(4, 4)
+
+    def forward(self, x, scale=2.0):
+        h = self.first(x)
+        return {"turned": (h * scale).t(), "kind": 7, "sorted": h.sort(-1).indices, "mask": h > 0, "double": h.double()}
+
+
+def shown(found):
+    return [(k, v if not isinstance(v, torch.Tensor) else (v.dtype, v.shape, v.stride(), v.sum())) for k, v in found.items()]
+
+
+torch.manual_seed(0)
+net = Net().eval()
+fast = torch.compile(net)
+x = torch.randn(2, 4)
+torch._dynamo.mark_dynamic(x, 0)
+with torch.no_grad():
+    print(shown(fast(x)), shown(fast(x, 2.0)), shown(fast(x, 3.0)), shown(fast(torch.ones(5, 4))))
+    net.first.weight.mul_(2)
+    print(shown(fast(x)))
+fast(x)["double"].sum().backward()
+print(net.first.weight.grad.sum())
+"""
+
+
+def test_calls_that_are_not_like_the_first_and_results_of_all_kinds(ran_openxla: RunOpenXla, tmp_path: Path) -> None:
+    ran = ran_openxla(tmp_path, CALLS)
+    assert ran.report.capture_gaps == ()
+    assert ran.stdout == run_plain(tmp_path / "script.py").stdout
+    assert [one.kind for one in ran.report.findings] == ["static-size"]
+
+
+# --- the editor and the debugger --------------------------------------------------------------------------------------
+
+NET = """\
+import torch
+
+
+def scale(x, w):
+    y = x @ w
+    h = torch.relu(y)  # @relu
+    return torch.tanh(h) + 1
+
+
+fast = torch.compile(scale)
+print(fast(torch.ones(2, 3), torch.ones(3, 4)).sum())
+"""
+[RELU] = lines_marked(NET, "# @relu")
+
+
+@pytest.fixture(scope="module")
+def net(ran_openxla: RunOpenXla, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    return ran_openxla(tmp_path_factory.mktemp("net"), NET)
+
+
+async def test_a_client_shows_the_stages_and_links_them_with_the_source(net: Ran) -> None:
+    script, run, optimized = Path(net.report.script), net.report.run, "0/0/hlo-optimized"
+    settings = {"run": {"onSave": "off", "onOpen": "off"}}
+    editor = await Editor.start(SERVER, options={"storePath": net.store}, settings=settings, folder=script.parent)
+    try:
+        editor.open(script)
+        tree = await editor.request("irscope/report", run=run)
+        assert tree.item.pipeline == "openxla"
+        uris = {stage.stage: stage.uri for stage in tree.compiles[0].stages}
+        strip = await editor.request("irscope/pipeline", run=run)
+        shown = [stage.stage for stage in strip.stages]
+        assert shown[:4] == ["0/0/exported-program", "0/0/decomposed-program", "0/0/jaxpr", "0/0/stablehlo"]
+        graph = await editor.request("irscope/graph", run=run, stage=optimized)
+        assert any("fusion" in name for name in graph.nodes.name)
+        kernels = [one.uri for one in tree.compiles[0].kernels if one.language == "llvm"]
+        with Store(net.store) as store:
+            rows = store.stage_text(run, optimized).split("\n")
+        [line] = [at for at, row in enumerate(rows) if "torch.ops.hlo.maximum(" in row]
+        among = [script.as_uri(), uris["0/0/stablehlo"]]
+        found = await editor.request("irscope/counterparts", uri=uris[optimized], line=line, run=run, among=among)
+        places = {one.uri: list(one.lines) for one in found.places}
+        assert places[script.as_uri()] == [RELU - 1]
+        assert places[uris["0/0/stablehlo"]]
+        found = await editor.request("irscope/counterparts", uri=script.as_uri(), line=RELU - 1, run=run, among=kernels)
+        assert found.places, "the line leads down to a kernel"
+    finally:
+        await editor.close()
+
+
+def test_the_debugger_steps_from_the_line_down_to_hlo(net: Ran) -> None:
+    with Client() as client:
+        client.initialize()
+        client.ask("attach", run=net.report.run, store=net.store, stopOn="none")
+        client.ask("setBreakpoints", source={"path": net.report.script}, breakpoints=[{"line": RELU}])
+        client.ask("setExceptionBreakpoints", filters=[])
+        client.ask("configurationDone")
+        client.event("stopped")
+        assert (client.top()["source"]["path"], client.top()["line"]) == (net.report.script, RELU)
+        seen = []
+        for _ in range(8):
+            client.move("stepIn")
+            seen.append(client.stack()[0]["source"]["name"])
+            if "xla-kernel" in seen[-1] or "kernel" in seen[-1]:
+                break
+        order = ["exported-program", "decomposed-program", "jaxpr", "stablehlo", "hlo", "hlo-optimized"]
+        assert [name.split()[-1].partition(".")[0] for name in seen][: len(order)] == order
+        assert client.stack()[-1]["source"]["path"] == net.report.script
