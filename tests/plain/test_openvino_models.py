@@ -26,8 +26,8 @@ def layer(id: int, name: str, type: str, data: str = "", names: str = "", fused:
 
 def model(*layers: str, edges: str) -> str:
     drawn = "".join(
-        f'<edge from-layer="{a}" from-port="9" to-layer="{b}" to-port="{number}"/>'
-        for number, (a, b) in enumerate(edges.split())
+        f'<edge from-layer="{edge[0]}" from-port="9" to-layer="{edge[1]}" to-port="{number}"/>'
+        for number, edge in enumerate(edges.split())
     )
     return f'<?xml version="1.0"?><net name="Model0"><layers>{"".join(layers)}</layers><edges>{drawn}</edges></net>'
 

@@ -103,7 +103,7 @@ def test_a_written_graph_is_read_as_one_of_fx() -> None:
     nodes = parse_graph(text).nodes
     assert [(one.name, one.op, one.target, one.inputs) for one in nodes] == [
         ("x", "placeholder", "x", ()),
-        ("w", "get_attr", "layers[0].weight", ()),
+        ("w", "get_attr", "layers.0.weight", ()),
         ("pair", "call", "torch.ops.onnx.Split", ("x", "w")),
         ("first", "call", "operator.getitem", ("pair",)),
         ("output", "output", "output", ("first",)),

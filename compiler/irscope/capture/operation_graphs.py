@@ -182,8 +182,7 @@ def _text_of(title: str, operations: Sequence[Operation]) -> str:
 
 def _right_side(one: Operation) -> str:
     if one.op == "get_attr":
-        path = re.sub(r"\.(\d+)(?=\.)", r"[\1]", one.target)
-        return f"self.{path if _PATH.fullmatch(path) else one.name}"
+        return _attribute(one.target)
     return (
         f"{one.inputs[0]}[{one.written[1]}]"
         if one.target == ITEM
@@ -191,7 +190,14 @@ def _right_side(one: Operation) -> str:
     )
 
 
-_PATH = re.compile(r"(?:[A-Za-z_]\w*(?:\[\d+\])*\.)*[A-Za-z_]\w*", re.ASCII)
+def _attribute(path: str) -> str:
+    """``layers.0.weight`` → ``getattr(self.layers, '0').weight``, as FX prints it."""
+    written = "self"
+    for part in path.split("."):
+        written = f"{written}.{part}" if part.isidentifier() else f"getattr({written}, {part!r})"
+    return written
+
+
 ITEM = "operator.getitem"
 """The target of an operation that takes one of several results."""
 

@@ -69,7 +69,8 @@ def changes_in(folder: str) -> list[Passed]:
             found.setdefault(match["model"], []).append((int(match["number"]), match["name"], path))
     changes: list[Passed] = []
     last = ""
-    for _, name, path in sorted(max(found.values(), key=len, default=[])):
+    whole: list[tuple[int, str, str]] = max(found.values(), key=lambda passes: len(passes), default=[])
+    for _, name, path in sorted(whole):
         with open(path, encoding="utf-8", errors="replace") as file:
             text = file.read()
         shape = _IDS.sub("", text)
