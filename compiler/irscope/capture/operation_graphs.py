@@ -194,7 +194,11 @@ def _attribute(path: str) -> str:
     """``layers.0.weight`` → ``getattr(self.layers, '0').weight``, as FX prints it."""
     written = "self"
     for part in path.split("."):
-        written = f"{written}.{part}" if part.isidentifier() else f"getattr({written}, {part!r})"
+        written = (
+            f"{written}.{part}"
+            if part.isidentifier() and not keyword.iskeyword(part)
+            else f"getattr({written}, {part!r})"
+        )
     return written
 
 
