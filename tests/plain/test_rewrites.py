@@ -69,6 +69,12 @@ def test_a_name_of_the_system_tells_what_a_new_value_stands_for() -> None:
     assert found["again"] == found["relu"] == ("sum", "relu")
 
 
+def test_one_of_several_results_came_from_what_their_operation_came_from() -> None:
+    item = Operation("part", "call_function", ITEM, ("sum",), ("sum", "0"))
+    found = sources_of(BEFORE, [X, W, BEFORE[2], call("sum", "Split", "product"), item, call("relu", "Relu", "part")])
+    assert found["part"] == ("sum",)
+
+
 def test_a_folded_constant_came_from_constants() -> None:
     before = [W, call("turned", "Transpose", "w"), call("y", "MatMul", "turned")]
     after = [given("turned", "get_attr"), call("y", "MatMul", "turned")]

@@ -95,16 +95,22 @@ class Operation:
 
 
 class Names:
-    """Names in Python for the values of one compile's graphs; a value keeps its name in all of them."""
+    """Names in Python for the values of one compile's graphs; a value keeps its name in all of them.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    taken
+        Names of other values.
+    """
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
         self._names: dict[str, str] = {}
-        self._taken: set[str] = {"output", "self", "torch"}
+        self._taken: set[str] = {"output", "self", "torch", *taken}
 
-    def of(self, value: str) -> str:
-        """The name of a value: its own, if Python allows it."""
+    def of(self, value: str, like: str = "") -> str:
+        """The name of a value: its own, if Python allows it, or one like another text."""
         if value not in self._names:
-            stem = re.sub(r"\W", "_", value, flags=re.ASCII).strip("_") or "value"
+            stem = re.sub(r"\W", "_", like or value, flags=re.ASCII) or "value"
             stem = f"_{stem}" if stem[0].isdigit() else stem
             stem = f"{stem}_" if keyword.iskeyword(stem) else stem
             name, count = stem, 1
@@ -176,8 +182,7 @@ def _text_of(title: str, operations: Sequence[Operation]) -> str:
 
 def _right_side(one: Operation) -> str:
     if one.op == "get_attr":
-        path = re.sub(r"\.(\d+)(?=\.)", r"[\1]", one.target)
-        return f"self.{path if _PATH.fullmatch(path) else one.name}"
+        return _attribute(one.target)
     return (
         f"{one.inputs[0]}[{one.written[1]}]"
         if one.target == ITEM
@@ -185,7 +190,18 @@ def _right_side(one: Operation) -> str:
     )
 
 
-_PATH = re.compile(r"(?:[A-Za-z_]\w*(?:\[\d+\])*\.)*[A-Za-z_]\w*", re.ASCII)
+def _attribute(path: str) -> str:
+    """``layers.0.weight`` → ``getattr(self.layers, '0').weight``, as FX prints it."""
+    written = "self"
+    for part in path.split("."):
+        written = (
+            f"{written}.{part}"
+            if part.isidentifier() and not keyword.iskeyword(part)
+            else f"getattr({written}, {part!r})"
+        )
+    return written
+
+
 ITEM = "operator.getitem"
 """The target of an operation that takes one of several results."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from irscope.capture.operation_graphs import Operation
+from irscope.capture.operation_graphs import ITEM, Operation
 
 _Sources = dict[str, tuple[str, ...]]
 
@@ -58,6 +58,9 @@ class _Rewrite:
             has_new = any(not self._stands_for[one] for one in self._after[name].inputs)
             handed[name] = tuple(one for one in whole if one != old) if is_same else whole
             own[name] = (old,) if is_same and has_new else whole
+        for name, one in self._after.items():
+            if one.target == ITEM and name not in own and one.inputs[0] in own:
+                own[name] = handed[name] = own[one.inputs[0]]
         for name in reversed(self._after):  # users come after what they use
             if name not in own:
                 given = dict.fromkeys(one for user in self._users[name] for one in handed.get(user, own.get(user, ())))

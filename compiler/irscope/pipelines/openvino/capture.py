@@ -41,6 +41,7 @@ class OpenVinoCapture(ExportCapture):
             core = decomposed(exported.program)
             decoder = importlib.import_module("openvino.frontend.pytorch.fx_decoder").TorchFXPythonDecoder
             traced = decoder.from_exported_program(exported.program)
+        _drop_guards(traced.pt_module)
         self.put_graph(compile, export_stages.DECOMPOSED_PROGRAM.name, traced.pt_module)
         model = self._converted(openvino, traced, compile)
         runnable = Runnable(model, traced.pt_module, exported.program)
@@ -49,7 +50,7 @@ class OpenVinoCapture(ExportCapture):
         self._put_passes(openvino, model, shown, compile)
         runnable.compiled = self._loaded(openvino, model, compile)
         shown.put(stages.RUNTIME.name, _layers(openvino, runnable.compiled.get_runtime_model()))
-        reason = unfit(core, exported.printed) or unlike(model, runnable)
+        reason = unfit(core, exported.printed) or unlike(model, runnable, core)
         self.put_facts(exported.program, reason, compile)
         return program if reason else InPlace(program, runnable, exported.program, args, kwargs)
 
@@ -94,6 +95,12 @@ class OpenVinoCapture(ExportCapture):
             reason = next((line for line in reversed(str(error).splitlines()) if line.strip()), "no reason given")
             self.book.gap(CaptureGap(f"the runtime graph of {compile.id}", reason))
             raise NotLoweredError from error
+
+
+def _drop_guards(module: Any) -> None:
+    """The call that checks the inputs computes nothing; the checks are a stage."""
+    for node in [one for one in module.graph.nodes if one.op == "call_module" and not one.users]:
+        module.graph.erase_node(node)
 
 
 def _layers(openvino: Any, model: Any) -> list[Layer]:

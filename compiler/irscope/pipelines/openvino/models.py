@@ -31,6 +31,8 @@ class Layer:
         The names of the layers that it was made of, as far as OpenVINO kept them.
     inputs
         Name and number of the result of the layers that it takes.
+    traced
+        The nodes of the program that may have made its first result, by what OpenVINO calls this.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Layer:
     fused: tuple[str, ...]
     inputs: tuple[tuple[str, int], ...]
     outputs: tuple[Tensor, ...]
+    traced: tuple[str, ...]
     has_body: bool
 
 
@@ -75,8 +78,16 @@ def _layers(net: ElementTree.Element) -> Iterator[Layer]:
             tuple(name.strip() for name in kept.split(",") if name.strip()),
             tuple(inputs[number] for number in sorted(inputs)),
             tuple(_tensor(port) for port in one.findall("./output/port")),
+            _traced(one),
             any(child.tag.endswith("body") for child in one),
         )
+
+
+def _traced(element: ElementTree.Element) -> tuple[str, ...]:
+    """A layer is called ``NODE/OPERATOR/TYPE`` or has tensors called ``NODE:0``; a pass may drop either."""
+    port = element.find("./output/port")
+    tensors = port.attrib.get("names", "") if port is not None else ""
+    return (element.attrib["name"].partition("/")[0], *(name.removesuffix(":0") for name in tensors.split(",") if name))
 
 
 def _tensor(port: ElementTree.Element) -> Tensor:
@@ -95,16 +106,15 @@ class ModelReader:
     """
 
     def __init__(self, program: Sequence[Operation]) -> None:
-        self._names = Names()
-        self._program = {one.name for one in program}
+        self._names = Names(one.name for one in program if one.op == "call_function")
         self._before: Sequence[Operation] = program
 
     def read(self, layers: Sequence[Layer]) -> list[Operation]:
         """The operations of a model that follows the one that was read last."""
         order = {one.name: number for number, one in enumerate(self._before)}
         operations = list(self._operations(layers, order))
-        fused = {self._value_of(one, order): [self._names.of(name) for name in one.fused] for one in layers}
-        hints = {self._value_of(one, order): one.name.partition("/")[0] for one in layers}
+        fused = {self._value_of(one, order): [self._named(name) for name in one.fused] for one in layers}
+        hints = {self._value_of(one, order): next((name for name in one.traced if name in order), "") for one in layers}
         sources = sources_of(self._before, operations, lambda one: hints.get(one.name, ""))
         before = {one.name: one for one in self._before}
         found = []
@@ -144,8 +154,13 @@ class ModelReader:
 
     def _value_of(self, layer: Layer, order: dict[str, int]) -> str:
         """What a layer is called: by the last of the operations that it was made of, whose value it gives."""
-        known = [name for name in map(self._names.of, layer.fused) if name in order] if _is_run(layer) else []
-        return max(known, key=order.__getitem__) if known else self._names.of(layer.name)
+        known = [name for name in map(self._named, layer.fused) if name in order] if _is_run(layer) else []
+        return max(known, key=order.__getitem__) if known else self._named(layer.name)
+
+    def _named(self, layer: str) -> str:
+        """``linear/aten.linear.default/MatMul`` → ``linear_MatMul``."""
+        node, _, rest = layer.partition("/")
+        return self._names.of(layer, f"{node}_{rest.rpartition('/')[2]}" if rest else "")
 
 
 def _is_run(layer: Layer) -> bool:
@@ -158,4 +173,4 @@ def _literal(text: str) -> str:
         return text
     if re.fullmatch(r"-?\d+(, ?-?\d+)+", text):
         return f"[{text}]"
-    return repr(text)
+    return {"true": "True", "false": "False"}.get(text) or repr(text)

@@ -1,6 +1,6 @@
 """The model after each transformation pass, which OpenVINO writes to files while it compiles.
 
-This is done in a process of its own: a variable of the environment turns it on, and the files go to the current folder.
+This is done in a separate process: a variable of the environment turns it on, and the files go to the current folder.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def changes_in(folder: str) -> list[Passed]:
             found.setdefault(match["model"], []).append((int(match["number"]), match["name"], path))
     changes: list[Passed] = []
     last = ""
-    for _, name, path in sorted(max(found.values(), key=len, default=[])):
+    whole: list[tuple[int, str, str]] = max(found.values(), key=lambda passes: len(passes), default=[])
+    for _, name, path in sorted(whole):
         with open(path, encoding="utf-8", errors="replace") as file:
             text = file.read()
         shape = _IDS.sub("", text)

@@ -7,8 +7,6 @@ from typing import Any
 
 from irscope.internals.exporting import flatten, unflatten
 
-_RANDOM = ("RandomUniform", "Multinomial")
-
 
 class Runnable:
     """A compiled model with the arguments and results of the program.
@@ -25,8 +23,7 @@ class Runnable:
         self._torch: Any = sys.modules["torch"]
         self.compiled: Any = None
         self.result_spec = exported.call_spec.out_spec
-        inputs = [node.name for node in module.graph.nodes if node.op == "placeholder"]
-        values = {node.name: node.meta.get("val") for node in exported.graph.nodes}
+        inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
         sizes: dict[Any, list[int]] = {}
         self._numbers: list[int] = []
         for parameter in list(model.get_parameters()):
@@ -34,9 +31,10 @@ class Runnable:
             if not result.get_target_inputs():
                 model.remove_parameter(parameter)
                 continue
-            name = next((one for one in inputs if one in result.get_names()), parameter.get_friendly_name())
-            self._numbers.append(inputs.index(name))
-            shape = getattr(values.get(name), "shape", None)
+            names = {parameter.get_friendly_name(), *result.get_names()}
+            number = next(at for at, node in enumerate(inputs) if names & {node.name, str(node.target)})
+            self._numbers.append(number)
+            shape = getattr(inputs[number].meta.get("val"), "shape", None)
             if shape is not None:
                 sizes[result] = [size if type(size) is int else -1 for size in shape]
         if sizes:
@@ -51,8 +49,14 @@ class Runnable:
         return unflatten(tensors, self.result_spec)
 
 
-def unlike(model: Any, runnable: Runnable) -> str:
-    """Why a model would not compute what the program computes; empty if it does."""
+def unlike(model: Any, runnable: Runnable, core: Any) -> str:
+    """Why a model would not compute what the program computes; empty if it does.
+
+    Parameters
+    ----------
+    core
+        The program in core ATen, which has no dropout but that of training; OpenVINO leaves that out.
+    """
     types = {output.get_element_type().get_type_name() for op in model.get_ops() for output in op.outputs()}
     if "f64" in types:
         return "it computes in float64, and OpenVINO would compute that in float32"
@@ -60,8 +64,17 @@ def unlike(model: Any, runnable: Runnable) -> str:
         return "it computes in a half precision, and OpenVINO would compute that in float32"
     if any(output.get_element_type().get_type_name() in ("i64", "u64") for output in model.outputs):
         return "it returns 64-bit integers, and OpenVINO would compute them in 32 bits"
-    if any(op.get_type_name() in _RANDOM for op in model.get_ops()):
+    if any(_draws(node) for node in core.graph.nodes):
         return "it draws random numbers, and OpenVINO would draw others"
     if len(model.outputs) != runnable.result_spec.num_leaves:
         return "it returns something that is not a tensor"
     return ""
+
+
+def _draws(node: Any) -> bool:
+    """Whether a node of core ATen draws random numbers.  Attention does so for its dropout only."""
+    seeded = sys.modules["torch"].Tag.nondeterministic_seeded
+    if seeded not in getattr(node.target, "tags", ()):
+        return False
+    dropout = next((one for one in node.args if isinstance(one, float)), node.kwargs.get("dropout_p", 0.0))
+    return "scaled_dot_product" not in str(node.target) or dropout != 0.0
