@@ -12,55 +12,22 @@ from irscope.internals.hooks import Hook, Undo, replace_attribute
 
 def hook(take: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Hook:
     """Calls ``take(program)`` in place of ``torch.compile(program, …)`` and uses what it returns."""
-
-    return _hook(lambda program, made: take(program))
+    return compiling_hook(lambda program, compile, options: take(program))
 
 
 def result_hook(see: Callable[[Callable[..., Any], Any], Any]) -> Hook:
     """Calls ``see(program, compiled)`` after ``torch.compile(program, …)`` and uses what it returns."""
-    return _hook(lambda program, made: see(program, made()))
+    return compiling_hook(lambda program, compile, options: see(program, compile(program, **options)))
 
 
-def _hook(take: Callable[[Callable[..., Any], Callable[[], Any]], Any]) -> Hook:
-    """Calls ``take(program, compile)``; ``compile`` does what was there before."""
+def compiling_hook(take: Callable[[Any, Callable[..., Any], dict[str, Any]], Any]) -> Hook:
+    """Like `hook`: ``take(program, compile, options)`` gets what ``torch.compile`` was before, and the script's options."""
 
     def apply(torch: types.ModuleType) -> Undo:
         before: Callable[..., Any] = vars(torch)["compile"]
 
         def compile(model: Callable[..., Any] | None = None, **options: Any) -> Any:
-            if model is None:
-                return functools.partial(compile, **options)
-            return take(model, lambda: before(model, **options))
-
-        return replace_attribute(torch, "compile", compile)
-
-    return Hook("the programs that the script passes to torch.compile", "torch", "2.13", apply)
-
-
-def compiling_hook(take: Callable[[Any, Callable[..., Any], dict[str, Any]], Any]) -> Hook:
-    """Like `hook`, for a pipeline that compiles what it made: ``take(program, compile, options)`` gets ``torch.compile``
-    itself and the options of the script."""
-
-    def apply(torch: types.ModuleType) -> Undo:
-        original = torch.__dict__["compile"]
-
-        def compile(model: Callable[..., Any] | None = None, **options: Any) -> Any:
-            return functools.partial(compile, **options) if model is None else take(model, original, options)
-
-        return replace_attribute(torch, "compile", compile)
-
-    return Hook("the programs that the script passes to torch.compile", "torch", "2.13", apply)
-
-
-def compiling_hook(take: Callable[[Any, Callable[..., Any], dict[str, Any]], Any]) -> Hook:
-    """Like `hook`, for a pipeline that compiles what it made: ``take(program, compile, options)`` gets ``torch.compile``
-    itself and the options of the script."""
-
-    def apply(torch: types.ModuleType) -> Undo:
-        original = torch.__dict__["compile"]
-
-        def compile(model: Callable[..., Any] | None = None, **options: Any) -> Any:
-            return functools.partial(compile, **options) if model is None else take(model, original, options)
+            return functools.partial(compile, **options) if model is None else take(model, before, options)
 
         return replace_attribute(torch, "compile", compile)
 
