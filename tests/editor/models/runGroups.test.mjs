@@ -6,6 +6,7 @@ import { load } from "../modules.mjs";
 const { rowsOf } = await load("runGroups");
 
 describe("rows of the tree of runs", () => {
+  /** @param {string} name @param {number} started @param {string} pipeline */
   const run = (name, started, pipeline, script = "/a.py", lane = "deep") => ({
     run: name,
     started,
@@ -14,6 +15,7 @@ describe("rows of the tree of runs", () => {
     lane,
     scriptUri: `file://${script}`,
   });
+  /** @param {{run: string}[]} runs */
   const names = (runs) => runs.map((each) => each.run);
 
   it("a script with one pipeline has a row for each run", () => {
