@@ -13,7 +13,7 @@ from irscope.protocol import CompileOutcome
 from irscope.provenance import Provenance
 from irscope.provenance.linked import LinkedLines
 from irscope.store.store import Store
-from support import Ran, run_captured, run_plain, write
+from support import Ran, run_forked, run_plain, write
 
 SCRIPT = """\
 import torch
@@ -46,7 +46,7 @@ WRAPPER = "0/0/cpp-wrapper"
 
 
 def ran_aotinductor(folder: Path, source: str, lane: str = "deep") -> Ran:
-    return run_captured(write(folder, source), folder / "runs.db", lane=lane, pipeline="aotinductor")
+    return run_forked(write(folder, source), folder / "runs.db", lane=lane, pipeline="aotinductor")
 
 
 @pytest.fixture(scope="module")
@@ -177,10 +177,28 @@ def test_a_program_that_returns_a_weight_goes_on_as_it_was(tmp_path: Path) -> No
     assert ran.stdout == run_plain(tmp_path / "script.py").stdout
 
 
+ELSEWHERE = """\
+import torch
+
+fast = torch.compile(torch.nn.ReLU())
+print(fast(torch.ones(2, device="meta")).shape)
+"""
+
+
+def test_a_package_for_another_device_is_not_loaded(tmp_path: Path) -> None:
+    """As on a GPU, where to load one has killed the process."""
+    ran = ran_aotinductor(tmp_path, ELSEWHERE, lane="fast")
+    assert [gap.what for gap in ran.report.capture_gaps] == ["the kernels of a package for meta"]
+    assert ran.text("0/0/export-signature").rstrip().split("\n")[-1] == (
+        "The script goes on with its own program: it uses meta, and irscope loads packages for the CPU only."
+    )
+    assert ran.stdout == "torch.Size([2])\n"
+
+
 def test_a_package_that_cannot_be_compiled_is_a_finding(tmp_path: Path) -> None:
     script = write(tmp_path, SCRIPT)
     env = {"CXX": str(tmp_path / "no-compiler"), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
-    ran = run_captured(script, tmp_path / "runs.db", lane="deep", pipeline="aotinductor", env=env)
+    ran = run_forked(script, tmp_path / "runs.db", lane="deep", pipeline="aotinductor", env=env)
     assert ran.report.capture_gaps == ()
     assert ran.compile("0/0").outcome is CompileOutcome.ERROR
     [finding] = ran.findings("compile-error")

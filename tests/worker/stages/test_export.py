@@ -211,3 +211,22 @@ def test_models(name: str, tmp_path: Path) -> None:
         kept, count = lines_kept(ran, stage)
         assert count > 0
         assert kept >= 0.95 * count, f"{kept} of {count} in {stage}"
+
+
+TWICE = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return x + x.sum().item().bit_length()
+
+
+for net in (Net(), Net()):
+    torch.compile(net)(torch.ones(2, dtype=torch.int64))
+"""
+
+
+def test_one_cause_in_two_programs_is_one_finding(tmp_path: Path) -> None:
+    found = ran_export(tmp_path, TWICE).findings("export-error")
+    assert [(one.range.start.line, one.count, one.compiles) for one in found] == [(6, 2, ("0/0", "1/0"))]

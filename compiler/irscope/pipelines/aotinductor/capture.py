@@ -21,7 +21,7 @@ from irscope.internals import unread
 from irscope.internals.aot_inductor import compile_package, load_package
 from irscope.internals.hooks import Hook
 from irscope.ir.cpp_wrapper import kernels_of
-from irscope.pipelines.aotinductor.package import contents_of, contents_text, unlike
+from irscope.pipelines.aotinductor.package import beside_the_cpu, contents_of, contents_text, unlike
 from irscope.pipelines.aotinductor.stages import PACKAGE, WRAPPER
 from irscope.pipelines.export.capture import ExportCapture
 from irscope.pipelines.export.in_place import InPlace, unfit
@@ -31,7 +31,7 @@ from irscope.pipelines.inductor.deep_lane import DeepLane
 from irscope.pipelines.inductor.fusion import FusionLog
 from irscope.pipelines.inductor.kernels import Kernels
 from irscope.pipelines.inductor.stages import INFERENCE_GRAPH, POST_GRAD_GRAPH
-from irscope.protocol import Compile
+from irscope.protocol import CaptureGap, Compile
 from irscope.vocabulary.stages import StageKind
 
 _WRAPPER, _KERNELS = "inductor_aot_wrapper_code", "inductor_aot_kernel_code"
@@ -73,13 +73,19 @@ class AotInductorCapture(ExportCapture):
         with contextlib.suppress(Exception):  # it is looked at only for what it changes
             core = decomposed(made)
         reason = unfit(core, exported.printed) or unlike(made)
+        if device := beside_the_cpu(made):
+            # To load a package for CUDA has killed a process (torch 2.11 on an H200, without irscope).
+            reason = reason or f"it uses {device}, and irscope loads packages for the CPU only"
+            self.book.gap(CaptureGap(f"the kernels of a package for {device}", "only those of the CPU are read"))
         self.put_facts(made, reason, compile)
-        compiled = made.module() if self._lane is None else self._packaged(made, compile)
-        return program if reason else InPlace(program, compiled, made, args, kwargs)
+        if self._lane is None:
+            return program if reason else InPlace(program, made.module(), made, args, kwargs)
+        loaded = self._packaged(made, compile, is_loaded=not reason)
+        return program if loaded is None else InPlace(program, loaded, made, args, kwargs)
 
-    def _packaged(self, made: Any, compile: Compile) -> Program:
-        """Compiles an exported program into a package and loads it.  Raises NotLoweredError after it has said why that
-        failed."""
+    def _packaged(self, made: Any, compile: Compile, is_loaded: bool) -> Program | None:
+        """Compiles an exported program into a package and, if asked for, loads it.  Raises NotLoweredError after it has
+        said why that failed."""
         with tempfile.TemporaryDirectory(prefix="irscope-") as folder:
             path = os.path.join(folder, "model.pt2")
             self._compile = compile
@@ -87,11 +93,11 @@ class AotInductorCapture(ExportCapture):
                 with self.book.compiling(compile.id):
                     compile_package(made, path)
             except Exception as error:
-                self.book.publish(compile_error.of_program(error, compile))
+                self.book.findings.add(compile_error.of_program(error, compile))
                 raise NotLoweredError from error
             self.book.put_stage(compile.id, PACKAGE.name, contents_text(contents_of(path)))
-            compiled: Program = load_package(path)
-            return compiled
+            loaded: Program | None = load_package(path) if is_loaded else None
+            return loaded
 
     # --- the trace ----------------------------------------------------------------------------------------------------
 

@@ -48,6 +48,12 @@ def unlike(exported: Any) -> str:
     return f"it returns {returned}, of which a package has a copy" if returned else ""
 
 
+def beside_the_cpu(exported: Any) -> str:
+    """The type of the device that an exported program uses beside the CPU, such as ``cuda``; empty if there is none."""
+    devices = (getattr(node.meta.get("val"), "device", None) for node in exported.graph.nodes)
+    return next((str(device.type) for device in devices if device is not None and device.type != "cpu"), "")
+
+
 def _memory_of(value: Any) -> Any:
     """Something that is equal for tensors that share memory; None for what is not a tensor with memory."""
     torch: Any = sys.modules["torch"]

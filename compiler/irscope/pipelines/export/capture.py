@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from irscope.capture.break_message import BreakMessage, parse_break_messages
@@ -27,6 +28,7 @@ class ExportCapture(ProgramCapture):
     def __init__(self, book: RunBook) -> None:
         super().__init__(book)
         self.nodes = NodeWriter()
+        self._unsupported: dict[tuple[Any, ...], dict[str, None]] = {}  # place → the messages there, in their order
 
     def hooks(self) -> list[Hook]:
         """What takes the script's programs, and what keeps the lines of their nodes."""
@@ -67,8 +69,14 @@ class ExportCapture(ProgramCapture):
         return decomposed(made)
 
     def find_unsupported(self, what: Unsupported, node: Any, compile: Compile) -> None:
-        """Publishes a finding about a node that the next compiler does not take (`unsupported.finding_of`)."""
-        self.book.publish(finding_of(what, node, compile, self.nodes))
+        """Puts a finding about a node that the next compiler does not take (`unsupported.finding_of`).
+
+        Several at one place are one finding, with all messages.
+        """
+        found = finding_of(what, node, compile, self.nodes)
+        said = self._unsupported.setdefault(found.cause, {})
+        said[found.message] = None
+        self.book.findings.add(dataclasses.replace(found, message="\n".join(said)))
 
     def put_facts(self, made: Any, reason: str, compile: Compile) -> None:
         """Puts the inputs, outputs, guards and dynamic shapes of an exported program.
@@ -103,7 +111,7 @@ class ExportCapture(ProgramCapture):
         words = words_at(places, at, messages, str(error), False) if messages and at is not None else None
         where = range_of_line(compile.file, compile.line) if at is None else places[at].range
         file = compile.file if at is None else places[at].file
-        self.book.publish(
+        self.book.findings.add(
             Finding(
                 kind=EXPORT_ERROR.id,
                 code=(messages[0].code if messages else "") or type(error).__name__,

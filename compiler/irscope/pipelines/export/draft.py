@@ -165,7 +165,7 @@ def publish(book: RunBook, issues: Iterable[Issue], compile: Compile, known: Ori
             continue
         where = range_of_focus(at.file, at.line)
         kind = DRAFT_EXPORT_ISSUE
-        book.publish(
+        book.findings.add(
             Finding(
                 kind=kind.id, code=issue.code, severity=kind.severity, message=message_of(issue),
                 explanation=explanation_of(issue), hints=hints_of(issue), link=None, file=at.file, range=where, count=1,

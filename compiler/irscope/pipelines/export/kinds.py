@@ -27,5 +27,6 @@ UNSUPPORTED_OPERATOR = FindingKind(
     short=("unsupported operator", "unsupported operators"),
     lanes=FAST_AND_DEEP,
     severity=Severity.ERROR,
+    newest_speaks=True,
 )
 """Of every pipeline whose compiler takes an exported program but not all operators in it."""

@@ -115,16 +115,19 @@ class OpenXlaCapture(ExportCapture):
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments without marks of dynamic dimensions, which XLA does not have; a finding says so."""
         leaves, nesting = flatten((args, kwargs))
-        kind = stages.STATIC_SIZE
+        static = []
         for number, leaf in enumerate(leaves):
-            if not hasattr(leaf, "stride") or not (dimensions := dynamic_dimensions(leaf)):
-                continue
-            leaves[number] = leaf.detach().requires_grad_(leaf.requires_grad)
-            sizes = ", ".join(f"{one} (size {leaf.shape[one]})" for one in sorted(dimensions))
-            self.book.publish(
+            if hasattr(leaf, "stride") and (dimensions := dynamic_dimensions(leaf)):
+                leaves[number] = leaf.detach().requires_grad_(leaf.requires_grad)
+                sizes = ", ".join(f"{one} (size {leaf.shape[one]})" for one in sorted(dimensions))
+                static.append(f"dimension {sizes} of input {number}")
+        if static:
+            kind = stages.STATIC_SIZE
+            verb = "is" if len(static) == 1 else "are"
+            self.book.findings.add(
                 Finding(
                     kind=kind.id, code="static-size", severity=kind.severity,
-                    message=f"XLA compiles for one size of each dimension: dimension {sizes} of input {number} is not dynamic.",
+                    message=f"XLA compiles for one size of each dimension: {', '.join(static)} {verb} not dynamic.",
                     explanation="Calls with other sizes run as plain Python.", hints=(), link=None, file=compile.file,
                     range=range_of_line(compile.file, compile.line), count=1, compiles=(compile.id,),
                 )
