@@ -99,9 +99,9 @@ def lane_of(kind: str) -> Lane:
 
 
 def pipeline_of(kind: str) -> str:
-    """The pipeline that declares the kind; the usual one, if all have it."""
-    own = [one.name for one in pipelines().values() if any(found.id == kind for found in one.findings)]
-    return own[0] if own else DEFAULT_PIPELINE
+    """The pipeline that declares the kind, that with the fewest stages if several do; the usual one, if all have it."""
+    own = [one for one in pipelines().values() if any(found.id == kind for found in one.findings)]
+    return min(own, key=lambda one: len(one.stages)).name if own else DEFAULT_PIPELINE
 
 
 def run(kind: str, script: Script, folder: Path, worker: Worker | None) -> Ran:
