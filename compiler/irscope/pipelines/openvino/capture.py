@@ -11,6 +11,7 @@ from typing import Any
 
 from irscope.capture.operation_graphs import Operation, files_of, written_graph
 from irscope.capture.programs import NotLoweredError, Program
+from irscope.capture.versions import WrittenGraph, put_version
 from irscope.internals.exporting import silence
 from irscope.pipelines.export import stages as export_stages
 from irscope.pipelines.export.capture import ExportCapture
@@ -21,8 +22,7 @@ from irscope.pipelines.openvino import stages
 from irscope.pipelines.openvino.models import Layer, ModelReader, read_layers
 from irscope.pipelines.openvino.passes import passes_of
 from irscope.pipelines.openvino.running import Runnable, unlike
-from irscope.pipelines.registry import position
-from irscope.protocol import CaptureGap, Compile, StageRef
+from irscope.protocol import CaptureGap, Compile
 from irscope.system.commands import temporary_folder
 
 CONFIGURATION = {"INFERENCE_PRECISION_HINT": "f32"}
@@ -120,8 +120,7 @@ class _Shown:
         self._above = capture.nodes.number(id(module.graph))
         self._reader = ModelReader(program)
         self._held: list[Any] = [module]  # an address is not used again
-        self._last: tuple[str, dict[str, Any], list[Operation]] = "", {}, []
-        self._shapes: dict[str, str] = {}
+        self._last = WrittenGraph("", {}, {})
 
     def put(self, kind: str, layers: list[Layer]) -> None:
         """Writes a stage."""
@@ -133,39 +132,24 @@ class _Shown:
 
     def put_last(self, kind: str) -> None:
         """Writes the graph that was read last as a stage."""
-        text, data, operations = self._last
-        self._book.put_stage(self._compile.id, kind, text, data=data)
-        for file in files_of(operations):
+        self._book.put_stage(self._compile.id, kind, self._last.text, data=self._last.data)
+        for file in files_of(self._held[-1]):
             self._book.keep_source(file)
 
     def put_pass(self, passed: str, number: int, layers: list[Layer]) -> None:
         """Writes the graph after a pass as a version of the transformed model, if the pass changed it."""
-        old = self._shapes
+        before = self._last
         self._write(layers, passed)
-        new, kind = self._shapes, stages.TRANSFORMED
-        if list(old.items()) == list(new.items()):
-            return
-        text, data, operations = self._last
-        change = {
-            "pass": passed, "seconds": 0.0, "subgraph": "",
-            "added": [name for name in new if name not in old],
-            "removed": [name for name in old if name not in new],
-            "changed": [name for name in new if name in old and old[name] != new[name]],
-            "moved": [name for name in old if name in new] != [name for name in new if name in old],
-            "new": data,
-        }  # fmt: skip
-        id = f"{self._compile.id}/{kind.name}/{number:03}-{passed}"
-        ref = StageRef(id, kind.name, kind.language, len(text), passed, 0.0, len(operations))
-        order = position(kind.name, False) - 0.5 + number / 10_000
-        self._book.write_version(self._compile.id, ref, text, order, change)
+        if not self._last.is_like(before):
+            put_version(self._book, self._compile.id, stages.TRANSFORMED, passed, number, before, self._last)
 
     def _write(self, layers: list[Layer], made_by: str) -> None:
         operations = self._reader.read(layers)
         self._held.append(operations)
         number = self._capture.nodes.number(id(operations))
         text, data = written_graph("Model", number, operations, self._above, made_by)
-        self._above, self._last = number, (text, data, operations)
-        self._shapes = {one.name: f"{one.op} {one.target}({', '.join(one.written)})" for one in operations}
+        shapes = {one.name: f"{one.op} {one.target}({', '.join(one.written)})" for one in operations}
+        self._above, self._last = number, WrittenGraph(text, data, shapes)
 
 
 def _operations_of(module: Any, capture: OpenVinoCapture) -> Iterator[Operation]:

@@ -11,9 +11,9 @@ import keyword
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from irscope.capture.operation_graphs import Frames, Names, Operation, Tensor, written_graph
+from irscope.capture.versions import WrittenGraph
 from irscope.ir.hlo import Instruction, Module
 
 _INLINED = ("fusion", "call", "while", "conditional")
@@ -62,19 +62,10 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class PrintedHlo:
-    """The text of a graph, its data (`irscope.ir.nodes`), what a pass can change about each node, and by the name of an
-    instruction the node that it is."""
+class PrintedHlo(WrittenGraph):
+    """A graph with, by the name of an instruction, the node that it is."""
 
-    text: str
-    data: dict[str, Any]
-    shapes: Mapping[str, str]
     nodes: Mapping[str, str]
-
-    @property
-    def count(self) -> int:
-        """How many nodes it has."""
-        return len(self.data["nodes"]["name"])
 
 
 def printed(module: Module, memory: Memory, is_first: bool = False, passed: str = "") -> PrintedHlo:

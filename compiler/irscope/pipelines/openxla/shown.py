@@ -9,6 +9,7 @@ from typing import Any
 
 from irscope.capture.nodes import NodeWriter
 from irscope.capture.run_book import RunBook
+from irscope.capture.versions import put_version
 from irscope.ir.hlo import Instruction, Module, clean_hlo, parse_hlo
 from irscope.pipelines.openxla import stages
 from irscope.pipelines.openxla.dump import Dump, KernelDump
@@ -16,8 +17,7 @@ from irscope.pipelines.openxla.lowering import node_of
 from irscope.pipelines.openxla.places import user_lines
 from irscope.pipelines.openxla.printing import Memory, Origin, PrintedHlo, printed
 from irscope.pipelines.openxla.texts import Lines, jaxpr_lines, stablehlo_lines
-from irscope.pipelines.registry import position
-from irscope.protocol import CaptureGap, Compile, Kernel, StageRef
+from irscope.protocol import CaptureGap, Compile, Kernel
 from irscope.protocol import Origin as Line
 from irscope.protocol.report import LIBRARY
 from irscope.system.commands import run_bounded
@@ -88,25 +88,13 @@ class Shown:
         number = 0
         for one in dump.passes():
             after = printed(parse_hlo(one.text), self._memory, passed=one.passed)
-            if list(after.shapes.items()) != list(before.shapes.items()):
+            if not after.is_like(before):
                 number += 1
-                self._put_version(one.passed, number, before, after)
+                put_version(
+                    self._book, self._compile.id, stages.OPTIMIZED, one.passed, number, before, after,
+                    suffix=self._suffix, backward=self._backward,
+                )  # fmt: skip
             before = after
-
-    def _put_version(self, passed: str, number: int, before: PrintedHlo, after: PrintedHlo) -> None:
-        old, new, kind = before.shapes, after.shapes, stages.OPTIMIZED
-        data = {
-            "pass": passed, "seconds": 0.0, "subgraph": "",
-            "added": [name for name in new if name not in old],
-            "removed": [name for name in old if name not in new],
-            "changed": [name for name in new if name in old and old[name] != new[name]],
-            "moved": [name for name in old if name in new] != [name for name in new if name in old],
-            "new": after.data,
-        }  # fmt: skip
-        id = f"{self._compile.id}/{kind.name}{self._suffix}/{number:02}-{passed}"
-        ref = StageRef(id, kind.name, kind.language, len(after.text), passed, 0.0, after.count)
-        order = position(kind.name, self._backward) - 0.5 + number / 10_000
-        self._book.write_version(self._compile.id, ref, after.text, order, data)
 
     # --- kernels ------------------------------------------------------------------------------------------------------
 

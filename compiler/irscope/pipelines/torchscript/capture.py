@@ -10,15 +10,15 @@ from typing import Any
 from irscope.capture.programs import Program, ProgramCapture
 from irscope.capture.run_book import RunBook
 from irscope.capture.stack import innermost_user, live_places
+from irscope.capture.versions import put_version
 from irscope.internals.torchscript import executor_log, inline
 from irscope.ir.torchscript import parse_script
-from irscope.pipelines.registry import position
 from irscope.pipelines.torchscript import stages
 from irscope.pipelines.torchscript.executor import OPTIMIZED, PROFILED, Logged, graphs_in
 from irscope.pipelines.torchscript.frames import learn_frames, nodes_of
 from irscope.pipelines.torchscript.making import Call, Traced, leaving_no_trace, script, trace
 from irscope.pipelines.torchscript.printing import Memory, PrintedGraph, printed
-from irscope.protocol import CaptureGap, Compile, Finding, Range, Severity, StageRef
+from irscope.protocol import CaptureGap, Compile, Finding, Range, Severity
 from irscope.usercode.source import line_text, range_of_focus
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.findings import FindingKind
@@ -194,9 +194,9 @@ class _Shown:
                 self._book.put_stage(self._compile.id, stages.IR.name, one.text)
             else:
                 after = printed(parse_script(one.text), self._memory, before)
-                if list(after.shapes.items()) != list(before.shapes.items()):
+                if not after.is_like(before):
                     number += 1
-                    self._put_version(kind, one.title, number, before, after)
+                    put_version(self._book, self._compile.id, kind, one.title, number, before, after)
                 before = after
         if not any(one.title == OPTIMIZED for one in logged):
             why = "the executor did not log one; a script can turn its profiling off"
@@ -206,24 +206,6 @@ class _Shown:
         graph = printed(parse_script(text), self._memory)
         self._book.put_stage(self._compile.id, kind.name, graph.text, data=graph.data)
         return graph
-
-    def _put_version(
-        self, kind: StageKind, passed: str, number: int, before: PrintedGraph, after: PrintedGraph
-    ) -> None:
-        old, new = before.shapes, after.shapes
-        data = {
-            "pass": passed, "seconds": 0.0, "subgraph": "",
-            "added": [name for name in new if name not in old],
-            "removed": [name for name in old if name not in new],
-            "changed": [name for name in new if name in old and old[name] != new[name]],
-            "moved": [name for name in old if name in new] != [name for name in new if name in old],
-            "new": after.data,
-        }  # fmt: skip
-        id = f"{self._compile.id}/{kind.name}/{number:02}-{passed}"
-        ref = StageRef(id, kind.name, kind.language, len(after.text), passed, 0.0, after.count)
-        self._book.write_version(
-            self._compile.id, ref, after.text, position(kind.name, False) - 0.5 + number / 10_000, data
-        )
 
 
 def _name_values(graph: Any) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from irscope.capture.versions import WrittenGraph
 from irscope.ir.torchscript import (
     Block,
     ScriptGraph,
@@ -66,19 +67,11 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class PrintedGraph:
-    """The text of a graph, its data (`irscope.ir.nodes`), and of each node what a pass can change about it."""
+class PrintedGraph(WrittenGraph):
+    """A graph with the inputs and the user's lines of each node."""
 
-    text: str
-    data: dict[str, Any]
-    shapes: Mapping[str, str]
     inputs: Mapping[str, frozenset[str]]
     frames: Mapping[str, Frames]
-
-    @property
-    def count(self) -> int:
-        """How many nodes it has."""
-        return len(self.data["nodes"]["name"])
 
 
 def printed(graph: ScriptGraph, memory: Memory, before: PrintedGraph | None = None) -> PrintedGraph:
