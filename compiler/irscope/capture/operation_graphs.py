@@ -8,7 +8,7 @@ from __future__ import annotations
 import keyword
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -152,6 +152,26 @@ def written_graph(
         What made this graph of that one.
     """
     return _text_of(title, operations), _data_of(number, operations, above, passed)
+
+
+def change_of(passed: str, old: Mapping[str, str], new: Mapping[str, str], data: dict[str, Any]) -> dict[str, Any]:
+    """The data of a graph as a version after a pass.
+
+    Parameters
+    ----------
+    old, new
+        The nodes before and after it by name, with what a pass can change about them.
+    data
+        That of the graph after it.
+    """
+    return {
+        "pass": passed, "seconds": 0.0, "subgraph": "",
+        "added": [name for name in new if name not in old],
+        "removed": [name for name in old if name not in new],
+        "changed": [name for name in new if name in old and old[name] != new[name]],
+        "moved": [name for name in old if name in new] != [name for name in new if name in old],
+        "new": data,
+    }  # fmt: skip
 
 
 def files_of(operations: Iterable[Operation]) -> list[str]:

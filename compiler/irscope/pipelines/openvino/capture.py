@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from irscope.capture.operation_graphs import Operation, files_of, written_graph
+from irscope.capture.operation_graphs import Operation, change_of, files_of, written_graph
 from irscope.capture.programs import NotLoweredError, Program
 from irscope.internals.exporting import silence
 from irscope.pipelines.export import stages as export_stages
@@ -146,14 +146,7 @@ class _Shown:
         if list(old.items()) == list(new.items()):
             return
         text, data, operations = self._last
-        change = {
-            "pass": passed, "seconds": 0.0, "subgraph": "",
-            "added": [name for name in new if name not in old],
-            "removed": [name for name in old if name not in new],
-            "changed": [name for name in new if name in old and old[name] != new[name]],
-            "moved": [name for name in old if name in new] != [name for name in new if name in old],
-            "new": data,
-        }  # fmt: skip
+        change = change_of(passed, old, new, data)
         id = f"{self._compile.id}/{kind.name}/{number:03}-{passed}"
         ref = StageRef(id, kind.name, kind.language, len(text), passed, 0.0, len(operations))
         order = position(kind.name, False) - 0.5 + number / 10_000

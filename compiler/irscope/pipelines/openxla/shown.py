@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from irscope.capture.nodes import NodeWriter
+from irscope.capture.operation_graphs import change_of
 from irscope.capture.run_book import RunBook
 from irscope.ir.hlo import Instruction, Module, clean_hlo, parse_hlo
+from irscope.pipelines.export.places import user_lines
 from irscope.pipelines.openxla import stages
 from irscope.pipelines.openxla.dump import Dump, KernelDump
 from irscope.pipelines.openxla.lowering import node_of
-from irscope.pipelines.openxla.places import user_lines
 from irscope.pipelines.openxla.printing import Memory, Origin, PrintedHlo, printed
 from irscope.pipelines.openxla.texts import Lines, jaxpr_lines, stablehlo_lines
 from irscope.pipelines.registry import position
@@ -95,14 +96,7 @@ class Shown:
 
     def _put_version(self, passed: str, number: int, before: PrintedHlo, after: PrintedHlo) -> None:
         old, new, kind = before.shapes, after.shapes, stages.OPTIMIZED
-        data = {
-            "pass": passed, "seconds": 0.0, "subgraph": "",
-            "added": [name for name in new if name not in old],
-            "removed": [name for name in old if name not in new],
-            "changed": [name for name in new if name in old and old[name] != new[name]],
-            "moved": [name for name in old if name in new] != [name for name in new if name in old],
-            "new": after.data,
-        }  # fmt: skip
+        data = change_of(passed, old, new, after.data)
         id = f"{self._compile.id}/{kind.name}{self._suffix}/{number:02}-{passed}"
         ref = StageRef(id, kind.name, kind.language, len(after.text), passed, 0.0, after.count)
         order = position(kind.name, self._backward) - 0.5 + number / 10_000
