@@ -63,11 +63,9 @@ def test_a_fused_kernel_leads_up_to_the_lines_of_all_its_operators(mlp: Ran) -> 
     with Store(mlp.store) as store:
         found = Provenance(store, mlp.report)
         stage = "0/0/kernel/fused_matmul_add_relu"
-        above, chain = found.elements(f"{stage}/tvm-assembly")[-1], []
-        while above.stage != stage:
-            above = found.parents(above)[0]
-            chain.append(above.stage)
-        assert chain == [f"{stage}/tvm-llvm", f"{stage}/tir-lowered", stage]
+        for below in ("tir-lowered", "tvm-llvm", "tvm-assembly"):
+            last = found.elements(f"{stage}/{below}")[-1]
+            assert [one.stage for one in found.parents(last)] == [stage]
         program = [one for one in found.elements("0/0/exported-program") if one.name in ("linear", "relu", "softmax")]
         below = {one.name: set(found.below(one)) for one in program}
     assert stage in below["linear"] & below["relu"]
@@ -135,6 +133,43 @@ def test_an_operator_that_tvm_does_not_have_is_named_at_its_line(ran_tvm: RunTvm
     assert "irscope_test.twice.default" in finding.message
     assert ran.compile("0/0").outcome is CompileOutcome.ERROR
     assert ran.stdout == "tensor([3., 3., 3.])\n"
+
+
+DYNAMIC = """\
+import torch
+
+
+def program(x):
+    y = torch.relu(x).sum(1)
+    return y * 2
+
+
+fast = torch.compile(program)
+x = torch.ones(3, 4)
+torch._dynamo.mark_dynamic(x, 0)
+print(fast(x).sum(), fast(torch.ones(7, 4)).sum())
+
+
+def unlike(x):
+    y = x.reshape(-1, 2).sum(1)
+    return y + torch.arange(x.shape[0] // 2 * 4)  # @refused
+
+
+x = torch.ones(6, 4)
+torch._dynamo.mark_dynamic(x, 0)
+print(torch.compile(unlike)(x).shape)
+"""
+
+
+def test_dynamic_sizes_and_those_that_tvm_refuses(ran_tvm: RunTvm, tmp_path: Path) -> None:
+    ran = ran_tvm(tmp_path, DYNAMIC)
+    assert ran.report.capture_gaps == ()
+    assert ran.stdout == "tensor(24.) tensor(56.)\ntorch.Size([12])\n"
+    assert "goes on with its own program" not in ran.text("0/0/export-signature")
+    [finding] = ran.report.findings
+    assert (finding.kind, finding.code) == ("unsupported-operator", "no-tvm-operator")
+    assert {finding.range.start.line} == lines_marked(DYNAMIC, "# @refused")
+    assert "aten.add.Tensor" in finding.message
 
 
 CALLS = """\

@@ -81,11 +81,10 @@ class TvmCapture(ExportCapture):
 
     def _find_unbuilt(self, message: str, core: Any, shown: Shown, compile: Compile) -> None:
         """A finding about an operator of Relax that has no code; a gap if TVM failed for another reason."""
-        operator = re.search(r"Op\(relax\.([\w.]+)\)", message)
+        operator = re.search(r"(?:Op\(relax\.|Offending call:\s+R\.)([\w.]+)", message)
         traced = shown.nodes_of(f"relax.{operator[1]}") if operator else []
         for node in [one for one in core.graph.nodes if one.name in traced]:
-            assert operator is not None
-            self._find(f"TVM cannot compile {node.target}: relax.{operator[1]} has no code for the CPU.", node, compile)
+            self._find(f"TVM cannot compile {node.target}: it has no code for it with these sizes.", node, compile)
         if not traced:
             reason = next((line.strip() for line in message.strip().split("\n") if line.strip()), "no reason given")
             self.book.gap(CaptureGap(f"TIR of {compile.id}", reason))

@@ -118,10 +118,18 @@ class _NamingBuilder:
     def emit(self, value: Any, name_hint: str = "") -> Any:
         """As that of TVM's ``BlockBuilder``."""
         node = self._importer.node
+        if getattr(getattr(value, "op", None), "name", "") == "relax.take" and value.attrs.mode == "fast":
+            value = self._checked_take(value)
         variable = self._builder.emit(value, name_hint or ("" if node is None else node.name))
         if node is not None:
             self._importer.made_by[str(variable.name)] = node.name
         return variable
+
+    def _checked_take(self, value: Any) -> Any:
+        """With indices that are clipped: an index out of bounds would read other memory, or end the process."""
+        take: Any = importlib.import_module("tvm.relax").op.take
+        axis = value.attrs.axis
+        return take(value.args[0], value.args[1], axis=None if axis is None else int(axis), mode="clip")
 
 
 def _first_line(error: BaseException) -> str:

@@ -71,9 +71,9 @@ class Shown:
             self._book.put_stage(self._compile.id, stages.MODULE.name, self._bounded(passes.relax[-1][1]))
 
     def nodes_of(self, target: str) -> list[str]:
-        """The nodes of the program that operations with this target came from."""
-        made = [one for one in self._first if one.target == target]
-        return [source for one in made for source in one.sources]
+        """The nodes of the program that operations with this target came from, as far as passes have come."""
+        made = [name for one in self._graph.operations if one.target == target for name in self._traced_to[one.name]]
+        return [source for one in self._first if one.name in made for source in one.sources]
 
     def put_kernels(self, passes: Passes, built: Built) -> None:
         """Puts each function of TIR with what it is lowered to; passes leave some that nothing calls any more."""
@@ -92,12 +92,13 @@ class Shown:
             lines = [(number, caller) for number in range(1, rows + 1) for caller in callers]
             self._book.write_stage(self._compile.id, stages.KERNEL.name, stage, self._bounded(text), {"lines": lines})
             start = next((number for number, row in enumerate(text.split("\n"), 1) if row.startswith("def ")), 1)
-            for kind, texts in below:
+            for offset, (kind, texts) in zip((0, -1, 1), below, strict=True):
                 if name not in texts:
                     self._gap(f"{kind.title} of {name}", "TVM did not give it")
                     continue
                 rows = texts[name].rstrip("\n").count("\n") + 1
-                data = {"lines": [(number, str(start)) for number in range(1, rows + 1)]}
+                # Texts that came from one line are linked in all pairs of their lines: thousands by thousands.
+                data = {"lines": [(number, str(max(1, start + offset))) for number in range(1, rows + 1)]}
                 id = f"{stage}/{kind.name}"
                 self._book.write_stage(self._compile.id, kind.name, id, self._bounded(texts[name]), data)
             kernels.append(Kernel(name, stages.KERNEL.language, self._compile.id, stage, self._origins(callers)))
