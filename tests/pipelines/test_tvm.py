@@ -63,8 +63,8 @@ def test_a_fused_kernel_leads_up_to_the_lines_of_all_its_operators(mlp: Ran) -> 
     with Store(mlp.store) as store:
         found = Provenance(store, mlp.report)
         stage = "0/0/kernel/fused_matmul_add_relu"
-        for below in ("tir-lowered", "tvm-llvm", "tvm-assembly"):
-            last = found.elements(f"{stage}/{below}")[-1]
+        for lowered in ("tir-lowered", "tvm-llvm", "tvm-assembly"):
+            last = found.elements(f"{stage}/{lowered}")[-1]
             assert [one.stage for one in found.parents(last)] == [stage]
         program = [one for one in found.elements("0/0/exported-program") if one.name in ("linear", "relu", "softmax")]
         below = {one.name: set(found.below(one)) for one in program}
