@@ -31,6 +31,23 @@ def unfit(core: Any, printed: bool) -> str:
     return ""
 
 
+def returned_view(graph: Any) -> bool:
+    """Whether a graph gives an input back, or a view of one: what another compiler gives has memory of its own."""
+    aliases = set()
+    for node in graph.nodes:
+        is_view = getattr(node.target, "is_view", False) and node.args and node.args[0] in aliases
+        if node.op in ("placeholder", "get_attr") or is_view:
+            aliases.add(node)
+        elif node.op == "output":
+            return any(one in aliases for one in node.all_input_nodes)
+    return False
+
+
+def draws_random_numbers(graph: Any) -> bool:
+    """Whether a graph of core ATen draws random numbers."""
+    return any(_draws(node) for node in graph.nodes)
+
+
 class InPlace:
     """Calls ``compiled`` where the call is like the first one, and else the user's program.
 
@@ -109,3 +126,12 @@ def _modules(program: Program) -> list[Any]:
     torch: Any = sys.modules["torch"]
     home = program if isinstance(program, torch.nn.Module) else getattr(program, "__self__", None)
     return list(home.modules()) if isinstance(home, torch.nn.Module) else []
+
+
+def _draws(node: Any) -> bool:
+    """Whether a node of core ATen draws random numbers.  Attention does so for its dropout only."""
+    seeded = sys.modules["torch"].Tag.nondeterministic_seeded
+    if seeded not in getattr(node.target, "tags", ()):
+        return False
+    dropout = next((one for one in node.args if isinstance(one, float)), node.kwargs.get("dropout_p", 0.0))
+    return "scaled_dot_product" not in str(node.target) or dropout != 0.0

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from irscope.internals.exporting import flatten, unflatten
+from irscope.pipelines.export.in_place import draws_random_numbers
 
 
 class Runnable:
@@ -64,17 +65,8 @@ def unlike(model: Any, runnable: Runnable, core: Any) -> str:
         return "it computes in a half precision, and OpenVINO would compute that in float32"
     if any(output.get_element_type().get_type_name() in ("i64", "u64") for output in model.outputs):
         return "it returns 64-bit integers, and OpenVINO would compute them in 32 bits"
-    if any(_draws(node) for node in core.graph.nodes):
+    if draws_random_numbers(core.graph):
         return "it draws random numbers, and OpenVINO would draw others"
     if len(model.outputs) != runnable.result_spec.num_leaves:
         return "it returns something that is not a tensor"
     return ""
-
-
-def _draws(node: Any) -> bool:
-    """Whether a node of core ATen draws random numbers.  Attention does so for its dropout only."""
-    seeded = sys.modules["torch"].Tag.nondeterministic_seeded
-    if seeded not in getattr(node.target, "tags", ()):
-        return False
-    dropout = next((one for one in node.args if isinstance(one, float)), node.kwargs.get("dropout_p", 0.0))
-    return "scaled_dot_product" not in str(node.target) or dropout != 0.0

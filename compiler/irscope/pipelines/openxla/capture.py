@@ -11,14 +11,14 @@ from irscope.capture.programs import NotLoweredError, Program
 from irscope.capture.run_book import RunBook
 from irscope.internals.exporting import dynamic_dimensions, flatten, unflatten
 from irscope.pipelines.export.capture import ExportCapture
-from irscope.pipelines.export.in_place import InPlace, unfit
+from irscope.pipelines.export.in_place import InPlace, returned_view, unfit
+from irscope.pipelines.export.places import user_lines
 from irscope.pipelines.export.programs import decomposed
 from irscope.pipelines.export.unsupported import Unsupported
 from irscope.pipelines.openxla import stages
 from irscope.pipelines.openxla.dump import Dump, dump_options
-from irscope.pipelines.openxla.in_place import Executable, is_plain, returned_view
+from irscope.pipelines.openxla.in_place import Executable, is_plain
 from irscope.pipelines.openxla.lowering import Input, Torchax, UnsupportedOperatorError, inputs_of
-from irscope.pipelines.openxla.places import user_lines
 from irscope.pipelines.openxla.shown import Shown
 from irscope.pipelines.openxla.training import TrainingInPlace, TrainingStep, gradients_of
 from irscope.protocol import Compile, Finding, Origin

@@ -10,18 +10,6 @@ from irscope.internals.exporting import flatten, unflatten
 from irscope.pipelines.openxla.lowering import Input, Torchax
 
 
-def returned_view(graph: Any) -> bool:
-    """Whether a graph gives an input back, or a view of one: what XLA gives has memory of its own."""
-    aliases = set()
-    for node in graph.nodes:
-        is_view = getattr(node.target, "is_view", False) and node.args and node.args[0] in aliases
-        if node.op in ("placeholder", "get_attr") or is_view:
-            aliases.add(node)
-        elif node.op == "output":
-            return any(one in aliases for one in node.all_input_nodes)
-    return False
-
-
 def is_plain(inputs: list[Input]) -> bool:
     """Whether XLA can take the tensors among the inputs as they are: dense, on the CPU, of no class of their own."""
     torch: Any = sys.modules["torch"]

@@ -11,10 +11,10 @@ from irscope.capture.nodes import NodeWriter
 from irscope.capture.run_book import RunBook
 from irscope.capture.versions import put_version
 from irscope.ir.hlo import Instruction, Module, clean_hlo, parse_hlo
+from irscope.pipelines.export.places import user_lines
 from irscope.pipelines.openxla import stages
 from irscope.pipelines.openxla.dump import Dump, KernelDump
 from irscope.pipelines.openxla.lowering import node_of
-from irscope.pipelines.openxla.places import user_lines
 from irscope.pipelines.openxla.printing import Memory, Origin, PrintedHlo, printed
 from irscope.pipelines.openxla.texts import Lines, jaxpr_lines, stablehlo_lines
 from irscope.protocol import CaptureGap, Compile, Kernel
