@@ -26,6 +26,7 @@ describe("the dock and the steps along the pipeline", () => {
     ["irscope.showCompileTime", "the compile times"],
     ["irscope.showMemory", "the memory plan"],
     ["irscope.showChanges", "the changes"],
+    ["irscope.showComparison", "the comparison"],
   ] as const) {
     it(`${command} shows its tab of the view`, async () => {
       await openScript();
