@@ -55,7 +55,10 @@ async def test_a_client_shows_what_the_backend_returned(tmp_path: Path) -> None:
         assert [name for name in graph.nodes.name if name in ("y", "mul")] == ["y", "mul"]
         with Store(str(store)) as opened:
             rows = {stage: opened.stage_text(run, stage).split("\n") for stage in (GRAPH, RETURNED)}
-        at = {stage: next(i for i, row in enumerate(text) if row.strip().startswith("y: ")) for stage, text in rows.items()}
+        at = {
+            stage: next(i for i, row in enumerate(text) if row.strip().startswith("y: "))
+            for stage, text in rows.items()
+        }
         assert "torch.relu(" in rows[GRAPH][at[GRAPH]] and "torch.sigmoid(" in rows[RETURNED][at[RETURNED]]
         uri, among = stages[RETURNED].uri, [script.as_uri(), stages[GRAPH].uri]
         found = await editor.request("irscope/counterparts", uri=uri, line=at[RETURNED], run=run, among=among)

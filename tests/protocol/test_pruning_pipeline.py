@@ -58,7 +58,9 @@ async def test_a_client_shows_the_mask(tmp_path: Path) -> None:
         name = rows[product].split(":")[0].strip()
         graph = await editor.request("irscope/graph", run=run, stage=GRAPH)
         assert name in list(graph.nodes.name)
-        [kernel] = [one for one in tree.compiles[0].kernels if any(place.line == FIRST - 1 for place in one.origins)][:1]
+        [kernel] = [one for one in tree.compiles[0].kernels if any(place.line == FIRST - 1 for place in one.origins)][
+            :1
+        ]
         among = [script.as_uri(), kernel.uri]
         found = await editor.request("irscope/counterparts", uri=stages[GRAPH].uri, line=product, run=run, among=among)
         lines = {one.uri: list(one.lines) for one in found.places}
