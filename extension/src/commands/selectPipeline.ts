@@ -91,11 +91,16 @@ async function pickPipeline(services: Services, uri: vscode.Uri | undefined): Pr
 export async function pickPipelines(services: Services, uri: vscode.Uri): Promise<string[]> {
   const list = vscode.window.createQuickPick<Choice>();
   list.title = vscode.l10n.t("Compare Pipelines");
-  list.placeholder = vscode.l10n.t("Which pipelines does the file go through?");
+  list.placeholder = vscode.l10n.t("Trying which pipelines work here…");
   list.canSelectMany = true;
   list.matchOnDescription = true;
   list.busy = true;
-  const show = (found: Pipelines): void => showSeveralIn(list, found);
+  // Once, when all is known: the editor forgets what is selected when the items change.
+  const show = (found: Pipelines): void => {
+    if (!found.pipelines.some(({ status }) => status === "untried")) {
+      showSeveralIn(list, found);
+    }
+  };
   const ask = async (trials: boolean): Promise<Pipelines> =>
     services.server.request(PipelinesRequest, { uri: uri.toString(), trials });
   void fill(list, show, ask);
@@ -134,12 +139,11 @@ function showIn(list: vscode.QuickPick<Choice>, { pipelines, chosen }: Pipelines
   list.activeItems = list.items.filter(({ pipeline }) => pipeline?.name === active);
 }
 
-/** What the user has chosen stays chosen; at first it is the pipeline of the settings. */
+/** Those that work here; that of the settings is selected. */
 function showSeveralIn(list: vscode.QuickPick<Choice>, { pipelines, chosen }: Pipelines): void {
-  const selected = list.items.length === 0 ? [chosen] : namesOf(list.selectedItems);
-  const found = pipelines.filter(({ status }) => status === "available" || status === "untried");
-  list.items = found.map((each) => choice(each, chosen));
-  list.selectedItems = list.items.filter(({ pipeline }) => selected.includes(pipeline?.name ?? ""));
+  list.placeholder = vscode.l10n.t("Which pipelines does the file go through?");
+  list.items = pipelines.filter(({ status }) => status === "available").map((each) => choice(each, chosen));
+  list.selectedItems = list.items.filter(({ pipeline }) => pipeline?.name === chosen);
 }
 
 function namesOf(items: readonly Choice[]): string[] {

@@ -84,7 +84,8 @@ describe("the dock and the steps along the pipeline", () => {
       assert.equal(when, "editorTextFocus && resourceScheme == irscope", command);
     }
     const palette = contributes.menus["commandPalette"] ?? [];
-    for (const command of ["showPipeline", "showFindings", "showCompileTime", "showMemory", "showChanges"]) {
+    const tabs = ["showPipeline", "showFindings", "showCompileTime", "showMemory", "showChanges", "showComparison"];
+    for (const command of tabs) {
       assert.equal(palette.find((each) => each.command === `irscope.${command}`)?.when, "irscope.active", command);
     }
     for (const command of ["previousStage", "nextStage", "compareWithPreviousStage"]) {
