@@ -372,6 +372,12 @@ export interface RunResult {
   compiles: number;
 }
 
+/** One of the runs of a comparison of pipelines; `run` is null if nothing ran, and `message` says what went wrong. */
+export interface CompareResult {
+  run: string | null;
+  message: string;
+}
+
 /** The kernels of a line; `reason` says in words why there are none. */
 export interface KernelsAt {
   run: string | null;

@@ -56,6 +56,7 @@ PROTOCOL = Module(
         "EntryCandidate": results.EntryCandidate,
         "Entries": results.EntriesResult,
         "RunResult": results.RunResult,
+        "CompareResult": results.CompareResult,
         "KernelsAt": results.KernelsResult,
         "StagesOf": results.StagesResult,
         "RegionKind": results.RegionKind,

@@ -102,7 +102,9 @@ def test_a_store_of_version_5_is_read_on(store: Store) -> None:
     path = store.path
     store.close()
     with sqlite3.connect(path) as db:
-        db.executescript("ALTER TABLE runs DROP COLUMN pipeline; DROP TABLE trails; PRAGMA user_version = 5")
+        db.executescript(
+            "ALTER TABLE runs DROP COLUMN pipeline; DROP TABLE trails; DROP TABLE comparisons; PRAGMA user_version = 5"
+        )
     db.close()
     with Store(path) as again:
         trails.keep_trails(again, again.find_run())

@@ -6,6 +6,8 @@ import argparse
 import os
 import sys
 
+from irscope.vocabulary.lanes import DEFAULT_ROUNDS
+
 DESCRIPTION = """\
 Runs a script, or the model of --model, through several pipelines and prints side by side what each made of it: operators,
 kernels, bytes moved, compile time, time of a call, and the largest difference to eager.  Each pipeline has its own
@@ -20,7 +22,7 @@ def add_to(compare: argparse.ArgumentParser) -> None:
         help="names with commas between them, as in inductor,torchscript; `irscope pipelines` lists them",
     )  # fmt: skip
     compare.add_argument(
-        "--rounds", metavar="N", type=_rounds, default=9, help="rounds of timings (default: %(default)s)"
+        "--rounds", metavar="N", type=_rounds, default=DEFAULT_ROUNDS, help="rounds of timings (default: %(default)s)"
     )
     compare.add_argument("--output", action="store_true", help="show what the script prints, on stderr")
     compare.add_argument(

@@ -6,18 +6,16 @@ import argparse
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 
 from irscope.cli.running import entry_of
 from irscope.cli.tables import table
 from irscope.cli.text import Paint, to_stdout
-from irscope.comparing.pipelines import Figure, Left, PipelineFigures, Timing, figures_of
+from irscope.comparing.pipelines import Figure, Left, PipelineFigures, Timing
+from irscope.driver.comparison import compared
 from irscope.driver.driver import RunSpec
-from irscope.driver.rounds import measured
 from irscope.pipelines.registry import pipeline_named
-from irscope.protocol import OutcomeKind, to_json
-from irscope.store.store import Store
+from irscope.protocol import to_json
 from irscope.vocabulary.units import count, duration, significant, size
 from irscope.vocabulary.visible import printable
 
@@ -40,24 +38,14 @@ def compare(options: argparse.Namespace) -> int:
         )
         for name in names
     ]  # fmt: skip
-    with tempfile.TemporaryDirectory(prefix="irscope-compare-") as folder:
-        found = measured(
-            specs, options.store, folder, options.rounds, on_step=_say, on_output=_echo if options.output else _drop
-        )
+    on_output = _echo if options.output else _drop
+    found = compared(specs, options.store, options.rounds, on_step=_say, on_output=on_output)
     _say("")
-    with Store(options.store) as store:
-        figures = []
-        for one in found:
-            failed = one.outcome is not None and one.outcome.kind is not OutcomeKind.COMPLETED
-            problem = one.problem or (one.outcome.message if failed and one.outcome else "")
-            told = {"programs": one.programs, "rounds": one.rounds}
-            report = store.report(one.run) if one.run else None
-            figures.append(figures_of(store, report, one.spec.pipeline, problem, told))
     if options.json:
-        print(json.dumps({"script": specs[0].stored_script, "pipelines": [to_json(one) for one in figures]}, indent=1))
+        print(json.dumps(to_json(found), indent=1))
     else:
-        to_stdout(comparison_lines(figures, Paint(sys.stdout)))
-    return 0 if any(not one.problem for one in figures) else 1
+        to_stdout(comparison_lines(found.pipelines, Paint(sys.stdout)))
+    return 0 if any(not one.problem for one in found.pipelines) else 1
 
 
 def comparison_lines(figures: Sequence[PipelineFigures], paint: Paint) -> list[str]:

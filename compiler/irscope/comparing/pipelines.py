@@ -88,6 +88,14 @@ class PipelineFigures:
     """IDs of its stages along the way down."""
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """One script through several pipelines: the JSON of ``irscope compare --json``, and what the store keeps."""
+
+    script: str
+    pipelines: tuple[PipelineFigures, ...]
+
+
 def figures_of(
     store: Store, report: Report | None, name: str, problem: str, measured: Mapping[str, Any]
 ) -> PipelineFigures:

@@ -51,6 +51,7 @@ def measured(
     *,
     on_step: Callable[[str], None] = lambda text: None,
     on_output: Callable[[str, str], None] = lambda stream, text: None,
+    cancel: threading.Event | None = None,
 ) -> list[Measured]:
     """Runs the same script through several pipelines, and times what was compiled.
 
@@ -63,13 +64,20 @@ def measured(
         A private folder, which is empty.
     on_step
         Called with what begins now, in few words.
+    cancel
+        Once it is set, what goes on is stopped and nothing else begins.
     """
-    turns = [_Turn(spec, store_path, os.path.join(folder, str(number)), on_output) for number, spec in enumerate(specs)]
+    stop = cancel or threading.Event()
+    turns = [_Turn(spec, store_path, os.path.join(folder, str(at)), on_output, stop) for at, spec in enumerate(specs)]
     try:
         for turn in turns:
+            if stop.is_set():
+                break
             on_step(f"running the script through {turn.found.spec.pipeline}")
             turn.start()
         for number in range(rounds):
+            if stop.is_set():
+                break
             on_step(f"timing, round {number + 1} of {rounds}")
             for turn in turns[number % len(turns) :] + turns[: number % len(turns)]:
                 turn.ask(number)
@@ -82,10 +90,12 @@ def measured(
 class _Turn:
     """One process of a comparison."""
 
-    def __init__(self, spec: RunSpec, store: str, folder: str, on_output: Callable[[str, str], None]) -> None:
+    def __init__(
+        self, spec: RunSpec, store: str, folder: str, on_output: Callable[[str, str], None], all_stop: threading.Event
+    ) -> None:
         self.found = Measured(spec)
         self._store, self._folder, self._on_output = store, folder, on_output
-        self._cancel = threading.Event()
+        self._cancel, self._all_stop = threading.Event(), all_stop
         self._thread = threading.Thread(target=self._run, name=f"irscope-compare-{spec.pipeline}", daemon=True)
         self._is_ready = False
 
@@ -134,7 +144,7 @@ class _Turn:
             self.found.problem = str(error)
 
     def _wait_for(self, name: str, seconds: float | None) -> dict[str, Any] | None:
-        """What the process writes into a file; None if it ends before, or takes too long."""
+        """What the process writes into a file; None if it ends before, takes too long, or is to stop."""
         path, started = os.path.join(self._folder, name), time.monotonic()
         while True:
             is_over = not self._thread.is_alive()
@@ -146,6 +156,6 @@ class _Turn:
                 pass
             except (OSError, ValueError):
                 return None
-            if is_over or (seconds is not None and time.monotonic() - started > seconds):
+            if is_over or self._all_stop.is_set() or (seconds is not None and time.monotonic() - started > seconds):
                 return None
             time.sleep(_POLL_SECONDS)

@@ -206,6 +206,12 @@ class Store:
             digest = self._texts.put(json.dumps(trails, separators=(",", ":")))[0]
             self._db.execute("INSERT OR REPLACE INTO trails VALUES (?, ?, ?)", (run, compile, digest))
 
+    def put_comparison(self, runs: Sequence[str], comparison: object) -> None:
+        """Keeps with each run of a comparison of pipelines what that found, as plain JSON values."""
+        with self.transaction():
+            digest = self._texts.put(json.dumps(comparison, separators=(",", ":")))[0]
+            self._db.executemany("INSERT OR REPLACE INTO comparisons VALUES (?, ?)", [(run, digest) for run in runs])
+
     def put_source(self, run: str, file: str, text: str) -> None:
         """Keeps the text of a source file as it was in this run."""
         with self.transaction():
@@ -406,6 +412,23 @@ class Store:
             with contextlib.suppress(ValueError, RecursionError):
                 found[from_json(str, compile)] = json.loads(self._text(digest) or "null")
         return found
+
+    @reading
+    def comparison(self, run: str) -> Any:
+        """What `put_comparison` kept with a run, as plain JSON values; None if the run is of no comparison."""
+        row = self._db.execute("SELECT digest FROM comparisons WHERE run = ?", (run,)).fetchone()
+        text = self._text(row[0]) if row else None
+        return None if text is None else json.loads(text)
+
+    @reading
+    def newest_compared(self, script: str) -> str | None:
+        """The newest run of a script that a comparison of pipelines was kept with; None if there is none."""
+        row = self._db.execute(
+            "SELECT runs.id FROM runs JOIN comparisons ON run = runs.id WHERE script = ?"
+            " ORDER BY started DESC, runs.rowid DESC LIMIT 1",
+            (script,),
+        ).fetchone()
+        return from_json(str, row[0]) if row else None
 
     def put_files(self, run: str, digests: Mapping[str, str]) -> None:
         """Keeps which files of the user's a run has imported, each with the digest of its text."""

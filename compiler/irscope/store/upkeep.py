@@ -88,5 +88,5 @@ class Upkeep:
         """Deletes all that a run has found, but not the run."""
         with contextlib.suppress(DamagedValues):
             shutil.rmtree(folder_of(self._path, run), ignore_errors=True)
-        for table in ("compiles", "stages", "sources", "kernels", "findings", "gaps", "trails"):
+        for table in ("compiles", "stages", "sources", "kernels", "findings", "gaps", "trails", "comparisons"):
             self._db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))

@@ -15,3 +15,7 @@ class Lane(str, enum.Enum):
     """Dynamo with an eager backend: graph breaks, guards, recompilations."""
     DEEP = "deep"
     """The pipeline that the script asked for: every stage down to the kernels."""
+
+
+DEFAULT_ROUNDS = 9
+"""How often a comparison of pipelines times them, where nobody says it."""

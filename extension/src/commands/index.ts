@@ -5,6 +5,7 @@ import { columnOf, showSource } from "../host/documents";
 import type { Place } from "../protocol";
 import type { Element } from "../host/runsTree";
 import { chooseEntry } from "./chooseEntry";
+import { comparePipelines } from "./comparePipelines";
 import { guarded, type Services } from "./context";
 import { showMenu } from "./menu";
 import { cancelRun, checkWithoutCompile, runActiveFile, runFile } from "./run";
@@ -31,6 +32,7 @@ export function registerCommands(services: Services): vscode.Disposable {
     "irscope.cancel": () => cancelRun(services),
     "irscope.chooseEntry": (argument?: { uri?: string }) => chooseEntry(services, argument?.uri),
     "irscope.selectPipeline": () => selectPipeline(services),
+    "irscope.comparePipelines": () => comparePipelines(services),
     "irscope.showKernel": (place?: Partial<Place>) => showKernel(services, place),
     "irscope.toggleLineColours": () => linked.toggle(),
     "irscope.showStage": () => showStage(services),
@@ -40,6 +42,7 @@ export function registerCommands(services: Services): vscode.Disposable {
     "irscope.showCompileTime": (element?: Element) => showTab(services, "time", element),
     "irscope.showMemory": (element?: Element) => showTab(services, "memory", element),
     "irscope.showChanges": (element?: Element) => showTab(services, "changes", element),
+    "irscope.showComparison": (element?: Element) => showTab(services, "comparison", element),
     "irscope.previousStage": () => stepStage(services, -1),
     "irscope.nextStage": () => stepStage(services, 1),
     "irscope.compareWithPreviousStage": () => compareStage(services),

@@ -70,7 +70,8 @@ async function pickPipeline(services: Services, uri: vscode.Uri | undefined): Pr
   list.busy = true;
   list.keepScrollPosition = true;
   const asked = uri === undefined ? {} : { uri: uri.toString() };
-  void fill(list, async (trials) => services.server.request(PipelinesRequest, { ...asked, trials }));
+  const show = (found: Pipelines): void => showIn(list, found);
+  void fill(list, show, async (trials) => services.server.request(PipelinesRequest, { ...asked, trials }));
   list.onDidTriggerItemButton(({ item }) => void copyCommand(item.pipeline));
   const chosen = new Promise<PipelineItem | undefined>((resolve) => {
     list.onDidAccept(() => {
@@ -86,13 +87,44 @@ async function pickPipeline(services: Services, uri: vscode.Uri | undefined): Pr
   return chosen.finally(() => list.dispose());
 }
 
-async function fill(list: vscode.QuickPick<Choice>, ask: (trials: boolean) => Promise<Pipelines>): Promise<void> {
+/** Lets the user choose several of those that work here, and returns their names; none if nothing was chosen. */
+export async function pickPipelines(services: Services, uri: vscode.Uri): Promise<string[]> {
+  const list = vscode.window.createQuickPick<Choice>();
+  list.title = vscode.l10n.t("Compare Pipelines");
+  list.placeholder = vscode.l10n.t("Trying which pipelines work here…");
+  list.canSelectMany = true;
+  list.matchOnDescription = true;
+  list.busy = true;
+  // Once, when all is known: the editor forgets what is selected when the items change.
+  const show = (found: Pipelines): void => {
+    if (!found.pipelines.some(({ status }) => status === "untried")) {
+      showSeveralIn(list, found);
+    }
+  };
+  const ask = async (trials: boolean): Promise<Pipelines> =>
+    services.server.request(PipelinesRequest, { uri: uri.toString(), trials });
+  void fill(list, show, ask);
+  const chosen = new Promise<string[]>((resolve) => {
+    list.onDidAccept(() => {
+      resolve(namesOf(list.selectedItems));
+      list.hide();
+    });
+    list.onDidHide(() => resolve([]));
+  });
+  list.show();
+  return chosen.finally(() => list.dispose());
+}
+
+async function fill(
+  list: vscode.QuickPick<Choice>,
+  show: (found: Pipelines) => void,
+  ask: (trials: boolean) => Promise<Pipelines>,
+): Promise<void> {
   try {
-    let found = await ask(false);
-    showIn(list, found);
-    if (found.pipelines.some(({ status }) => status === "untried")) {
-      found = await ask(true);
-      showIn(list, found);
+    const known = await ask(false);
+    show(known);
+    if (known.pipelines.some(({ status }) => status === "untried")) {
+      show(await ask(true));
     }
   } catch (error) {
     list.placeholder = visible(messageOf(error));
@@ -105,6 +137,17 @@ function showIn(list: vscode.QuickPick<Choice>, { pipelines, chosen }: Pipelines
   const active = list.activeItems[0]?.pipeline?.name ?? chosen;
   list.items = choices(pipelines, chosen);
   list.activeItems = list.items.filter(({ pipeline }) => pipeline?.name === active);
+}
+
+/** Those that work here; that of the settings is selected. */
+function showSeveralIn(list: vscode.QuickPick<Choice>, { pipelines, chosen }: Pipelines): void {
+  list.placeholder = vscode.l10n.t("Which pipelines does the file go through?");
+  list.items = pipelines.filter(({ status }) => status === "available").map((each) => choice(each, chosen));
+  list.selectedItems = list.items.filter(({ pipeline }) => pipeline?.name === chosen);
+}
+
+function namesOf(items: readonly Choice[]): string[] {
+  return items.flatMap(({ pipeline }) => (pipeline === undefined ? [] : [pipeline.name]));
 }
 
 /** Those that can be chosen first, then those that would have to be installed, then the others. */

@@ -73,6 +73,8 @@ async function receive(webview: vscode.Webview, message: FromPanel, host: Host):
       return attempt(() => vscode.env.clipboard.writeText(message.text));
     case "run":
       return attempt(() => vscode.commands.executeCommand("irscope.run"));
+    case "comparePipelines":
+      return attempt(() => vscode.commands.executeCommand("irscope.comparePipelines"));
     case "title":
       return host.title?.(visible(message.title));
     case "drawn":

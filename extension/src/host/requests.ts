@@ -3,6 +3,7 @@
 import { NotificationType, RequestType } from "vscode-languageclient/node";
 import type { Step, SubjectOf } from "../panels/results";
 import type {
+  CompareResult,
   Counterparts,
   Entries,
   FileState,
@@ -39,6 +40,9 @@ export const CheckRequest = new RequestType<
   { run: string | null; message: string },
   void
 >("irscope/checkWithoutCompile");
+export const CompareRequest = new RequestType<{ uri: string; pipelines: string[] }, CompareResult, void>(
+  "irscope/compare",
+);
 export const EntriesRequest = new RequestType<{ uri: string }, Entries, void>("irscope/entries");
 export const CancelRequest = new RequestType<{ uri: string }, { cancelled: boolean }, void>("irscope/cancel");
 export const KernelsAtRequest = new RequestType<{ uri: string; line: number; run?: boolean }, KernelsAt, void>(

@@ -47,6 +47,8 @@ export type FromPanel =
   | { type: "show"; panel: PanelName; subject: Subject }
   /** Runs the file in the editor; without an editor nothing happens. */
   | { type: "run" }
+  /** Lets the user choose pipelines and compares them on the file in the editor; without an editor nothing happens. */
+  | { type: "comparePipelines" }
   | { type: "compare"; left: string; right: string; title: string }
   /** Asks where to, and writes a text there. */
   | { type: "save"; name: string; text: string }

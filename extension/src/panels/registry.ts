@@ -51,6 +51,13 @@ export const REGISTRY = {
     isDeep: false,
     icon: "M8 2.5v5M5.5 5h5M5.5 12h5",
   },
+  comparison: {
+    title: "Comparison",
+    requests: ["comparison"],
+    about: "run",
+    isDeep: true,
+    icon: "M2.5 3h11v10h-11zM2.5 6.3h11M6.2 3v10M9.9 3v10",
+  },
 } as const satisfies Record<string, Declared>;
 
 export type Tab = keyof typeof REGISTRY;

@@ -72,6 +72,74 @@ export interface Changes {
   reason: string;
 }
 
+/** A number; null if there is none, and `why` says why. With a number, `why` says what it is about. */
+export interface ComparedFigure {
+  value: number | null;
+  why: string;
+}
+
+/** Seconds of one call of every program: the median of the rounds, and their quartiles. */
+export interface ComparedTime {
+  median: number | null;
+  low: number | null;
+  high: number | null;
+  rounds: number;
+  /** Why there is none. */
+  why: string;
+}
+
+/** Something that a pipeline did not take, or warned of, with the reason; its place has an empty URI if it has none. */
+export interface ComparedPlace {
+  what: string;
+  why: string;
+  place: Place;
+}
+
+/** A stage of a pipeline's run, and the document that shows it. */
+export interface ComparedStage {
+  compile: string;
+  title: string;
+  uri: string;
+}
+
+/** What one pipeline made of the script. */
+export interface ComparedPipeline {
+  pipeline: string;
+  title: string;
+  /** Empty if there is no run. */
+  run: string;
+  /** Why the script did not come to its end with it. */
+  problem: string;
+  operators: ComparedFigure;
+  /** Of the operators, those that are in the last stage. */
+  taken: ComparedFigure;
+  /** Of these, those that share a kernel, or an operation of the last stage, with another one. */
+  fused: ComparedFigure;
+  kernels: ComparedFigure;
+  libraryCalls: ComparedFigure;
+  movedBytes: ComparedFigure;
+  compileSeconds: ComparedFigure;
+  call: ComparedTime;
+  eager: ComparedTime;
+  /** The largest absolute difference to eager. */
+  difference: ComparedFigure;
+  relativeDifference: ComparedFigure;
+  /** Operators that are not in the last stage. */
+  gone: ComparedPlace[];
+  /** What runs as Python, and what was warned of. */
+  left: ComparedPlace[];
+  /** On the way down, of the runs that are still in the store. */
+  stages: ComparedStage[];
+}
+
+/** A comparison of pipelines; without one `reason` says what to do. */
+export interface Comparison {
+  run: string;
+  script: string;
+  pipelines: ComparedPipeline[];
+  reason: string;
+}
+
 export type HiddenBy = "" | "ignored" | "baseline" | "off";
 
 /** One place of a finding, with what it cost there. */

@@ -4,10 +4,10 @@ import { Age } from "../panels/age";
 import { announce, h } from "../panels/dom";
 import type { PanelName, Subject as PanelSubject } from "../panels/messages";
 import type { Place, Role, RunItem, StageItem } from "../protocol";
-import { fileUri, nameOf, normal, pathOf, sameUri, format, type Subject } from "./address";
+import { fileUri, nameOf, normal, pathOf, format, type Subject } from "./address";
 import { diffView } from "./diffView";
 import { tellFindings } from "./findings";
-import { counterparts, linkedLines } from "./links";
+import { Links, type Linkable } from "./links";
 import { copy, PanelFrame, tellAll, type Host } from "./panelFrame";
 import { Panes, toolbar, type Column, type Tab } from "./panes";
 import { baseName, panelTitle, type Opener } from "./runs";
@@ -16,9 +16,7 @@ import { newestOf, runOf, stageOf, stageOfUri, textOf, titleOf, type Text } from
 import { TextView } from "./textView";
 import { button, toast } from "./widgets";
 
-interface TextTab extends Tab {
-  run: string;
-  uri: string;
+interface TextTab extends Tab, Linkable {
   text: TextView;
   age: Age;
   /** A source file with the text of the run: the lines of findings are those of this text. */
@@ -31,6 +29,10 @@ export class Opened implements Opener, Host {
   readonly panes: Panes;
   onSubject: (subject: Subject) => void = () => undefined;
   private readonly frames = new Map<PanelFrame, Tab>();
+  private readonly links = new Links(
+    () => this.texts,
+    () => this.panes.visible.filter(isText),
+  );
   private cursorTimer: number | undefined;
 
   constructor(
@@ -42,6 +44,7 @@ export class Opened implements Opener, Host {
       if (front !== undefined) {
         this.onSubject(front.subject());
       }
+      void this.links.colour();
     }, empty);
   }
 
@@ -231,7 +234,7 @@ export class Opened implements Opener, Host {
   // --- texts ----------------------------------------------------------------------------------------------------------
 
   private get texts(): TextTab[] {
-    return this.panes.all.filter((tab): tab is TextTab => "text" in tab);
+    return this.panes.all.filter(isText);
   }
 
   private async show(
@@ -258,8 +261,6 @@ export class Opened implements Opener, Host {
     this.panes.open(tab, column, { preview: options.preview ?? false, focus: options.focus ?? true });
     tab.text.goTo(line, { focus: options.focus ?? true, quietly: line === 0 });
     announce(`${title}, ${tab.text.lines} lines`);
-    // A text without links, for example of a run that goes on, is shown all the same.
-    tab.text.link(await linkedLines(run, uri).catch(() => []));
     if (tab.isAsItRan) {
       await tellFindings([{ run, uri, view: tab.text.view }]);
     }
@@ -267,9 +268,7 @@ export class Opened implements Opener, Host {
 
   /** A run has found more, or has ended. */
   findingsChanged(run: string): void {
-    const sources = this.panes.all.filter(
-      (tab): tab is TextTab => "text" in tab && (tab as TextTab).run === run && (tab as TextTab).isAsItRan,
-    );
+    const sources = this.texts.filter((tab) => tab.run === run && tab.isAsItRan);
     void tellFindings(sources.map(({ uri, text }) => ({ run, uri, view: text.view })));
   }
 
@@ -294,6 +293,7 @@ export class Opened implements Opener, Host {
       key,
       run,
       uri,
+      whole: text.text,
       text: view,
       isAsItRan: stage === undefined && text.current !== false,
       age,
@@ -411,22 +411,13 @@ export class Opened implements Opener, Host {
         this.onSubject(tab.subject());
       }
       tellAll({ type: "cursor", place: { uri: tab.uri, line } });
-      void this.mark(tab, line);
+      void this.links.mark(tab, line);
     }, CURSOR_DELAY_MS);
   }
+}
 
-  private async mark(tab: TextTab, line: number): Promise<void> {
-    const others = this.texts.filter((each) => each !== tab && each.run === tab.run);
-    tab.text.mark([]);
-    if (others.length === 0) {
-      return;
-    }
-    const among = others.map(({ uri }) => uri);
-    const places = await counterparts(tab.run, tab.uri, line, among).catch(() => []);
-    for (const other of others) {
-      other.text.mark(places.filter(({ uri }) => sameUri(uri, other.uri)).flatMap(({ lines }) => lines));
-    }
-  }
+function isText(tab: Tab): tab is TextTab {
+  return "text" in tab;
 }
 
 function complain(error: unknown): void {

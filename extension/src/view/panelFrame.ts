@@ -88,7 +88,8 @@ export class PanelFrame {
         return;
       case "problem":
         return toast(message.message, "error");
-      case "run": // Needs an editor.
+      case "run": // These need an editor.
+      case "comparePipelines":
         return;
     }
   }

@@ -10,6 +10,7 @@ from irscope.store.store import StoreError
 from lsprotocol import types
 
 from irscope_server.app import requests
+from irscope_server.app.comparing import compare
 from irscope_server.app.pipelines import pipelines
 from irscope_server.app.server import IrscopeServer
 from irscope_server.base import wire
@@ -154,10 +155,12 @@ async def _workspace_diagnostic(
 
 def _progress_cancel(ls: IrscopeServer, params: types.WorkDoneProgressCancelParams) -> None:
     ls.activity.cancel_by_token(params.token)
+    ls.comparisons.cancel_by_token(params.token)
 
 
 def _shutdown(ls: IrscopeServer, params: None) -> None:
     ls.workers.stop()
+    ls.comparisons.close()
     for run in ls.runs.all():
         run.cancel()
 
@@ -248,6 +251,7 @@ _FEATURES: dict[str, Any] = {
     "irscope/run": _request(requests.run),
     "irscope/cancel": _request(requests.cancel),
     "irscope/checkWithoutCompile": _request(requests.check_without_compile),
+    "irscope/compare": _request(compare),
     "irscope/entries": _request(requests.entries),
     "irscope/kernelsAt": _request(requests.kernels_at),
     "irscope/stagesOf": _request(requests.stages),

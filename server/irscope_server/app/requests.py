@@ -50,8 +50,8 @@ from irscope_server.stages.kernel_facts import kernel_choices
 from irscope_server.stages.linked import RunReader
 from irscope_server.stages.tree import run_item, run_tree, stages_of
 
-_NOT_A_FILE = "This document is not a file and cannot be run. Save it first."
-_NOT_TRUSTED = "The workspace is not trusted, so no script is run. Trust it first (Workspaces: Manage Workspace Trust)."
+NOT_A_FILE = "This document is not a file and cannot be run. Save it first."
+NOT_TRUSTED = "The workspace is not trusted, so no script is run. Trust it first (Workspaces: Manage Workspace Trust)."
 _NOTHING_TO_CHECK = "This file has no known error in compiled code, so there is nothing to check."
 _OUTDATED = "This result is from an earlier version of the file. Run the file again to update it."
 
@@ -81,12 +81,12 @@ async def run(server: IrscopeServer, params: RunParams) -> RunResult:
     """Run a document's script and wait for its end; ``run`` is None if none could start, and ``message`` says why."""
     path = server.path_of(params.uri)
     if path is None:
-        return RunResult(None, "environment-error", _NOT_A_FILE)
+        return RunResult(None, "environment-error", NOT_A_FILE)
     if not server.trusted:
-        return RunResult(None, "environment-error", _NOT_TRUSTED)
+        return RunResult(None, "environment-error", NOT_TRUSTED)
     started = await server.activity.start(params.uri, path, params.lane, params.entry, params.pipeline)
     if started is None:
-        return RunResult(None, "no-entry", _no_entry(path))
+        return RunResult(None, "no-entry", no_entry(path))
     ended = await _wait(started, started_here=True)
     outcome = ended.report.outcome
     return RunResult(ended.run or None, outcome.kind.value, outcome.message, len(ended.report.compiles))
@@ -99,10 +99,10 @@ async def check_without_compile(server: IrscopeServer, params: CheckParams) -> C
     """
     path = server.path_of(params.uri)
     if path is None or not server.trusted:
-        return CheckResult(None, _NOT_A_FILE if path is None else _NOT_TRUSTED)
+        return CheckResult(None, NOT_A_FILE if path is None else NOT_TRUSTED)
     plan = await server.activity.plan(params.uri, path)
     if plan is None:
-        return CheckResult(None, _no_entry(path))
+        return CheckResult(None, no_entry(path))
     known = [server.results.newest(plan.entry.key), server.results.deep(plan.entry.key)]
     failed = [one for one in known if one is not None and _error_in_compiled_code(one.report) is not None]
     failed.sort(key=lambda one: one.run != params.run)
@@ -113,7 +113,7 @@ async def check_without_compile(server: IrscopeServer, params: CheckParams) -> C
     check = failed[0].run if same else ""
     started = await server.activity.start(params.uri, path, failed[0].lane, pipeline=pipeline, check=check)
     if started is None:
-        return CheckResult(None, _no_entry(path))
+        return CheckResult(None, no_entry(path))
     ended = await _wait(started, started_here=True)
     found = _error_in_compiled_code(ended.report)
     if found is None:
@@ -126,16 +126,18 @@ def _error_in_compiled_code(report: Report) -> Finding | None:
 
 
 def cancel(server: IrscopeServer, params: UriParams) -> CancelResult:
-    """Stop the run of a document; ``cancelled`` is false if none was running."""
+    """Stop the run of a document, and its comparison of pipelines; ``cancelled`` is false if none was running."""
     path = server.path_of(params.uri)
-    return CancelResult(path is not None and server.runs.cancel(server.key_of(path)))
+    key = server.key_of(path) if path is not None else ""
+    stopped = [server.runs.cancel(key), server.comparisons.cancel(key)]
+    return CancelResult(any(stopped))
 
 
 async def entries(server: IrscopeServer, params: UriParams) -> EntriesResult:
     """What runs a document, and what else may."""
     path = server.path_of(params.uri)
     if path is None:
-        raise ValueError(_NOT_A_FILE)
+        raise ValueError(NOT_A_FILE)
     folder = server.folder_of(path)
     plan = await server.activity.plan(params.uri, path)
     launches = server.planner.launches(path, folder, await server.settings_for(params.uri))
@@ -156,7 +158,7 @@ async def kernels_at(server: IrscopeServer, params: KernelsAtParams) -> KernelsR
     if path is None and params.uri.startswith(f"{SCHEME}:"):
         return await _kernels_of_stage(server, params)
     if path is None:
-        return KernelsResult(None, (), _NOT_A_FILE)
+        return KernelsResult(None, (), NOT_A_FILE)
     deep, reason = await deep_run(server, params.uri, path, params.run)
     if deep is None:
         return KernelsResult(None, (), reason)
@@ -214,7 +216,7 @@ async def stages(server: IrscopeServer, params: StagesOfParams) -> StagesResult:
         name, _ = parts_of(params.uri)
         return StagesResult(name, stages_of(await server.archive.report(name)), "")
     if path is None:
-        return StagesResult(None, (), _NOT_A_FILE)
+        return StagesResult(None, (), NOT_A_FILE)
     deep, reason = await deep_run(server, params.uri, path, params.run, params.pipeline)
     if deep is None:
         return StagesResult(None, (), reason)
@@ -269,7 +271,7 @@ async def deep_run(
     if older is not None and file_key(path) in map(file_key, files_of(older.report)):
         texts = {file_key(file): split_lines(text) for file, text in older.sources.items()}
         return Ended(path, Lane.DEEP, older.source, older.report, texts), _OUTDATED
-    return None, "This file has no deep run yet. Run it with Analyze This File." if plan else _no_entry(path)
+    return None, "This file has no deep run yet. Run it with Analyze This File." if plan else no_entry(path)
 
 
 async def _stored_deep_run(server: IrscopeServer, plan: Plan, path: str, pipeline: str) -> Ended | None:
@@ -293,16 +295,16 @@ async def _run_deep(
     server: IrscopeServer, uri: str, path: str, plan: Plan | None, pipeline: str
 ) -> tuple[Ended | None, str]:
     if not server.trusted:
-        return None, _NOT_TRUSTED
+        return None, NOT_TRUSTED
     if plan is None:
-        return None, _no_entry(path)
+        return None, no_entry(path)
     running = server.runs.current(plan.entry.key)
     if running is not None and _runs_deep_as_now(server, running, pipeline):
         ended = await _wait(running, started_here=False)
     else:
         started = await server.activity.start(uri, path, Lane.DEEP, pipeline=pipeline)
         if started is None:
-            return None, _no_entry(path)
+            return None, no_entry(path)
         ended = await _wait(started, started_here=True)
     if not ended.report.compiles:
         return (ended if ended.run else None), ended.report.outcome.message
@@ -315,7 +317,8 @@ def _runs_deep_as_now(server: IrscopeServer, run: Run, pipeline: str) -> bool:
     return is_deep and not server.texts.are_edited(run.live.texts)
 
 
-def _no_entry(path: str) -> str:
+def no_entry(path: str) -> str:
+    """Why nothing runs a file."""
     return (
         f"{os.path.basename(path)} only contains definitions, and no known run uses it. Choose the script or test that"
         " runs it (Choose Entry Script for This File, or the setting irscope.run.entry)."

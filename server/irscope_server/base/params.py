@@ -61,6 +61,14 @@ class CheckParams:
 
 
 @dataclass(frozen=True)
+class CompareParams:
+    """The document whose script goes through several pipelines, and their names."""
+
+    uri: str
+    pipelines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class UriParams:
     """A document, for requests without other parameters."""
 
@@ -158,6 +166,7 @@ PARAMS: dict[str, type[Any]] = {
     "irscope/run": RunParams,
     "irscope/cancel": UriParams,
     "irscope/checkWithoutCompile": CheckParams,
+    "irscope/compare": CompareParams,
     "irscope/entries": UriParams,
     "irscope/kernelsAt": KernelsAtParams,
     "irscope/stagesOf": StagesOfParams,

@@ -172,6 +172,14 @@ class RunResult:
 
 
 @dataclass(frozen=True)
+class CompareResult:
+    """One of the runs of a comparison of pipelines; `run` is None if nothing ran, and `message` says what went wrong."""
+
+    run: str | None
+    message: str
+
+
+@dataclass(frozen=True)
 class CheckResult:
     """Whether a script that failed inside compiled code fails without compile, too, in words; `run` is None if nothing
     was checked, and `message` says why."""

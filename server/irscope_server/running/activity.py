@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from irscope.protocol import DEFAULT_PIPELINE, CompileSeen, FindingSeen, Lane, OutcomeKind, Progress
 from irscope.store.store import StoreError
@@ -31,6 +31,9 @@ from irscope_server.running.since_last_run import SinceLastRun
 from irscope_server.running.warming import Warming
 from irscope_server.running.worker_notices import WorkerNotices
 from irscope_server.running.workers import Workers
+
+if TYPE_CHECKING:
+    from irscope.driver.driver import RunSpec
 
 log = logging.getLogger(__name__)
 
@@ -264,10 +267,20 @@ class Activity:
         automatic: bool = False,
         check: str | None = None,
     ) -> Run:
+        editor, parts, entry = self._editor, self._parts, plan.entry
+        spec = self.spec_of(plan, lane, pipeline)
+        for name in (entry.file, entry.stored_script):
+            editor.remember_settings(name, plan.settings)
+        files = {file_key(file): file for file in [entry.file, *editor.open_beside(entry.file)]}
+        texts = {key: editor.texts.lines(file) for key, file in files.items()}
+        return parts.runs.start(uri, plan, spec, texts, editor.archive.path, automatic=automatic, check=check)
+
+    def spec_of(self, plan: Plan, lane: Lane, pipeline: str = "") -> RunSpec:
+        """What a plan runs, with the texts as they are in the editor; the pipeline is as in `start`."""
         from irscope.driver.driver import RunSpec
 
-        editor, parts, entry = self._editor, self._parts, plan.entry
-        spec = RunSpec(
+        entry = plan.entry
+        return RunSpec(
             script=entry.target,
             args=plan.args,
             lane=lane,
@@ -275,17 +288,12 @@ class Activity:
             cwd=plan.cwd,
             env=plan.env or None,
             budget=plan.settings.budget(lane),
-            overlays=editor.overlays(entry.file),
+            overlays=self._editor.overlays(entry.file),
             entry=entry.kind,
-            cells=tuple(parts.notebooks.cells(entry.file)),
+            cells=tuple(self._parts.notebooks.cells(entry.file)),
             symbolic_trace=None if plan.settings.symbolic_trace else False,
             pipeline=pipeline or (plan.settings.pipeline if lane is Lane.DEEP else DEFAULT_PIPELINE),
         )
-        for name in (entry.file, entry.stored_script):
-            editor.remember_settings(name, plan.settings)
-        files = {file_key(file): file for file in [entry.file, *editor.open_beside(entry.file)]}
-        texts = {key: editor.texts.lines(file) for key, file in files.items()}
-        return parts.runs.start(uri, plan, spec, texts, editor.archive.path, automatic=automatic, check=check)
 
     def run_began(self, run: Run) -> None:
         """A run began: show its progress, and begin its results."""

@@ -26,6 +26,7 @@ describe("the dock and the steps along the pipeline", () => {
     ["irscope.showCompileTime", "the compile times"],
     ["irscope.showMemory", "the memory plan"],
     ["irscope.showChanges", "the changes"],
+    ["irscope.showComparison", "the comparison"],
   ] as const) {
     it(`${command} shows its tab of the view`, async () => {
       await openScript();
@@ -83,7 +84,8 @@ describe("the dock and the steps along the pipeline", () => {
       assert.equal(when, "editorTextFocus && resourceScheme == irscope", command);
     }
     const palette = contributes.menus["commandPalette"] ?? [];
-    for (const command of ["showPipeline", "showFindings", "showCompileTime", "showMemory", "showChanges"]) {
+    const tabs = ["showPipeline", "showFindings", "showCompileTime", "showMemory", "showChanges", "showComparison"];
+    for (const command of tabs) {
       assert.equal(palette.find((each) => each.command === `irscope.${command}`)?.when, "irscope.active", command);
     }
     for (const command of ["previousStage", "nextStage", "compareWithPreviousStage"]) {

@@ -171,6 +171,24 @@ describe("the other commands", () => {
     }
   });
 
+  it("Compare Pipelines compares those that are chosen on the active file, and shows the table", async () => {
+    const { dock, server } = await internals();
+    const editor = await openScript();
+    let drawn = false;
+    const subscription = dock.onDidDraw((what) => (drawn ||= what === "the comparison"));
+    const comparing = vscode.commands.executeCommand("irscope.comparePipelines");
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    await pick(comparing);
+    const { compared } = await server.request(
+      new RequestType<object, { compared: object[] }, void>("test/checked"),
+      {},
+    );
+    const uri = editor.document.uri.toString();
+    assert.deepEqual(compared, [{ uri, pipelines: ["inductor"] }], "that of the settings is selected");
+    await until("the table", () => drawn);
+    subscription.dispose();
+  });
+
   it("Debug Compilation launches the active file, Debug Stored Run attaches to a run", async () => {
     const { run } = await elements();
     const [launched] = await debugged("irscope.debug");

@@ -41,6 +41,7 @@ class Server:
         self.uri = ""
         self.next_id = 1
         self.checked: list[Any] = []
+        self.compared: list[Any] = []
         self.cancelled = threading.Event()
         self.runs: list[dict[str, Any]] = []
 
@@ -120,6 +121,7 @@ class Server:
             "irscope/run": self.run,
             "irscope/cancel": self.cancel,
             "irscope/checkWithoutCompile": self.check_without_compile,
+            "irscope/compare": self.compare,
             "irscope/kernelsAt": self.kernels_at,
             "irscope/stagesOf": self.stages_of,
             "irscope/graph": self.graph,
@@ -131,7 +133,7 @@ class Server:
             "irscope/entries": self.entries,
             "textDocument/codeAction": self.code_actions,
             "test/environment": self.environment,
-            "test/checked": lambda _: {"checked": self.checked},
+            "test/checked": lambda _: {"checked": self.checked, "compared": self.compared},
             "test/die": lambda _: os._exit(3),
             "test/tell": lambda params: self.notify(params["method"], params["params"]),
             **panels.ANSWERS,
@@ -216,6 +218,10 @@ class Server:
     def check_without_compile(self, params: Any) -> Any:
         self.checked.append(params)
         return {"run": RUN, "message": "It fails without compile, too: the fault is in the script."}
+
+    def compare(self, params: Any) -> Any:
+        self.compared.append(params)
+        return {"run": RUN, "message": ""}
 
     def stage(self, path: str, title: str) -> dict[str, Any]:
         identity = path.rsplit(".pyc.txt")[0].rsplit(".", 1)[0].removesuffix(".guards")

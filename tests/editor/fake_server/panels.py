@@ -350,6 +350,36 @@ def changes(params: Json) -> Json:
     }  # fmt: skip
 
 
+def comparison(params: Json) -> Json:
+    if params["run"] == EMPTY:
+        return {
+            "run": EMPTY,
+            "script": "/slow.py",
+            "pipelines": [],
+            "reason": "No pipelines of this script were compared yet.",
+        }
+
+    def figure(value: float | None, why: str = "") -> Json:
+        return {"value": value, "why": why}
+
+    def time(median: float) -> Json:
+        return {"median": median, "low": 0.9 * median, "high": 1.1 * median, "rounds": 9, "why": ""}
+
+    def made(pipeline: str, title: str, kernels: Json) -> Json:
+        graph = {"compile": "0/0", "title": "Dynamo graph", "uri": f"irscope:/{RUN}/0/0/dynamo-graph.py"}
+        return {
+            "pipeline": pipeline, "title": title, "run": RUN, "problem": "", "operators": figure(6), "taken": figure(6),
+            "fused": figure(4), "kernels": kernels, "libraryCalls": kernels, "movedBytes": figure(3400, "kernels"),
+            "compileSeconds": figure(12.5), "call": time(1.2e-4), "eager": time(3.4e-4), "difference": figure(1.2e-7),
+            "relativeDifference": figure(3e-8), "gone": [], "left": [{"what": MARKUP, "why": MARKUP, "place": place(4)}],
+            "stages": [graph],
+        }  # fmt: skip
+
+    untold = figure(None, "What is captured of torchscript does not include its kernels.")
+    found = [made("inductor", "Inductor", figure(2)), made("torchscript", "TorchScript", untold)]
+    return {"run": params["run"], "script": "/train.py", "pipelines": found, "reason": ""}
+
+
 ANSWERS: dict[str, Callable[[Json], Json]] = {
     "irscope/age": age,
     "irscope/subjectOf": subject_of,
@@ -360,4 +390,5 @@ ANSWERS: dict[str, Callable[[Json], Json]] = {
     "irscope/memory": memory,
     "irscope/memoryPlaces": memory_places,
     "irscope/changes": changes,
+    "irscope/comparison": comparison,
 }

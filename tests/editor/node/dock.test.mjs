@@ -7,7 +7,14 @@ import { until } from "../until.mjs";
 
 const MARKUP = "<img src=x onerror=alert(1)>";
 /** Tab → what is there when it is drawn. */
-const TABS = { strip: ".card", findings: "tr.group", time: ".box", memory: ".area", changes: ".changes li" };
+const TABS = {
+  strip: ".card",
+  findings: "tr.group",
+  time: ".box",
+  memory: ".area",
+  changes: ".changes li",
+  comparison: "table.comparison",
+};
 
 describe("the dock", () => {
   const workbench = onScreen({ name: "dock", viewport: { width: 1400, height: 900 }, ...FAKE });
@@ -238,8 +245,8 @@ describe("the dock", () => {
   });
 
   it("the tabs take arrow keys, and a chosen run stays until the editor is followed again", async () => {
-    await dock.locator("#tab-changes").focus();
-    await dock.locator("#tab-changes").press("ArrowRight");
+    await dock.locator("#tab-comparison").focus();
+    await dock.locator("#tab-comparison").press("ArrowRight");
     assert.equal(await dock.locator("#tab-strip").getAttribute("aria-selected"), "true");
     assert.equal(await dock.locator("#tab-strip").evaluate((tab) => tab === document.activeElement), true);
     await dock.locator('select[aria-label="Compile"]').selectOption("0/1");
@@ -268,7 +275,7 @@ describe("the dock", () => {
     await dock.locator(".notice-detail", { hasText: "the fast lane" }).waitFor();
     await looksEmpty("pipeline");
     await workbench.screenshot("dock-empty");
-    for (const tab of /** @type {(keyof typeof TABS)[]} */ (["findings", "time", "memory", "changes"])) {
+    for (const tab of /** @type {(keyof typeof TABS)[]} */ (["findings", "time", "memory", "changes", "comparison"])) {
       await dock.locator(`#tab-${tab}`).click();
       await dock.locator("#page .notice-text").waitFor();
       assert.notEqual(await dock.locator("#page .notice-detail").innerText(), "", tab);

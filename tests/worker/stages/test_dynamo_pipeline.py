@@ -6,12 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from five_models import SCRIPTS, TRAINING_SCRIPTS, lines_kept
 from irscope.driver.availability import Status, availability_of
 from irscope.pipelines.registry import pipelines
 from irscope.protocol import CompileOutcome
 from irscope.provenance import Provenance
 from irscope.store.store import Store
-from support import Ran, run_captured, run_plain, write
+from support import Ran, run_captured, run_forked, run_plain, write
 
 SCRIPT = """\
 import torch
@@ -170,3 +171,35 @@ def test_registered_back_ends_are_tried(tmp_path: Path, monkeypatch: pytest.Monk
         "bad_one": ("unsupported", "A trial failed: RuntimeError: no device"),
         "gone_one": ("unsupported", "A trial failed: ModuleNotFoundError: No module named 'no_such_package'"),
     }
+
+
+# --- models -----------------------------------------------------------------------------------------------------------
+
+COPYING = """\
+import copy
+
+
+def backend(graph, inputs):
+    return copy.deepcopy(graph)
+
+
+fast = torch.compile(model, backend=backend)
+"""
+
+
+@pytest.mark.parametrize("trained", [False, pytest.param(True, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "name", ["mlp", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("conv", "bert", "gpt2", "vit"))]
+)
+def test_models(name: str, trained: bool, tmp_path: Path) -> None:
+    """Numbers agree (the script checks them), and the graph that the backend returned keeps the lines of the model."""
+    if name not in ("mlp", "conv"):
+        pytest.importorskip("transformers")
+    source = (TRAINING_SCRIPTS if trained else SCRIPTS)[name].replace("fast = torch.compile(model)\n", COPYING)
+    ran = run_forked(write(tmp_path, source), tmp_path / "runs.db", lane="deep", pipeline="dynamo")
+    assert ran.report.capture_gaps == () and ran.findings("graph-not-compiled") == []
+    assert ran.stdout.startswith("agree"), ran.stderr
+    for stage in ("0/0/dynamo-graph", "0/0/backend-graph"):
+        kept, count = lines_kept(ran, stage)
+        assert count > 0
+        assert kept >= 0.95 * count, f"{kept} of {count} in {stage}"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from five_models import SCRIPTS, TRAINING_SCRIPTS, lines_kept
 from irscope.provenance import Provenance
 from irscope.store.store import Store
-from support import Ran, run_captured, run_plain, write
+from support import Ran, run_captured, run_forked, run_plain, write
 
 SCRIPT = """\
 import torch
@@ -119,3 +120,38 @@ def test_masks_in_training(tmp_path: Path) -> None:
     [(masked, row)] = [(name, row) for name, row in rows_of(ran, "0/0").items() if row[-1] != "none"]
     assert (masked.endswith("0.weight"), row[1], row[3]) == (True, "16", "unstructured")
     assert "0/0/backward-graph" in {stage.id for stage in ran.compile("0/0").stages}
+
+
+# --- models -----------------------------------------------------------------------------------------------------------
+
+PRUNED = """\
+from torch.nn.utils import prune
+
+for layer in list(model.modules()):
+    if type(layer).__name__ in ("Linear", "Conv2d", "Conv1D"):
+        prune.l1_unstructured(layer, "weight", amount=0.5)
+fast = torch.compile(model)
+"""
+
+
+@pytest.mark.parametrize("trained", [False, pytest.param(True, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "name", ["mlp", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("conv", "bert", "gpt2", "vit"))]
+)
+def test_models(name: str, trained: bool, tmp_path: Path) -> None:
+    """Numbers agree (the script checks them), masks are found, and operations keep the lines of the model down to kernels."""
+    if name not in ("mlp", "conv"):
+        pytest.importorskip("transformers")
+    source = (TRAINING_SCRIPTS if trained else SCRIPTS)[name].replace("fast = torch.compile(model)\n", PRUNED)
+    ran = run_forked(write(tmp_path, source), tmp_path / "runs.db", lane="deep", pipeline="pruning")
+    assert ran.report.capture_gaps == ()
+    assert ran.stdout.startswith("agree"), ran.stderr
+    assert ran.findings("pruning-mask")
+    assert "structured" in ran.text("0/0/sparsity") or "50.0 %" in ran.text("0/0/sparsity")
+    graphs = ["post-grad-graph", "post-grad-graph-backward"] if trained else ["post-grad-graph"]
+    for stage in ("0/0/dynamo-graph", *(f"0/0/{graph}" for graph in graphs)):
+        kept, count = lines_kept(ran, stage)
+        assert count > 0
+        assert kept >= 0.95 * count, f"{kept} of {count} in {stage}"
+    kernels = [kernel for kernel in ran.report.kernels if kernel.is_generated]
+    assert kernels and all(kernel.origins for kernel in kernels)

@@ -1,0 +1,39 @@
+"""The request that runs a document through several pipelines."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from irscope.pipelines.registry import pipeline_named
+from irscope.protocol import Lane
+
+from irscope_server.app.requests import NOT_A_FILE, NOT_TRUSTED, no_entry
+from irscope_server.app.server import IrscopeServer
+from irscope_server.base.params import CompareParams
+from irscope_server.base.results import CompareResult
+
+
+async def compare(server: IrscopeServer, params: CompareParams) -> CompareResult:
+    """Run a document's script through several pipelines, and wait for the figures to be in the store."""
+    from irscope.driver.comparison import ComparisonCancelled
+
+    path = server.path_of(params.uri)
+    if path is None or not server.trusted:
+        return CompareResult(None, NOT_A_FILE if path is None else NOT_TRUSTED)
+    names = tuple(dict.fromkeys(pipeline_named(name).name for name in params.pipelines))
+    if not names:
+        raise ValueError("Choose at least one pipeline to compare.")
+    plan = await server.activity.plan(params.uri, path)
+    if plan is None:
+        return CompareResult(None, no_entry(path))
+    specs = [
+        dataclasses.replace(server.activity.spec_of(plan, Lane.DEEP, name), symbolic_trace=False) for name in names
+    ]
+    try:
+        found = await server.comparisons.compare(
+            params.uri, plan.entry.key, plan.entry.name, specs, server.archive.path
+        )
+    except ComparisonCancelled:
+        return CompareResult(None, "The comparison was cancelled.")
+    problems = [f"{one.pipeline}: {one.problem}" for one in found.pipelines if one.problem]
+    return CompareResult(next((one.run for one in found.pipelines if one.run), None), " ".join(problems))
