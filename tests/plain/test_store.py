@@ -206,6 +206,27 @@ def test_two_writers_at_once(path: str) -> None:
         assert [run.compiles for run in store.runs()] == [60, 60, 60]
 
 
+def test_many_open_a_new_store_at_once(tmp_path: Path) -> None:
+    problems: list[StoreError] = []
+
+    def open_it(path: str, all_are_here: threading.Barrier) -> None:
+        all_are_here.wait()
+        try:
+            with Store(path) as store:
+                new_run(store)
+        except StoreError as error:
+            problems.append(error)
+
+    for number in range(40):
+        given = str(tmp_path / f"{number}.db"), threading.Barrier(8)
+        threads = [threading.Thread(target=open_it, args=given) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert problems == []
+
+
 def _write_until_killed(path: str, ready: Any) -> None:
     with Store(path) as store:
         run = new_run(store)

@@ -8,6 +8,7 @@ import itertools
 import os
 import sqlite3
 import sys
+import time
 from collections.abc import Callable, Iterator
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -184,7 +185,7 @@ def _unused(path: str) -> str:
 
 
 def _connect(path: str) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     db.execute("PRAGMA trusted_schema = OFF")
     objects = db.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
     odd = [
@@ -199,9 +200,26 @@ def _connect(path: str) -> sqlite3.Connection:
         raise sqlite3.DatabaseError("it is a database of another program, not a run store")
     if not tables:
         db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # room that packed texts leave goes back to the disk
-    db.execute("PRAGMA journal_mode = WAL")
+    _use_write_ahead_log(db)
     db.execute("PRAGMA synchronous = NORMAL")
     return db
+
+
+def _use_write_ahead_log(db: sqlite3.Connection) -> None:
+    """SQLite does not wait here as it does elsewhere: if another connection sets the mode too, it says "locked" at once."""
+    until = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+        time.sleep(0.01)
+
+
+_BUSY_SECONDS = 30.0
+"""How long a connection waits for others."""
 
 
 @contextlib.contextmanager

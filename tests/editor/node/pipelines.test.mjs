@@ -51,7 +51,12 @@ describe("pipelines in the editor", () => {
     await workbench.open("net.py");
     await workbench.command("IRScope: Select Pipeline…");
     await rows().filter({ hasText: "torchscript · available" }).waitFor({ timeout: RUN_MS });
-    assert.match((await rows().filter({ hasText: /(?<!aot)inductor ·/ }).textContent()) ?? "", /selected/);
+    assert.match(
+      (await rows()
+        .filter({ hasText: /(?<!aot)inductor ·/ })
+        .textContent()) ?? "",
+      /selected/,
+    );
     await workbench.screenshot("pipelines-list");
     await workbench.page.keyboard.press("Escape");
   });

@@ -51,7 +51,7 @@ describe("irscope view of compared pipelines", () => {
       "--json",
     ];
     const told = execFileSync(VENV_PYTHON, [...command, "--store", store], { cwd: ROOT, encoding: "utf8" });
-    /** @type {{pipeline: string, run: string}[]} */
+    /** @type {{pipelines: {pipeline: string, run: string}[]}} */
     const { pipelines } = JSON.parse(told);
     runs = Object.fromEntries(pipelines.map(({ pipeline, run }) => [pipeline, run]));
     view = await startView(store, home);
