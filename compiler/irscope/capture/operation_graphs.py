@@ -79,7 +79,7 @@ class Operation:
     sources
         The names of the nodes that it came from in the graph above.
     note
-        Printed behind it.
+        A comment that is printed after it.
     """
 
     name: str

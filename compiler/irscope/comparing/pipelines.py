@@ -30,7 +30,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of one call of every program, over the rounds.  All are None if there is no time, and `why` says why."""
+    """Seconds of one call of every program, over the rounds.  Without a measurement all are None; `why` has the reason."""
 
     median: float | None
     low: float | None
@@ -58,7 +58,7 @@ class PipelineFigures:
     pipeline: str
     title: str
     run: str
-    """Empty if there is no run."""
+    """The run's ID; empty if the run could not begin."""
     problem: str
     """Why the script did not come to its end with this pipeline; empty if it did."""
     operators: Figure

@@ -16,7 +16,7 @@ from irscope.vocabulary.lanes import DEFAULT_ROUNDS
 
 
 class ComparisonCancelled(Exception):
-    """There is no comparison, because it was to stop."""
+    """The comparison was cancelled."""
 
 
 def compared(

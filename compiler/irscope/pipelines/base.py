@@ -72,7 +72,7 @@ class Pipeline:
         line says why not.  `irscope.driver.availability` runs it in the user's interpreter: that a package can be
         imported does not mean that it works.  Empty: the packages are all that it needs.
     variants
-        What of the user's packages it can use, each of which is tried for itself; None: nothing.
+        What it can use from the user's packages; each is tried separately.  None: nothing.
     unsupported
         Why irscope cannot run it, of a system that irscope only knows; empty: it can.
     shows

@@ -106,7 +106,7 @@ export interface ComparedStage {
 export interface ComparedPipeline {
   pipeline: string;
   title: string;
-  /** Empty if there is no run. */
+  /** The run's ID; empty if the run could not begin. */
   run: string;
   /** Why the script did not come to its end with it. */
   problem: string;

@@ -75,7 +75,7 @@ class ComparedPipeline:
     pipeline: str
     title: str
     run: str
-    """Empty if there is no run."""
+    """The run's ID; empty if the run could not begin."""
     problem: str
     """Why the script did not come to its end with it."""
     operators: ComparedFigure

@@ -127,7 +127,7 @@ class Shown:
     def _linked_with_first(self) -> tuple[str, dict[str, Any]]:
         """The last graph with what it came from in the first one.
 
-        What came from several lines has none of its own, so that it has those of all; they are noted behind it.
+        A node that came from several lines is linked to all of them; a comment after it lists them.
         """
         frames = {one.name: one.frames for one in self._first}
         operations = []
