@@ -25,6 +25,8 @@ _WAIT = 0.05
 """Seconds between two looks at whether a run that waits for its worker was cancelled."""
 _LONGEST_WAIT = 90.0
 """Seconds after which a run does not wait for a worker that is starting any more."""
+_LONGEST_STOP = 3.0
+"""Seconds that the end of this server waits for the end of a worker: one that does not listen is killed after half a second."""
 
 Key = tuple[str, tuple[tuple[str, str], ...], str]
 """The interpreter, the variables on top of this process's environment, and the working folder where it matters."""
@@ -120,6 +122,7 @@ class Workers:
         self._make = make
         self._lock = threading.Lock()
         self._entries: dict[Key, _Entry] = {}
+        self._stopping: set[threading.Thread] = set()
         self._closed = False
 
     def warm(self, python: str, env: Mapping[str, str] | None, cwd: str | None = None) -> None:
@@ -212,12 +215,17 @@ class Workers:
         self._drop(gone)
 
     def close(self) -> None:
-        """Stops all of them for good, and waits for that."""
+        """Stops all of them for good, and waits for that: also for those that were being stopped already.
+
+        A process tree that is ended halfway is one of stopped processes, which nobody ends any more.
+        """
         with self._lock:
             self._closed = True
-            gone, self._entries = list(self._entries.values()), {}
-        for entry in gone:
-            _stop(entry)
+        self.stop()
+        with self._lock:
+            stopping = [*self._stopping]
+        for thread in stopping:
+            thread.join(_LONGEST_STOP)
 
     def state(self) -> WorkersState | None:
         """None if there is no worker."""
@@ -289,17 +297,20 @@ class Workers:
     def _drop(self, entries: Iterable[_Entry]) -> None:
         """Stops workers, in threads: a worker may take half a second to end."""
         for entry in entries:
-            threading.Thread(target=self._stop_one, args=(entry,), name="irscope-worker-stop", daemon=True).start()
+            entry.dropped = True
+            thread = threading.Thread(target=self._stop_one, args=(entry,), name="irscope-worker-stop", daemon=True)
+            with self._lock:
+                self._stopping.add(thread)
+            thread.start()
 
     def _stop_one(self, entry: _Entry) -> None:
-        _stop(entry)
-        self.changed()
-
-
-def _stop(entry: _Entry) -> None:
-    entry.dropped = True
-    if entry.worker is not None:
-        entry.worker.stop()
+        # Its process may be on its way: whoever starts it stops it, but this server may be gone by then.
+        if entry.started.wait(_LONGEST_STOP) and entry.worker is not None:
+            entry.worker.stop()
+        with self._lock:
+            self._stopping.discard(threading.current_thread())
+        if not self._closed:
+            self.changed()
 
 
 def _text(entry: _Entry) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from irscope.system.processes import children_of
 from lsp_editor import Editor, StartEditor, until
 from support import Instant, alive, at_rest, late, passed_at_this_load
 
@@ -42,11 +43,6 @@ def server_pid(editor: Editor) -> int:
     return int(editor.client._server.pid)
 
 
-def children(pid: int) -> list[int]:
-    listed = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(child) for task in listed for child in task.read_text().split()]
-
-
 def descriptors(pid: int) -> list[str]:
     found = []
     for link in Path(f"/proc/{pid}/fd").iterdir():
@@ -78,7 +74,7 @@ def texts(editor: Editor) -> list[str]:
 async def ready(editor: Editor) -> int:
     """Waits until the editor says that there is a worker; gives its process."""
     await editor.until(lambda: any(text.startswith("Ready (torch 2") for text in texts(editor)), 90)
-    (worker,) = children(server_pid(editor))
+    (worker,) = children_of(server_pid(editor))
     return worker
 
 
@@ -106,14 +102,14 @@ async def test_without_a_worker_where_the_user_wants_none(start_editor: StartEdi
     editor.open(write(tmp_path))
     await editor.until_ended()
     assert "parent" in printed(editor) and "starting" not in states(editor)
-    assert children(server_pid(editor)) == [], "nothing stays when the run has ended"
+    assert children_of(server_pid(editor)) == [], "nothing stays when the run has ended"
 
 
 async def test_nothing_starts_in_a_workspace_that_is_not_trusted(start_editor: StartEditor, tmp_path: Path) -> None:
     editor = await start_editor(options={"trusted": False})
     editor.open(write(tmp_path))
     await asyncio.sleep(0.5)
-    assert children(server_pid(editor)) == [] and editor.state == "stopped"
+    assert children_of(server_pid(editor)) == [] and editor.state == "stopped"
     editor.client.protocol.notify("irscope/trusted", {})
     await editor.until_ended()
     worker = await ready(editor)
@@ -142,7 +138,7 @@ async def test_a_worker_that_is_killed_is_replaced(start_editor: StartEditor, tm
     editor.told["irscope/output"].clear()
     editor.save(uri)
     await editor.until_ended(2)
-    (second,) = children(server_pid(editor))
+    (second,) = children_of(server_pid(editor))
     assert second != worker and f"parent {second}\n" in printed(editor)
     await editor.until(lambda: editor.codes(uri) == ["GB0059"])
 
@@ -153,7 +149,7 @@ async def test_a_worker_that_is_killed_during_a_run(start_editor: StartEditor, t
     uri = editor.open(path)
     await editor.until(lambda: "run " in printed(editor), 90)
     run = int(printed(editor).rpartition("run ")[2])
-    (worker,) = children(server_pid(editor))
+    (worker,) = children_of(server_pid(editor))
     os.kill(worker, signal.SIGKILL)
     await editor.until_ended(1, 10)
     await editor.until(lambda: "crashed" in editor.codes(uri))
@@ -177,7 +173,7 @@ async def test_nothing_outlives_a_language_server_that_is_killed(
     editor.open(path)
     await editor.until(lambda: "run " in printed(editor), 90)
     run, child = map(int, printed(editor).rpartition("run ")[2].split())
-    (worker,) = children(server_pid(editor))
+    (worker,) = children_of(server_pid(editor))
     os.kill(server_pid(editor), number)
     await until(lambda: not alive(run) and not alive(worker) and not alive(child), 5)
 
@@ -222,7 +218,7 @@ async def test_many_saves_leave_nothing_behind(
     assert printed(editor).count(f"parent {worker}\n") == saves
     spare = await asyncio.to_thread(at_rest, worker)
     await editor.until(lambda: open_files() == opened, 5)
-    await editor.until(lambda: children(server) == [worker] and children(worker) == [spare], 5)
+    await editor.until(lambda: children_of(server) == [worker] and children_of(worker) == [spare], 5)
     assert len(list(Path(f"/proc/{server}/task").iterdir())) <= threads
     assert sorted(temporary.rglob("*")) == files
     grown = resident(server) - memory[0], resident(worker) - memory[1]
@@ -313,7 +309,7 @@ async def test_other_variables_are_another_worker(start_editor: StartEditor, tmp
     await editor.until(lambda: not alive(worker), 5)
     editor.save(uri)
     await editor.until_ended(2)
-    (second,) = children(server_pid(editor))
+    (second,) = children_of(server_pid(editor))
     assert f"parent {second}\n" in printed(editor)
 
 
@@ -341,7 +337,7 @@ async def test_an_installed_package_changes(start_editor: StartEditor, tmp_path:
     editor.save(uri)
     await editor.until_ended(2)
     await until(lambda: not alive(worker), 5)
-    (second,) = children(server_pid(editor))
+    (second,) = children_of(server_pid(editor))
     assert f"parent {second}\n" in printed(editor) and "package has changed" in editor.log
 
 

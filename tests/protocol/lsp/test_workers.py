@@ -24,6 +24,7 @@ class Waiting(ServerWorker):
         self.cwd: str | None = None
         self.told: list[LayerNote] = []
         self.may_be_ready = threading.Event()
+        self.stop_takes = 0.0
         self._process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
 
     def wait_until_ready(self, timeout: float) -> WorkerState:
@@ -40,6 +41,7 @@ class Waiting(ServerWorker):
         self._process.kill()
 
     def stop(self) -> None:
+        time.sleep(self.stop_takes)
         if self.state in (WorkerState.STARTING, WorkerState.READY):
             self.state = WorkerState.STOPPED
         self.kill()
@@ -200,3 +202,28 @@ def test_an_interpreter_that_is_none() -> None:
         assert worker is None
     workers.close()
     assert package_folders("/nowhere/python", {}) == []
+
+
+def test_the_end_waits_for_workers_that_are_being_stopped_already(desk: Desk) -> None:
+    desk.workers.warm(sys.executable, None)
+    until(lambda: len(desk.made) == 1)
+    desk.made[0].stop_takes = 0.3
+    desk.workers.stop()
+    assert desk.made[0].state is not WorkerState.STOPPED
+    desk.workers.close()
+    assert desk.made[0].state is WorkerState.STOPPED
+
+
+def test_the_end_waits_for_a_worker_that_is_about_to_start(desk: Desk) -> None:
+    may_start = threading.Event()
+    make = desk.make
+
+    def late_make(python: str, env: Mapping[str, str], cwd: str | None) -> ServerWorker:
+        may_start.wait(10)
+        return make(python, env, cwd)
+
+    desk.workers._make = late_make
+    desk.workers.warm(sys.executable, None)
+    threading.Timer(0.3, may_start.set).start()
+    desk.workers.close()
+    assert [worker.state for worker in desk.made] == [WorkerState.STOPPED]
