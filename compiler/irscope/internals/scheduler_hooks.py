@@ -91,7 +91,7 @@ def constants_read(node: Any) -> dict[str, int]:
 
 
 def _elements(node: Any) -> float:
-    """How often the body of a node's loops is run; infinite where it is no single loop nest, or depends on symbols."""
+    """How often the body of a node's loops is run; infinite where it is not a single loop nest, or depends on symbols."""
     if not isinstance(node, sys.modules["torch._inductor.scheduler"].SchedulerNode):
         return math.inf
     sizes = [size for group in node.get_ranges() for size in group]
