@@ -46,10 +46,14 @@ def script_of(name: str) -> Path:
     return CASES / "scripts" / f"{name}.py"
 
 
+def truth_of(name: str) -> dict[str, Any]:
+    return json.loads((CASES / "truth" / f"{name}.json").read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
 def compare(name: str, report: Report) -> Score:
     """Every break at its file, line, columns and id, as often as it happened; every recompilation by compile and call;
     every error and limit; and nothing besides."""
-    truth = json.loads((CASES / "truth" / f"{name}.json").read_text(encoding="utf-8"))
+    truth = truth_of(name)
     score, used = Score(), set[int]()
     findings = [finding for finding in report.findings if finding.kind in _KINDS]
     for fact in truth["breaks"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from irscope.internals.backends import stand_in
 from irscope.internals.caches import deep_hooks
+from irscope.internals.dynamo_config import COMPILE_NOTHING
 from irscope.internals.hooks import Hook
 from irscope.protocol import EAGER, Lane, RunRequest
 
@@ -13,4 +14,5 @@ def hooks_for(request: RunRequest) -> list[Hook]:
     asked for."""
     if request.lane is not Lane.FAST:
         return deep_hooks()
-    return [stand_in(request.only_backend or EAGER, for_any=request.only_backend is not None)]
+    backend = stand_in(request.only_backend or EAGER, for_any=request.only_backend is not None)
+    return [backend, COMPILE_NOTHING] if request.without_compile else [backend]

@@ -74,16 +74,14 @@ def check_without_compile(
     cancel
         Set by another thread to stop the check.
     worker
-        As `execute` has it, for the runs that are compiled.
+        As `execute` has it.
     """
     report = store.report(run)
     found = next((finding for finding in report.findings if finding.kind == KIND.id), None)
     if found is None:
         return False
     on_message(Progress("checking without compile", "checking without compile"))
-    # torch reads the variable when it is imported, so a fork of the worker would not see it.
-    variables = {**(spec.env or {}), "TORCH_COMPILE_DISABLE": "1"}
-    without = _ended(dataclasses.replace(spec, env=variables), EAGER, cancel, None)
+    without = _ended(dataclasses.replace(spec, without_compile=True), EAGER, cancel, worker)
     if without.outcome.kind is OutcomeKind.CANCELLED:
         return False
     layer = ""

@@ -82,6 +82,8 @@ class RunSpec:
         The name of the pipeline that the script's programs go through.
     only_backend
         In the fast lane: what takes all graphs, whichever backend the script asks for.
+    without_compile
+        In the fast lane: Dynamo compiles nothing.
     model
         What an entry of the kind `EntryKind.MODEL` compiles and calls.
     rounds
@@ -102,6 +104,7 @@ class RunSpec:
     values: ValuesRequest | None = None
     pipeline: str = DEFAULT_PIPELINE
     only_backend: str | None = None
+    without_compile: bool = False
     model: ModelCall | None = None
     rounds: str = ""
 
@@ -243,6 +246,7 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
         values=spec.values,
         pipeline=spec.pipeline,
         only_backend=spec.only_backend,
+        without_compile=spec.without_compile,
         model=spec.model,
         rounds=spec.rounds,
     )

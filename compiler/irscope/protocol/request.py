@@ -114,6 +114,8 @@ class RunRequest:
     """The name of the pipeline that the script's programs go through."""
     only_backend: str | None = None
     """In the fast lane: what takes all graphs, whichever backend the script asks for."""
+    without_compile: bool = False
+    """In the fast lane: Dynamo compiles nothing, as with ``TORCH_COMPILE_DISABLE=1``."""
     model: ModelCall | None = None
     """What an entry of the kind `EntryKind.MODEL` compiles and calls."""
     rounds: str = ""

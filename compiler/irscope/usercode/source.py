@@ -145,10 +145,16 @@ def _end_of_head(node: ast.AST) -> ast.expr | None:
 def nodes_at(path: str, line: int) -> Iterator[ast.AST]:
     """The syntax nodes that begin on a line, outer before inner."""
     tree = parse(path)
-    if tree is not None:
-        for node in ast.walk(tree):
-            if getattr(node, "lineno", None) == line:
-                yield node
+    return iter(_nodes_by_line(tree).get(line, ()) if tree is not None else ())
+
+
+@functools.lru_cache(maxsize=16)
+def _nodes_by_line(tree: ast.Module) -> dict[int, list[ast.AST]]:
+    found: dict[int, list[ast.AST]] = {}
+    for node in ast.walk(tree):
+        if (line := getattr(node, "lineno", None)) is not None:
+            found.setdefault(line, []).append(node)
+    return found
 
 
 def parents(path: str) -> dict[ast.AST, ast.AST]:

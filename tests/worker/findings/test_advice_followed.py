@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from advice_followed import ENTRIES, Followed
 from advice_runs import Session, session
-from support import run_captured, write
+from support import run_forked, write
 
 
 def _file(body: str, args: str) -> str:
@@ -78,10 +78,10 @@ print(total(torch.ones(1, 2)))
 
 
 def test_a_loop_over_a_data_loader_is_moved_to_the_caller(tmp_path: Path) -> None:
-    broken = run_captured(write(tmp_path, LOADER + LOOPS, "broken.py"), tmp_path / "broken.db")
+    broken = run_forked(write(tmp_path, LOADER + LOOPS, "broken.py"), tmp_path / "broken.db")
     (finding,) = broken.findings("graph-break")
     assert finding.hints[0] == "Loop in the caller, and compile what is done with each element."
-    followed = run_captured(write(tmp_path, LOADER + IN_THE_CALLER, "followed.py"), tmp_path / "followed.db")
+    followed = run_forked(write(tmp_path, LOADER + IN_THE_CALLER, "followed.py"), tmp_path / "followed.db")
     assert followed.report.findings == ()
     assert [compile.graph_ops for compile in followed.report.compiles] == [2]
     assert followed.stdout == broken.stdout != ""
@@ -105,11 +105,11 @@ steps(torch.ones(2))
 
 
 def test_a_requested_break_hides_what_comes_after_it(tmp_path: Path) -> None:
-    before = run_captured(write(tmp_path, HIDES_ANOTHER, "before.py"), tmp_path / "before.db")
+    before = run_forked(write(tmp_path, HIDES_ANOTHER, "before.py"), tmp_path / "before.db")
     (finding,) = before.findings("graph-break")
     (hint,) = finding.hints
     assert hint == "Remove the line. Dynamo has not seen what comes after it: there may be more breaks."
     removed = HIDES_ANOTHER.replace("torch._dynamo.graph_break()", finding.fixes[0].edits[0].text)
-    after = run_captured(write(tmp_path, removed, "after.py"), tmp_path / "after.db")
+    after = run_forked(write(tmp_path, removed, "after.py"), tmp_path / "after.db")
     (next_one,) = after.findings("graph-break")
     assert next_one.range.start.line == finding.range.start.line + 1

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from irscope.protocol import Finding
+from irscope.worker.client import Worker
 from support import Ran, run_captured, write
 
 # Matrix products only: no kernel is compiled, so that a run is short.
@@ -50,16 +51,20 @@ AFTER = {"EPILOGUE": "0", "ROWS": "7"}
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Ran]:
+def runs(tmp_path_factory: pytest.TempPathFactory, shared_worker: Worker | None) -> list[Ran]:
     """The script as it was, twice with other settings and an edit; before them, `hit` alone without irscope."""
     folder = tmp_path_factory.mktemp("caches")
     store, cache = folder / "runs.db", {"TORCHINDUCTOR_CACHE_DIR": str(folder / "cache")}
     script = write(folder, SCRIPT)
-    ran = [run_captured(script, store, "deep", env={**os.environ, **cache, **BEFORE})]
+
+    def run(settings: dict[str, str]) -> Ran:
+        return run_captured(script, store, "deep", env={**os.environ, **cache, **settings}, worker=shared_worker)
+
+    ran = [run(BEFORE)]
     plain = {**os.environ, **cache, **AFTER, "WHAT": "only-hit"}
     subprocess.run([sys.executable, str(script)], env=plain, check=True, timeout=300)
     write(folder, SCRIPT.replace("a @ a @ a", "a @ (a @ a)"))
-    return [*ran, *(run_captured(script, store, "deep", env={**os.environ, **cache, **AFTER}) for _ in range(2))]
+    return [*ran, run(AFTER), run(AFTER)]
 
 
 def misses(ran: Ran) -> dict[str, Finding]:

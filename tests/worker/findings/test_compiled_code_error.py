@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 
 import pytest
+from irscope.cli import running
+from irscope.cli.main import main
 from irscope.driver.checking import check_without_compile
-from irscope.driver.driver import RunSpec
+from irscope.driver.driver import RunSpec, execute
 from irscope.protocol import Finding, Lane, OutcomeKind, Severity
 from irscope.store.store import Store
-from support import Ran, lines_marked, run_cli, run_forked, run_plain, shared_worker, write
+from support import Ran, lines_marked, run_forked, shared_worker, write
 
 KIND = "compiled-code-error"
 INDEX = """\
@@ -239,17 +242,24 @@ def test_what_is_not_raised_in_compiled_code(source: str, lane: str, tmp_path: P
         assert not check_without_compile(RunSpec(str(script)), store, ran.report.run), "there is nothing to check"
 
 
-def test_the_command_line(tmp_path: Path) -> None:
-    """The script's output is its own; that of the second run is dropped, and its side effects tell how often it ran."""
-    source = INDEX.replace("import torch\n", "import torch\nopen('ran', 'a').write('x')\nprint('begun')\n", 1)
+def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    """The script's output is its own; that of the second run is dropped, and its side effects tell how often it ran.
+
+    The command runs in this process, and what it runs in forks: fresh ones would import torch three times.
+    """
+    for each in (execute, check_without_compile):
+        monkeypatch.setattr(running, each.__name__, functools.partial(each, worker=shared_worker()))
+    effects = "open('ran', 'a').write('-' if torch._dynamo.config.disable else 'x')\nprint('begun')\n"
+    source = INDEX.replace("import torch\n", f"import torch\n{effects}", 1)
     script = write(tmp_path, source)
     shared = ["run", script, "--lane", "fast", "--cwd", tmp_path, "--store", tmp_path / "runs.db", "--json"]
-    once = run_cli(*shared)
+    assert main([*map(str, shared)]) == 0
+    once = capfd.readouterr()
     assert (tmp_path / "ran").read_text() == "x", "nothing runs twice unless it is asked for"
-    assert "Checked" not in json.loads(once.stdout)["findings"][0]["message"]
-    ran = run_cli(*shared, "--check-without-compile", "--exit-code")
-    assert (tmp_path / "ran").read_text() == "xxx"
-    assert ran.stderr.count("begun") == 1
-    assert ran.returncode == run_plain(script, cwd=tmp_path).returncode == 1
-    (found,) = json.loads(ran.stdout)["findings"]
+    assert "Checked" not in json.loads(once.out)["findings"][0]["message"]
+    assert main([*map(str, shared), "--check-without-compile", "--exit-code"]) == 1
+    assert (tmp_path / "ran").read_text() == "xx-", "once more, and once without compile"
+    ran = capfd.readouterr()
+    assert ran.err.count("begun") == 1
+    (found,) = json.loads(ran.out)["findings"]
     assert "Checked: It fails without compile, too" in found["message"]

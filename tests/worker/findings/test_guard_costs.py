@@ -106,15 +106,18 @@ f(torch.ones(2, 4))
 """
 
 
-def test_a_disturbed_measurement_is_no_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disturbed_measurement_is_no_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared_worker: Worker | None
+) -> None:
     """Guards that take microseconds with warm caches are not slow, whatever the one measurement with cold ones says."""
     script = write(tmp_path, DISTURBED)
     monkeypatch.delenv("IRSCOPE_SLOW_GUARDS_US", raising=False)
-    ran = run_captured(script, tmp_path / "runs.db", "fast")
+    ran = run_captured(script, tmp_path / "runs.db", "fast", worker=shared_worker)
     assert "Guard latency = 1100.00 us" in ran.text("0/0/guards")
     assert ran.findings("slow-guards") == [] and ran.report.capture_gaps == ()
     monkeypatch.setenv("IRSCOPE_SLOW_GUARDS_US", "0.01")
-    [finding] = run_captured(script, tmp_path / "runs.db", "fast").findings("slow-guards")
+    again = run_captured(script, tmp_path / "runs.db", "fast", worker=shared_worker)
+    [finding] = again.findings("slow-guards")
     assert re.fullmatch(
         r"\d+ guards are checked before every call, which takes [\d.]+ µs, and 1\.1 ms with cold caches\.",
         finding.message,

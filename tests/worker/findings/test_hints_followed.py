@@ -8,28 +8,8 @@ from pathlib import Path
 import pytest
 from hint_cases import CASES, HintCase
 from irscope.protocol import Finding, Severity, causes_only
-from support import run_forked
+from script_runs import run_all
 
-DRIVER = """
-import json
-import runpy
-import sys
-
-import torch
-
-out, *paths = sys.argv[1:]
-errors = {}
-settings = torch._dynamo.config.save_config()
-for path in paths:
-    torch._dynamo.reset()
-    try:
-        runpy.run_path(path)
-    except Exception as error:
-        errors[path] = f"{type(error).__name__}: {error}"
-    torch._dynamo.config.load_config(settings)
-with open(out, "w") as file:
-    json.dump(errors, file)
-"""
 Found = Mapping[str, list[Finding]]
 
 
@@ -56,13 +36,7 @@ def recompilations(folder: Path, name: str, sources: Mapping[str, str]) -> Found
     for case, source in sources.items():
         paths[case] = folder / f"{name}_{case}.py"
         paths[case].write_text(source, encoding="utf-8")
-    driver, out = folder / f"{name}.py", folder / f"{name}.json"
-    driver.write_text(DRIVER, encoding="utf-8")
-    ran = run_forked(driver, folder / f"{name}.db", "fast", [str(out), *map(str, paths.values())])
-    assert out.exists(), ran.stderr[-3000:]
-    assert out.read_text() == "{}"
-    assert ran.report.capture_gaps == ()
-    found = ran.findings("recompilation")
+    found = run_all(folder, name, list(paths.values())).findings("recompilation")
     return {case: [finding for finding in found if finding.file == str(path)] for case, path in paths.items()}
 
 

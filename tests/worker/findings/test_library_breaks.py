@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from support import run_forked, write
@@ -19,8 +18,8 @@ def report(x):
 """
 
 SCRIPT = """\
-import torch
-import noisy
+import sys; sys.path.append({path!r})
+import torch, noisy
 
 @torch.compile
 def once(x):
@@ -38,9 +37,8 @@ on_two_lines(torch.ones(4))
 
 def test_two_causes_below_one_call_and_one_cause_below_two(tmp_path: Path) -> None:
     library = write(tmp_path, LIBRARY, "site-packages/noisy.py")
-    script = write(tmp_path, SCRIPT)
-    env = {**os.environ, "PYTHONPATH": str(library.parent)}
-    ran = run_forked(script, tmp_path / "runs.db", env=env)
+    script = write(tmp_path, SCRIPT.format(path=str(library.parent)))
+    ran = run_forked(script, tmp_path / "runs.db")
     breaks = {finding.range.start.line: finding for finding in ran.findings("graph-break")}
     assert set(breaks) == {6, 10, 11}
     lines = {finding.file for finding in breaks.values()}
@@ -80,8 +78,8 @@ def said(x):
 """
 
 CALLS = """\
-import torch
-import locking
+import sys; sys.path.append({path!r})
+import torch, locking
 
 locked = torch.compile(locking.locked, backend="eager")
 with torch.no_grad():
@@ -105,8 +103,8 @@ inside(torch.ones(3))
 def test_the_users_syntax_at_the_call_is_not_blamed(tmp_path: Path) -> None:
     """A ``with``, an ``if`` or a statement around the call says nothing of what breaks inside of the library."""
     library = write(tmp_path, LOCKED, "site-packages/locking.py")
-    script = write(tmp_path, CALLS)
-    ran = run_forked(script, tmp_path / "runs.db", env={**os.environ, "PYTHONPATH": str(library.parent)})
+    script = write(tmp_path, CALLS.format(path=str(library.parent)))
+    ran = run_forked(script, tmp_path / "runs.db")
     lines = {mark: number for number, line in enumerate(LOCKED.split("\n"), 1) for mark in line.split("# @")[1:]}
     found = {
         finding.range.start.line: finding for finding in ran.findings("graph-break") if "GB0170" not in finding.code

@@ -10,7 +10,9 @@ line says where: ``to +2:9`` is column 9 two lines below, marker lines not count
 marker line for each.  The first comments of a script may set its ``lane``, an ``env`` variable and the ``outcome``.
 
 The markers are all there is: a finding without a marker fails the test as a marker without a finding does.
-The first script of each kind runs in a fresh process, as on the command line, the others in forks, as in the editor.
+`npm test` runs those that set nothing one after the other in one run, and a few in a run of their own, as all are at
+night: there, the first script of each kind in a fresh process, as on the command line, the others in forks, as in the
+editor.
 
 ``UPDATE_EXPECT=1`` writes the markers anew; read the difference before you keep it.
 """
@@ -26,9 +28,11 @@ from pathlib import Path
 
 import pytest
 from irscope.findings.control import controlled
-from irscope.protocol import Finding, Lane
+from irscope.protocol import Finding, Lane, Report
 from irscope.worker.client import Worker
+from script_runs import run_all
 from support import run_captured
+from versions import OWN, torch_version
 
 MARKERS = Path(__file__).parents[2] / "markers"
 SCRIPTS = sorted(MARKERS.glob("*/*.py"))
@@ -37,6 +41,8 @@ FRESH = [
     for kind in ("deep", "graph_break", "recompilation", "compile_error")
 ]
 """These run in a fresh process, as on the command line, the others in forks, as in the editor."""
+EACH_TIME = {"deep/clean", "graph_break/below_library"}
+"""Of these the first has the deep lane and the second the fast one: a fresh process for each is enough for `npm test`."""
 NO_LINES = "reasons of recompilations name no line of the user's, so they are at the parameter or the variable"
 OTHER_IDS = "PyTorch has other ids for some of these breaks, or breaks elsewhere"
 SINCE = {
@@ -83,9 +89,16 @@ def name_of(script: Path) -> str:
     return f"{script.parent.name}/{script.stem}"
 
 
-def of_versions(script: Path) -> list[pytest.MarkDecorator]:
+def is_among_others(script: Path) -> bool:
+    """Whether it can run before and after others: it sets nothing, and does not end by an error."""
+    return not _HEADER.search(script.read_text(encoding="utf-8"))
+
+
+def marks_of(script: Path) -> list[pytest.MarkDecorator]:
     since, until = SINCE.get(name_of(script)), UNTIL.get(name_of(script))
     marks = [pytest.mark.since_torch(*since)] if since else []
+    if is_among_others(script) and name_of(script) not in EACH_TIME:
+        marks.append(pytest.mark.nightly)  # what is found is looked at in test_scripts_in_one_run, too
     if name_of(script) in PYTHON_311:
         marks.append(
             pytest.mark.skipif(sys.version_info >= (3, 12), reason="after Python 3.11: smaller places of jumps")
@@ -93,13 +106,22 @@ def of_versions(script: Path) -> list[pytest.MarkDecorator]:
     return [*marks, pytest.mark.until_torch("2.13", until)] if until else marks
 
 
-@pytest.mark.parametrize("script", [pytest.param(each, marks=of_versions(each), id=name_of(each)) for each in SCRIPTS])
+@pytest.mark.parametrize("script", [pytest.param(each, marks=marks_of(each), id=name_of(each)) for each in SCRIPTS])
 def test_script(script: Path, tmp_path: Path, shared_worker: Worker | None) -> None:
     check_findings(script, tmp_path, None if script in FRESH else shared_worker)
 
 
+@pytest.mark.skipif(torch_version() != OWN, reason="other versions of torch find other things in some of them")
+def test_scripts_in_one_run(tmp_path: Path) -> None:
+    """What is found in a script does not depend on what ran before it, with Dynamo reset in between."""
+    newer_python = sys.version_info >= (3, 12)
+    scripts = [each for each in SCRIPTS if is_among_others(each) and not (newer_python and name_of(each) in PYTHON_311)]
+    assert len(scripts) > 50
+    compare(scripts, controlled(run_all(tmp_path, "driver", scripts).report, Lane.FAST))
+
+
 def test_the_tables_name_scripts() -> None:
-    assert {*SINCE, *UNTIL, *PYTHON_311} <= {name_of(script) for script in SCRIPTS}
+    assert {*EACH_TIME, *SINCE, *UNTIL, *PYTHON_311} <= {name_of(script) for script in SCRIPTS}
 
 
 def check_findings(script: Path, folder: Path, worker: Worker | None) -> None:
@@ -126,10 +148,15 @@ def check_findings(script: Path, folder: Path, worker: Worker | None) -> None:
     )
     assert ran.report.outcome.kind.value == setting.get("outcome", "completed"), ran.stderr[-3000:]
     assert ran.report.capture_gaps == ()
+    compare([script], controlled(ran.report, lane))
+
+
+def compare(scripts: Iterable[Path], report: Report) -> None:
+    """Compares all findings of a run with the markers of its scripts."""
     by_file: dict[Path, list[Finding]] = defaultdict(list)
-    for finding in controlled(ran.report, lane).findings:
+    for finding in report.findings:
         by_file[Path(finding.file)].append(finding)
-    own = [script, *script.with_name(f"{script.stem}_lib").glob("**/*.py")]
+    own = [file for script in scripts for file in (script, *script.with_name(f"{script.stem}_lib").glob("**/*.py"))]
     problems = [finding for file in by_file.keys() - set(own) for finding in by_file[file]]
     assert problems == [], "findings in files that are not the script's"
     for file in own:
