@@ -41,6 +41,8 @@ def run(request: dict[str, Any]) -> NoReturn:
         sys.path[0] = os.path.dirname(request["script"])
         exec(request["before"], {})
         code = exit_code_of(request["script"])
+    except Exception:  # noqa: BLE001  of `before`
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

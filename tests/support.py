@@ -183,7 +183,8 @@ def run_plain(
 
 def log_as(variables: Mapping[str, str]) -> str:
     """What a plain fork executes before a script, so that PyTorch logs and traces as these variables say."""
-    return f"import os, torch._logging._internal as logs\nos.environ.update({dict(variables)!r})\nlogs._init_logs()\n"
+    start = "import os, torch._logging._internal as logs\nlogs.LOG_TRACE_HANDLER = None\n"
+    return start + f"os.environ.update({dict(variables)!r})\nlogs._init_logs()\n"
 
 
 @functools.cache
