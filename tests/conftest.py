@@ -70,8 +70,7 @@ def _clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
         TORCHINDUCTOR_VEC_ISA_OK="1",
     )
     yield
-    if support.shared_worker.cache_info().currsize and (worker := support.shared_worker()) is not None:
-        worker.stop()
+    support.stop_shared()
     os.environ.clear()
     os.environ.update(before)
 

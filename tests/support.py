@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
+import select
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
+import unittest.mock
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from irscope.cli.main import main
 from irscope.driver.driver import RunSpec, execute
 from irscope.protocol import Compile, Finding, Kernel, Lane, Message, Report
 from irscope.store.store import Store
@@ -110,8 +116,9 @@ def shared_worker() -> Worker | None:
 
 def run_forked(script: Path, store: Path, lane: str = "fast", args: Sequence[str] = (), **options: object) -> Ran:
     """`run_captured` in a fork of the shared worker; not with variables of its own, some of which torch reads when it is
-    imported."""
-    worker = None if options.get("env") else shared_worker()
+    imported, other than folders of compiled kernels, which are looked up at each compile."""
+    folders = {"TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"}
+    worker = None if {*(options.get("env") or ())} - folders else shared_worker()  # type: ignore[misc]
     return run_captured(script, store, lane, args, worker=worker, **options)  # type: ignore[arg-type]
 
 
@@ -130,6 +137,34 @@ def run_cli(
     )
 
 
+def run_cli_forked(*args: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """`run_cli` in this process, with its runs in forks of the shared worker."""
+    code, before, outputs = 2, Path.cwd(), (sys.stdout, sys.stderr)
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, ExitStack() as undo:
+        for number, file in enumerate((out, err), 1):
+            kept = os.dup(number)
+            undo.callback(os.close, kept)
+            undo.callback(os.dup2, kept, number)
+            os.dup2(file.fileno(), number)
+        undo.callback(setattr, sys, "stdout", outputs[0])
+        undo.callback(setattr, sys, "stderr", outputs[1])
+        sys.stdout, sys.stderr = (open(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))  # noqa: SIM115
+        undo.callback(os.chdir, before)
+        os.chdir(cwd or before)
+        undo.enter_context(unittest.mock.patch.dict(execute.__kwdefaults__, worker=shared_worker()))
+        try:
+            code = main(list(map(str, args)))
+        except SystemExit as end:
+            code = int(end.code or 0)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        printed = []
+        for file in (out, err):
+            file.seek(0)
+            printed.append(file.read().decode())
+    return subprocess.CompletedProcess(["irscope", *map(str, args)], code, *printed)
+
+
 def run_plain(
     script: Path, args: Sequence[str] = (), env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
@@ -144,6 +179,52 @@ def run_plain(
     )
     out, err = done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
     return subprocess.CompletedProcess(done.args, done.returncode, out, err)
+
+
+def log_as(variables: Mapping[str, str]) -> str:
+    """What a plain fork executes before a script, so that PyTorch logs and traces as these variables say."""
+    start = "import os, torch._logging._internal as logs\nlogs.LOG_TRACE_HANDLER = None\n"
+    return start + f"os.environ.update({dict(variables)!r})\nlogs._init_logs()\n"
+
+
+@functools.cache
+def plain_forks() -> subprocess.Popen[str]:
+    """What `run_plain_forked` forks."""
+    # Workers that compile in the background would import torch, too.
+    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+    command = [sys.executable, str(REPOSITORY / "tests" / "plain_fork.py")]
+    return subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def run_plain_forked(
+    script: Path, args: Sequence[str] = (), cwd: Path | None = None, before: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """`run_plain` without the import of torch, for what a script computes and prints; not for how an interpreter begins
+    and ends, nor for a traceback.  ``before`` is executed first, as Python."""
+    if not can_fork() and not before:
+        return run_plain(script, args, cwd=cwd)
+    server = plain_forks()
+    assert server.stdin is not None and server.stdout is not None
+    with tempfile.NamedTemporaryFile() as out, tempfile.NamedTemporaryFile() as err:
+        folder = str(cwd or Path.cwd())
+        request = {
+            "script": str(script), "args": [*args], "cwd": folder, "stdout": out.name, "stderr": err.name, "before": before,
+        }  # fmt: skip
+        print(json.dumps(request), file=server.stdin, flush=True)
+        if not select.select([server.stdout], [], [], TIMEOUT_SECONDS)[0]:
+            server.kill()
+            raise subprocess.TimeoutExpired(str(script), TIMEOUT_SECONDS)
+        code = int(server.stdout.readline())
+        printed = [file.read().decode("utf-8", "replace") for file in (out, err)]
+    return subprocess.CompletedProcess([str(script), *args], code, *printed)
+
+
+def stop_shared() -> None:
+    """Ends what tests share, if any has used it."""
+    if shared_worker.cache_info().currsize and (worker := shared_worker()) is not None:
+        worker.stop()
+    if plain_forks.cache_info().currsize:
+        plain_forks().communicate()
 
 
 def lines_marked(source: str, mark: str) -> set[int]:

@@ -14,7 +14,7 @@ import pytest
 from irscope.protocol import OutcomeKind, Report, from_json
 from irscope.store.store import Store
 from irscope.worker.client import Worker
-from support import BREAKS, COMPILED, RunScript, run_captured, run_cli, run_plain, write
+from support import BREAKS, COMPILED, Ran, RunScript, run_captured, run_cli, run_forked, run_plain, write
 
 # --- scripts that fail by themselves ----------------------------------------------------------------------------------
 
@@ -267,12 +267,18 @@ def test_a_run_without_irscope_installed(tmp_path: Path, bare_python: str) -> No
 # --- no C++ compiler --------------------------------------------------------------------------------------------------
 
 
-def test_no_cpp_compiler(run_script: RunScript, tmp_path: Path) -> None:
-    env = {"CXX": "/nonexistent/c++", "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cold")}
-    fast = run_script(BREAKS, "fast", env=env)
+NO_COMPILER = "import torch._inductor.config\ntorch._inductor.config.cpp.cxx = ('/nonexistent/c++',)\n"
+
+
+def test_no_cpp_compiler(tmp_path: Path) -> None:
+    def run_script(source: str, lane: str) -> Ran:
+        script = write(tmp_path, source.replace("import torch\n", "import torch\n" + NO_COMPILER))
+        return run_forked(script, tmp_path / "runs.db", lane, env={"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cold")})
+
+    fast = run_script(BREAKS, "fast")
     assert fast.report.outcome.kind is OutcomeKind.COMPLETED
     assert [finding.code for finding in fast.findings("graph-break")] == ["GB0059"]
-    deep = run_script(COMPILED, "deep", env=env)
+    deep = run_script(COMPILED, "deep")
     assert deep.report.outcome.kind is OutcomeKind.SCRIPT_ERROR
     (finding,) = deep.findings("compile-error")
     assert finding.code == "no-cpp-compiler"

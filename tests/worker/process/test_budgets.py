@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from irscope.protocol import Budget, Limit, OutcomeKind
 from irscope.runner.steady import QUIET_SECONDS
 from irscope.system import processes
-from irscope.worker.client import Worker, WorkerState, wait_for
-from support import Instant, Ran, passed_at_this_load, run_captured, run_cli, run_plain, write
+from irscope.worker.client import Worker
+from support import Instant, Ran, passed_at_this_load, run_captured, run_cli, run_plain_forked, write
 
 HEAD = """\
 import time
@@ -28,22 +27,14 @@ def f(x):
 RunBounded = Callable[..., Ran]
 
 
-@pytest.fixture(scope="module")
-def worker() -> Iterator[Worker]:
-    worker = Worker(sys.executable)
-    assert wait_for(worker, 120) is WorkerState.READY, worker.reason
-    yield worker
-    worker.stop()
-
-
 @pytest.fixture
-def run_bounded(worker: Worker, tmp_path: Path) -> RunBounded:
+def run_bounded(shared_worker: Worker | None, tmp_path: Path) -> RunBounded:
     """``run_bounded(source, steady_calls=8, …)`` runs a script with these limits in a fork of the worker."""
 
     def run(source: str, forked: bool = True, seconds: float = 60, **limits: int) -> Ran:
         script = write(tmp_path, source)
         budget = Budget(seconds=seconds, **limits)
-        return run_captured(script, tmp_path / "runs.db", budget=budget, worker=worker if forked else None)
+        return run_captured(script, tmp_path / "runs.db", budget=budget, worker=shared_worker if forked else None)
 
     return run
 
@@ -58,7 +49,7 @@ def stopped_by(ran: Ran, limit: Limit) -> str:
 
 
 def test_seconds(run_bounded: RunBounded) -> None:
-    ran = run_bounded(HEAD + "f(torch.ones(3))\nwhile True:\n    pass\n", seconds=3)
+    ran = run_bounded(HEAD + "f(torch.ones(3))\ntime.sleep(1000)\n", seconds=3)
     message = stopped_by(ran, Limit.SECONDS)
     assert message.startswith("Stopped after 3 s (time limit). Findings up to then are kept. To run longer")
     assert ran.findings("graph-break")
@@ -230,7 +221,7 @@ print(called == ["_called"] * 50, called[:9])
 def test_counting_is_one_call_that_calls_nothing(tmp_path: Path) -> None:
     """What that takes is measured in ``benchmarks/counting.py``: a test cannot tell, on a machine that does other things."""
     source = COUNTED.replace("COMPILER", repr(str(Path(processes.__file__).parents[2])))
-    done = run_plain(write(tmp_path, source))
+    done = run_plain_forked(write(tmp_path, source))
     assert done.stdout.startswith("True"), done.stdout + done.stderr
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support import run_cli, write
+from support import run_cli, run_cli_forked, write
 
 pytestmark = pytest.mark.worker
 
@@ -30,13 +32,16 @@ fast = torch.compile(Net().eval())
 with torch.no_grad():
     print("printed", fast(torch.ones(4, 8)).shape)
 """
+Command = Callable[..., subprocess.CompletedProcess[str]]
 OPERATORS = 6
 """linear, relu, mul, add, linear, softmax."""
 
 
-def compared(folder: Path, script: Path, pipelines: str, *more: str, **how: Any) -> dict[str, dict[str, Any]]:
+def compared(
+    folder: Path, script: Path, pipelines: str, *more: str, run: Command = run_cli_forked, **how: Any
+) -> dict[str, dict[str, Any]]:
     """The figures of each pipeline by its name."""
-    done = run_cli(
+    done = run(
         "compare",
         script,
         "--pipelines",
@@ -111,7 +116,8 @@ fast(torch.ones(4, 8))
 
 
 def test_a_program_with_random_numbers_has_no_difference(tmp_path: Path) -> None:
-    [one] = compared(tmp_path, write(tmp_path, RANDOM), "torchscript").values()
+    """In a process of its own, as on the command line."""
+    [one] = compared(tmp_path, write(tmp_path, RANDOM), "torchscript", run=run_cli).values()
     assert one["difference"] == {"value": None, "why": "The program itself gives other numbers from call to call."}
     assert one["eager"]["median"] > 0
 
@@ -125,7 +131,7 @@ PIPELINE = Pipeline("made-up", "A made-up pipeline", (), needs=(Package("no_such
 
 def test_a_pipeline_that_cannot_run_says_why_and_the_others_are_compared(tmp_path: Path) -> None:
     env = {"IRSCOPE_PIPELINES": str(write(tmp_path, MISSING, "made_up.py"))}
-    found = compared(tmp_path, write(tmp_path, NET), "made-up,torchscript", env=env)
+    found = compared(tmp_path, write(tmp_path, NET), "made-up,torchscript", run=run_cli, env=env)
     one = found["made-up"]
     assert "pip install 'no-such-package>=2'" in one["problem"]
     assert one["call"]["median"] is None and one["call"]["why"] == one["problem"]

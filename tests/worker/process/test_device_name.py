@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from irscope.store.store import Store
+from support import run_forked, write
 
 SCRIPT = """\
 import torch
@@ -42,11 +41,9 @@ print("asked", len(asked))
 def test_the_gpu_is_kept_if_the_script_uses_it(
     tmp_path: Path, initialized: str, name: str, end: str, kept: str, asked: int | None
 ) -> None:
-    script, store = tmp_path / "a.py", tmp_path / "runs.db"
-    script.write_text(SCRIPT.format(initialized=initialized, name=name, end=end))
-    command = [sys.executable, "-m", "irscope", "run", str(script), "--store", str(store), "--lane", "fast"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
-    with Store(str(store)) as opened:
+    script = write(tmp_path, SCRIPT.format(initialized=initialized, name=name, end=end))
+    done = run_forked(script, tmp_path / "runs.db")
+    with Store(done.store) as opened:
         assert opened.device_of(opened.find_run()) == kept, done.stdout + done.stderr
     if asked is not None:
         assert f"asked {asked}" in done.stdout

@@ -189,9 +189,15 @@ ENDS = {
         cycle = [C()]
         cycle.append(cycle)
     """,
-    "finalizer_below_torch": "import torch\nclass C:\n    def __del__(self): print('del')\ntorch.left = C()",
+    "finalizer_and_file_below_torch": """
+        import torch
+        class C:
+            def __del__(self): print("del")
+        torch.left = C()
+        torch.left_as_well = open("out.txt", "w")
+        torch.left_as_well.write("written")
+    """,
     "file_that_is_not_closed": "file = open('out.txt', 'w')\nfile.write('written')",
-    "file_below_torch": "import torch\ntorch.left = open('out.txt', 'w')\ntorch.left.write('written')",
     "generator": """
         def g():
             try:

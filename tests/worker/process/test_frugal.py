@@ -14,7 +14,7 @@ import pytest
 from irscope.capture.trace import TraceHandler
 from irscope.internals import loop_text as looptext
 from irscope.internals import unread
-from support import run_captured, write
+from support import run_captured, run_forked, write
 
 COUNTING = """\
 import torch
@@ -68,16 +68,16 @@ def test_a_cold_run_makes_nothing_in_vain(tmp_path: Path) -> None:
     """As without irscope nothing is copied while a graph is lowered, and its key is made once."""
     script = write(tmp_path, COUNTING)
     env = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
-    ran = run_captured(script, tmp_path / "runs.db", "deep", env=env)
+    ran = run_forked(script, tmp_path / "runs.db", "deep", env=env)
     assert ran.stdout == "{False} 1\n"
     assert ran.report.capture_gaps == ()
     (tmp_path / "cache" / "fxgraph" / "ab" / "fabc").mkdir(parents=True)  # of another run: it may be the user's
-    again = run_captured(script, tmp_path / "runs.db", "deep", env=env)
+    again = run_forked(script, tmp_path / "runs.db", "deep", env=env)
     assert again.stdout == "{False} 2\n"
 
 
 def test_records_that_nobody_reads_are_not_made(tmp_path: Path) -> None:
-    ran = run_captured(write(tmp_path, TELLING), tmp_path / "runs.db")
+    ran = run_forked(write(tmp_path, TELLING), tmp_path / "runs.db")
     assert ran.stdout == "['dynamo_output_graph', 'anything_else']\n"
 
 

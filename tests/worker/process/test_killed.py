@@ -8,7 +8,7 @@ from pathlib import Path
 
 from irscope.protocol import OutcomeKind
 from irscope.store.store import Store
-from support import IRSCOPE, run_captured, write
+from support import IRSCOPE, run_forked, write
 
 BREAKS = """\
 import os, signal, time
@@ -38,7 +38,7 @@ ENDLESS = BREAKS + "f(torch.ones(3))\nprint('at work', os.getpid(), flush=True)\
 
 
 def test_the_script_s_process_in_the_middle_of_a_compile(tmp_path: Path) -> None:
-    ran = run_captured(write(tmp_path, IN_THE_MIDDLE), tmp_path / "runs.db", "deep")
+    ran = run_forked(write(tmp_path, IN_THE_MIDDLE), tmp_path / "runs.db", "deep")
     assert ran.report.outcome.kind is OutcomeKind.CRASHED
     assert ran.report.outcome.message == "The script's process was killed by SIGKILL."
     assert [finding.code for finding in ran.findings("graph-break")] == ["GB0059"]
@@ -66,7 +66,7 @@ def test_irscope_itself(tmp_path: Path) -> None:
         assert store.runs()[0].outcome is None
     assert [finding.code for finding in report.findings] == ["GB0059"]
     assert "has not ended, or it was killed" in report.outcome.message
-    again = run_captured(write(tmp_path, BREAKS + "f(torch.ones(3))\n"), path, "fast")
+    again = run_forked(write(tmp_path, BREAKS + "f(torch.ones(3))\n"), path, "fast")
     assert again.report.outcome.kind is OutcomeKind.COMPLETED
     assert _is_sound(str(path))
     with Store(str(path)) as store:

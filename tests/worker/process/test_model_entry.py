@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import run_cli, write
+from support import run_cli, run_cli_forked, write
 
 pytestmark = pytest.mark.worker
 
@@ -34,7 +34,7 @@ PRINT = 11
 
 
 def ran(folder: Path, model: str, inputs: str, *more: str) -> tuple[dict[str, Any], str]:
-    done = run_cli(
+    done = run_cli_forked(
         "run", "--model", model, "--inputs", inputs, "--json", "--store", folder / "runs.db", *more, cwd=folder
     )
     assert done.stdout, done.stderr
@@ -63,10 +63,10 @@ def test_the_model_is_compiled_and_called(tmp_path: Path, inputs: str, shown: st
 
 def test_what_the_expression_raises_is_the_outcome(tmp_path: Path) -> None:
     write(tmp_path, NET, "net.py")
-    told, _ = ran(tmp_path, "net.py:Nett(3)", "net.py:torch.ones(2)")
+    told, _ = ran(tmp_path, "net.py:Nett(3)", "net.py:torch.ones(2)", "--lane", "fast")
     assert told["outcome"]["kind"] == "script-error"
     assert "NameError: name 'Nett' is not defined" in told["outcome"]["message"]
-    told, _ = ran(tmp_path, "net.py:Net(", "net.py:torch.ones(2)")
+    told, _ = ran(tmp_path, "net.py:Net(", "net.py:torch.ones(2)", "--lane", "fast")
     assert "SyntaxError" in told["outcome"]["message"]
     assert "<--model>" in told["outcome"]["message"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from irscope.protocol import EntryKind, OutcomeKind
 from irscope.usercode.notebooks import cell_name
-from support import Ran, run_captured, run_cli
+from support import Ran, run_cli, run_forked
 
 CELLS = (
     "from __future__ import annotations\n%matplotlib inline\nimport torch, os, sys",
@@ -28,7 +28,7 @@ def notebook(folder: Path, *cells: str) -> Path:
 
 
 def run(path: Path, lane: str = "fast") -> Ran:
-    return run_captured(path, path.parent / "runs.db", lane, entry=EntryKind.NOTEBOOK)
+    return run_forked(path, path.parent / "runs.db", lane, entry=EntryKind.NOTEBOOK)
 
 
 def test_cells_run_in_order_in_one_process(tmp_path: Path) -> None:

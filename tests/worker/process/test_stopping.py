@@ -13,13 +13,14 @@ import pytest
 from irscope.driver.driver import RunSpec, execute
 from irscope.protocol import Budget, CompileSeen, Lane, Limit, Message, OutcomeKind
 from irscope.store.store import Store
+from irscope.worker.client import Worker
 from support import BREAKS, RunScript, ends, write
 
 ENDLESS = BREAKS + "import time\nprint('at work', flush=True)\nwhile True:\n    time.sleep(0.01)\n"
 
 
 def test_a_budget(run_script: RunScript) -> None:
-    ran = run_script("print('at work', flush=True)\nwhile True:\n    pass\n", budget=Budget(seconds=3.0))
+    ran = run_script("import time\nprint('at work', flush=True)\ntime.sleep(1000)\n", budget=Budget(seconds=3.0))
     assert ran.report.outcome.kind is OutcomeKind.BUDGET
     assert ran.report.outcome.limit is Limit.SECONDS
     assert ran.report.outcome.message.startswith(
@@ -81,7 +82,7 @@ def test_interrupted_on_the_command_line(tmp_path: Path) -> None:
     assert len(report.findings) == 1
 
 
-def test_a_listener_that_fails_ends_the_run(tmp_path: Path) -> None:
+def test_a_listener_that_fails_ends_the_run(tmp_path: Path, shared_worker: Worker | None) -> None:
     def on_message(message: Message) -> None:
         if isinstance(message, CompileSeen):
             raise RuntimeError("the listener's own")
@@ -93,5 +94,6 @@ def test_a_listener_that_fails_ends_the_run(tmp_path: Path) -> None:
                 store,
                 on_message=on_message,
                 on_output=lambda *_: None,
+                worker=shared_worker,
             )
         assert store.report(store.find_run()).outcome.kind is OutcomeKind.CANCELLED

@@ -189,7 +189,10 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize(("forked", "methods"), [(True, ("fork", "spawn")), (False, ("fork",))])
+# In a fresh process there is also test_unchanged.py, "multiprocessing".
+@pytest.mark.parametrize(
+    ("forked", "methods"), [(True, ("fork", "spawn")), pytest.param(False, ("fork",), marks=pytest.mark.nightly)]
+)
 def test_multiprocessing_and_data_loader_workers(
     forked: bool, methods: tuple[str, ...], worker: Worker, tmp_path: Path
 ) -> None:
@@ -209,7 +212,9 @@ WAITS = BREAKS + "import os, time\nf(torch.ones(3))\nprint('at work', os.getpid(
 
 
 @pytest.mark.parametrize(
-    ("forked", "number"), [(True, signal.SIGTERM), (True, signal.SIGKILL), (False, signal.SIGTERM)]
+    # In a fresh process there is also test_bad_input.py, "killed".
+    ("forked", "number"),
+    [(True, signal.SIGTERM), (True, signal.SIGKILL), pytest.param(False, signal.SIGTERM, marks=pytest.mark.nightly)],
 )
 def test_the_script_s_process_is_killed(forked: bool, number: signal.Signals, worker: Worker, tmp_path: Path) -> None:
     printed: list[str] = []

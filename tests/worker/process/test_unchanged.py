@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support import REPOSITORY, run_captured, run_plain, write
+from support import REPOSITORY, run_captured, run_plain, run_plain_forked, write
 
 COMPILED = """\
 import torch
@@ -31,7 +31,18 @@ EAGER = COMPILED.replace("@torch.compile", '@torch.compile(backend="eager")')
 
 # name → script; each runs in the fast lane, and in those that compile nothing both lanes are the same
 SCRIPTS = {
-    "normal": COMPILED + "print(f(torch.ones(3)).shape)\nprint(f('text'))",  # it ends in a traceback out of compiled code
+    "configures_torch_and_logs": COMPILED  # it ends in a traceback out of compiled code
+    + """\
+import logging, torch._dynamo, torch._inductor.config, torch._functorch.config
+torch._dynamo.config.recompile_limit = 3
+print(torch._dynamo.config.recompile_limit, torch._inductor.config.fx_graph_cache, torch._functorch.config.enable_autograd_cache)
+print(len(torch._dynamo.config.get_config_copy() if hasattr(torch._dynamo.config, "get_config_copy") else []))
+logging.basicConfig(level=logging.INFO, format="%(name)s %(levelname)s %(message)s")
+logging.getLogger("mine").info("hello")
+print(logging.getLogger().handlers, [name for name in logging.root.manager.loggerDict if "irscope" in name])
+print(f(torch.ones(3)).shape)
+print(f('text'))
+""",
     "raises": "def g():\n    raise ValueError('été\\nsecond line')\ng()",
     "raises_in_a_chain": """\
         def inner():
@@ -83,8 +94,18 @@ SCRIPTS = {
             raise ValueError("seen")
         g()
     """,
-    "threads_that_outlive_main": EAGER
+    "forks_and_has_threads_that_outlive_main": EAGER
     + """\
+import os, sys
+f(torch.ones(3))
+sys.stdout.flush()
+child = os.fork()
+if child == 0:
+    f(torch.ones(4))
+    print("child")
+    sys.exit(7)
+print("child ended with", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
 import threading, time
 main_is_done = threading.Event()
 def late():
@@ -117,18 +138,6 @@ main_is_done.set()
     "warns_at_module_level": "import warnings\nwarnings.warn('one')\n",
     "imports_its_neighbour": "import neighbour\nprint(neighbour.VALUE, neighbour.__file__)",
     "pickles_its_own_class": "import pickle\nclass C:\n    x = 3\nprint(pickle.loads(pickle.dumps(C())).x, C.__module__)",
-    "forks": EAGER
-    + """\
-import os, sys
-f(torch.ones(3))
-sys.stdout.flush()
-child = os.fork()
-if child == 0:
-    f(torch.ones(4))
-    print("child")
-    sys.exit(7)
-print("child ended with", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-""",
     "multiprocessing": """\
         import multiprocessing, os, sys
         def work(n):
@@ -152,17 +161,6 @@ print("child ended with", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         import torch._inductor.config, torch._dynamo.config
         print(torch._inductor.config.max_autotune, torch._dynamo.config.disable)
     """,
-    "configures_torch_and_logs": COMPILED
-    + """\
-import logging, torch._dynamo, torch._inductor.config, torch._functorch.config
-torch._dynamo.config.recompile_limit = 3
-print(torch._dynamo.config.recompile_limit, torch._inductor.config.fx_graph_cache, torch._functorch.config.enable_autograd_cache)
-print(len(torch._dynamo.config.get_config_copy() if hasattr(torch._dynamo.config, "get_config_copy") else []))
-logging.basicConfig(level=logging.INFO, format="%(name)s %(levelname)s %(message)s")
-logging.getLogger("mine").info("hello")
-print(logging.getLogger().handlers, [name for name in logging.root.manager.loggerDict if "irscope" in name])
-f(torch.ones(3))
-""",
     "closes_its_streams": "import os, sys\nprint('before')\nsys.stdout.flush()\nos.close(1)\nos.close(2)\n",
     "chdir": "import os\nos.chdir('/')\nprint(os.getcwd(), __file__)\nraise ValueError('elsewhere')",
     "prints_a_lot": "import sys\nfor i in range(3000):\n    print(i, 'x' * 500)\n    print(i, file=sys.stderr)",
@@ -237,7 +235,7 @@ def test_the_same_bits_in_the_deep_lane(tmp_path: Path) -> None:
     """Outputs, gradients, weights and the state of the random numbers of a training with dropout, a graph break, a
     recompilation and evaluation."""
     script = write(tmp_path, BITS)
-    plain = run_plain(script, cwd=tmp_path)
+    plain = run_plain_forked(script, cwd=tmp_path)
     ran = run_captured(script, tmp_path / "store" / "runs.db", "deep", cwd=str(tmp_path))
     assert plain.returncode == 0, plain.stderr
     assert len(set(re.findall(r"[0-9a-f]{64}", plain.stdout))) == 15
@@ -301,7 +299,7 @@ with Store(sys.argv[1]) as store:
 def test_everything_is_put_back_at_the_end(lane: str, hooks: int, tmp_path: Path) -> None:
     """Every callable of every torch module and class, every setting, log handler and import finder."""
     script = write(tmp_path, PUT_BACK.replace("COMPILER", repr(str(REPOSITORY / "compiler"))))
-    done = run_plain(script, [str(tmp_path / "runs.db"), lane])
+    done = run_plain_forked(script, [str(tmp_path / "runs.db"), lane])
     lines = dict(line.split(" ", 1) for line in done.stdout.splitlines())
     assert lines["left"] == "[]", done.stderr
     assert lines["seen"] == "1"

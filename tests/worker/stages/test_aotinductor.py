@@ -13,10 +13,14 @@ from irscope.protocol import CompileOutcome
 from irscope.provenance import Provenance
 from irscope.provenance.linked import LinkedLines
 from irscope.store.store import Store
-from support import Ran, run_forked, run_plain, write
+from support import Ran, run_forked, run_plain_forked, write
 
 SCRIPT = """\
 import torch
+import torch._inductor.config
+
+settings = torch._inductor.config.aot_inductor  # so that g++ takes a third of the time
+settings.compile_wrapper_opt_level, settings.precompile_headers = "O0", False
 
 
 class Net(torch.nn.Module):
@@ -174,7 +178,7 @@ def test_a_program_that_returns_a_weight_goes_on_as_it_was(tmp_path: Path) -> No
     assert ran.text("0/0/export-signature").rstrip().split("\n")[-1] == (
         "The script goes on with its own program: it returns weight, of which a package has a copy."
     )
-    assert ran.stdout == run_plain(tmp_path / "script.py").stdout
+    assert ran.stdout == run_plain_forked(tmp_path / "script.py").stdout
 
 
 ELSEWHERE = """\
@@ -196,8 +200,9 @@ def test_a_package_for_another_device_is_not_loaded(tmp_path: Path) -> None:
 
 
 def test_a_package_that_cannot_be_compiled_is_a_finding(tmp_path: Path) -> None:
-    script = write(tmp_path, SCRIPT)
-    env = {"CXX": str(tmp_path / "no-compiler"), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+    no_compiler = "torch._inductor.config.cpp.cxx = ('no-such-compiler',)\n"
+    script = write(tmp_path, SCRIPT.replace("torch.manual_seed(0)\n", no_compiler))
+    env = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
     ran = run_forked(script, tmp_path / "runs.db", lane="deep", pipeline="aotinductor", env=env)
     assert ran.report.capture_gaps == ()
     assert ran.compile("0/0").outcome is CompileOutcome.ERROR
@@ -227,7 +232,7 @@ def test_a_program_that_cannot_be_exported_has_the_findings_of_export(tmp_path: 
     assert ran.compile("0/0").outcome is CompileOutcome.ERROR
     [finding] = ran.findings("export-error")
     assert "# @export-error" in REFUSED.split("\n")[finding.range.start.line - 1]
-    assert ran.stdout == run_plain(tmp_path / "script.py").stdout
+    assert ran.stdout == run_plain_forked(tmp_path / "script.py").stdout
 
 
 def test_a_library_call_reads_its_weights(ran: Ran) -> None:

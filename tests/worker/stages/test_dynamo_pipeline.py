@@ -12,7 +12,7 @@ from irscope.pipelines.registry import pipelines
 from irscope.protocol import CompileOutcome
 from irscope.provenance import Provenance
 from irscope.store.store import Store
-from support import Ran, run_captured, run_forked, run_plain, write
+from support import Ran, run_forked, run_plain_forked, write
 
 SCRIPT = """\
 import torch
@@ -69,7 +69,7 @@ AS_IT_WAS = "the graph as it was, one PyTorch operation after the other."
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     folder = tmp_path_factory.mktemp("backends")
-    return run_captured(write(folder, SCRIPT), folder / "runs.db", lane="deep", pipeline="dynamo")
+    return run_forked(write(folder, SCRIPT), folder / "runs.db", lane="deep", pipeline="dynamo")
 
 
 def report_of(ran: Ran, compile: str) -> list[str]:
@@ -78,7 +78,7 @@ def report_of(ran: Ran, compile: str) -> list[str]:
 
 def test_the_script_computes_the_same_and_nothing_is_missing(ran: Ran) -> None:
     assert ran.report.capture_gaps == ()
-    assert ran.stdout == run_plain(Path(ran.report.script)).stdout
+    assert ran.stdout == run_plain_forked(Path(ran.report.script)).stdout
 
 
 def test_a_back_end_that_was_called_has_a_report(ran: Ran) -> None:
@@ -129,7 +129,7 @@ def test_the_text_of_a_compiled_object_is_a_stage(ran: Ran) -> None:
 
 
 def test_the_fast_lane_shows_what_dynamo_shows(tmp_path: Path) -> None:
-    ran = run_captured(write(tmp_path, SCRIPT), tmp_path / "runs.db", lane="fast", pipeline="dynamo")
+    ran = run_forked(write(tmp_path, SCRIPT), tmp_path / "runs.db", lane="fast", pipeline="dynamo")
     assert ran.report.capture_gaps == ()
     assert "backend-report" not in {stage.name for compile in ran.report.compiles for stage in compile.stages}
 

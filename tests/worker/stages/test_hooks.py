@@ -7,18 +7,20 @@ import os
 import pkgutil
 import re
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import irscope.internals
 import pytest
 from irscope.internals import dynamo_frames, unread
 from irscope.internals.frames import FrameLook
 from irscope.internals.hooks import Hook, Hooks, replace_attribute
-from irscope.protocol import CaptureGap, Lane, Progress, RunRequest
+from irscope.protocol import CaptureGap, Lane, Progress, RunRequest, ValuesRequest
 from irscope.runner.messages import MessagePipe
 from irscope.runner.session import Session
-from irscope.worker.client import Worker
-from support import REPOSITORY, Ran, run_captured, run_plain, write
+from irscope.worker.client import Worker, WorkerState, can_fork, wait_for
+from support import REPOSITORY, Ran, run_captured, run_plain_forked, write
 
 SCRIPT = """\
 import torch
@@ -70,19 +72,37 @@ def hooks_of(lane: Lane) -> list[Hook]:
     return session._hooks._hooks
 
 
-def run_with_misfits(folder: Path, lane: Lane, chosen: list[int]) -> Ran:
-    write(folder, MISFIT, "site/sitecustomize.py")
-    env = {"PYTHONPATH": str(folder / "site"), "IRSCOPE_TEST_HOOKS": str(chosen)}
-    return run_captured(write(folder, SCRIPT), folder / "runs.db", lane.value, env=env)
+RunWithMisfits = Callable[..., Ran]
+
+
+@pytest.fixture(scope="module")
+def misfits(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    """A worker in whose forks hooks do not fit."""
+    folder = tmp_path_factory.mktemp("misfits")
+    write(folder, MISFIT, "sitecustomize.py")
+    worker = Worker(sys.executable, {"PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])})
+    assert not can_fork() or wait_for(worker, 120) is WorkerState.READY, worker.reason
+    yield worker
+    worker.stop()
+
+
+@pytest.fixture
+def run_with_misfits(misfits: Worker, tmp_path: Path) -> RunWithMisfits:
+    def run(lane: Lane, chosen: list[int], source: str = SCRIPT, **options: Any) -> Ran:
+        env = {**misfits.env, "IRSCOPE_TEST_HOOKS": str(chosen)}
+        script, store = write(tmp_path, source), tmp_path / "runs.db"
+        return run_captured(script, store, lane.value, env=env, worker=misfits, **options)
+
+    return run
 
 
 @pytest.mark.parametrize(
     "lane", [pytest.param(Lane.FAST, marks=pytest.mark.nightly), Lane.DEEP], ids=lambda lane: lane.value
 )
-def test_no_hook_fits_and_the_run_goes_on(lane: Lane, tmp_path: Path) -> None:
+def test_no_hook_fits_and_the_run_goes_on(lane: Lane, run_with_misfits: RunWithMisfits) -> None:
     """PyTorch's trace alone gives the findings, the compiles and most stages; what is missing is said."""
     hooks = hooks_of(lane)
-    ran = run_with_misfits(tmp_path, lane, list(range(len(hooks))))
+    ran = run_with_misfits(lane, list(range(len(hooks))))
     assert ran.stdout == OUTPUT
     assert ran.report.outcome.exit_code == 0
     assert [
@@ -106,20 +126,27 @@ def test_no_hook_fits_and_the_run_goes_on(lane: Lane, tmp_path: Path) -> None:
         )
 
 
-def test_one_hook_does_not_fit_and_the_others_work(tmp_path: Path) -> None:
+def test_one_hook_does_not_fit_and_the_others_work(run_with_misfits: RunWithMisfits) -> None:
     hooks = hooks_of(Lane.DEEP)
     provenance = next(i for i, hook in enumerate(hooks) if hook.what == "which user lines a kernel came from")
-    ran = run_with_misfits(tmp_path, Lane.DEEP, [provenance])
+    ran = run_with_misfits(Lane.DEEP, [provenance])
     assert [gap.what for gap in ran.report.capture_gaps] == ["which user lines a kernel came from"]
     assert ran.stdout == OUTPUT
     assert "0/0/modified-bytecode" in {stage.id for stage in ran.compile("0/0").stages}
+
+
+def test_hooks_of_values_do_not_fit(run_with_misfits: RunWithMisfits) -> None:
+    source = "import torch\nprint(torch.compile(lambda x: x + 1)(torch.ones(2)))\n"
+    ran = run_with_misfits(Lane.DEEP, list(range(200)), source, values=ValuesRequest())
+    assert ran.stdout == "tensor([2., 2.])\n"
+    assert {"values of nodes", "values of compiled code"} <= {gap.what for gap in ran.report.capture_gaps}
 
 
 @pytest.fixture(scope="module")
 def deep_twice(tmp_path_factory: pytest.TempPathFactory, shared_worker: Worker | None) -> tuple[Ran, Ran]:
     folder = tmp_path_factory.mktemp("twice")
     script = write(folder, SCRIPT)
-    first, second = (run_captured(script, folder / "runs.db", "deep", worker=each) for each in (None, shared_worker))
+    first, second = (run_captured(script, folder / "runs.db", "deep", worker=shared_worker) for _ in range(2))
     return first, second
 
 
@@ -254,7 +281,7 @@ def test_the_private_names_that_tell_where_dynamo_is(tmp_path: Path) -> None:
     """Without them the columns come from elsewhere and the code objects from the trace, and no other test would tell:
     local variables of torch's functions, and attributes of its translators."""
     source = TRANSLATORS.replace("COMPILER", repr(str(REPOSITORY / "compiler")))
-    done = run_plain(write(tmp_path, source))
+    done = run_plain_forked(write(tmp_path, source))
     helper, call = (
         source.split("\n").index(line) + 1 for line in ("    return (x * 2).max().item()", "    return 1 + helper(x)")
     )

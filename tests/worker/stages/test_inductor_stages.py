@@ -7,7 +7,6 @@ goes into the C++ compiler.
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections import defaultdict
 from collections.abc import Mapping
@@ -21,7 +20,7 @@ from irscope.ir.nodes import facts_of, lines_of
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import StageRef
 from irscope.store.store import Store
-from support import Ran, lines_marked, run_captured, run_plain, write
+from support import Ran, lines_marked, log_as, run_captured, run_forked, run_plain_forked, write
 from versions import torch_version
 
 MODELS = """\
@@ -73,6 +72,7 @@ for run in (RUNS):
 """
 ALL_MODELS = ("bert", "gpt2", "llama", "t5", "vit")
 LOGS = "graph_code,aot_graphs,post_grad_graphs,ir_pre_fusion,ir_post_fusion,output_code"
+PROVENANCE = "import torch._inductor.config\ntorch._inductor.config.trace.provenance_tracking_level = 1\n"
 # artifact of TORCH_LOGS → the stages with that text, in the order of the log, of a compile's forward and its backward
 STAGES = {
     "graph_code": ("dynamo-graph",),
@@ -110,9 +110,9 @@ def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     folder = tmp_path_factory.mktemp("models")
     script = write(folder, MODELS.replace("(RUNS)", f"({', '.join(request.param)},)"))
     cold = {"TORCHINDUCTOR_CACHE_DIR": str(folder / "captured")}
-    captured = run_captured(script, folder / "runs.db", "deep", env={**os.environ, **cold})
+    captured = run_forked(script, folder / "runs.db", "deep", env=cold)
     cold = {"TORCHINDUCTOR_CACHE_DIR": str(folder / "plain")}
-    plain = run_plain(script, env={**cold, "TORCH_LOGS": LOGS, "INDUCTOR_PROVENANCE": "1"})
+    plain = run_plain_forked(script, before=log_as({**cold, "TORCH_LOGS": LOGS}) + PROVENANCE)
     assert plain.returncode == 0, plain.stderr[-3000:]
     return Both(captured, messages(plain.stderr), request.param)
 
@@ -235,8 +235,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
     folder = tmp_path_factory.mktemp("small")
     script = write(folder, SMALL)
     cold = {"TORCHINDUCTOR_CACHE_DIR": str(folder / "captured")}
-    ran = run_captured(script, folder / "runs.db", "deep", env={**os.environ, **cold})
-    plain = run_plain(script, env={"TORCHINDUCTOR_CACHE_DIR": str(folder / "plain"), "TORCH_LOGS": "output_code"})
+    ran = run_captured(script, folder / "runs.db", "deep", env=cold)
+    told = {"TORCHINDUCTOR_CACHE_DIR": str(folder / "plain"), "TORCH_LOGS": "output_code"}
+    plain = run_plain_forked(script, before=log_as(told))
     logged = messages(plain.stderr)["0/0"]["output_code"]
     assert ran.report.outcome.message == "The script ran to its end."
     assert ran.report.capture_gaps == ()
@@ -458,7 +459,7 @@ def test_back_ends_without_inductor(tmp_path: Path) -> None:
     torch._dynamo.reset()
     torch.compile(f, backend=mine)(x).backward()
     """
-    ran = run_captured(write(tmp_path, source), tmp_path / "runs.db", "deep")
+    ran = run_forked(write(tmp_path, source), tmp_path / "runs.db", "deep")
     assert ran.report.capture_gaps == ()
     graphs = [
         [s.name for s in c.stages if stage_kind(s.name).is_graph or s.name == "partition"] for c in ran.report.compiles

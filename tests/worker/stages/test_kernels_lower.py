@@ -8,9 +8,10 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from binutils import functions_in, instructions_of, lines_by_binutils, rows_of_code
@@ -24,12 +25,15 @@ from irscope.provenance import Provenance
 from irscope.provenance.lines import trail_of
 from irscope.provenance.linked import LinkedLines
 from irscope.store.store import Store
-from support import REPOSITORY, Ran, run_cli, run_forked, write
+from support import REPOSITORY, Ran, run_cli_forked, run_forked, write
 from triton_kernels import AXPY, GENERATED, KINDS, strangers
 from versions import torch_version
 
 SCRIPT = """\
 import torch
+
+torch.set_num_threads(2)
+
 
 @torch.compile
 def f(x, y):
@@ -44,13 +48,29 @@ EXAMPLES = REPOSITORY / "tests" / "triton_h100"
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     folder = tmp_path_factory.mktemp("lower")
-    return run_forked(write(folder, SCRIPT), folder / "runs.db", "deep", env={"OMP_NUM_THREADS": "2"})
+    return run_forked(write(folder, SCRIPT), folder / "runs.db", "deep")
 
 
 @pytest.fixture(scope="module")
 def kernel(ran: Ran) -> str:
     (kernel,) = ran.kernels("cpp")
     return kernel.stage
+
+
+@pytest.fixture(scope="module", autouse=True)
+def asked_once() -> Iterator[Callable[..., Any]]:
+    """Which command compiles a kernel is asked once in this interpreter: the answer takes an import of torch, and is the
+    same for each kernel but for the names of its files."""
+    answers: dict[str, Any] = {}
+
+    def remembered(python: str, *asked: str) -> Any:
+        if python not in answers:
+            answers[python] = in_interpreter(python, *asked)
+        return answers[python]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cpp, "in_interpreter", remembered)
+        yield remembered
 
 
 @pytest.fixture(scope="module")
@@ -68,10 +88,10 @@ def test_the_run_itself_makes_no_assembly(ran: Ran, kernel: str) -> None:
 
 def test_show_makes_it_once(ran: Ran, kernel: str) -> None:
     stage = f"{kernel}/assembly"
-    shown = run_cli("show", "--store", ran.store, "--stage", stage)
+    shown = run_cli_forked("show", "--store", ran.store, "--stage", stage)
     assert shown.returncode == 0, shown.stderr
     assert "Sleef_expf" in shown.stdout and "Sleef_sinf" in shown.stdout
-    again = run_cli("show", "--store", ran.store, "--stage", stage, "--python", "/no/such/python")
+    again = run_cli_forked("show", "--store", ran.store, "--stage", stage, "--python", "/no/such/python")
     assert again.stdout == shown.stdout
     with Store(ran.store) as store:
         data = store.stage_data(ran.report.run, stage)
@@ -84,13 +104,15 @@ def test_show_makes_it_once(ran: Ran, kernel: str) -> None:
     assert said == {"auto tmp11 = tmp10.exp();"}
 
 
-def test_instructions_are_those_that_the_run_executed(ran: Ran, kernel: str, written: str, tmp_path: Path) -> None:
+def test_instructions_are_those_that_the_run_executed(
+    ran: Ran, kernel: str, written: str, asked_once: Callable[..., Any], tmp_path: Path
+) -> None:
     """Of the library that Inductor compiled and loaded in the run, function by function."""
     text = ran.text(kernel)
     library = next(library for source, library in libraries() if text.strip() in source)
     path = tmp_path / "kernel.cpp"
     path.write_text(text)
-    said = in_interpreter(sys.executable, "internals/inductor_command.py", str(path))
+    said = asked_once(sys.executable, "internals/inductor_command.py", str(path))
     (tmp_path / "k.s").write_text(written)
     command = [{said["source"]: "k.s", said["target"]: "ours.so"}.get(word, word) for word in said["command"]]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=100)
@@ -140,7 +162,7 @@ import json, os, sys, threading, types
 import torch
 from torch._inductor.runtime.triton_heuristics import CachingAutotuner
 
-told = json.loads(os.environ["TOLD"])
+told = json.loads(sys.argv[1])
 
 class Launcher:
     n_regs, n_spills, shared = 12, 0, 16
@@ -211,8 +233,8 @@ def run_inductor(
         "name": GENERATED.name, "file": str(file), "hashes": hashes, "loaded_first": loaded_first,
         "code": f"# Original path: {home}\n" * bool(home) + code.replace("x =", f"{GENERATED.name} =", 1), **changes,
     }  # fmt: skip
-    env = {"TOLD": json.dumps(told), "TRITON_CACHE_DIR": str(folder / "kernels")}
-    ran = run_forked(write(folder, INDUCTOR), folder / "runs.db", "deep", env=env)
+    env = {"TRITON_CACHE_DIR": str(folder / "kernels")}
+    ran = run_forked(write(folder, INDUCTOR), folder / "runs.db", "deep", [json.dumps(told)], env=env)
     assert (ran.stdout, ran.report.outcome.exit_code) == ("ended\n", 0), ran.stderr
     return ran
 
@@ -300,15 +322,15 @@ def test_stages_that_are_gone_are_a_gap(tmp_path: Path) -> None:
 LISTENER = """
 import json, os, sys, types
 import torch
-sys.path.insert(0, os.environ["FAKE"])
+sys.path.insert(0, sys.argv[1])
 import triton.knobs
 
 def axpy_kernel(x_ptr):
     pass
 
-text = open(os.environ["TEXT"]).read().splitlines(keepends=True)
+kept, text = sys.argv[2], open(sys.argv[3]).read().splitlines(keepends=True)
 function = types.SimpleNamespace(fn=axpy_kernel, raw_src=text, starting_line_number=12)
-files = {name: os.path.join(os.environ["KEPT"], name) for name in os.listdir(os.environ["KEPT"])}
+files = {name: os.path.join(kept, name) for name in os.listdir(kept)}
 for hit in (False, True):
     triton.knobs.compilation.listener(
         src=types.SimpleNamespace(fn=function, name="axpy_kernel"), metadata={}, metadata_group=files,
@@ -334,8 +356,8 @@ def test_kernels_that_are_launched_outside_of_compiled_code(tmp_path: Path) -> N
         text = text.replace("gpu.py", script.name)
         (kept / f"axpy_kernel.{'source' if kind == 'ttir-unoptimized' else kind}").write_text(text)
     (kept / "axpy_kernel.hsaco").write_bytes(b"HSACO")
-    env = {"FAKE": str(tmp_path / "fake"), "KEPT": str(kept), "TEXT": str(EXAMPLES / "axpy_kernel" / "kernel.text")}
-    ran = run_forked(script, tmp_path / "runs.db", "deep", env=env)
+    args = [str(tmp_path / "fake"), str(kept), str(EXAMPLES / "axpy_kernel" / "kernel.text")]
+    ran = run_forked(script, tmp_path / "runs.db", "deep", args)
     assert ran.stdout == "heard [False, True]\n", ran.stderr  # the listener that was there before hears as ever
     assert ran.report.capture_gaps == ()
     assert [(c.id, c.function, c.line, c.seconds) for c in ran.report.compiles] == [
@@ -360,7 +382,7 @@ def test_kernels_that_are_launched_outside_of_compiled_code(tmp_path: Path) -> N
         assert [kernel.stage for kernel in trail.kernels] == [stage.replace("/2", "/1", 1), stage]
         with pytest.raises(LoweringError, match="no machine code for an NVIDIA GPU"):
             make(store, ran.report, f"{stage}/sass", sys.executable)
-    fast = run_forked(script, tmp_path / "runs.db", "fast", env=env)
+    fast = run_forked(script, tmp_path / "runs.db", "fast", args)
     assert fast.report.compiles == ()
 
 

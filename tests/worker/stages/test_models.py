@@ -23,7 +23,7 @@ import torch
 from irscope.ir.guard_text import parse_failed_guard
 from irscope.protocol import Finding, OutcomeKind, Related
 from irscope.worker.client import Worker
-from support import Ran, lines_marked, run_captured, run_plain
+from support import Ran, lines_marked, log_as, run_captured, run_plain_forked
 
 transformers = pytest.importorskip("transformers")
 
@@ -150,8 +150,7 @@ class Told:
 def test_models(names: tuple[str, ...], tmp_path: Path, shared_worker: Worker | None) -> None:
     script = tmp_path / "models.py"
     script.write_text(START + RESET.join(MODELS[name] for name in names), encoding="utf-8")
-    env = {**os.environ, "TORCH_TRACE": str(tmp_path / "trace"), "PYTHONWARNINGS": "ignore"}
-    plain = run_plain(script, env=env)
+    plain = run_plain_forked(script, before=log_as({"TORCH_TRACE": str(tmp_path / "trace")}))
     assert plain.returncode == 0, plain.stderr[-3000:]
     told = told_by_files(tmp_path / "trace")
 

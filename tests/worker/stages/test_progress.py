@@ -11,6 +11,10 @@ from support import run_forked, write
 
 SCRIPT = """\
 import torch
+import torch._inductor.config
+
+torch._inductor.config.compile_threads = 1
+
 
 @torch.compile
 def f(x):
@@ -22,8 +26,7 @@ f(torch.ones(4, 4))
 
 def test_one_compile_thread(tmp_path: Path) -> None:
     """Each kernel is compiled where the output code names it."""
-    env = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
-    ran = run_forked(write(tmp_path, SCRIPT), tmp_path / "runs.db", "deep", env=env)
+    ran = run_forked(write(tmp_path, SCRIPT), tmp_path / "runs.db", "deep")
     progress = [message for message in ran.messages if isinstance(message, Progress)]
     assert [one.phase for one in progress] == [
         "tracing frame 1",
@@ -34,7 +37,7 @@ def test_one_compile_thread(tmp_path: Path) -> None:
         "compiling kernel 2 of 2",
     ]
     assert [(one.done, one.total) for one in progress[-2:]] == [(0, 2), (1, 2)]
-    assert progress[-1].text == "compiling kernel 2 of 2: f (script.py:3, 0/0)"
+    assert progress[-1].text == "compiling kernel 2 of 2: f (script.py:7, 0/0)"
     assert ran.report.capture_gaps == ()
 
 

@@ -8,7 +8,7 @@ import pytest
 from five_models import SCRIPTS, TRAINING_SCRIPTS, lines_kept
 from irscope.provenance import Provenance
 from irscope.store.store import Store
-from support import Ran, run_captured, run_forked, run_plain, write
+from support import Ran, run_forked, run_plain_forked, write
 
 SCRIPT = """\
 import torch
@@ -51,12 +51,12 @@ def rows_of(ran: Ran, compile: str) -> dict[str, list[str]]:
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     folder = tmp_path_factory.mktemp("pruning")
-    return run_captured(write(folder, SCRIPT), folder / "runs.db", lane="deep", pipeline="pruning")
+    return run_forked(write(folder, SCRIPT), folder / "runs.db", lane="deep", pipeline="pruning")
 
 
 def test_the_script_computes_the_same_and_nothing_is_missing(ran: Ran) -> None:
     assert ran.report.capture_gaps == ()
-    assert ran.stdout == run_plain(Path(ran.report.script)).stdout == "agree\n"
+    assert ran.stdout == run_plain_forked(Path(ran.report.script)).stdout == "agree\n"
 
 
 def test_zeros_and_patterns_are_told_with_their_masks(ran: Ran) -> None:
@@ -115,7 +115,7 @@ print(int((net[0].weight_orig.grad == 0).sum()) >= 16)
 
 
 def test_masks_in_training(tmp_path: Path) -> None:
-    ran = run_captured(write(tmp_path, TRAINED), tmp_path / "runs.db", lane="deep", pipeline="pruning")
+    ran = run_forked(write(tmp_path, TRAINED), tmp_path / "runs.db", lane="deep", pipeline="pruning")
     assert (ran.report.capture_gaps, ran.stdout) == ((), "True\n")
     [(masked, row)] = [(name, row) for name, row in rows_of(ran, "0/0").items() if row[-1] != "none"]
     assert (masked.endswith("0.weight"), row[1], row[3]) == (True, "16", "unstructured")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from irscope.ir.graphs import parse_graph
 from irscope.pipelines.registry import stage_kind
-from support import Ran, lines_marked, run_forked, run_plain, write
+from support import Ran, lines_marked, log_as, run_forked, run_plain_forked, write
 
 SCRIPT = """\
 import torch
@@ -37,6 +37,12 @@ with torch.no_grad():
     net(torch.randn(4, 8))
 """
 
+WITHOUT_CACHES = """\
+import torch._functorch.config, torch._inductor.config
+
+torch._inductor.config.trace.provenance_tracking_level = 1
+torch._inductor.config.fx_graph_cache = torch._functorch.config.enable_autograd_cache = False
+"""
 TRAINING = [
     "bytecode", "dynamo-graph", "guards", "modified-bytecode", "pre-grad-graph", "joint-graph", "forward-graph",
     "backward-graph", "post-grad-graph", "output-code", "kernel", "post-grad-graph", "output-code", "kernel",
@@ -81,11 +87,8 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
     env = {
         "TORCH_TRACE": str(folder / "trace"),
         "TORCH_LOGS": "bytecode",
-        "INDUCTOR_PROVENANCE": "1",
-        "TORCHINDUCTOR_FX_GRAPH_CACHE": "0",
-        "TORCHINDUCTOR_AUTOGRAD_CACHE": "0",
     }
-    plain = run_plain(script, env=env)
+    plain = run_plain_forked(script, before=log_as(env) + WITHOUT_CACHES)
     assert plain.returncode == 0, plain.stderr
     (file,) = (folder / "trace").iterdir()
     log = re.sub(r"^V\d{4} .*? \[__bytecode\] ?", "", plain.stderr, flags=re.MULTILINE)

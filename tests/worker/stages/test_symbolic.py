@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from irscope.store.store import Store
 from irscope.symbolic.trace import Walk
 from irscope.symbolic.variables import variable_of
 from irscope.worker.client import Worker
-from support import TIMEOUT_SECONDS, Ran, run_captured, write
+from support import Ran, run_captured, run_forked, run_plain_forked, write
 from versions import torch_version
 
 SCRIPT = """\
@@ -74,7 +73,7 @@ def test_states_are_those_of_a_full_recording(model: str) -> None:
     if model == "bert" and importlib.util.find_spec("transformers") is None:
         pytest.skip("no transformers here")
     script = Path(__file__).parent / "symbolic_property.py"
-    done = subprocess.run([sys.executable, str(script), model], capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+    done = run_plain_forked(script, [model])
     walks = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert walks, done.stderr
     assert [walk["difference"] for walk in walks] == [None] * len(walks)
@@ -192,7 +191,7 @@ def test_the_text(ran: Ran, last: Walk) -> None:
 
 def test_the_fast_lane_records_when_asked(tmp_path: Path) -> None:
     """That it does not otherwise is told by test_hooks.py."""
-    ran = run_captured(write(tmp_path, SCRIPT), tmp_path / "runs.db", Lane.FAST, symbolic_trace=True)
+    ran = run_forked(write(tmp_path, SCRIPT), tmp_path / "runs.db", Lane.FAST, symbolic_trace=True)
     names = {stage.name for compile in ran.report.compiles for stage in compile.stages}
     assert {"symbolic-trace", "symbols"} <= names
     assert "phases" not in names

@@ -33,6 +33,39 @@ def dropout() -> Model:
     return torch.nn.Sequential(*layers).train(), (torch.randn(4, 16),)
 
 
+class Gated(torch.nn.Module):
+    """Llama's MLP."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate, self.up, self.down = (torch.nn.Linear(16, 16, bias=False) for _ in range(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = self.down(torch.nn.functional.silu(self.gate(x)) * self.up(x))
+        return result
+
+
+def gated() -> Model:
+    return Gated(), (torch.randn(4, 16),)
+
+
+class Attention(torch.nn.Module):
+    """What the language models below have, without the rest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.last = torch.nn.Embedding(64, 32), torch.nn.Linear(32, 64)
+
+    def forward(self, ids: torch.Tensor) -> dict[str, torch.Tensor]:
+        h = self.embed(ids)
+        h = h + torch.nn.functional.scaled_dot_product_attention(h, h, h, is_causal=True)
+        return {"logits": self.last(torch.tanh(h))}
+
+
+def attention() -> Model:
+    return Attention().eval(), (torch.randint(0, 64, (2, 8)),)
+
+
 class InPlace(torch.nn.Module):
     """Its graph writes to a buffer after that was made."""
 
@@ -127,7 +160,8 @@ def main() -> None:
         torch._dynamo.reset()
         compiled = torch.compile(model)
         result = compiled(*inputs) if trains else torch.no_grad()(compiled)(*inputs)
-        result = result[0] if not isinstance(result, torch.Tensor) else result
+        if not isinstance(result, torch.Tensor):
+            result = result[0] if isinstance(result, tuple) else next(iter(result.values()))
         if trains:
             result.square().sum().backward()
         restore()

@@ -14,7 +14,7 @@ from irscope.values.run.inputs import GivenInputs, Input, WrongInputs, inputs_of
 from irscope.values.run.interpreting import KeptGraph
 from irscope.values.run.reading import StoredValues, stored_values
 from irscope.worker.client import Worker
-from support import Ran, run_captured, run_cli, write
+from support import Ran, run_captured, run_cli_forked, write
 
 SCRIPT = """\
 import torch
@@ -77,7 +77,7 @@ def test_a_file_of_torch_save_gives_inputs(tmp_path: Path, shared_worker: Worker
 
 def test_inputs_that_do_not_fit_are_told_and_the_script_runs_on(tmp_path: Path) -> None:
     script, given = write(tmp_path, SCRIPT), write(tmp_path, "inputs = {'third': 1}", "wrong.py")
-    done = run_cli("diverge", script, "--inputs", given)
+    done = run_cli_forked("diverge", script, "--inputs", given)
     assert done.returncode == 3  # and not 0: nothing was compared
     assert "unknown input 'third'; the graph's inputs are" in done.stderr
     assert "second (l_second_, primals_" in done.stderr
@@ -146,13 +146,13 @@ def test_inputs_that_pytorch_does_not_describe_are_not_mixed_up(missing: str) ->
         inputs_of(graph("desc"), graph("grapharg"), ("x",))
 
 
-def test_arguments_that_the_stack_does_not_tell_are_a_gap(tmp_path: Path) -> None:
+def test_arguments_that_the_stack_does_not_tell_are_a_gap(tmp_path: Path, shared_worker: Worker | None) -> None:
     assert arguments_traced() is None
     misfit = "import dataclasses, irscope.internals.dynamo_frames as frames\n"
     misfit += "frames.TRACED_FUNCTION = dataclasses.replace(frames.TRACED_FUNCTION, function='renamed')\n"
     script = write(tmp_path, misfit + SCRIPT)
     wanted = ValuesRequest(inputs=str(write(tmp_path, POSITIONAL, "given.py")))
-    ran = run_captured(script, tmp_path / "runs.db", "deep", values=wanted)
+    ran = run_captured(script, tmp_path / "runs.db", "deep", worker=shared_worker, values=wanted)
     look, given = ran.report.capture_gaps
     assert (
         look.what == TRACED_FUNCTION.what and "renamed of torch/_dynamo/output_graph.py is not on the stack" in look.why

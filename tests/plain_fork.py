@@ -1,0 +1,70 @@
+"""Runs scripts as plain Python, without irscope, in forks of a process that has imported torch.
+
+`support.run_plain_forked` starts it and writes a JSON object a line to it: ``script``, ``args``, ``cwd``, the
+files ``stdout`` and ``stderr`` for what the script prints, and ``before``, which is executed first.  It answers each with the exit code in a line.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import runpy
+import sys
+import traceback
+from typing import Any, NoReturn
+
+
+def main() -> None:
+    """Answers until its stdin is closed."""
+    answers = os.fdopen(os.dup(1), "w")
+    for line in sys.stdin:
+        request = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            answers.close()
+            run(request)
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), file=answers, flush=True)
+
+
+def run(request: dict[str, Any]) -> NoReturn:
+    """The script, in this process, up to its exit code."""
+    code = 1
+    try:
+        for number, path in ((0, os.devnull), (1, request["stdout"]), (2, request["stderr"])):
+            opened = os.open(path, os.O_WRONLY if number else os.O_RDONLY)
+            os.dup2(opened, number)
+            os.close(opened)
+        os.chdir(request["cwd"])
+        sys.argv = [request["script"], *request["args"]]
+        sys.path[0] = os.path.dirname(request["script"])
+        exec(request["before"], {})
+        code = exit_code_of(request["script"])
+    except Exception:  # noqa: BLE001  of `before`
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def exit_code_of(script: str) -> int:
+    """What the interpreter would exit with."""
+    code: object = 0
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except SystemExit as end:
+        code = end.code or 0
+    except BaseException:  # noqa: BLE001  as an interpreter does
+        traceback.print_exc()
+        code = 1
+    atexit._run_exitfuncs()
+    if not isinstance(code, int):
+        print(code, file=sys.stderr)
+        return 1
+    return code & 0xFF
+
+
+if __name__ == "__main__":
+    main()
