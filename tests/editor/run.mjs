@@ -18,6 +18,7 @@ const HERE = path.join(ROOT, "tests", "editor");
 /** @param {{grep?: string, all?: boolean}} [options] @returns {Promise<TierReport>} */
 export async function runEditorTests({ grep = "", all = false } = {}) {
   fs.mkdirSync(OUT, { recursive: true });
+  Object.assign(process.env, ENVIRONMENT, all ? { IRSCOPE_TEST_ALL: "1" } : {});
   const report = emptyReport();
   await runModelTests(report, grep);
   await ensureVsix();
@@ -57,6 +58,9 @@ async function runApiTests(report, grep) {
     add(report, restricted?.results);
   }
 }
+
+/** As `tests/conftest.py` sets them: the tiers share compiled kernels, and no process starts another one to test the processor. */
+const ENVIRONMENT = { OMP_NUM_THREADS: "1", TORCHINDUCTOR_VEC_ISA_OK: "1" };
 
 /** When a test is given up: one that hangs, on a machine that is five times slower than it should be. */
 const TEST_MS = 600_000;

@@ -35,6 +35,9 @@ export const FAKE = {
   open: () => path.join(EDITOR, "workspace"),
 };
 
+/** The store of an editor whose settings name none; what `irscope` keeps beside it is beside it, too. @param {string} home */
+export const defaultStore = (home) => path.join(home, "default-store", "runs.db");
+
 /** A workbench whose page is there once the hooks of `onScreen` have run. */
 class Screen extends Workbench {
   /** Where the editor keeps what it writes. */
@@ -74,7 +77,7 @@ export function onScreen({ name, viewport, open, settings = {}, env = {} }) {
         "workbench.colorTheme": "Default Dark Modern",
         ...settings,
       },
-      env,
+      env: { IRSCOPE_STORE: defaultStore(screen.home), ...env }, // Not the user's own.
     });
     extensions = installed.extensions;
     browser = await launchBrowser();

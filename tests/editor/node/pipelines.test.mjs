@@ -4,11 +4,27 @@
  */
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import * as fs from "node:fs";
 import * as path from "node:path";
-import { onScreen } from "../screen.mjs";
+import { VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
+import { defaultStore, onScreen } from "../screen.mjs";
 
 const RUN_MS = 300_000;
+/**
+ * Notes of each pipeline but TorchScript that its trial succeeded. A trial compiles something in a new process, and all of
+ * them take minutes: one is enough to see the list change. `tests/plain/test_availability.py` is about trials.
+ */
+const NOTE_TRIALS = `
+import sys
+from irscope.driver import availability
+from irscope.pipelines.registry import pipelines
+
+availability._tried = lambda pipeline, *rest: (availability.Status.AVAILABLE, "", "")
+availability._variants = lambda *rest: ()
+others = [one for one in pipelines().values() if one.name != "torchscript"]
+availability.availability_of(others, sys.executable, sys.argv[1])
+`;
 const SCRIPT = `\
 import torch
 
@@ -36,6 +52,8 @@ describe("pipelines in the editor", () => {
       const folder = path.join(home, "pipelines");
       fs.mkdirSync(folder);
       fs.writeFileSync(path.join(folder, "net.py"), SCRIPT);
+      const trials = path.join(path.dirname(defaultStore(home)), "trials.json");
+      execFileSync(VENV_PYTHON, ["-c", NOTE_TRIALS, trials], { stdio: "pipe" });
       return folder;
     },
   });
