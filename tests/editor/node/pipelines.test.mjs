@@ -78,7 +78,7 @@ describe("pipelines in the editor", () => {
     await workbench.command("IRScope: Focus on Runs View");
     const tree = workbench.page.locator(".pane-body .monaco-list-row");
     await tree.filter({ hasText: "net.py" }).filter({ hasText: "3 pipelines" }).waitFor();
-    for (const name of ["dynamo", "torchscript", "export"]) {
+    for (const name of ["fast run", "torchscript", "export"]) {
       await tree.filter({ has: workbench.page.getByText(name, { exact: true }) }).waitFor();
     }
     await workbench.screenshot("pipelines-tree");
