@@ -372,7 +372,7 @@ export interface RunResult {
   compiles: number;
 }
 
-/** One of the runs of a comparison of pipelines; `run` is null if nothing ran, and `message` says what went wrong. */
+/** The newest of the runs of a comparison of pipelines; `run` is null if nothing ran, and `message` says what went wrong. */
 export interface CompareResult {
   run: string | null;
   message: string;
