@@ -242,6 +242,7 @@ describe("the panel of a value", () => {
     it(`fits into ${width} px, in ${theme}: picture, histogram, statistics and comparison`, async () => {
       for (const name of ["value", "broken", "large", "difference"]) {
         const { page, frame } = await panel(name === "difference" ? "value" : name, theme, { width, height: 700 });
+        await frame.locator(".heatmap").waitFor();
         if (name === "difference") {
           await frame.getByLabel("Compare").selectOption("compiled - float64");
           await frame.locator("h2", { hasText: "compiled - float64" }).waitFor();
