@@ -34,7 +34,7 @@ export interface PipelineVariant {
   why: string;
 }
 
-/** What is known about a pipeline in an interpreter. Parameters ---------- why Why it is not available; empty if it is. install The command that installs what is missing; empty if that is not the problem. stages The names of its kinds of stages. variants What packages have registered for it, each of which was tried. */
+/** What is known about a pipeline in an interpreter. Parameters ---------- why Why it is not available; empty if it is. install The command that installs what is missing; empty if that is not the problem. stages The names of its kinds of stages. variants What packages have registered for it. */
 export interface PipelineItem {
   name: string;
   title: string;
@@ -372,7 +372,7 @@ export interface RunResult {
   compiles: number;
 }
 
-/** One of the runs of a comparison of pipelines; `run` is null if nothing ran, and `message` says what went wrong. */
+/** The newest of the runs of a comparison of pipelines; `run` is null if nothing ran, and `message` says what went wrong. */
 export interface CompareResult {
   run: string | null;
   message: string;

@@ -62,7 +62,11 @@ def test_without_trials_only_what_was_tried_before_is_known_to_work(tmp_path: Pa
         availability_of([pipeline], sys.executable, file, with_trials=trials)[0] for trials in (False, True, False)
     ]
     assert [one.status for one in known] == [Status.UNTRIED, Status.AVAILABLE, Status.AVAILABLE]
-    assert [[each.name for each in one.variants] for one in known] == [[], ["theirs"], []]
+    assert [[(each.name, each.status) for each in one.variants] for one in known] == [
+        [("theirs", Status.UNTRIED)],
+        [("theirs", Status.AVAILABLE)],
+        [("theirs", Status.UNTRIED)],
+    ]
     assert mark.read_text() == "xx", "once for itself and once for its backend"
 
 

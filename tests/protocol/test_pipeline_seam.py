@@ -38,6 +38,7 @@ print(fast(torch.ones(2, 3), torch.ones(3, 4)).sum())
 """
 MATMUL, RELU = 5, 6
 """1-based lines of the script."""
+OPERATIONS = 3
 
 
 class Ran:
@@ -76,6 +77,7 @@ def test_the_command_line_runs_it(ran: Ran) -> None:
     [compile] = ran.told["compiles"]
     assert (compile["function"], compile["line"], compile["outcome"]) == ("scale", 4, "compiled")
     assert [stage["id"] for stage in compile["stages"]] == [GRAPH, STEPS]
+    assert compile["graph_ops"] == OPERATIONS
     [finding] = ran.told["findings"]
     assert (finding["kind"], finding["range"]["start"]["line"]) == ("interpreted-step", 4)
 
@@ -148,6 +150,7 @@ async def test_its_stages_are_in_the_tree_and_open_as_documents(editor: Editor, 
         (GRAPH, "Traced by FX", True),
         (STEPS, "Steps of the interpreter", False),
     ]
+    assert compile.graphOps == OPERATIONS
     documents = [await editor.request("irscope/document", uri=stage.uri) for stage in compile.stages]
     assert "torch.relu(matmul)" in documents[0].text
     assert documents[1].text == "1: run matmul\n2: run relu\n3: run add\n"
@@ -157,6 +160,7 @@ async def test_they_are_in_the_strip_and_in_the_graph_panel(editor: Editor, ran:
     for request in ("pipeline", "findings", "phases", "memory"):
         assert (await editor.request(f"irscope/{request}", run=ran.told["run"])).pipeline == PIPELINE, request
     strip = await editor.request("irscope/pipeline", run=ran.told["run"])
+    assert [one.graphOps for one in strip.compiles] == [OPERATIONS]
     assert [(stage.stage, stage.title, stage.count) for stage in strip.stages] == [
         (GRAPH, "Traced by FX", 6),
         (STEPS, "Steps of the interpreter", None),

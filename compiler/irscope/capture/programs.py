@@ -90,6 +90,7 @@ class ProgramCapture(Capture):
         function, file, line = place_of(program)
         compile = Compile(name, function, file, line, CompileOutcome.RUNNING, 0, 0, 0.0)
         self.book.put_compile(compile)
+        self.book.operations[name] = 0
         start, outcome = time.perf_counter(), CompileOutcome.ERROR
         self._is_lowering = True
         try:
@@ -104,7 +105,8 @@ class ProgramCapture(Capture):
         finally:
             self._is_lowering = False
             seconds = round(time.perf_counter() - start, 6)
-            self.book.put_compile(dataclasses.replace(compile, outcome=outcome, seconds=seconds))
+            ops = self.book.operations[name]
+            self.book.put_compile(dataclasses.replace(compile, outcome=outcome, graph_ops=ops, seconds=seconds))
 
 
 def as_module(program: Any, called: Program) -> Any:

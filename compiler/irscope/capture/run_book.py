@@ -13,6 +13,7 @@ from irscope.capture.compiles import CompileBook
 from irscope.capture.trace import Record
 from irscope.findings.book import FindingBook
 from irscope.internals.compile_context import current_compile
+from irscope.ir.nodes import operation_count
 from irscope.pipelines.registry import position, stage_kind
 from irscope.protocol import (
     CaptureGap,
@@ -62,6 +63,9 @@ class RunBook:
         The run store; None before it is opened, and where it cannot be used.
     compiles, findings
         What is known so far.
+    operations
+        How many operations the captured graphs have, of those compiles that PyTorch has no count for; who compiles a
+        program in its own way adds the id of its compile.
     """
 
     def __init__(self, request: RunRequest, send: Callable[[Message], None]) -> None:
@@ -69,6 +73,7 @@ class RunBook:
         self.store: Store | None = None
         self.compiles = CompileBook()
         self.findings = FindingBook(self.compiles, self.publish, self.current_compile)
+        self.operations: dict[str, int] = {}
         self._lock = threading.RLock()
         self._is_open = True
         self._local = threading.local()
@@ -200,6 +205,8 @@ class RunBook:
         """
         id = self._new_stage_id(f"{compile}/{name}{'-backward' if backward else ''}", attempt)
         self.write_stage(compile, name, id, text, data, backward=backward)
+        if compile in self.operations and stage_kind(name).is_captured:
+            self.operations[compile] += operation_count(data, text)
         return id
 
     def write_stage(

@@ -64,7 +64,7 @@ class Availability:
     stages
         The names of its kinds of stages.
     variants
-        What packages have registered for it, each of which was tried.
+        What packages have registered for it.
     """
 
     name: str
@@ -102,8 +102,8 @@ def availability_of(
     again
         Whether to repeat trials that succeeded before.
     with_trials
-        Whether to make trials.  Without them a pipeline of which no trial succeeded before is `Status.UNTRIED`, and
-        variants are not looked for.
+        Whether to make trials.  Without them a pipeline of which no trial succeeded before is `Status.UNTRIED`, and so
+        is each variant.
     on_trial
         Called with the name of a pipeline before its trial, which may take a minute.
     """
@@ -127,15 +127,17 @@ def availability_of(
                 verdict = Status.UNTRIED, "", ""
             if verdict[0] is Status.AVAILABLE:
                 kept.add(key)
-        works = with_trials and verdict[0] is Status.AVAILABLE
-        variants = _variants(pipeline, path, on_trial) if path is not None and works else ()
+        works = verdict[0] in (Status.AVAILABLE, Status.UNTRIED)
+        variants = _variants(pipeline, path, with_trials, on_trial) if path is not None and works else ()
         stages = tuple(kind.name for kind in pipeline.stages)
         found.append(Availability(pipeline.name, pipeline.title, *verdict, stages, variants))
     return found
 
 
-def _variants(pipeline: Pipeline, python: str, on_trial: Callable[[str], None]) -> tuple[Variant, ...]:
-    """Tries each variant that is installed.  None is kept: which package a name is from is not known."""
+def _variants(
+    pipeline: Pipeline, python: str, with_trials: bool, on_trial: Callable[[str], None]
+) -> tuple[Variant, ...]:
+    """The variants that are installed.  No trial of one is kept: which package a name is from is not known."""
     if pipeline.variants is None:
         return ()
     with temporary_folder() as folder:
@@ -146,6 +148,9 @@ def _variants(pipeline: Pipeline, python: str, on_trial: Callable[[str], None]) 
             return ()
     found = []
     for name in dict.fromkeys(line.strip() for line in done.stdout.splitlines() if line.strip()):
+        if not with_trials:
+            found.append(Variant(name, Status.UNTRIED, ""))
+            continue
         on_trial(f"{pipeline.name}, {pipeline.variants.noun} {name}")
         status, why, _ = _tried(pipeline, python, name)
         found.append(Variant(name, status, why))

@@ -45,6 +45,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from irscope.ir.graphs import parse_graph
 from irscope.pipelines.registry import stage_kind
 from irscope.vocabulary.stages import Role
 
@@ -198,6 +199,16 @@ def count_of(stage: str, data: Any) -> int | None:
     elif kind.role is not Role.SCHEDULE:
         return None
     return len(nodes) if isinstance(nodes, list) else None
+
+
+def operation_count(data: Any, text: str) -> int:
+    """How many operations a graph stage has: its calls, by its data, else by its text; 0 if neither is a graph."""
+    if isinstance(data, dict) and "nodes" in data:
+        return sum(op.startswith("call") for op in data["nodes"]["op"])
+    try:
+        return sum(node.op == "call" for node in parse_graph(text).nodes)
+    except ValueError:
+        return 0
 
 
 class _Reader:

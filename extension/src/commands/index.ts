@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 import { columnOf, showSource } from "../host/documents";
 import type { Place } from "../protocol";
-import type { Element } from "../host/runsTree";
+import type { Element } from "../host/runItems";
 import { chooseEntry } from "./chooseEntry";
 import { comparePipelines } from "./comparePipelines";
 import { guarded, type Services } from "./context";

@@ -63,68 +63,76 @@ export async function choosePipeline(services: Services, uri: vscode.Uri | undef
 
 /** A list that shows at once what is known, and tries the rest while it is open. */
 async function pickPipeline(services: Services, uri: vscode.Uri | undefined): Promise<PipelineItem | undefined> {
-  const list = vscode.window.createQuickPick<Choice>();
-  list.title = vscode.l10n.t("Select Pipeline");
-  list.placeholder = vscode.l10n.t("Which pipeline do deep runs go through?");
-  list.matchOnDescription = true;
-  list.busy = true;
-  list.keepScrollPosition = true;
-  const asked = uri === undefined ? {} : { uri: uri.toString() };
-  const show = (found: Pipelines): void => showIn(list, found);
-  void fill(list, show, async (trials) => services.server.request(PipelinesRequest, { ...asked, trials }));
+  const list = newList(vscode.l10n.t("Select Pipeline"), vscode.l10n.t("Which pipeline do deep runs go through?"));
   list.onDidTriggerItemButton(({ item }) => void copyCommand(item.pipeline));
-  const chosen = new Promise<PipelineItem | undefined>((resolve) => {
+  const picked = await answerOf(list, services, uri, showIn, () => list.activeItems.slice(0, 1));
+  return picked[0]?.pipeline;
+}
+
+/** Lets the user choose several, and returns their names; none if nothing was chosen. */
+export async function pickPipelines(services: Services, uri: vscode.Uri): Promise<string[]> {
+  const list = newList(vscode.l10n.t("Compare Pipelines"), vscode.l10n.t("Which pipelines does the file go through?"));
+  list.canSelectMany = true;
+  return namesOf(await answerOf(list, services, uri, showSeveralIn, () => list.selectedItems));
+}
+
+function newList(title: string, placeholder: string): vscode.QuickPick<Choice> {
+  const list = vscode.window.createQuickPick<Choice>();
+  Object.assign(list, { title, placeholder, matchOnDescription: true, keepScrollPosition: true });
+  return list;
+}
+
+/** Fills and shows a list; returns what is chosen when the user accepts it, nothing when the list is left. */
+async function answerOf(
+  list: vscode.QuickPick<Choice>,
+  services: Services,
+  uri: vscode.Uri | undefined,
+  show: (list: vscode.QuickPick<Choice>, found: Pipelines) => void,
+  chosen: () => readonly Choice[],
+): Promise<readonly Choice[]> {
+  const closed = new vscode.CancellationTokenSource();
+  const answer = new Promise<readonly Choice[]>((resolve) => {
     list.onDidAccept(() => {
-      const [picked] = list.activeItems;
-      if (picked?.pipeline !== undefined) {
-        resolve(picked.pipeline);
+      const items = chosen();
+      if (items.length > 0 || list.canSelectMany) {
+        resolve(items);
         list.hide();
       }
     });
-    list.onDidHide(() => resolve(undefined));
-  });
-  list.show();
-  return chosen.finally(() => list.dispose());
-}
-
-/** Lets the user choose several of those that work here, and returns their names; none if nothing was chosen. */
-export async function pickPipelines(services: Services, uri: vscode.Uri): Promise<string[]> {
-  const list = vscode.window.createQuickPick<Choice>();
-  list.title = vscode.l10n.t("Compare Pipelines");
-  list.placeholder = vscode.l10n.t("Trying which pipelines work here…");
-  list.canSelectMany = true;
-  list.matchOnDescription = true;
-  list.busy = true;
-  // Once, when all is known: the editor forgets what is selected when the items change.
-  const show = (found: Pipelines): void => {
-    if (!found.pipelines.some(({ status }) => status === "untried")) {
-      showSeveralIn(list, found);
-    }
-  };
-  const ask = async (trials: boolean): Promise<Pipelines> =>
-    services.server.request(PipelinesRequest, { uri: uri.toString(), trials });
-  void fill(list, show, ask);
-  const chosen = new Promise<string[]>((resolve) => {
-    list.onDidAccept(() => {
-      resolve(namesOf(list.selectedItems));
-      list.hide();
-    });
     list.onDidHide(() => resolve([]));
   });
+  const asked = uri === undefined ? {} : { uri: uri.toString() };
   list.show();
-  return chosen.finally(() => list.dispose());
+  void fill(
+    list,
+    (found) => show(list, found),
+    async (more) => services.server.request(PipelinesRequest, { ...asked, ...more }),
+    closed.token,
+  );
+  return answer.finally(() => {
+    closed.cancel();
+    list.dispose();
+  });
 }
 
+/** Shows what is known, then the result of each trial when it is there: all of them together take minutes. */
 async function fill(
   list: vscode.QuickPick<Choice>,
   show: (found: Pipelines) => void,
-  ask: (trials: boolean) => Promise<Pipelines>,
+  ask: (more: { trials: boolean; only?: string[] }) => Promise<Pipelines>,
+  closed: vscode.CancellationToken,
 ): Promise<void> {
+  list.busy = true;
   try {
-    const known = await ask(false);
+    const known = await ask({ trials: false });
     show(known);
-    if (known.pipelines.some(({ status }) => status === "untried")) {
-      show(await ask(true));
+    for (const { name } of known.pipelines.filter(({ status }) => status === "untried")) {
+      if (closed.isCancellationRequested) {
+        return;
+      }
+      const tried = await ask({ trials: true, only: [name] });
+      known.pipelines = known.pipelines.map((each) => tried.pipelines.find((one) => one.name === each.name) ?? each);
+      show(known);
     }
   } catch (error) {
     list.placeholder = visible(messageOf(error));
@@ -139,11 +147,16 @@ function showIn(list: vscode.QuickPick<Choice>, { pipelines, chosen }: Pipelines
   list.activeItems = list.items.filter(({ pipeline }) => pipeline?.name === active);
 }
 
-/** Those that work here; that of the settings is selected. */
+/** Those that work here, or may; that of the settings is selected first. */
 function showSeveralIn(list: vscode.QuickPick<Choice>, { pipelines, chosen }: Pipelines): void {
-  list.placeholder = vscode.l10n.t("Which pipelines does the file go through?");
-  list.items = pipelines.filter(({ status }) => status === "available").map((each) => choice(each, chosen));
-  list.selectedItems = list.items.filter(({ pipeline }) => pipeline?.name === chosen);
+  // The editor forgets both when the items change.
+  const active = namesOf(list.activeItems);
+  const selected = list.items.length === 0 ? [chosen] : namesOf(list.selectedItems);
+  list.items = pipelines
+    .filter(({ status }) => status === "available" || status === "untried")
+    .map((each) => choice(each));
+  list.activeItems = list.items.filter(({ pipeline }) => pipeline !== undefined && active.includes(pipeline.name));
+  list.selectedItems = list.items.filter(({ pipeline }) => pipeline !== undefined && selected.includes(pipeline.name));
 }
 
 function namesOf(items: readonly Choice[]): string[] {
@@ -164,10 +177,10 @@ function choices(pipelines: PipelineItem[], chosen: string): Choice[] {
   });
 }
 
-function choice(pipeline: PipelineItem, chosen: string): Choice {
+function choice(pipeline: PipelineItem, chosen = ""): Choice {
   const { icon, text } = STATES[pipeline.status];
   const now = pipeline.name === chosen ? ` · ${vscode.l10n.t("selected")}` : "";
-  const detail = pipeline.install || pipeline.why;
+  const detail = pipeline.install || pipeline.why || backendsOf(pipeline);
   return {
     pipeline,
     label: `$(${icon}) ${withoutIcons(pipeline.title)}`,
@@ -175,6 +188,12 @@ function choice(pipeline: PipelineItem, chosen: string): Choice {
     ...(detail === "" ? {} : { detail: withoutIcons(detail) }),
     ...(pipeline.install === "" ? {} : { buttons: [COPY] }),
   };
+}
+
+/** What packages have registered for a pipeline; one that a trial has refused is left out. */
+function backendsOf({ variants }: PipelineItem): string {
+  const names = variants.filter(({ status }) => status !== "unsupported").map(({ name }) => name);
+  return names.length === 0 ? "" : vscode.l10n.t("Registered backends: {0}", names.join(", "));
 }
 
 async function copyCommand(pipeline: PipelineItem | undefined): Promise<void> {

@@ -2,7 +2,7 @@
 
 import { titleOf } from "../host/dock";
 import type { Subject, Tab } from "../panels/messages";
-import type { Element } from "../host/runsTree";
+import type { Element } from "../host/runItems";
 import type { Services } from "./context";
 
 /** From a run or a compile of the tree the tab shows that one, else what the editor is about. */

@@ -8,7 +8,7 @@
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { findInterpreter } from "./interpreter";
-import type { Element } from "./runsTree";
+import type { Element } from "./runItems";
 import type { Server } from "./server";
 
 export const DEBUG_TYPE = "irscope";

@@ -26,7 +26,7 @@ export const RunsRequest = new RequestType<
   { runs: RunItem[] },
   void
 >("irscope/runs");
-export const PipelinesRequest = new RequestType<{ uri?: string; trials?: boolean }, Pipelines, void>(
+export const PipelinesRequest = new RequestType<{ uri?: string; trials?: boolean; only?: string[] }, Pipelines, void>(
   "irscope/pipelines",
 );
 export const ReportRequest = new RequestType<{ run: string }, RunTree, void>("irscope/report");

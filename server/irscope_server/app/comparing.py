@@ -36,4 +36,5 @@ async def compare(server: IrscopeServer, params: CompareParams) -> CompareResult
     except ComparisonCancelled:
         return CompareResult(None, "The comparison was cancelled.")
     problems = [f"{one.pipeline}: {one.problem}" for one in found.pipelines if one.problem]
-    return CompareResult(next((one.run for one in found.pipelines if one.run), None), " ".join(problems))
+    newest = next((one.run for one in reversed(found.pipelines) if one.run), None)
+    return CompareResult(newest, " ".join(problems))

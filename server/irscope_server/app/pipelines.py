@@ -26,7 +26,7 @@ async def pipelines(server: IrscopeServer, params: PipelinesParams) -> Pipelines
     path = server.path_of(params.uri) if params.uri else None
     plan = await server.activity.plan(params.uri, path) if path is not None else None
     python = plan.python if plan else settings.interpreter
-    known = list(known_pipelines().values())
+    known = [one for one in known_pipelines().values() if not params.only or one.name in params.only]
     async with _one_at_a_time:
         found = await asyncio.to_thread(availability_of, known, python, trials_file(), with_trials=params.trials)
     return PipelinesResult(python, settings.pipeline, tuple(found))

@@ -26,10 +26,14 @@ class RunsParams:
 
 @dataclass(frozen=True)
 class PipelinesParams:
-    """The document whose interpreter is looked at; `trials` says whether to try pipelines that were not tried yet."""
+    """The document whose interpreter is looked at; `trials` says whether to try pipelines that were not tried yet.
+
+    With `only` the answer has no others than these.
+    """
 
     uri: str = ""
     trials: bool = False
+    only: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

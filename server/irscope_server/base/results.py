@@ -173,7 +173,7 @@ class RunResult:
 
 @dataclass(frozen=True)
 class CompareResult:
-    """One of the runs of a comparison of pipelines; `run` is None if nothing ran, and `message` says what went wrong."""
+    """The newest of the runs of a comparison of pipelines; `run` is None if nothing ran, and `message` says what went wrong."""
 
     run: str | None
     message: str

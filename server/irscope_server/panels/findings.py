@@ -152,7 +152,9 @@ def _why_none(report: Report) -> str:
 def _group(
     mine: list[Finding], texts: Mapping[str, list[str]], hidden: Hidden, wanted: Mapping[str, str], uri_of: UriOf
 ) -> FindingGroup:
-    first = mine[0]
+    # What follows from another one comes after it, whatever it cost.
+    ordered = sorted(mine, key=lambda one: (one.follows is not None, -one.cost.seconds))
+    first = ordered[0]
     severity = min((finding.severity for finding in mine), key=_ORDER.index)
     chosen = wanted.get(first.code, wanted.get(first.kind, severity))
     kind = kind_of(first.kind)
@@ -170,7 +172,7 @@ def _group(
         kind.costs_every_call,
         sum(finding.cost.graphs for finding in mine),
         sum(bool(finding.fixes) for finding in mine),
-        tuple(_place(finding, texts, hidden, uri_of) for finding in sorted(mine, key=lambda one: -one.cost.seconds)),
+        tuple(_place(finding, texts, hidden, uri_of) for finding in ordered),
     )
 
 

@@ -3,7 +3,7 @@
 import * as assert from "node:assert/strict";
 import * as vscode from "vscode";
 import { RequestType } from "vscode-languageclient/node";
-import type { Element } from "../../../extension/src/host/runsTree";
+import type { Element } from "../../../extension/src/host/runItems";
 import { closeAll, fileName, internals, openScript, pick, until } from "./help";
 
 /** The run of the tree, and the first of its compiles and stages. */
@@ -178,13 +178,18 @@ describe("the other commands", () => {
     const subscription = dock.onDidDraw((what) => (drawn ||= what === "the comparison"));
     const comparing = vscode.commands.executeCommand("irscope.comparePipelines");
     await new Promise((resolve) => setTimeout(resolve, 1000));
+    // To the first one, and from there to the second.
+    await vscode.commands.executeCommand("workbench.action.quickOpenSelectNext");
+    await vscode.commands.executeCommand("workbench.action.quickOpenSelectNext");
+    await vscode.commands.executeCommand("workbench.action.quickPickManyToggle");
     await pick(comparing);
     const { compared } = await server.request(
       new RequestType<object, { compared: object[] }, void>("test/checked"),
       {},
     );
     const uri = editor.document.uri.toString();
-    assert.deepEqual(compared, [{ uri, pipelines: ["inductor"] }], "that of the settings is selected");
+    const chosen = ["inductor", "torchscript"];
+    assert.deepEqual(compared, [{ uri, pipelines: chosen }], "that of the settings, and the one that was chosen");
     await until("the table", () => drawn);
     subscription.dispose();
   });

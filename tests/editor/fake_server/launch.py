@@ -191,7 +191,9 @@ class Server:
             ("glow", "Glow", "unsupported", "Its project is archived.", ""),
         ]  # fmt: skip
         names = ("name", "title", "status", "why", "install")
-        items = [{**dict(zip(names, row, strict=True)), "stages": []} for row in rows]
+        items = [{**dict(zip(names, row, strict=True)), "stages": [], "variants": []} for row in rows]
+        if only := params.get("only"):
+            items = [one for one in items if one["name"] in only]
         return {"python": sys.executable, "chosen": "inductor", "pipelines": items}
 
     def run(self, params: Any) -> Any:

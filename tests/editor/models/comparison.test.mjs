@@ -30,7 +30,7 @@ describe("the model of a comparison of pipelines", () => {
   it("has a cell for each pipeline, with units", () => {
     const texts = (/** @type {string} */ title) => cells(title, [FULL, EMPTY])[0].text;
     const shown = ["Operators", "Kernels", "Bytes moved", "Compile time", "Call, median", "quartiles"].map(texts);
-    assert.deepEqual(shown, ["1,234", "2", "3.4 kB", "1.8 s", "12.3 µs", "11 µs – 14.1 ms"]);
+    assert.deepEqual(shown, ["1,234", "2", "3.4 kB", "1.8 s", "12.3 µs", "11\u00a0µs – 14.1\u00a0ms"]);
     assert.deepEqual(["fused", "Difference to eager", "relative"].map(texts), ["0", "1.2e-7", "0"]);
   });
 
@@ -42,7 +42,8 @@ describe("the model of a comparison of pipelines", () => {
     assert.deepEqual(cells("Call, median", [EMPTY]), [{ text: "–", why: "It runs as Python." }]);
     assert.deepEqual(cells("Bytes moved", [FULL]), [{ text: "3.4 kB", why: "by kernels" }]);
     assert.equal(cells("quartiles", [FULL])[0].why, "of 9 rounds");
-    assert.equal(cells("Kernels", [FULL])[0].why, "");
+    const cases = [FULL, { ...FULL, problem: "It crashed." }, EMPTY, { ...EMPTY, problem: "" }];
+    assert.deepEqual(cases.map(model.hasFigures), [true, true, false, true]);
   });
 
   it("groups stages by compile, and says the same place once", () => {

@@ -42,6 +42,7 @@ const PIPELINES = [
   }),
   made("torchscript", "TorchScript", ["Traced graph", "Frozen graph", "Optimized graph"]),
   made("export", "torch.export", ["Exported program", "Exported program after decompositions"], {
+    problem: "The script ended with an error.",
     left: [{ what: MARKUP, why: `${MARKUP} was refused.`, place: PLACE }],
   }),
   made("openxla", "OpenXLA", [], {
@@ -56,6 +57,30 @@ const PIPELINES = [
     eager: NO_TIME,
   }),
 ];
+
+const NAMES = ["inductor", "aotinductor", "dynamo", "export", "onnx", "openvino", "openxla", "torchscript"];
+const PROGRAMS = Array.from({ length: 100 }, (_, program) =>
+  ["Dynamo graph", "Inference graph", "Output code", "Kernel"].map((title) => ({
+    compile: `${program}/0`,
+    title,
+    uri: `irscope:/many/${program}/0/${title.replaceAll(" ", "-")}.py`,
+  })),
+).flat();
+const LEFT = Array.from({ length: 100 }, (_, index) => ({
+  what: `transformer_encoder_layer_with_a_long_name_${index}`,
+  why: "graph-break: the function calls what the compiler does not know, so it runs as Python.",
+  place: { uri: PLACE.uri, line: index },
+}));
+const CROWDED = NAMES.map((name) => ({
+  ...made(name, name, []),
+  stages: PROGRAMS,
+  left: LEFT,
+  gone: LEFT.slice(0, 9),
+  movedBytes: figure(123_456_789_012, "kernels"),
+  operators: figure(1_234_567),
+  taken: figure(1_234_566),
+}));
+const CASES = { nothing: [], two: PIPELINES.slice(0, 2), failed: PIPELINES, crowded: CROWDED };
 
 describe("the comparison of pipelines in a page of its own", () => {
   /** @type {import("playwright-core").Browser} */
@@ -80,35 +105,66 @@ describe("the comparison of pipelines in a page of its own", () => {
     return { page, frame: page.frameLocator("iframe"), close };
   }
 
-  for (const [theme, width, height] of /** @type {const} */ ([
-    ["dark", 1340, 560],
-    ["light", 1340, 560],
-    ["dark", 400, 640],
-    ["light", 400, 640],
-  ])) {
-    it(`is legible in ${theme} at ${width} px`, async () => {
-      const { page, frame, close } = await open(theme, { width, height });
-      await frame.locator("table.comparison").waitFor();
-      await page.screenshot({ path: path.join(SCREENSHOTS, `comparison-${theme}-${width}.png`) });
-      const inner = page.frames().find((each) => each !== page.mainFrame());
-      assert.ok(inner);
-      assert.deepEqual(await violations(inner, OF_THE_PAGE_AROUND), []);
-      const scroll = frame.locator(".body");
-      const overflows = await scroll.evaluate((body) => body.scrollWidth > body.clientWidth);
-      assert.equal(overflows, width < 1000, "all pipelines are in sight where there is room");
-      const cut = await frame
-        .locator("td, th")
-        .evaluateAll((cells) => cells.filter((cell) => cell.scrollWidth > cell.clientWidth + 1).length);
-      assert.equal(cut, 0, "no text is cut off");
-      await scroll.evaluate((body) => body.scrollTo(10_000, 10_000));
-      const last = frame.locator("tbody th").last();
-      const box = await last.evaluate((cell) => cell.getBoundingClientRect().left);
-      assert.equal(box, 0, "the names of the rows stay in sight");
-      assert.ok(await frame.locator("thead th").last().isVisible());
-      await page.screenshot({ path: path.join(SCREENSHOTS, `comparison-${theme}-${width}-end.png`) });
-      await close();
-    });
+  for (const [name, pipelines] of Object.entries(CASES)) {
+    for (const [theme, width, height] of /** @type {const} */ ([
+      ["dark", 1340, 560],
+      ["light", 1340, 560],
+      ["dark", 400, 640],
+      ["light", 400, 640],
+    ])) {
+      it(`${name}: is legible in ${theme} at ${width} px`, async () => {
+        const { page, frame, close } = await open(theme, { width, height }, pipelines, "Select “Compare Pipelines…”.");
+        await frame.locator(pipelines.length === 0 ? ".notice" : "table.comparison").waitFor();
+        const picture = path.join(SCREENSHOTS, `comparison-${name}-${theme}-${width}`);
+        await page.screenshot({ path: `${picture}.png` });
+        const inner = page.frames().find((each) => each !== page.mainFrame());
+        assert.ok(inner);
+        assert.deepEqual(await violations(inner, OF_THE_PAGE_AROUND), []);
+        const body = frame.locator(".body");
+        assert.ok(await body.evaluate((each) => each.scrollWidth <= each.clientWidth), "it does not scroll sideways");
+        const cut = await frame
+          .locator("td > span:first-child, th, li, .problem")
+          .evaluateAll((all) => all.filter((each) => each.scrollWidth > each.clientWidth + 1 && each.clientWidth > 0));
+        assert.equal(cut.length, 0, "no text is cut off");
+        for (const { pipeline, problem } of pipelines) {
+          const box = await frame.locator("p.problem", { hasText: pipeline }).evaluateAll((all) => {
+            const last = all.at(-1)?.getBoundingClientRect();
+            return last === undefined ? -1 : last.bottom;
+          });
+          assert.ok(problem === "" ? box === -1 : 0 < box && box < height, `${pipeline}: ${box}`);
+        }
+        await body.evaluate((each) => each.scrollTo(0, 100_000));
+        await page.screenshot({ path: `${picture}-end.png` });
+        await close();
+      });
+    }
   }
+
+  it("names of rows and pipelines stay in sight, and no row is higher than its text", async () => {
+    const { frame, close } = await open("dark", { width: 1340, height: 200 });
+    const head = frame.locator("thead th").last();
+    await head.waitFor();
+    assert.ok((await head.evaluate((each) => each.getBoundingClientRect().height)) < 60, "no empty band");
+    await frame.locator(".body").evaluate((body) => body.scrollTo(0, 100));
+    const top = await head.evaluate((each) => each.getBoundingClientRect().top);
+    const body = await frame.locator(".body").evaluate((each) => each.getBoundingClientRect().top);
+    assert.ok(Math.abs(top - body) < 2, `${top}, ${body}`);
+    await close();
+  });
+
+  it("what is too much for a list is shown when it is asked for", async () => {
+    const { frame, close } = await open("dark", { width: 1340, height: 700 }, CASES.crowded);
+    const first = frame.locator(".compared-lists").last().locator("section").first();
+    await first.getByText("96 programs more").waitFor();
+    assert.equal(await first.getByRole("button").count(), 4 * 4);
+    await first.getByText("96 programs more").click();
+    await until(
+      () => first.getByRole("button").count(),
+      (count) => count === 400,
+      "all stages",
+    );
+    await close();
+  });
 
   it("shows a dash with its reason where there is no number, and opens each stage of each run", async () => {
     const { page, frame, close } = await open("dark", { width: 1340, height: 700 });
@@ -118,7 +174,11 @@ describe("the comparison of pipelines in a page of its own", () => {
     assert.match(await kernels.nth(1).innerText(), /^–/);
     assert.equal(await kernels.nth(1).getAttribute("title"), UNTOLD);
     assert.equal(await frame.locator("img").count(), 0, "what a store says is text");
-    assert.equal(await frame.locator("th .problem").innerText(), "The package torchax is missing.");
+    assert.deepEqual(await frame.locator("p.problem").allInnerTexts(), [
+      "export failed. The script ended with an error.",
+      "openxla failed. The package torchax is missing.",
+    ]);
+    assert.deepEqual(await frame.locator("thead th").allInnerTexts(), ["inductor", "torchscript", "export\nfailed"]);
     for (const { stages } of PIPELINES) {
       for (const { title, uri } of stages) {
         await frame.getByRole("button", { name: title, exact: true }).click();

@@ -176,6 +176,23 @@ describe("the dock", () => {
     await dock.locator(".toolbar button", { hasText: "Chart" }).click();
   });
 
+  it("compile time is zoomed by dragging over a part of it", async () => {
+    await showTab("time");
+    const marks = () => dock.locator(".ruler span").allInnerTexts();
+    const whole = await marks();
+    const chart = await dock.locator(".flame").boundingBox();
+    assert.ok(chart);
+    const { mouse } = workbench.page;
+    await mouse.move(chart.x + chart.width * 0.25, chart.y + 10);
+    await mouse.down();
+    await mouse.move(chart.x + chart.width * 0.5, chart.y + 10, { steps: 4 });
+    await workbench.screenshot("dock-time-dragged");
+    await mouse.up();
+    await until(marks, (now) => now.length > 1 && now[1] !== whole[1], `other marks than ${whole.join(", ")}`);
+    await dock.locator(".toolbar button", { hasText: "Zoom Out" }).click();
+    await until(marks, (now) => now.join() === whole.join(), "all of the time again");
+  });
+
   it("memory shows the peak and what holds it, step by step", async () => {
     await showTab("memory");
     const slider = dock.locator("[role=slider]");

@@ -233,6 +233,33 @@ describe("the panel of a value", () => {
     await reads(other.frame, /^\[2\] = 4$/);
   });
 
+  for (const [theme, width] of /** @type {const} */ ([
+    ["dark", 1340],
+    ["light", 1340],
+    ["dark", 400],
+    ["light", 400],
+  ])) {
+    it(`fits into ${width} px, in ${theme}: picture, histogram, statistics and comparison`, async () => {
+      for (const name of ["value", "broken", "large", "difference"]) {
+        const { page, frame } = await panel(name === "difference" ? "value" : name, theme, { width, height: 700 });
+        await frame.locator(".heatmap").waitFor();
+        if (name === "difference") {
+          await frame.getByLabel("Compare").selectOption("compiled - float64");
+          await frame.locator("h2", { hasText: "compiled - float64" }).waitFor();
+        }
+        const wider = await frame
+          .locator("*")
+          .evaluateAll((all) =>
+            all.filter((each) => each.scrollWidth > each.clientWidth && each.matches(".body, body")),
+          );
+        assert.equal(wider.length, 0, `${name} does not scroll sideways`);
+        await page.screenshot({ path: path.join(SCREENSHOTS, `value-${name}-${theme}-${width}.png`) });
+        await frame.locator(".body").evaluate((each) => each.scrollTo(0, 10_000));
+        await page.screenshot({ path: path.join(SCREENSHOTS, `value-${name}-${theme}-${width}-end.png`) });
+      }
+    });
+  }
+
   for (const theme of /** @type {(keyof typeof THEMES)[]} */ (Object.keys(THEMES))) {
     it(`marks what is not finite by sign and word, and axe finds nothing wrong, in ${theme}`, async () => {
       const { page, frame, inner } = await panel("broken", theme);

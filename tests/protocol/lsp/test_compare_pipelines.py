@@ -42,6 +42,7 @@ async def test_pipelines_are_compared_and_shown_with_links_to_their_stages(tmp_p
         assert done.run and done.message == ""
         shown = await editor.request("irscope/comparison", run=done.run)
         assert [one.pipeline for one in shown.pipelines] == ["torchscript", "export"] and shown.reason == ""
+        assert done.run == shown.pipelines[-1].run, "the newest one, so that no other run is newer"
         for one in shown.pipelines:
             assert one.operators.value == one.taken.value == 2 and one.call.median > 0 and one.call.rounds > 1
             assert one.kernels.value is None and "does not include its kernels" in one.kernels.why

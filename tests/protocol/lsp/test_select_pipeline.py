@@ -126,6 +126,8 @@ async def test_all_pipelines_are_listed_without_a_trial(
     assert rows["glow"].status == "unsupported" and rows["glow"].why
     missing = rows["made-up"]
     assert missing.status == "missing" and missing.install.endswith("-m pip install 'no-such-package>=2'")
+    one = (await editor.request("irscope/pipelines", uri=script.as_uri(), trials=True, only=["tried"])).pipelines
+    assert [(each.name, each.status) for each in one] == [("tried", "available")]
 
 
 async def test_no_interpreter_is_started_in_a_workspace_that_is_not_trusted(start_editor: StartEditor) -> None:

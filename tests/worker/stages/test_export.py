@@ -55,6 +55,7 @@ def test_the_stages_are_there_and_the_script_prints_the_same(ran: Ran) -> None:
     [compile] = ran.report.compiles
     names = ["exported-program", "export-signature", "export-constraints", "decomposed-program"]
     assert [stage.name for stage in compile.stages] == names
+    assert compile.graph_ops == ran.text("0/0/exported-program").count("torch.ops.")
     assert ran.report.findings == ()
     assert ran.stdout == run_plain_forked(Path(ran.report.script)).stdout
 

@@ -153,6 +153,8 @@ def test_inference(model: str, tmp_path: Path) -> None:
     assert found.stdout == run_plain_forked(tmp_path / "script.py").stdout
     assert [one.why for one in found.report.capture_gaps] == []
     assert names(found) == STAGES
+    [compile] = found.report.compiles
+    assert compile.graph_ops == found.text("0/0/torchscript-inlined").count(" = torch.ops.") > 0
     for stage in ("inlined", "frozen", "profiled", "optimized"):
         assert share_with_lines(found, f"0/0/torchscript-{stage}") >= 0.95, stage
 

@@ -175,13 +175,17 @@ class BackendCapture(DynamoCapture):
         compile = self.book.compiles.get(call.compile)
         if compile is None:
             return
-        how = "returned the graph unchanged" if code == "graph-returned" else "returned a function that ran the graph"
+        cause = (
+            f"the backend `{call.name}` returned the graph unchanged"
+            if code == "graph-returned"
+            else f"what the backend `{call.name}` returned ran the graph unchanged"
+        )
         finding = Finding(
             kind=stages.NOT_COMPILED.id,
             code=code,
             severity=stages.NOT_COMPILED.severity,
-            message=f"The backend `{call.name}` {how}: `{compile.function_name}` ran in eager mode.",
-            explanation="The graph ran as Dynamo traced it, one PyTorch operation after the other: nothing was compiled.",
+            message=f"`{compile.function_name}` ran in eager mode: {cause}.",
+            explanation="Each PyTorch operation of the graph ran by itself, as without torch.compile.",
             hints=(
                 "Look for a warning of the backend in the output: some fall back for devices or dtypes that they do not support.",
                 "The stage *What the backend did* says what it returned.",

@@ -37,6 +37,11 @@ export function rowsOf(pipelines: ComparedPipeline[]): Row[] {
   return ROWS.map(([title, isDetail, cell]) => ({ title, isDetail, cells: pipelines.map(cell) }));
 }
 
+/** Whether there is a number at all; a column of dashes tells nothing that the problem does not. */
+export function hasFigures(pipeline: ComparedPipeline): boolean {
+  return pipeline.problem === "" || rowsOf([pipeline]).some(({ cells }) => cells[0]?.text !== NO_NUMBER);
+}
+
 /** The stages of a run by compile; one alone needs no heading. */
 export function stagesOf({ stages }: ComparedPipeline): { heading: string; stages: ComparedStage[] }[] {
   const found = new Map<string, ComparedStage[]>();
@@ -67,7 +72,12 @@ function time({ median, why }: ComparedTime): Cell {
 function quartiles({ low, high, rounds, why }: ComparedTime): Cell {
   return low === null || high === null
     ? { text: NO_NUMBER, why }
-    : { text: `${units.duration(low)} – ${units.duration(high)}`, why: `of ${units.count(rounds, "round")}` };
+    : { text: `${unbroken(low)} – ${unbroken(high)}`, why: `of ${units.count(rounds, "round")}` };
+}
+
+/** A time that is not broken between its number and its unit where a column is narrow. */
+function unbroken(seconds: number): string {
+  return units.duration(seconds).replaceAll(" ", "\u00a0");
 }
 
 function number(value: number): string {
