@@ -6,19 +6,25 @@ import asyncio
 import contextlib
 import copy
 import functools
+import logging
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest_lsp
+import server_forks
 from lsprotocol import types
+from pygls.io_ import run_async
 from pytest_lsp import ClientServerConfig, LanguageClient
+from pytest_lsp.client import make_test_lsp_client
+from server_forks import ServerFork, fork_of
 from support import Instant, late
 
 HERE = Path(__file__).parent
 SERVER = [sys.executable, "-m", "irscope_server"]
 PLAYING_SERVER = [sys.executable, str(HERE / "playing_server.py")]
+_FORKED = {"irscope_server": server_forks.LANGUAGE_SERVER, PLAYING_SERVER[-1]: server_forks.PLAYING_SERVER}
 
 
 class Editor:
@@ -72,12 +78,16 @@ class Editor:
         change: Callable[[types.ClientCapabilities], None] = lambda capabilities: None,
         env: dict[str, str] | None = None,
         folder: Path | None = None,
+        fresh: bool = False,
     ) -> Editor:
         """Starts a server and initializes it with the capabilities of a real client.
 
-        ``pull`` says whether it pulls diagnostics; nothing: as the real one does.
+        ``pull`` says whether it pulls diagnostics; nothing: as the real one does.  ``fresh``: in a process of its own,
+        for tests of what the process holds and starts; the others get a fork (see `server_forks`).
         """
-        client = await ClientServerConfig(command, server_env=env).start()
+        forked = None if fresh or command[-1] not in _FORKED else fork_of(_FORKED[command[-1]], env)
+        config = ClientServerConfig(command, server_env=env)
+        client = await (config.start() if forked is None else _connected(forked))
         assert isinstance(client, LanguageClient)
         editor = Editor(client)
         client.set_configuration({"irscope": settings or {}})
@@ -185,6 +195,49 @@ class Editor:
     async def until_ended(self, runs: int = 1, seconds: float = 120.0) -> None:
         """Waits until so many runs have ended."""
         await until(lambda: sum(not told.running for told in self.told.get("irscope/runsChanged", [])) >= runs, seconds)
+
+
+class _Forked:
+    """What a client wants of `asyncio.subprocess.Process`."""
+
+    def __init__(self, fork: ServerFork) -> None:
+        self._fork, self.pid = fork, fork.pid
+        self._ended = asyncio.Event()
+        asyncio.get_running_loop().add_reader(fork, self._end)
+
+    @property
+    def returncode(self) -> int | None:
+        return self._fork.returncode
+
+    def _end(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._fork)
+        self._fork.wait()
+        self._ended.set()
+
+    async def wait(self) -> int:
+        await self._ended.wait()
+        return self._fork.wait()
+
+
+async def _connected(fork: ServerFork) -> LanguageClient:
+    """As `JsonRPCClient.start_io`, with a server that is there."""
+    client, loop = make_test_lsp_client(), asyncio.get_running_loop()
+    for output in (reader := asyncio.StreamReader(), fork.stdout), (asyncio.StreamReader(), fork.stderr):
+        await loop.connect_read_pipe(lambda output=output: asyncio.StreamReaderProtocol(output[0]), output[1])  # type: ignore[misc]
+    transport, protocol = await loop.connect_write_pipe(
+        lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), fork.stdin
+    )
+    client.protocol.set_writer(asyncio.StreamWriter(transport, protocol, None, loop))
+    client._server = _Forked(fork)  # type: ignore[assignment]
+    reading = run_async(
+        stop_event=client._stop_event,
+        reader=reader,
+        protocol=client.protocol,
+        logger=logging.getLogger(__name__),
+        error_handler=client.report_server_error,
+    )
+    client._async_tasks += [asyncio.create_task(reading), asyncio.create_task(client._server_exit())]
+    return client
 
 
 @functools.cache

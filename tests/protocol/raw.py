@@ -13,14 +13,17 @@ from collections.abc import Callable
 from typing import Any
 
 from irscope.system.processes import resident_bytes
+from lsp_editor import SERVER
+from server_forks import LANGUAGE_SERVER, fork_of
 
 
 class Raw:
-    """Starts a server and reads what it sends in a thread."""
+    """Starts a server, without a command a fork (see `server_forks`), and reads what it sends in a thread."""
 
-    def __init__(self, command: list[str], **popen: Any) -> None:
+    def __init__(self, command: list[str] | None = None, **popen: Any) -> None:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        self.process = subprocess.Popen(command, **{**pipes, **popen})
+        forked = None if command else fork_of(LANGUAGE_SERVER)
+        self.process = forked or subprocess.Popen(command or SERVER, **{**pipes, **popen})
         self.messages: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self.seen: list[dict[str, Any]] = []
         threading.Thread(target=self._read, daemon=True).start()
