@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import pytest_lsp
 import server_forks
 from lsprotocol import types
@@ -40,6 +41,7 @@ class Editor:
         self.pulls = False
         self.result: types.InitializeResult | None = None
         self._published: list[str] = []
+        self._opened: set[str] = set()
         self.published_codes: dict[str, list[list[Any]]] = {}
         """By document the codes of each publication, in the order they came."""
         protocol: Any = client.protocol
@@ -114,11 +116,33 @@ class Editor:
             await asyncio.wait_for(self.client.shutdown_session(), 10)
         await self.client.stop()
 
+    # --- one for several tests ---------------------------------------------------------------------------------------------
+
+    @property
+    def has_ended(self) -> bool:
+        return self.client._server is None or self.client._server.returncode is not None
+
+    def begin_anew(self, settings: dict[str, Any], folder: Path) -> None:
+        """Forgets what it was told, and gives a folder its settings."""
+        self.lens_refreshes = 0
+        for told in (self.told, self._published, self.published_codes, self.client.diagnostics, self.client.messages):
+            told.clear()
+        self.client.log_messages.clear()
+        self.client.set_configuration({"irscope": settings}, scope_uri=folder.as_uri())
+
+    async def leave(self, folder: Path) -> None:
+        """Closes the documents of a folder, and ends their runs."""
+        for uri in [uri for uri in self._opened if uri.startswith(folder.as_uri()) and not self.has_ended]:
+            self.close_document(uri)
+            await self.request("irscope/cancel", uri=uri)
+        await self.until(lambda: self.has_ended or self.state != "running")
+
     # --- documents ----------------------------------------------------------------------------------------------------
 
     def open(self, path: Path, text: str | None = None) -> str:
         uri = path.as_uri()
         text = path.read_text() if text is None else text
+        self._opened.add(uri)
         self.client.text_document_did_open(
             types.DidOpenTextDocumentParams(types.TextDocumentItem(uri, "python", 1, text))
         )
@@ -136,6 +160,7 @@ class Editor:
         self.client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(uri)))
 
     def close_document(self, uri: str) -> None:
+        self._opened.discard(uri)
         self.client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri)))
 
     # --- what it shows ------------------------------------------------------------------------------------------------
@@ -214,6 +239,9 @@ class _Forked:
         self._fork.wait()
         self._ended.set()
 
+    def terminate(self) -> None:
+        self._fork.terminate()
+
     async def wait(self) -> int:
         await self._ended.wait()
         return self._fork.wait()
@@ -253,6 +281,8 @@ async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
 
 
 StartEditor = Callable[..., Awaitable[Editor]]
+AtWork = Callable[..., Awaitable[Editor]]
+SHARED = pytest.mark.asyncio(loop_scope="session")
 
 
 def data_of(diagnostic: types.Diagnostic) -> dict[str, Any]:

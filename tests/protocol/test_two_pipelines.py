@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from irscope.store.store import Store
-from lsp_editor import SERVER, Editor
-from support import run_captured, write
+from lsp_editor import PLAYING_SERVER, Editor
+from support import run_forked, write
 
 pytestmark = pytest.mark.worker
 
@@ -33,7 +33,7 @@ class Ran:
     """A run with one stage of interest."""
 
     def __init__(self, script: Path, store: Path, pipeline: str, stage: str) -> None:
-        self.run = run_captured(script, store, lane="deep", pipeline=pipeline).report.run
+        self.run = run_forked(script, store, lane="deep", pipeline=pipeline).report.run
         with Store(str(store)) as opened:
             self.rows = opened.stage_text(self.run, stage).split("\n")
         self.uri = f"irscope:/{self.run}/{stage}.py"
@@ -50,7 +50,7 @@ async def test_two_pipelines_side_by_side(tmp_path: Path) -> None:
     script = write(tmp_path, EDITED)
     exported = Ran(script, store, "export", "0/0/exported-program")
     settings = {"run": {"onSave": "off"}}
-    editor = await Editor.start(SERVER, options={"storePath": str(store)}, settings=settings, folder=tmp_path)
+    editor = await Editor.start(PLAYING_SERVER, options={"storePath": str(store)}, settings=settings, folder=tmp_path)
     try:
         source = editor.open(script)
         await marked(editor, source, traced, exported)
@@ -78,7 +78,7 @@ async def test_a_line_has_one_colour_in_both(tmp_path: Path) -> None:
     store, script = tmp_path / "runs.db", write(tmp_path, SCRIPT)
     traced = Ran(script, store, "torchscript", "0/0/torchscript-inlined")
     exported = Ran(script, store, "export", "0/0/exported-program")
-    editor = await Editor.start(SERVER, options={"storePath": str(store)}, folder=tmp_path)
+    editor = await Editor.start(PLAYING_SERVER, options={"storePath": str(store)}, folder=tmp_path)
     try:
         numbers = []
         for ran, other in ((traced, exported), (exported, traced)):

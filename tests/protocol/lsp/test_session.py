@@ -453,7 +453,7 @@ async def test_a_store_filled_by_the_command_line(start_editor: StartEditor, scr
         store.put_compile(run, compile_of(str(script)))
         store.put_finding(run, finding(str(script), 6, 4, 15))
         store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, 0, "", 1.0))
-    editor = await start_editor()
+    editor = await start_editor(playing=True)
     uri = editor.open(script)
     await editor.until(lambda: editor.codes(uri) == ["GB0059"])
     assert await editor.lenses(uri) == [(2, "1 graph · 1 break · 500 ms")]
