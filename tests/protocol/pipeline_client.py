@@ -20,7 +20,10 @@ class Shown:
         self.stages = {stage.stage: stage for stage in tree.compiles[0].stages}
         self.uris = {
             **{stage: one.uri for stage, one in self.stages.items()},
-            **{one.uri.partition(f"{ran.report.run}/")[2].rpartition(".")[0]: one.uri for one in tree.compiles[0].kernels},
+            **{
+                one.uri.partition(f"{ran.report.run}/")[2].rpartition(".")[0]: one.uri
+                for one in tree.compiles[0].kernels
+            },
         }
         self.strip = [stage.stage for stage in strip.stages]
         self.graphs = [stage.stage for stage in strip.stages if stage.isGraph]

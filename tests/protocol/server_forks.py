@@ -79,7 +79,11 @@ class ServerFork:
 
 def fork_of(kind: str, env: Mapping[str, str] | None = None) -> ServerFork | None:
     """None where forks cannot be told of, or where a variable counts that is read when a server is imported."""
-    if not hasattr(os, "pidfd_open") or not hasattr(socket, "send_fds") or VARIABLE in (os.environ if env is None else env):
+    if (
+        not hasattr(os, "pidfd_open")
+        or not hasattr(socket, "send_fds")
+        or VARIABLE in (os.environ if env is None else env)
+    ):
         return None
     return ServerFork(kind, env)
 

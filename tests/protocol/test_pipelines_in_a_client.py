@@ -197,7 +197,9 @@ NIGHTLY = {
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(one, id=one.pipeline, marks=[pytest.mark.nightly] * (one.pipeline in NIGHTLY)) for one in CASES],
+    params=[
+        pytest.param(one, id=one.pipeline, marks=[pytest.mark.nightly] * (one.pipeline in NIGHTLY)) for one in CASES
+    ],
 )
 def case(request: pytest.FixtureRequest) -> Case:
     found: Case = request.param
@@ -240,4 +242,3 @@ def test_the_debugger_steps_down_from_the_line(case: Case, ran: Ran) -> None:
     way = iter(seen)
     assert all(one in way for one in case.down), seen
     assert seen[0] in (case.down[0], "script.py")
-

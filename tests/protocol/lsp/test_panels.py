@@ -208,7 +208,7 @@ async def test_findings_by_cause_and_what_hides_them(start_editor: StartEditor, 
     assert cut.graphs == 1 and 0 < cut.seconds < found.seconds and cut.link.startswith("https://")
     off = await start_editor(
         playing=True,
-        options={"storePath": str(stored.store), "run": {"onSave": "off"}, "severity": {"graph-break": "off"}}
+        options={"storePath": str(stored.store), "run": {"onSave": "off"}, "severity": {"graph-break": "off"}},
     )
     found = await off.request("irscope/findings", run=stored.run)
     assert [p.hidden for group in found.groups if group.kind == "graph-break" for p in group.places] == ["off"]

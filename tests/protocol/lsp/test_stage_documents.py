@@ -88,9 +88,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def start(start_editor: StartEditor, run: Run) -> Callable[..., Any]:
     async def begin(**kwargs: Any) -> Editor:
         settings = {"run": {"onSave": "off"}, "storePath": run.store}
-        editor: Editor = await start_editor(
-            playing=True, settings=settings, options={"storePath": run.store}, **kwargs
-        )
+        editor: Editor = await start_editor(playing=True, settings=settings, options={"storePath": run.store}, **kwargs)
         return editor
 
     return begin
