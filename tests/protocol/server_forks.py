@@ -157,7 +157,7 @@ def _become(starts: Mapping[str, Callable[[], None]], asked: dict[str, Any], str
         os.chdir(asked["cwd"])
         tempfile.tempdir = None
         starts[asked["kind"]]()  # which ends the process
-    except BaseException:
+    except BaseException:  # noqa: BLE001  it must not go on as what forked it
         traceback.print_exc()
     finally:
         os._exit(1)
