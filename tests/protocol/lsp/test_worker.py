@@ -219,8 +219,9 @@ async def _refused(start_editor: StartEditor, tmp_path: Path, python: str, said:
     assert result.outcome == "environment-error" and said in result.message
 
 
-async def test_a_file_that_is_gone(start_editor: StartEditor, tmp_path: Path) -> None:
-    editor = await start_editor()
+@SHARED
+async def test_a_file_that_is_gone(at_work: AtWork, tmp_path: Path) -> None:
+    editor = await at_work()
     result = await editor.request("irscope/run", uri=(tmp_path / "gone.py").as_uri(), lane="fast")
     assert result.outcome == "environment-error" and "gone.py" in result.message
 
