@@ -407,7 +407,8 @@ async def test_the_budget_is_named_but_is_no_finding(start_editor: StartEditor, 
     uri = editor.open(script)
     await editor.until_ended()
     await editor.until(lambda: editor.codes(uri) == ["GB0059"])
-    assert "Stopped after 60 s." in editor.log and "Stopped after 60 s." in editor.told["irscope/fileState"][-1].text
+    await editor.until(lambda: "Stopped after 60 s." in editor.log)
+    await editor.until(lambda: "Stopped after 60 s." in editor.file_state(uri).text)
 
 
 async def test_what_the_script_prints(start_editor: StartEditor, play: Play, script: Path) -> None:

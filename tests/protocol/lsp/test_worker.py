@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lsp_editor import SHARED, AtWork, StartEditor, data_of
+from lsp_editor import SHARED, AtWork, Editor, StartEditor, data_of
 from lsprotocol import types
-from support import Instant, ends, passed_at_this_load
+from support import Instant, ends, late, passed_at_this_load
 
 BREAK_AND_RECOMPILE = """\
 import torch
@@ -61,7 +61,7 @@ async def test_breaks_and_recompilations_on_open(at_work: AtWork, tmp_path: Path
 @SHARED
 @pytest.mark.worker
 async def test_down_to_the_kernel_of_a_line(at_work: AtWork, tmp_path: Path) -> None:
-    text = BREAK_AND_RECOMPILE.replace("(4, 5, 6)", "(4,)")
+    text = BREAK_AND_RECOMPILE.replace("(4, 5, 6)", "(4,)").replace('    print("hi")\n', "")
     editor = await at_work({"run": {"onSave": "off"}})
     uri = editor.open(write(tmp_path, text))
     found = await editor.request("irscope/kernelsAt", uri=uri, line=5, run=True)
@@ -100,7 +100,7 @@ async def test_down_to_the_kernel_of_a_line(at_work: AtWork, tmp_path: Path) -> 
     assembly = await editor.request("irscope/document", uri=offered[0].uri)
     assert assembly.languageId == "asm" and "ret" in assembly.text
     ((_, title),) = await editor.lenses(uri)
-    assert "kernels" in title
+    assert title.startswith("1 graph · 1 kernel · ")
 
 
 @SHARED
@@ -226,6 +226,15 @@ async def test_a_file_that_is_gone(at_work: AtWork, tmp_path: Path) -> None:
     assert result.outcome == "environment-error" and "gone.py" in result.message
 
 
+async def hovered(editor: Editor, uri: str, line: int, character: int) -> str:
+    """A hover that has its guards: on a busy machine reading them takes longer than a hover waits."""
+    begun = Instant()
+    while "Hover again" in (text := await editor.hover(uri, line, character)):
+        assert not late(begun, 10.0)
+        await asyncio.sleep(0.05)
+    return text
+
+
 @SHARED
 @pytest.mark.worker
 async def test_the_guards_on_a_parameter_and_the_cost_of_a_break(at_work: AtWork, tmp_path: Path) -> None:
@@ -235,10 +244,10 @@ async def test_the_guards_on_a_parameter_and_the_cost_of_a_break(at_work: AtWork
     path = write(tmp_path, text)
     uri = editor.open(path)
     await editor.until_ended()
-    hover = await editor.hover(uri, 4, 9)
+    hover = await hovered(editor, uri, 4, 9)
     assert f"- `n == 4` · [line 6]({uri}#L6) · **failed 1 time** · `0/0`" in hover
     assert "Guards, and the time of one check of them all: `0/0` " in hover and "µs" in hover
-    assert "`x` is a `Tensor`: float32, size \\[4, 4\\]" in await editor.hover(uri, 4, 6)
+    assert "`x` is a `Tensor`: float32, size \\[4, 4\\]" in await hovered(editor, uri, 4, 6)
     broken = await editor.hover(uri, 6, 6)
     assert "It costs 1 extra graph and " in broken or "It costs 2 extra graphs and " in broken
     assert "```python\n  if not torch.compiler.is_compiling():\n      print" in broken
