@@ -76,7 +76,7 @@ class ProgramCapture(Capture):
                 return program(*args, **kwargs)
             if not lowered:
                 found = [program]
-                self.book.guarded(lambda: found.append(self._compiled(program, args, kwargs)))()
+                self.book.caught(lambda: found.append(self._compiled(program, args, kwargs)))
                 lowered.append(found[-1])
                 if found[-1] is program:
                     self._as_python[id(program)] = f"{place_of(program)[0]} runs as Python: see the findings and gaps"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from irscope.capture.compiles import CompileBook
 from irscope.capture.trace import Record
@@ -29,6 +30,20 @@ from irscope.protocol import (
 from irscope.store.store import Store
 from irscope.usercode.source import read_source
 from irscope.vocabulary.visible import bounded
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _locked(write: Callable[Concatenate[RunBook, _P], _R]) -> Callable[Concatenate[RunBook, _P], _R]:
+    """A method that one thread at a time is in.  In a forked child, where nothing is captured, the lock is left alone."""
+
+    @functools.wraps(write)
+    def locked(book: RunBook, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        with book.lock if book.is_open else contextlib.nullcontext():
+            return write(book, *args, **kwargs)
+
+    return locked
 
 
 class RunBook:
@@ -101,16 +116,27 @@ class RunBook:
         """Whatever ``receive`` raises is a gap; it is called by one thread at a time."""
 
         def guarded(*args: object) -> None:
-            if not self._is_open or self.is_quiet:
-                return
-            with self._lock:
-                try:
-                    receive(*args)
-                except Exception as error:  # noqa: BLE001  a capture never fails as a whole (invariant 7)
-                    what = f"part of the event {args[0].event}" if args and isinstance(args[0], Record) else "an event"
-                    self.gap(CaptureGap(what, f"{type(error).__name__}: {error}"))
+            if self._captures():  # before the lock, which nobody may be left to release in a forked child
+                with self._lock:
+                    self._caught(receive, args)
 
         return guarded
+
+    def caught(self, work: Callable[[], None]) -> None:
+        """Does work that may take long, such as a whole compile, which other threads may be a part of and report to the
+        book meanwhile.  Whatever it raises is a gap."""
+        if self._captures():
+            self._caught(work, ())
+
+    def _captures(self) -> bool:
+        return self._is_open and not self.is_quiet
+
+    def _caught(self, receive: Callable[..., None], args: tuple[object, ...]) -> None:
+        try:
+            receive(*args)
+        except Exception as error:  # noqa: BLE001  a capture never fails as a whole (invariant 7)
+            what = f"part of the event {args[0].event}" if args and isinstance(args[0], Record) else "an event"
+            self.gap(CaptureGap(what, f"{type(error).__name__}: {error}"))
 
     @contextlib.contextmanager
     def compiling(self, compile: str) -> Iterator[None]:
@@ -145,6 +171,7 @@ class RunBook:
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
+    @_locked
     def put_compile(self, compile: Compile) -> None:
         """A compile is new, or something of it changed."""
         if self.store is not None:
@@ -152,6 +179,7 @@ class RunBook:
             self.keep_source(compile.file)
         self.send(CompileSeen(compile))
 
+    @_locked
     def put_stage(
         self, compile: str, name: str, text: str, attempt: int = 0, data: object = None, backward: bool = False
     ) -> str:
@@ -200,11 +228,13 @@ class RunBook:
         ref = StageRef(id, name, language or stage_kind(name).language, len(text or ""))
         self.write_version(compile, ref, text, position(name, backward) + shift, data)
 
+    @_locked
     def write_version(self, compile: str, stage: StageRef, text: str | None, order: float, data: object = None) -> None:
         """Writes a stage as it was after a pass; ``order`` says where it is among all stages of the compile."""
         if self.store is not None:
             self.store.put_stage(self.run, compile, stage, text, order, data)
 
+    @_locked
     def put_data(self, stage: str, data: object) -> None:
         """Replaces the data of a stage."""
         if self.store is not None:
@@ -219,6 +249,7 @@ class RunBook:
         self._stage_ids[id] = attempt
         return id
 
+    @_locked
     def put_kernels(self, kernels: Iterable[Kernel]) -> None:
         """Kernels are new, or something of them changed."""
         if self.store is not None:
@@ -229,6 +260,7 @@ class RunBook:
             for file in dict.fromkeys(origin.file for kernel in found for origin in kernel.origins):
                 self.keep_source(file)  # also of a package: who opens a file of a model's asks for its kernels
 
+    @_locked
     def publish(self, finding: Finding) -> None:
         """A finding is new, or something of it changed."""
         message, explanation = bounded(finding.message), bounded(finding.explanation)
@@ -238,6 +270,7 @@ class RunBook:
             self.keep_source(finding.file)
         self.send(FindingSeen(finding))
 
+    @_locked
     def gap(self, gap: CaptureGap) -> None:
         """Something could not be captured; the same one is told once."""
         gap = CaptureGap(bounded(gap.what), bounded(gap.why))
@@ -248,6 +281,7 @@ class RunBook:
         if self.store is not None:
             self.store.put_gap(self.run, gap)
 
+    @_locked
     def keep_source(self, file: str) -> None:
         """Keeps the text that a file has in this run; later it may be another one."""
         if self.store is not None and file not in self._sources:

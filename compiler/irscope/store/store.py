@@ -23,7 +23,6 @@ from irscope.ir.nodes import count_of
 from irscope.pipelines.registry import names_with
 from irscope.protocol import (
     DEFAULT_PIPELINE,
-    LIBRARY,
     CaptureGap,
     Compile,
     Finding,
@@ -36,36 +35,17 @@ from irscope.protocol import (
     from_json,
     to_json,
 )
+from irscope.store.choosing import best_run, find_run, newest_of_each_pipeline, newest_runs, runs_touching
 from irscope.store.file import StoreError, default_path, open_store, reading, transaction
-from irscope.store.reports import outcome_in, report_of
+from irscope.store.reports import report_of
 from irscope.store.texts import NO_TEXT, DamagedTextError, MissingCodecError, Texts
 from irscope.store.upkeep import KEEP_BYTES, KEEP_RUNS, Upkeep
 from irscope.vocabulary.stages import KERNELS, Role
-from irscope.vocabulary.suggestions import did_you_mean_id, listed
 
 __all__ = ["Store", "StoreError", "default_path"]
 
-_LIBRARY_CALL = f'"language": {json.dumps(LIBRARY)}'
-"""What the facts of a kernel contain that is a library call; quotes inside of a name are escaped."""
 _LONGEST_DEVICE = 200
 """Characters of a GPU's name: what is longer is none."""
-_TOUCHING = " OR ".join(
-    f"EXISTS (SELECT 1 FROM {table} WHERE run = runs.id AND instr(facts, {{0}}))"
-    for table in ("compiles", "findings", "kernels")
-)
-"""Whether facts of a run contain a text."""
-
-
-def _in_facts(file: str | None) -> str | None:
-    return None if file is None else f'"file": {json.dumps(file)}'
-
-
-def _is_whole(outcome: str | None) -> bool:
-    """Whether the run of an outcome came to its end; not where that is damaged."""
-    try:
-        return (known := outcome_in(outcome)) is not None and known.is_whole
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return False
 
 
 class Store:
@@ -237,6 +217,16 @@ class Store:
         """Store a gap; the same gap is kept once."""
         self._db.execute("INSERT OR IGNORE INTO gaps VALUES (?, ?, ?)", (run, gap.what, gap.why))
 
+    def put_files(self, run: str, digests: Mapping[str, str]) -> None:
+        """Keeps which files of the user's a run has imported, each with the digest of its text."""
+        how, _ = self.how_run(run)
+        self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (json.dumps({**how, "files": dict(digests)}), run))
+
+    def put_device(self, run: str, name: str) -> None:
+        """Keeps the name of the GPU that a run uses."""
+        how, _ = self.how_run(run)
+        self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (json.dumps({**how, "device": name}), run))
+
     def measure_made_texts(self, run: str) -> None:
         """Fills in how long the texts are that are made from data."""
         rows = self._db.execute("SELECT id, name FROM stages WHERE run = ? AND digest = ?", (run, NO_TEXT)).fetchall()
@@ -262,41 +252,17 @@ class Store:
     @reading
     def runs(self, limit: int = 50, script: str | None = None) -> list[RunSummary]:
         """The newest runs first, of one script where it is named; without those whose rows are damaged."""
-        return self._summaries("?1 IS NULL OR script = ?1 ORDER BY started DESC, rowid DESC LIMIT ?2", script, limit)
+        return newest_runs(self._db, limit, script)
 
     @reading
     def newest_of_each_pipeline(self, script: str) -> list[RunSummary]:
         """The newest deep run of each pipeline that a script went through; newest first."""
-        newest = "SELECT max(rowid) FROM runs WHERE script = ?1 AND lane = ?2 GROUP BY pipeline"
-        return self._summaries(f"rowid IN ({newest}) ORDER BY started DESC, rowid DESC", script, Lane.DEEP.value)
-
-    def _summaries(self, which: str, *values: object) -> list[RunSummary]:
-        """Of runs that a condition chooses; without those whose rows are damaged."""
-        rows = self._db.execute(
-            "SELECT id, script, lane, started, torch, outcome,"
-            " (SELECT count(*) FROM compiles WHERE run = runs.id), (SELECT count(*) FROM findings WHERE run = runs.id),"
-            f" (SELECT count(*) FROM kernels WHERE run = runs.id AND NOT instr(facts, ?{len(values) + 1})), pipeline"
-            f" FROM runs WHERE {which}",
-            (*values, _LIBRARY_CALL),
-        )
-        found = []
-        for run, path, lane, started, torch, outcome, *rest in rows:
-            with contextlib.suppress(
-                ValueError, KeyError, TypeError, OverflowError, RecursionError
-            ):  # of the others all is known
-                summary = RunSummary(run, path, Lane(lane), started, torch, outcome_in(outcome), *rest)
-                time.gmtime(started)  # is a time that can be shown
-                found.append(from_json(RunSummary, to_json(summary)))
-        return found
+        return newest_of_each_pipeline(self._db, script)
 
     @reading
     def runs_touching(self, file: str, limit: int = 20) -> list[tuple[str, str]]:
         """The newest runs that compiled, found or generated something in a file, with their scripts; newest first."""
-        rows = self._db.execute(
-            f"SELECT id, script FROM runs WHERE {_TOUCHING.format('?1')} ORDER BY started DESC, rowid DESC LIMIT ?2",
-            (_in_facts(file), limit),
-        )
-        return [(str(run), str(script)) for run, script in rows]
+        return runs_touching(self._db, file, limit)
 
     @reading
     def best_run(self, file: str | None = None) -> str | None:
@@ -309,17 +275,7 @@ class Store:
             Only runs that have to do with this file: it is their script, or they compiled, found or generated something
             in it.
         """
-        rows = self._db.execute(
-            "SELECT id, outcome, EXISTS (SELECT 1 FROM compiles WHERE run = runs.id) FROM runs WHERE ?1 IS NULL"
-            f" OR script = ?1 OR {_TOUCHING.format('?2')} ORDER BY started DESC, rowid DESC",
-            (file, _in_facts(file)),
-        )
-        found: list[tuple[bool, bool, str]] = []
-        for run, outcome, compiled in rows:
-            found.append((bool(compiled), bool(compiled) and _is_whole(outcome), str(run)))
-            if found[-1][1]:
-                break
-        return max(found, key=lambda each: each[:2], default=(False, False, None))[2]
+        return best_run(self._db, file)
 
     @reading
     def find_run(self, name: str | None = None) -> str:
@@ -327,22 +283,7 @@ class Store:
 
         Raises LookupError with a message for the user if there is none, or more than one.
         """
-        if name is None:
-            row = self._db.execute("SELECT id FROM runs ORDER BY started DESC, rowid DESC LIMIT 1").fetchone()
-            if row is None:
-                raise LookupError(f"No run in {self.path} yet. Start one: irscope run SCRIPT.py")
-            return str(row[0])
-        found = [
-            row[0] for row in self._db.execute("SELECT id FROM runs WHERE substr(id, 1, ?) = ?", (len(name), name))
-        ]
-        if len(found) == 1:
-            return str(found[0])
-        where = f"`irscope list` shows the runs in {self.path}."
-        if found:
-            ids = listed(row[0] for row in found)
-            raise LookupError(f"More than one run starts with {name}. {where} These do: {ids}.")
-        rows = self._db.execute("SELECT id FROM runs ORDER BY started DESC, rowid DESC LIMIT 1000")
-        raise LookupError(f"No run is named {name}. {where}{did_you_mean_id(name, [row[0] for row in rows])}")
+        return find_run(self._db, self.path, name)
 
     @reading
     def source_of(self, run: str) -> str:
@@ -429,16 +370,6 @@ class Store:
             (script,),
         ).fetchone()
         return from_json(str, row[0]) if row else None
-
-    def put_files(self, run: str, digests: Mapping[str, str]) -> None:
-        """Keeps which files of the user's a run has imported, each with the digest of its text."""
-        how, _ = self.how_run(run)
-        self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (json.dumps({**how, "files": dict(digests)}), run))
-
-    def put_device(self, run: str, name: str) -> None:
-        """Keeps the name of the GPU that a run uses."""
-        how, _ = self.how_run(run)
-        self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (json.dumps({**how, "device": name}), run))
 
     def device_of(self, run: str) -> str:
         """The name of the GPU that a run used, as PyTorch reports it; empty if it used none, or that was not kept.

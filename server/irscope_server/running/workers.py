@@ -304,7 +304,7 @@ class Workers:
             thread.start()
 
     def _stop_one(self, entry: _Entry) -> None:
-        # Its process may be on its way: whoever starts it stops it, but this server may be gone by then.
+        # Its process may be starting: the thread that starts it would stop it, but this server may be gone by then.
         if entry.started.wait(_LONGEST_STOP) and entry.worker is not None:
             entry.worker.stop()
         with self._lock:

@@ -230,6 +230,13 @@ def test_a_program_that_cannot_be_exported_has_the_findings_of_export(tmp_path: 
     assert ran.stdout == run_plain(tmp_path / "script.py").stdout
 
 
+def test_a_library_call_reads_its_weights(ran: Ran) -> None:
+    with Store(ran.store) as store:
+        calls = store.stage_data(ran.report.run, WRAPPER)["calls"]
+    [linear] = [call for call in calls if "addmm" in call["kernel"]]
+    assert linear["reads"] == 4 * (4 * 8 + 8 * 16 + 16), "the input, the weight and the bias"
+
+
 # --- models -----------------------------------------------------------------------------------------------------------
 
 

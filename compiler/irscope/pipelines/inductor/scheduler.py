@@ -29,7 +29,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.internals.scheduler_hooks import schedule_text
+from irscope.internals.scheduler_hooks import constants_read, schedule_text
 from irscope.internals.sympy_text import remembered_text
 
 
@@ -84,7 +84,7 @@ def _node(node: Any) -> dict[str, Any]:
         "kind": type(node).__name__,
         "parts": [part.get_name() for part in parts],
         "origins": _origins(part.node for part in parts if part.node is not None),
-        "reads": [[name, int(size)] for name, size in accesses[0].items()],
+        "reads": [[name, int(size)] for name, size in {**accesses[0], **constants_read(node)}.items()],
         "writes": [[name, int(size)] for name, size in accesses[1].items()],
         "device": "" if device is None else str(device),
     }

@@ -1,0 +1,121 @@
+"""Which runs of the store: the newest ones, those of a file, the one that a name stands for."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import time
+
+from irscope.protocol import LIBRARY, Lane, RunSummary, from_json, to_json
+from irscope.store.reports import outcome_in
+from irscope.vocabulary.suggestions import did_you_mean_id, listed
+
+_LIBRARY_CALL = f'"language": {json.dumps(LIBRARY)}'
+"""What the facts of a kernel contain that is a library call; quotes inside of a name are escaped."""
+_TOUCHING = " OR ".join(
+    f"EXISTS (SELECT 1 FROM {table} WHERE run = runs.id AND instr(facts, {{0}}))"
+    for table in ("compiles", "findings", "kernels")
+)
+"""Whether facts of a run contain a text."""
+
+
+def _in_facts(file: str | None) -> str | None:
+    return None if file is None else f'"file": {json.dumps(file)}'
+
+
+def _is_whole(outcome: str | None) -> bool:
+    """Whether the run of an outcome came to its end; not where that is damaged."""
+    try:
+        return (known := outcome_in(outcome)) is not None and known.is_whole
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return False
+
+
+def newest_runs(db: sqlite3.Connection, limit: int, script: str | None) -> list[RunSummary]:
+    """The newest runs first, of one script where it is named; without those whose rows are damaged."""
+    return _summaries(db, "?1 IS NULL OR script = ?1 ORDER BY started DESC, rowid DESC LIMIT ?2", script, limit)
+
+
+def newest_of_each_pipeline(db: sqlite3.Connection, script: str) -> list[RunSummary]:
+    """The newest deep run of each pipeline that a script went through; newest first."""
+    newest = "SELECT max(rowid) FROM runs WHERE script = ?1 AND lane = ?2 GROUP BY pipeline"
+    return _summaries(db, f"rowid IN ({newest}) ORDER BY started DESC, rowid DESC", script, Lane.DEEP.value)
+
+
+def _summaries(db: sqlite3.Connection, which: str, *values: object) -> list[RunSummary]:
+    """Of runs that a condition chooses; without those whose rows are damaged."""
+    rows = db.execute(
+        "SELECT id, script, lane, started, torch, outcome,"
+        " (SELECT count(*) FROM compiles WHERE run = runs.id), (SELECT count(*) FROM findings WHERE run = runs.id),"
+        f" (SELECT count(*) FROM kernels WHERE run = runs.id AND NOT instr(facts, ?{len(values) + 1})), pipeline"
+        f" FROM runs WHERE {which}",
+        (*values, _LIBRARY_CALL),
+    )
+    found = []
+    for run, script, lane, started, torch, outcome, *rest in rows:
+        with contextlib.suppress(
+            ValueError, KeyError, TypeError, OverflowError, RecursionError
+        ):  # of the others all is known
+            summary = RunSummary(run, script, Lane(lane), started, torch, outcome_in(outcome), *rest)
+            time.gmtime(started)  # is a time that can be shown
+            found.append(from_json(RunSummary, to_json(summary)))
+    return found
+
+
+def runs_touching(db: sqlite3.Connection, file: str, limit: int) -> list[tuple[str, str]]:
+    """The newest runs that compiled, found or generated something in a file, with their scripts; newest first."""
+    rows = db.execute(
+        f"SELECT id, script FROM runs WHERE {_TOUCHING.format('?1')} ORDER BY started DESC, rowid DESC LIMIT ?2",
+        (_in_facts(file), limit),
+    )
+    return [(str(run), str(script)) for run, script in rows]
+
+
+def best_run(db: sqlite3.Connection, file: str | None) -> str | None:
+    """The newest run that compiled something and came to its end; failing that, the newest that compiled something,
+    then the newest; None if there is none.
+
+    Parameters
+    ----------
+    file
+        Only runs that have to do with this file: it is their script, or they compiled, found or generated something
+        in it.
+    """
+    rows = db.execute(
+        "SELECT id, outcome, EXISTS (SELECT 1 FROM compiles WHERE run = runs.id) FROM runs WHERE ?1 IS NULL"
+        f" OR script = ?1 OR {_TOUCHING.format('?2')} ORDER BY started DESC, rowid DESC",
+        (file, _in_facts(file)),
+    )
+    found: list[tuple[bool, bool, str]] = []
+    for run, outcome, compiled in rows:
+        found.append((bool(compiled), bool(compiled) and _is_whole(outcome), str(run)))
+        if found[-1][1]:
+            break
+    return max(found, key=lambda each: each[:2], default=(False, False, None))[2]
+
+
+def find_run(db: sqlite3.Connection, path: str, name: str | None) -> str:
+    """The id of the run that is named by its id or a part that only it begins with; the newest if none is named.
+
+    Parameters
+    ----------
+    path
+        The store's file, for messages.
+
+    Raises LookupError with a message for the user if there is none, or more than one.
+    """
+    if name is None:
+        row = db.execute("SELECT id FROM runs ORDER BY started DESC, rowid DESC LIMIT 1").fetchone()
+        if row is None:
+            raise LookupError(f"No run in {path} yet. Start one: irscope run SCRIPT.py")
+        return str(row[0])
+    found = [row[0] for row in db.execute("SELECT id FROM runs WHERE substr(id, 1, ?) = ?", (len(name), name))]
+    if len(found) == 1:
+        return str(found[0])
+    where = f"`irscope list` shows the runs in {path}."
+    if found:
+        ids = listed(row[0] for row in found)
+        raise LookupError(f"More than one run starts with {name}. {where} These do: {ids}.")
+    rows = db.execute("SELECT id FROM runs ORDER BY started DESC, rowid DESC LIMIT 1000")
+    raise LookupError(f"No run is named {name}. {where}{did_you_mean_id(name, [row[0] for row in rows])}")
