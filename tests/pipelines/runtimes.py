@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from five_models import lines_kept
-from lsp_editor import SERVER, Editor
-from support import Ran, lines_marked
+from irscope.provenance import Provenance
+from irscope.store.store import Store
+from pipeline_client import row_of, shown
+from support import Ran, lines_marked, run_plain
 
 PythonWith = Callable[[str], str]
 
@@ -85,6 +87,55 @@ def check_model(ran: Ran, stages: Sequence[str], graphs: Sequence[str]) -> None:
         assert kept >= 0.95 * count, f"{kept} of {count} in {stage}"
 
 
+def check_fusion(ran: Ran, stage: str, convolution: str, mean: str, reorder: str) -> None:
+    """What a runtime fuses of `CONV` keeps the lines of all its operations.
+
+    Parameters
+    ----------
+    stage
+        The graph as the runtime computes it.
+    convolution
+        The operator that has become of the convolution, the normalization and the ``relu``.
+    mean
+        The operator of the mean.
+    reorder
+        An operator that changes a layout.
+    """
+    wanted = {mark: lines_marked(CONV, f"# {mark}") for mark in ("conv", "norm", "relu", "mean")}
+    with Store(ran.store) as store:
+        found = Provenance(store, ran.report)
+        lines = {
+            item.target: {origin.line for origin in found.origins(item.element)}
+            for item in found.items(stage).items
+            if item.op == "call"
+        }
+    fused = wanted["conv"] | wanted["norm"] | wanted["relu"]
+    assert lines[convolution] == fused
+    assert lines[mean] == wanted["mean"]
+    assert lines[reorder] <= fused
+
+
+def check_training(ran: Ran, system: str, dynamic: tuple[str, str]) -> None:
+    """`TRAINING` computes what the script computes.
+
+    Parameters
+    ----------
+    system
+        As it is named to the user.
+    dynamic
+        A stage, and the type of the input whose first size is dynamic.
+    """
+    assert (ran.report.capture_gaps, ran.report.findings) == ((), ())
+    *losses, noisy, own, first, second = ran.stdout.splitlines()
+    assert losses == run_plain(Path(ran.report.script)).stdout.splitlines()[:3]
+    assert noisy == own
+    assert first == second == "True True True"
+    said = f"it draws random numbers, and {system} would draw others.\n"
+    assert ran.text("1/0/export-signature").endswith(said)
+    stage, type = dynamic
+    assert type in ran.text(stage)
+
+
 async def check_client(ran: Ran, graphs: Sequence[str], node: str, statement: str, above: str) -> None:
     """A client lists the run of `CONV`, draws the last graph, and links the statement of the mean with its line.
 
@@ -97,25 +148,13 @@ async def check_client(ran: Ran, graphs: Sequence[str], node: str, statement: st
     above
         Another graph that is linked.
     """
-    settings = {"run": {"onSave": "off", "onOpen": "off"}}
-    script, last, run = Path(ran.report.script), graphs[-1], ran.report.run
-    editor = await Editor.start(SERVER, options={"storePath": ran.store}, settings=settings, folder=script.parent)
-    try:
-        editor.open(script)
-        tree = await editor.request("irscope/report", run=run)
-        assert tree.item.pipeline == above.partition("/0/")[2].partition("-")[0]
-        [compile] = tree.compiles
-        uris = {stage.stage: stage.uri for stage in compile.stages}
-        strip = await editor.request("irscope/pipeline", run=run)
-        assert [stage.stage for stage in strip.stages] == list(dict.fromkeys(["0/0/exported-program", *graphs]))
-        graph = await editor.request("irscope/graph", run=run, stage=last)
-        assert node in list(graph.nodes.name)
-        at = next(number for number, row in enumerate(ran.text(last).split("\n")) if statement in row)
-        among = [script.as_uri(), uris[above]]
-        found = await editor.request("irscope/counterparts", uri=uris[last], line=at, run=run, among=among)
-        lines = {one.uri: list(one.lines) for one in found.places}
+    last = graphs[-1]
+    async with shown(ran) as client:
+        assert client.tree.item.pipeline == above.partition("/0/")[2].partition("-")[0]
+        assert client.strip == list(dict.fromkeys(["0/0/exported-program", *graphs]))
+        assert node in await client.nodes(last)
+        among = [client.source, client.uris[above]]
+        lines = await client.linked(client.uris[last], row_of(ran, last, statement), among)
         [mean] = lines_marked(CONV, "# mean")
-        assert lines[script.as_uri()] == [mean - 1]
-        assert lines[uris[above]]
-    finally:
-        await editor.close()
+        assert lines[client.source] == [mean - 1]
+        assert lines[client.uris[above]]

@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 from five_models import SCRIPTS
 from irscope.protocol import CompileOutcome
-from irscope.provenance import Provenance
-from irscope.store.store import Store
-from runtimes import CONV, TRAINING, PythonWith, check_client, check_model
-from support import REPOSITORY, Ran, lines_marked, run_captured, run_plain, write
+from runtimes import CONV, TRAINING, PythonWith, check_client, check_fusion, check_model, check_training
+from support import REPOSITORY, Ran, lines_marked, run_captured, write
 
 pytestmark = pytest.mark.worker
 
@@ -43,18 +41,8 @@ def conv(tmp_path_factory: pytest.TempPathFactory, python_with: PythonWith) -> R
 def test_what_is_fused_keeps_the_lines_of_all_its_operations(conv: Ran) -> None:
     """The optimizer folds the normalization into the convolution; the runtime fuses this with what comes after it, and
     computes both in a blocked layout that it has other names for."""
-    wanted = {mark: {number} for mark in ("conv", "norm", "relu", "mean") for number in lines_marked(CONV, f"# {mark}")}
-    with Store(conv.store) as store:
-        found = Provenance(store, conv.report)
-        lines = {
-            item.target: {origin.line for origin in found.origins(item.element)}
-            for item in found.items(LAST).items
-            if item.op == "call"
-        }
-    fused = wanted["conv"] | wanted["norm"] | wanted["relu"]
-    assert lines["torch.ops.com_microsoft_nchwc.Conv"] == fused
-    assert lines["torch.ops.onnx.ReduceMean"] == wanted["mean"]
-    assert lines["torch.ops.com_microsoft_nchwc.ReorderOutput"] <= fused
+    own = "torch.ops.com_microsoft_nchwc"
+    check_fusion(conv, LAST, f"{own}.Conv", "torch.ops.onnx.ReduceMean", f"{own}.ReorderOutput")
 
 
 def test_the_runtime_runs_in_place_of_the_program(conv: Ran) -> None:
@@ -66,13 +54,7 @@ def test_the_runtime_runs_in_place_of_the_program(conv: Ran) -> None:
 
 def test_training_and_random_numbers_are_those_of_the_script(tmp_path: Path, python_with: PythonWith) -> None:
     ran = ran_onnx(tmp_path, TRAINING, python_with("onnx"))
-    assert (ran.report.capture_gaps, ran.report.findings) == ((), ())
-    *losses, noisy, own, first, second = ran.stdout.splitlines()
-    assert losses == run_plain(tmp_path / "script.py").stdout.splitlines()[:3]
-    assert noisy == own
-    assert first == second == "True True True"
-    assert ran.text("1/0/export-signature").endswith("it draws random numbers, and ONNX Runtime would draw others.\n")
-    assert 'x: "f32[s' in ran.text("2/0/onnx-runtime-all")
+    check_training(ran, "ONNX Runtime", ("2/0/onnx-runtime-all", 'x: "f32[s'))
 
 
 UNSUPPORTED = """\

@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 from five_models import SCRIPTS
 from irscope.protocol import CompileOutcome
-from irscope.provenance import Provenance
-from irscope.store.store import Store
-from runtimes import CONV, TRAINING, PythonWith, check_client, check_model
-from support import Ran, lines_marked, run_captured, run_plain, write
+from runtimes import CONV, TRAINING, PythonWith, check_client, check_fusion, check_model, check_training
+from support import Ran, lines_marked, run_captured, write
 
 pytestmark = pytest.mark.worker
 
@@ -41,18 +39,9 @@ def conv(tmp_path_factory: pytest.TempPathFactory, python_with: PythonWith) -> R
 
 def test_what_is_fused_keeps_the_lines_of_all_its_operations(conv: Ran) -> None:
     """The converter folds the normalization into the convolution, and the plugin fuses what comes after it."""
-    wanted = {mark: {number} for mark in ("conv", "norm", "relu", "mean") for number in lines_marked(CONV, f"# {mark}")}
-    with Store(conv.store) as store:
-        found = Provenance(store, conv.report)
-        lines = {
-            item.target: {origin.line for origin in found.origins(item.element)}
-            for item in found.items(LAST).items
-            if item.op == "call"
-        }
-    fused = wanted["conv"] | wanted["norm"] | wanted["relu"]
-    assert lines["torch.ops.openvino.Convolution"] == fused
-    assert lines["torch.ops.openvino.Reduce"] == wanted["mean"]
-    assert lines["torch.ops.openvino.Reorder"] <= fused
+    check_fusion(
+        conv, LAST, "torch.ops.openvino.Convolution", "torch.ops.openvino.Reduce", "torch.ops.openvino.Reorder"
+    )
 
 
 def test_the_compiled_model_runs_in_place_of_the_program(conv: Ran) -> None:
@@ -73,13 +62,7 @@ def test_passes_that_change_the_model_are_versions(tmp_path: Path, python_with: 
 
 def test_training_and_random_numbers_are_those_of_the_script(tmp_path: Path, python_with: PythonWith) -> None:
     ran = ran_openvino(tmp_path, TRAINING, python_with("openvino"))
-    assert (ran.report.capture_gaps, ran.report.findings) == ((), ())
-    *losses, noisy, own, first, second = ran.stdout.splitlines()
-    assert losses == run_plain(tmp_path / "script.py").stdout.splitlines()[:3]
-    assert noisy == own
-    assert first == second == "True True True"
-    assert ran.text("1/0/export-signature").endswith("it draws random numbers, and OpenVINO would draw others.\n")
-    assert 'x: "f32[?, 4]"' in ran.text("2/0/openvino-runtime")
+    check_training(ran, "OpenVINO", ("2/0/openvino-runtime", 'x: "f32[?, 4]"'))
 
 
 UNSUPPORTED = """\

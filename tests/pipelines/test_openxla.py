@@ -8,12 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from dap_client import Client
 from five_models import SCRIPTS, lines_kept
 from irscope.protocol import CompileOutcome
 from irscope.provenance import Provenance
 from irscope.store.store import Store
-from lsp_editor import SERVER, Editor
+from pipeline_client import row_of, shown, steps_down
 from support import REPOSITORY, Ran, lines_marked, run_captured, run_plain, write
 
 RunOpenXla = Callable[[Path, str], Ran]
@@ -258,49 +257,22 @@ def net(ran_openxla: RunOpenXla, tmp_path_factory: pytest.TempPathFactory) -> Ra
 
 
 async def test_a_client_shows_the_stages_and_links_them_with_the_source(net: Ran) -> None:
-    script, run, optimized = Path(net.report.script), net.report.run, "0/0/hlo-optimized"
-    settings = {"run": {"onSave": "off", "onOpen": "off"}}
-    editor = await Editor.start(SERVER, options={"storePath": net.store}, settings=settings, folder=script.parent)
-    try:
-        editor.open(script)
-        tree = await editor.request("irscope/report", run=run)
-        assert tree.item.pipeline == "openxla"
-        uris = {stage.stage: stage.uri for stage in tree.compiles[0].stages}
-        strip = await editor.request("irscope/pipeline", run=run)
-        shown = [stage.stage for stage in strip.stages]
-        assert shown[:4] == ["0/0/exported-program", "0/0/decomposed-program", "0/0/jaxpr", "0/0/stablehlo"]
-        graph = await editor.request("irscope/graph", run=run, stage=optimized)
-        assert any("fusion" in name for name in graph.nodes.name)
-        kernels = [one.uri for one in tree.compiles[0].kernels if one.language == "llvm"]
-        with Store(net.store) as store:
-            rows = store.stage_text(run, optimized).split("\n")
-        [line] = [at for at, row in enumerate(rows) if "torch.ops.hlo.maximum(" in row]
-        among = [script.as_uri(), uris["0/0/stablehlo"]]
-        found = await editor.request("irscope/counterparts", uri=uris[optimized], line=line, run=run, among=among)
-        places = {one.uri: list(one.lines) for one in found.places}
-        assert places[script.as_uri()] == [RELU - 1]
-        assert places[uris["0/0/stablehlo"]]
-        found = await editor.request("irscope/counterparts", uri=script.as_uri(), line=RELU - 1, run=run, among=kernels)
-        assert found.places, "the line leads down to a kernel"
-    finally:
-        await editor.close()
+    optimized = "0/0/hlo-optimized"
+    async with shown(net) as client:
+        assert client.tree.item.pipeline == "openxla"
+        down = ["0/0/exported-program", "0/0/decomposed-program", "0/0/jaxpr", "0/0/stablehlo"]
+        assert client.strip[:4] == down
+        assert any("fusion" in name for name in await client.nodes(optimized))
+        line = row_of(net, optimized, "torch.ops.hlo.maximum(")
+        above = client.uris["0/0/stablehlo"]
+        places = await client.linked(client.uris[optimized], line, [client.source, above])
+        assert places[client.source] == [RELU - 1]
+        assert places[above]
+        kernels = [one.uri for one in client.tree.compiles[0].kernels if one.language == "llvm"]
+        assert await client.linked(client.source, RELU - 1, kernels), "the line leads down to a kernel"
 
 
 def test_the_debugger_steps_from_the_line_down_to_hlo(net: Ran) -> None:
-    with Client() as client:
-        client.initialize()
-        client.ask("attach", run=net.report.run, store=net.store, stopOn="none")
-        client.ask("setBreakpoints", source={"path": net.report.script}, breakpoints=[{"line": RELU}])
-        client.ask("setExceptionBreakpoints", filters=[])
-        client.ask("configurationDone")
-        client.event("stopped")
-        assert (client.top()["source"]["path"], client.top()["line"]) == (net.report.script, RELU)
-        seen = []
-        for _ in range(8):
-            client.move("stepIn")
-            seen.append(client.stack()[0]["source"]["name"])
-            if "xla-kernel" in seen[-1] or "kernel" in seen[-1]:
-                break
-        order = ["exported-program", "decomposed-program", "jaxpr", "stablehlo", "hlo", "hlo-optimized"]
-        assert [name.split()[-1].partition(".")[0] for name in seen][: len(order)] == order
-        assert client.stack()[-1]["source"]["path"] == net.report.script
+    seen = steps_down(net, RELU, 8, lambda name: "kernel" in name)
+    order = ["exported-program", "decomposed-program", "jaxpr", "stablehlo", "hlo", "hlo-optimized"]
+    assert [name.partition(".")[0] for name in seen][: len(order)] == order

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from dap_client import Client
 from five_models import SCRIPTS
 from irscope.protocol import CompileOutcome
 from irscope.provenance import Provenance
 from irscope.store.store import Store
-from lsp_editor import SERVER, Editor
+from pipeline_client import row_of, shown, steps_down
 from support import Ran, lines_marked, run_captured, run_plain, write
 
 RunTvm = Callable[[Path, str], Ran]
@@ -232,47 +231,21 @@ def net(ran_tvm: RunTvm, tmp_path_factory: pytest.TempPathFactory) -> Ran:
 
 
 async def test_a_client_shows_the_stages_and_links_them_with_the_source(net: Ran) -> None:
-    script, run, relax = Path(net.report.script), net.report.run, "0/0/relax"
-    settings = {"run": {"onSave": "off", "onOpen": "off"}}
-    editor = await Editor.start(SERVER, options={"storePath": net.store}, settings=settings, folder=script.parent)
-    try:
-        editor.open(script)
-        tree = await editor.request("irscope/report", run=run)
-        assert tree.item.pipeline == "tvm"
-        uris = {stage.stage: stage.uri for stage in tree.compiles[0].stages}
-        graph = await editor.request("irscope/graph", run=run, stage=relax)
-        assert "relu" in graph.nodes.name
-        with Store(net.store) as store:
-            rows = store.stage_text(run, relax).split("\n")
-        [line] = [at for at, row in enumerate(rows) if "torch.ops.relax.nn.relu(" in row]
-        kernels = [one.uri for one in tree.compiles[0].kernels]
-        among = [script.as_uri(), uris["0/0/relax-lowered"]]
-        found = await editor.request("irscope/counterparts", uri=uris[relax], line=line, run=run, among=among)
-        places = {one.uri: list(one.lines) for one in found.places}
-        assert places[script.as_uri()] == [RELU - 1]
-        assert places[uris["0/0/relax-lowered"]]
-        found = await editor.request("irscope/counterparts", uri=script.as_uri(), line=RELU - 1, run=run, among=kernels)
-        assert found.places, "the line leads down to a kernel"
-    finally:
-        await editor.close()
+    relax = "0/0/relax"
+    async with shown(net) as client:
+        assert client.tree.item.pipeline == "tvm"
+        assert "relu" in await client.nodes(relax)
+        line = row_of(net, relax, "torch.ops.relax.nn.relu(")
+        above = client.uris["0/0/relax-lowered"]
+        places = await client.linked(client.uris[relax], line, [client.source, above])
+        assert places[client.source] == [RELU - 1]
+        assert places[above]
+        kernels = [one.uri for one in client.tree.compiles[0].kernels]
+        assert await client.linked(client.source, RELU - 1, kernels), "the line leads down to a kernel"
 
 
 def test_the_debugger_steps_from_the_line_down_to_tir(net: Ran) -> None:
-    with Client() as client:
-        client.initialize()
-        client.ask("attach", run=net.report.run, store=net.store, stopOn="none")
-        client.ask("setBreakpoints", source={"path": net.report.script}, breakpoints=[{"line": RELU}])
-        client.ask("setExceptionBreakpoints", filters=[])
-        client.ask("configurationDone")
-        client.event("stopped")
-        assert (client.top()["source"]["path"], client.top()["line"]) == (net.report.script, RELU)
-        seen = []
-        for _ in range(6):
-            client.move("stepIn")
-            seen.append(client.stack()[0]["source"]["name"])
-            if "tir" in seen[-1] or "kernel" in seen[-1]:
-                break
-        order = ["exported-program", "decomposed-program", "relax", "relax-lowered"]
-        assert [name.split()[-1].partition(".")[0] for name in seen][: len(order)] == order
-        assert len(seen) > len(order), seen
-        assert client.stack()[-1]["source"]["path"] == net.report.script
+    seen = steps_down(net, RELU, 6, lambda name: "tir" in name or "kernel" in name)
+    order = ["exported-program", "decomposed-program", "relax", "relax-lowered"]
+    assert [name.partition(".")[0] for name in seen][: len(order)] == order
+    assert len(seen) > len(order), seen

@@ -1,5 +1,5 @@
 """Gives the tests of the servers their fixtures."""
 
-from fixtures import client, folder, play, script, start_editor, store, store_path
+from fixtures import at_work, client, editors_at_work, folder, play, script, start_editor, store, store_path
 
-__all__ = ["client", "folder", "play", "script", "start_editor", "store", "store_path"]
+__all__ = ["at_work", "client", "editors_at_work", "folder", "play", "script", "start_editor", "store", "store_path"]

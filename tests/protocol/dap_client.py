@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dap_schema import problem_of
+from server_forks import DEBUG_ADAPTER, ServerFork, fork_of
 
 ADAPTER = [sys.executable, "-m", "irscope_server.dap"]
 WAIT_SECONDS = 120.0
@@ -25,17 +26,17 @@ WAIT_SECONDS = 120.0
 Message = dict[str, Any]
 
 
+def _start(command: list[str], env: Mapping[str, str]) -> subprocess.Popen[bytes] | ServerFork:
+    if command == ADAPTER and (forked := fork_of(DEBUG_ADAPTER, env)):
+        return forked
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+
+
 class Client:
     """Starts an adapter and speaks to it; ``with`` ends it."""
 
     def __init__(self, command: list[str] = ADAPTER, env: Mapping[str, str] | None = None) -> None:
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, **(env or {})},
-        )
+        self.process = _start(command, {**os.environ, **(env or {})})
         self.stray = b""
         """What stood on standard output and was no protocol."""
         self.events: list[Message] = []

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 from dap_client import Client
 from dap_runs import small_run
-from lsp_editor import PLAYING_SERVER, SERVER, Editor, StartEditor
+from lsp_editor import PLAYING_SERVER, SERVER, AtWork, Editor, StartEditor
 from made import SCRIPT
 
 
@@ -60,6 +60,40 @@ async def start_editor(tmp_path: Path, store_path: str, play: Any) -> AsyncItera
     yield start
     for editor in editors:
         await editor.close()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def editors_at_work() -> AsyncIterator[list[Editor]]:
+    """The last one is that of `at_work`; another one follows where its server has ended."""
+    editors: list[Editor] = []
+    yield editors
+    for editor in editors:
+        await editor.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def at_work(
+    editors_at_work: list[Editor], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[AtWork]:
+    """The editor that tests share whose subject is a real run, not the start of the server and of its worker.
+
+    The settings are those of the test's own folder.  Tests with it have the mark ``SHARED``: one event loop for all.
+    """
+
+    async def begin(settings: dict[str, Any] | None = None) -> Editor:
+        if not editors_at_work or editors_at_work[-1].has_ended:
+            folder = tmp_path_factory.mktemp("at-work")
+            editor = await Editor.start(SERVER, options={"storePath": str(folder / "runs.db")})
+            editors_at_work.append(editor)
+            (folder / "open.py").write_text("import torch\n")
+            editor.open(folder / "open.py")  # a worker is kept as long as a file may need it
+        editor = editors_at_work[-1]
+        editor.begin_anew(settings or {}, tmp_path)
+        return editor
+
+    yield begin
+    for editor in editors_at_work[-1:]:
+        await editor.leave(tmp_path)
 
 
 # --- the debug adapter ------------------------------------------------------------------------------------------------

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import copy
 import functools
+import logging
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import pytest_lsp
+import server_forks
 from lsprotocol import types
+from pygls.io_ import run_async
 from pytest_lsp import ClientServerConfig, LanguageClient
+from pytest_lsp.client import make_test_lsp_client
+from server_forks import ServerFork, fork_of
 from support import Instant, late
 
 HERE = Path(__file__).parent
 SERVER = [sys.executable, "-m", "irscope_server"]
 PLAYING_SERVER = [sys.executable, str(HERE / "playing_server.py")]
+_FORKED = {"irscope_server": server_forks.LANGUAGE_SERVER, PLAYING_SERVER[-1]: server_forks.PLAYING_SERVER}
 
 
 class Editor:
@@ -34,6 +40,7 @@ class Editor:
         self.pulls = False
         self.result: types.InitializeResult | None = None
         self._published: list[str] = []
+        self._opened: set[str] = set()
         self.published_codes: dict[str, list[list[Any]]] = {}
         """By document the codes of each publication, in the order they came."""
         protocol: Any = client.protocol
@@ -72,12 +79,16 @@ class Editor:
         change: Callable[[types.ClientCapabilities], None] = lambda capabilities: None,
         env: dict[str, str] | None = None,
         folder: Path | None = None,
+        fresh: bool = False,
     ) -> Editor:
         """Starts a server and initializes it with the capabilities of a real client.
 
-        ``pull`` says whether it pulls diagnostics; nothing: as the real one does.
+        ``pull`` says whether it pulls diagnostics; nothing: as the real one does.  ``fresh``: in a process of its own,
+        for tests of what the process holds and starts; the others get a fork (see `server_forks`).
         """
-        client = await ClientServerConfig(command, server_env=env).start()
+        forked = None if fresh or command[-1] not in _FORKED else fork_of(_FORKED[command[-1]], env)
+        config = ClientServerConfig(command, server_env=env)
+        client = await (config.start() if forked is None else _connected(forked))
         assert isinstance(client, LanguageClient)
         editor = Editor(client)
         client.set_configuration({"irscope": settings or {}})
@@ -100,15 +111,40 @@ class Editor:
         return editor
 
     async def close(self) -> None:
-        with contextlib.suppress(Exception):
+        try:
             await asyncio.wait_for(self.client.shutdown_session(), 10)
+        except Exception:  # noqa: BLE001  the test that has failed says why
+            if self.client._server is not None and not self.has_ended:
+                self.client._server.terminate()  # nobody else tells it to end
         await self.client.stop()
+
+    # --- one for several tests ---------------------------------------------------------------------------------------------
+
+    @property
+    def has_ended(self) -> bool:
+        return self.client._server is None or self.client._server.returncode is not None
+
+    def begin_anew(self, settings: dict[str, Any], folder: Path) -> None:
+        """Forgets what it was told, and gives a folder its settings."""
+        self.lens_refreshes = 0
+        for told in (self.told, self._published, self.published_codes, self.client.diagnostics, self.client.messages):
+            told.clear()
+        self.client.log_messages.clear()
+        self.client.set_configuration({"irscope": settings}, scope_uri=folder.as_uri())
+
+    async def leave(self, folder: Path) -> None:
+        """Closes the documents of a folder, and ends their runs."""
+        for uri in [uri for uri in self._opened if uri.startswith(folder.as_uri()) and not self.has_ended]:
+            self.close_document(uri)
+            await self.request("irscope/cancel", uri=uri)
+        await self.until(lambda: self.has_ended or self.state != "running")
 
     # --- documents ----------------------------------------------------------------------------------------------------
 
     def open(self, path: Path, text: str | None = None) -> str:
         uri = path.as_uri()
         text = path.read_text() if text is None else text
+        self._opened.add(uri)
         self.client.text_document_did_open(
             types.DidOpenTextDocumentParams(types.TextDocumentItem(uri, "python", 1, text))
         )
@@ -126,6 +162,7 @@ class Editor:
         self.client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(uri)))
 
     def close_document(self, uri: str) -> None:
+        self._opened.discard(uri)
         self.client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri)))
 
     # --- what it shows ------------------------------------------------------------------------------------------------
@@ -187,6 +224,52 @@ class Editor:
         await until(lambda: sum(not told.running for told in self.told.get("irscope/runsChanged", [])) >= runs, seconds)
 
 
+class _Forked:
+    """What a client wants of `asyncio.subprocess.Process`."""
+
+    def __init__(self, fork: ServerFork) -> None:
+        self._fork, self.pid = fork, fork.pid
+        self._ended = asyncio.Event()
+        asyncio.get_running_loop().add_reader(fork, self._end)
+
+    @property
+    def returncode(self) -> int | None:
+        return self._fork.returncode
+
+    def _end(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._fork)
+        self._fork.wait()
+        self._ended.set()
+
+    def terminate(self) -> None:
+        self._fork.terminate()
+
+    async def wait(self) -> int:
+        await self._ended.wait()
+        return self._fork.wait()
+
+
+async def _connected(fork: ServerFork) -> LanguageClient:
+    """As `JsonRPCClient.start_io`, with a server that is there."""
+    client, loop = make_test_lsp_client(), asyncio.get_running_loop()
+    for output in (reader := asyncio.StreamReader(), fork.stdout), (asyncio.StreamReader(), fork.stderr):
+        await loop.connect_read_pipe(lambda output=output: asyncio.StreamReaderProtocol(output[0]), output[1])  # type: ignore[misc]
+    transport, protocol = await loop.connect_write_pipe(
+        lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), fork.stdin
+    )
+    client.protocol.set_writer(asyncio.StreamWriter(transport, protocol, None, loop))
+    client._server = _Forked(fork)  # type: ignore[assignment]
+    reading = run_async(
+        stop_event=client._stop_event,
+        reader=reader,
+        protocol=client.protocol,
+        logger=logging.getLogger(__name__),
+        error_handler=client.report_server_error,
+    )
+    client._async_tasks += [asyncio.create_task(reading), asyncio.create_task(client._server_exit())]
+    return client
+
+
 @functools.cache
 def _capabilities(like: str) -> types.ClientCapabilities:
     return pytest_lsp.client_capabilities(like)
@@ -200,6 +283,8 @@ async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
 
 
 StartEditor = Callable[..., Awaitable[Editor]]
+AtWork = Callable[..., Awaitable[Editor]]
+SHARED = pytest.mark.asyncio(loop_scope="session")
 
 
 def data_of(diagnostic: types.Diagnostic) -> dict[str, Any]:

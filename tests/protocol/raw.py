@@ -8,19 +8,22 @@ import queue
 import re
 import subprocess
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
 from irscope.system.processes import resident_bytes
+from lsp_editor import SERVER
+from server_forks import LANGUAGE_SERVER, fork_of
+from support import Instant, late
 
 
 class Raw:
-    """Starts a server and reads what it sends in a thread."""
+    """Starts a server, without a command a fork (see `server_forks`), and reads what it sends in a thread."""
 
-    def __init__(self, command: list[str], **popen: Any) -> None:
+    def __init__(self, command: list[str] | None = None, **popen: Any) -> None:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        self.process = subprocess.Popen(command, **{**pipes, **popen})
+        forked = None if command else fork_of(LANGUAGE_SERVER)
+        self.process = forked or subprocess.Popen(command or SERVER, **{**pipes, **popen})
         self.messages: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self.seen: list[dict[str, Any]] = []
         threading.Thread(target=self._read, daemon=True).start()
@@ -68,9 +71,13 @@ class Raw:
 
     def until(self, wanted: Callable[[dict[str, Any]], bool], seconds: float = 60.0) -> dict[str, Any]:
         """The next message that fits; the server's own requests are answered with nothing."""
-        deadline = time.monotonic() + seconds
+        begun = Instant()
         while True:
-            message = self.messages.get(timeout=max(0.01, deadline - time.monotonic()))
+            try:
+                message = self.messages.get(timeout=1.0)
+            except queue.Empty:
+                assert not late(begun, seconds), "the server does not say it"
+                continue
             assert message is not None, "the server has ended"
             self.seen.append(message)
             if "method" in message and "id" in message:

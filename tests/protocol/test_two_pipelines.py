@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from irscope.store.store import Store
-from lsp_editor import SERVER, Editor
-from support import run_captured, write
+from lsp_editor import PLAYING_SERVER, Editor
+from support import run_forked, write
 
 pytestmark = pytest.mark.worker
 
@@ -33,7 +34,7 @@ class Ran:
     """A run with one stage of interest."""
 
     def __init__(self, script: Path, store: Path, pipeline: str, stage: str) -> None:
-        self.run = run_captured(script, store, lane="deep", pipeline=pipeline).report.run
+        self.run = run_forked(script, store, lane="deep", pipeline=pipeline).report.run
         with Store(str(store)) as opened:
             self.rows = opened.stage_text(self.run, stage).split("\n")
         self.uri = f"irscope:/{self.run}/{stage}.py"
@@ -43,15 +44,31 @@ class Ran:
         return line
 
 
-async def test_two_pipelines_side_by_side(tmp_path: Path) -> None:
-    store = tmp_path / "runs.db"
-    script = write(tmp_path, SCRIPT)
+@dataclass(frozen=True)
+class Stored:
+    store: Path
+    script: Path
+    traced: Ran
+    exported: Ran
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Stored:
+    """A run of each pipeline."""
+    folder = tmp_path_factory.mktemp("two")
+    script, store = write(folder, SCRIPT), folder / "runs.db"
     traced = Ran(script, store, "torchscript", "0/0/torchscript-inlined")
-    script = write(tmp_path, EDITED)
-    exported = Ran(script, store, "export", "0/0/exported-program")
-    settings = {"run": {"onSave": "off"}}
-    editor = await Editor.start(SERVER, options={"storePath": str(store)}, settings=settings, folder=tmp_path)
+    return Stored(store, script, traced, Ran(script, store, "export", "0/0/exported-program"))
+
+
+async def test_two_pipelines_side_by_side(stored: Stored) -> None:
+    """The second one ran when the script had been edited."""
+    traced, folder = stored.traced, stored.script.parent
+    script = write(folder, EDITED)
+    options, settings = {"storePath": str(stored.store)}, {"run": {"onSave": "off"}}
+    editor = await Editor.start(PLAYING_SERVER, options=options, settings=settings, folder=folder)
     try:
+        exported = Ran(script, stored.store, "export", "0/0/exported-program")
         source = editor.open(script)
         await marked(editor, source, traced, exported)
         await marked(editor, source, exported, traced)
@@ -62,6 +79,7 @@ async def test_two_pipelines_side_by_side(tmp_path: Path) -> None:
         for ran in (traced, exported):
             assert ran.line(" relu: ") in lines[ran.uri], "the cursor in the source marks both"
     finally:
+        write(folder, SCRIPT)
         await editor.close()
 
 
@@ -74,11 +92,10 @@ async def marked(editor: Editor, source: str, here: Ran, there: Ran) -> None:
     assert there.line(" relu: ") in lines[there.uri] and there.line("aten.matmul") not in lines[there.uri]
 
 
-async def test_a_line_has_one_colour_in_both(tmp_path: Path) -> None:
-    store, script = tmp_path / "runs.db", write(tmp_path, SCRIPT)
-    traced = Ran(script, store, "torchscript", "0/0/torchscript-inlined")
-    exported = Ran(script, store, "export", "0/0/exported-program")
-    editor = await Editor.start(SERVER, options={"storePath": str(store)}, folder=tmp_path)
+async def test_a_line_has_one_colour_in_both(stored: Stored) -> None:
+    traced, exported = stored.traced, stored.exported
+    options = {"storePath": str(stored.store)}
+    editor = await Editor.start(PLAYING_SERVER, options=options, folder=stored.script.parent)
     try:
         numbers = []
         for ran, other in ((traced, exported), (exported, traced)):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from dap_client import Client
-from support import run_captured, write
+from support import run_forked, write
 
 SCRIPT = """\
 import torch
@@ -30,7 +30,7 @@ TEXT = SCRIPT.split("\n")[LINE - 1]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("columns")
-    ran = run_captured(write(path, SCRIPT), path / "runs.db", "deep")
+    ran = run_forked(write(path, SCRIPT), path / "runs.db", "deep")
     assert ran.report.outcome.exit_code == 0
     return path
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from dap_client import Client
-from support import Instant, passed_at_this_load, write
+from support import Instant, ends, passed_at_this_load, write
 
 COMPILED = """\
 import torch
@@ -143,8 +143,9 @@ def test_a_script_that_runs_forever_is_stopped(client: Client, tmp_path: Path, h
     else:
         assert client.disconnect() == 0
     assert passed_at_this_load(began) < 10
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "pid").read_text()), 0)
+    assert ends(
+        int((tmp_path / "pid").read_text()), 2.0
+    )  # its parent may be gone before it, and then another one waits for it
 
 
 def test_a_restart_runs_the_script_again(client: Client, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import dap_client
 import pytest
 from dap_client import Client
 from irscope.store.store import Store
-from support import run_captured, write
+from support import run_captured, shared_worker, write
 
 SCRIPT = """\
 import torch
@@ -200,7 +200,8 @@ def test_attach_runs_a_stored_run_again_for_its_values(tmp_path: Path, monkeypat
     script, beside = write(tmp_path, PLAIN), write(tmp_path, BESIDE, "beside.py")
     with monkeypatch.context() as patch:  # `irscope run case.py` there, the debugger elsewhere
         patch.chdir(tmp_path)
-        ran = run_captured(Path(script.name), tmp_path / "runs.db", "deep", ["0.25"], env={"SECRET": "x"})
+        store_path, env = tmp_path / "runs.db", {"SECRET": "x"}
+        ran = run_captured(Path(script.name), store_path, "deep", ["0.25"], env, shared_worker())
     with Store(ran.store) as store:
         how, _ = store.how_run(ran.report.run)
     assert set(how["files"]) == {str(script), str(beside)}, "not what Inductor generates"

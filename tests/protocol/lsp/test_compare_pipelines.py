@@ -24,7 +24,10 @@ def f(x):
 with torch.no_grad():
     f(torch.ones(4, 8))
 """
-SETTINGS = {"run": {"onSave": "off", "onOpen": "off"}}
+SETTINGS = {
+    "run": {"onSave": "off", "onOpen": "off"},
+    "worker": {"enabled": False},
+}  # a comparison has its own processes
 
 
 async def start(folder: Path) -> Editor:

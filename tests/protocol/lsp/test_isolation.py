@@ -125,7 +125,7 @@ def test_the_command_line_answers_without_the_libraries() -> None:
 async def test_it_is_small(start_editor: StartEditor, tmp_path: Path, play: Any) -> None:
     """A loose bound, so that a heavy import is noticed; the figure itself is measured in benchmarks/server.py."""
     play()
-    editor = await start_editor(playing=True)
+    editor = await start_editor(playing=True, fresh=True)
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     uri = editor.open(script)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from irscope.protocol import to_json
 from irscope.usercode.notebooks import cell_name
-from lsp_editor import Editor, StartEditor
+from lsp_editor import SHARED, AtWork, Editor, StartEditor
 from lsprotocol import types
 from made import GRAPH, compile_of, finding, kernel, stage
 
@@ -262,11 +262,12 @@ async def test_a_notebook_without_torch_runs_nothing(
     assert len(asked(tmp_path)) == 1
 
 
+@SHARED
 @pytest.mark.worker
-async def test_a_real_run_of_what_the_cells_say_now(start_editor: StartEditor, path: Path) -> None:
+async def test_a_real_run_of_what_the_cells_say_now(at_work: AtWork, path: Path) -> None:
     """Nothing of it is on the disk: the cells are as they are in the editor."""
     path.write_text("{}")
-    editor = await start_editor()
+    editor = await at_work()
     last = "x = await __import__('asyncio').sleep(0, 3)\n!ls\ndisplay(f(torch.ones(x, 8)).shape)\nf(torch.ones(5, 8))"
     notebook = Notebook(editor, path, (*CELLS, last))
     await editor.until_ended()
@@ -279,3 +280,4 @@ async def test_a_real_run_of_what_the_cells_say_now(start_editor: StartEditor, p
     printed = "".join(told.text for told in editor.told["irscope/output"])
     assert "torch.Size([3, 8])" in printed
     assert path.read_text() == "{}"
+    notebook.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lsp_editor import Editor, StartEditor
+from lsp_editor import SHARED, AtWork, Editor
 from lsprotocol import types
 
 MODEL = """\
@@ -53,11 +53,12 @@ def recompilations(editor: Editor, uri: str) -> list[types.Diagnostic]:
     return [each for each in editor.diagnostics(uri) if each.code == "recompile-size"]
 
 
-async def test_one_diagnostic_and_its_fix_at_the_call(start_editor: StartEditor, tmp_path: Path) -> None:
+@SHARED
+async def test_one_diagnostic_and_its_fix_at_the_call(at_work: AtWork, tmp_path: Path) -> None:
     paths = [tmp_path / "model.py", tmp_path / "train.py"]
     for path, text in zip(paths, (MODEL, TRAIN), strict=True):
         path.write_text(text, encoding="utf-8")
-    editor = await start_editor(settings={"run": {"onSave": "off", "cwd": str(tmp_path)}})
+    editor = await at_work({"run": {"onSave": "off", "cwd": str(tmp_path)}})
     model, train = map(editor.open, paths)
     first = await editor.request("irscope/run", uri=train, lane="fast")
     report = await editor.request("irscope/findings", run=first.run)

@@ -7,8 +7,6 @@ import dataclasses
 import importlib.util
 import pkgutil
 import re
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +19,7 @@ from irscope_server import panels
 from irscope_server.base import wire
 from lsp_editor import Editor, StartEditor
 from made import GRAPH, SCRIPT, compile_of, finding, related
+from support import run_forked
 
 PROTOCOL = (Path(__file__).parents[3] / "docs" / "PROTOCOL.md").read_text()
 
@@ -62,19 +61,17 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Stored:
     folder = tmp_path_factory.mktemp("panels")
     script, store = folder / "train.py", folder / "runs.db"
 
-    def run(text: str, *flags: str) -> str:
+    def run(text: str, lane: str = "deep") -> str:
         script.write_text(text)
-        command = [sys.executable, "-m", "irscope", "run", str(script), "--store", str(store), *flags]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        with Store(str(store)) as opened:
-            return opened.find_run()
+        ran = run_forked(script, store, lane)
+        assert ran.report.outcome.exit_code == 0, ran.stdout + ran.stderr
+        return ran.report.run
 
-    return Stored(store, script, run(MODEL), fast=run(MODEL, "--lane", "fast"), edited=run(EDITED))
+    return Stored(store, script, run(MODEL), fast=run(MODEL, "fast"), edited=run(EDITED))
 
 
 async def editor_of(start_editor: StartEditor, stored: Stored) -> Editor:
-    return await start_editor(options={"storePath": str(stored.store), "run": {"onSave": "off"}})
+    return await start_editor(playing=True, options={"storePath": str(stored.store), "run": {"onSave": "off"}})
 
 
 @pytest.mark.worker
@@ -210,7 +207,8 @@ async def test_findings_by_cause_and_what_hides_them(start_editor: StartEditor, 
     assert place.code == "if total.item() > 100:" and place.hidden == "" and place.line == 10
     assert cut.graphs == 1 and 0 < cut.seconds < found.seconds and cut.link.startswith("https://")
     off = await start_editor(
-        options={"storePath": str(stored.store), "run": {"onSave": "off"}, "severity": {"graph-break": "off"}}
+        playing=True,
+        options={"storePath": str(stored.store), "run": {"onSave": "off"}, "severity": {"graph-break": "off"}},
     )
     found = await off.request("irscope/findings", run=stored.run)
     assert [p.hidden for group in found.groups if group.kind == "graph-break" for p in group.places] == ["off"]

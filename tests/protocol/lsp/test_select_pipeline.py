@@ -117,7 +117,8 @@ async def test_all_pipelines_are_listed_without_a_trial(
     files = ":".join(str(tmp_path / name) for name in ("missing_one.py", "tried_one.py"))
     monkeypatch.setenv("IRSCOPE_PIPELINES", files)
     monkeypatch.setenv("IRSCOPE_STORE", str(tmp_path / "cache" / "runs.db"))
-    editor = await start_editor(settings={"pipeline": "export", "run": OFF, "python": sys.executable})
+    settings = {"pipeline": "export", "run": OFF, "python": sys.executable}
+    editor = await start_editor(playing=True, settings=settings)
     found = await editor.request("irscope/pipelines", uri=editor.open(script))
     assert (found.chosen, found.python) == ("export", sys.executable)
     rows = {one.name: one for one in found.pipelines}

@@ -240,7 +240,7 @@ async def test_many_nodes_do_not_stop_the_server(start_editor: StartEditor, scri
         store.put_compile(run, compile_of(str(script)))
         store.put_stage(run, "0/0", stage("0/0", "dynamo-graph"), "\n".join([*lines, "        return x6000"]), 0)
         store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, 0, "", 1.0))
-    editor = await start_editor()
+    editor = await start_editor(playing=True)
     uri = editor.open(script)
     await editor.until(lambda: editor.lens_refreshes > 1)
     # By hand, since the client of the tests takes seconds to read the answer.

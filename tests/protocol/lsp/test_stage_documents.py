@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from irscope.store.store import Store
 from irscope_server.base.stage_uris import uri_of_stage
 from lsp_editor import Editor, StartEditor
 from lsprotocol import types
+from support import run_forked
 
 pytestmark = pytest.mark.worker
 
@@ -80,8 +80,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     script = folder / "script.py"
     script.write_text(SCRIPT)
     store = str(folder / "runs.db")
-    command = [sys.executable, "-m", "irscope", "run", "--store", store, str(script)]
-    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    assert run_forked(script, Path(store), "deep").report.outcome.exit_code == 0
     return Run(store, script)
 
 
@@ -89,7 +88,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def start(start_editor: StartEditor, run: Run) -> Callable[..., Any]:
     async def begin(**kwargs: Any) -> Editor:
         settings = {"run": {"onSave": "off"}, "storePath": run.store}
-        editor: Editor = await start_editor(settings=settings, options={"storePath": run.store}, **kwargs)
+        editor: Editor = await start_editor(playing=True, settings=settings, options={"storePath": run.store}, **kwargs)
         return editor
 
     return begin

@@ -25,6 +25,7 @@ def environment(folder: Path, torch: str | None) -> str:
     return str(python)
 
 
+NO_WORKER = {"worker": {"enabled": False}}  # it would import torch for a run that cannot begin
 TROUBLES: dict[str, tuple[Callable[[Path], dict[str, object]], tuple[str, ...]]] = {
     "no interpreter": (
         lambda folder: {"python": str(folder / "nowhere" / "python")},
@@ -43,11 +44,11 @@ TROUBLES: dict[str, tuple[Callable[[Path], dict[str, object]], tuple[str, ...]]]
         ("does not look like PyTorch", "Reinstall torch"),
     ),
     "a store that is none": (
-        lambda folder: {"storePath": str(no_store(folder))},
+        lambda folder: {"storePath": str(no_store(folder)), **NO_WORKER},
         ("none.db cannot be used", "irscope.storePath"),
     ),
     "a folder that cannot be written": (
-        lambda folder: {"storePath": "/proc/full/runs.db"},
+        lambda folder: {"storePath": "/proc/full/runs.db", **NO_WORKER},
         ("/proc/full/runs.db cannot be used", "irscope.storePath"),
     ),
 }

@@ -209,7 +209,8 @@ def test_the_end_waits_for_workers_that_are_being_stopped_already(desk: Desk) ->
     until(lambda: len(desk.made) == 1)
     desk.made[0].stop_takes = 0.3
     desk.workers.stop()
-    assert desk.made[0].state is not WorkerState.STOPPED
+    before = desk.made[0].state
+    assert before is not WorkerState.STOPPED
     desk.workers.close()
     assert desk.made[0].state is WorkerState.STOPPED
 
