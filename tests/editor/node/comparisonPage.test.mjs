@@ -19,13 +19,15 @@ const figure = (value, why = "") => ({ value, why });
 const time = (median) => ({ median, low: 0.93 * median, high: 1.2 * median, rounds: 9, why: "" });
 const NO_TIME = { median: null, low: null, high: null, rounds: 0, why: "The program runs as Python." };
 
+/** @typedef {{what: string, why: string, place: {uri: string, line: number}}[]} Told */
+
 /** @param {string} pipeline @param {string} title @param {string[]} stages @param {object} more */
 function made(pipeline, title, stages, more = {}) {
   return {
     pipeline, title, run: `run-${pipeline}`, problem: "", operators: figure(61), taken: figure(60), fused: figure(0),
     kernels: figure(null, UNTOLD), libraryCalls: figure(null, UNTOLD), movedBytes: figure(81920, "operations of the last graph, each by itself"),
     compileSeconds: figure(1.3), call: time(1.31e-4), eager: time(2.4e-4), difference: figure(1.19e-7), relativeDifference: figure(3.2e-8),
-    gone: [], left: [],
+    gone: /** @type {Told} */ ([]), left: /** @type {Told} */ ([]),
     stages: stages.map((title) => ({ compile: "0/0", title, uri: `irscope:/run-${pipeline}/0/0/${title.replaceAll(" ", "-")}.py` })),
     ...more,
   }; // prettier-ignore
