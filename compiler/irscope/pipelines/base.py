@@ -67,6 +67,9 @@ class Pipeline:
         Its `irscope.capture.base.Capture` as ``module:Class``, which is imported in the run's process only.
     needs
         The packages beside torch that must be installed in the interpreter of the run.
+    torch
+        The version of PyTorch that it needs, as pip writes it, where not every version fits.  Then it has an environment
+        of its own, which ``irscope env create`` makes.
     trial
         A Python program that compiles something small with it and ends with exit code 0, or with an error whose last
         line says why not.  `irscope.driver.availability` runs it in the user's interpreter: that a package can be
@@ -85,6 +88,7 @@ class Pipeline:
     findings: tuple[FindingKind, ...] = ()
     capture: str = "irscope.capture.base:Capture"
     needs: tuple[Package, ...] = ()
+    torch: str = ""
     trial: str = ""
     variants: Variants | None = None
     unsupported: str = ""

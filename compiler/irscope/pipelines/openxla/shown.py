@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from irscope.capture.nodes import NodeWriter
@@ -31,26 +32,43 @@ _SECONDS = 20.0
 _DISASSEMBLERS = ("llvm-objdump", "objdump")
 
 
-class Shown:
-    """The stages of one compile, those of its backward apart.
+@dataclass(frozen=True)
+class Above:
+    """The graph that XLA's texts came from.
 
     Parameters
     ----------
-    module
-        The graph module of the decomposed program.
+    number
+        Of that graph, as `NodeWriter` counts.
+    origins
+        What is known about its nodes.
+    inputs
+        The nodes that are inputs.
     """
 
-    def __init__(self, book: RunBook, compile: Compile, nodes: NodeWriter, module: Any, backward: bool = False) -> None:
+    number: int
+    origins: Mapping[str, Origin]
+    inputs: Collection[str]
+
+
+def above_of(module: Any, nodes: NodeWriter) -> Above:
+    """What `Shown` needs of a graph module."""
+    inputs = {node.name for node in module.graph.nodes if node.op == "placeholder"}
+    return Above(nodes.number(id(module.graph)), dict(_origins(nodes, module)), inputs)
+
+
+class Shown:
+    """The stages of one compile, those of its backward apart."""
+
+    def __init__(self, book: RunBook, compile: Compile, nodes: NodeWriter, above: Above, backward: bool = False) -> None:
         self._book, self._compile = book, compile
         self._backward, self._suffix = backward, "-backward" if backward else ""
-        inputs = {node.name for node in module.graph.nodes if node.op == "placeholder"}
         self._memory = Memory(
-            origins=dict(_origins(nodes, module)),
-            node_of=lambda op_name: op_name if op_name in inputs else node_of(op_name),
-            number=nodes.number(id(self)),
-            program=nodes.number(id(module.graph)),
+            origins=above.origins,
+            node_of=lambda op_name: op_name if op_name in above.inputs else node_of(op_name),
+            number=nodes.new_number(),
+            program=above.number,
         )
-        self._kept = (self, module)  # an address that is used again would be taken for the same graph
 
     def put_jaxpr(self, text: str) -> Lines:
         """Puts the jaxpr; gives the node of each of its lines."""
@@ -60,7 +78,10 @@ class Shown:
 
     def put_stablehlo(self, text: str, above: Lines) -> None:
         """Puts StableHLO."""
-        text, lines, of_scope = stablehlo_lines(text, above, node_of)
+        self.put_read_stablehlo(*stablehlo_lines(text, above, node_of))
+
+    def put_read_stablehlo(self, text: str, lines: Lines, of_scope: Mapping[str, list[str]]) -> None:
+        """Puts StableHLO of which the lines are known (`stablehlo_lines`)."""
         self._memory.above.update(of_scope)
         self._put_text(stages.STABLEHLO.name, text, {"lines": lines})
 
