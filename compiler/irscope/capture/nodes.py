@@ -36,7 +36,7 @@ class NodeWriter:
         return self._graphs.setdefault(graph_id, len(self._graphs))
 
     def new_number(self) -> int:
-        """The number of a graph that is no object of PyTorch."""
+        """The number of a graph that is not one of PyTorch's."""
         return self.number(-1 - len(self._graphs))  # no ``id()`` is negative
 
     def describe(self, module: Any, only: Collection[str] | None = None) -> dict[str, Any]:

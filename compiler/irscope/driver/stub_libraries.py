@@ -32,7 +32,7 @@ class StubError(Exception):
 def add_stubs(folder: Path) -> list[str]:
     """Writes the stubs that the libraries in a folder need beside them, and returns their names.
 
-    Raises StubError where there is no C compiler.
+    Raises StubError if there is no C compiler.
     """
     libraries = sorted(one for one in folder.glob("lib*.so") if one.is_file())
     needed = sorted({name for one in libraries for name in needed_libraries(_run("objdump", "-p", one))})

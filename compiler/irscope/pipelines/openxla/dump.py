@@ -9,7 +9,7 @@ from pathlib import Path
 
 _PASS = re.compile(r"\.(?P<number>\d{4,})\.(?P<pipeline>[^/]*?)\.after_(?P<passed>[\w.-]+?)(?:\.before_[\w.-]+)?\.txt$")
 _LLVM = re.compile(
-    r"^module_\d+\.[^.]+\.(?:__compute_module_)?(?P<name>.+?)(?:_kernel_module)?\.ir-(?P<state>no|with)-opt\.ll$"
+    r"^module_\d+\.[^.]+(?:\.\d+)?\.(?:__compute_module_)?(?P<name>.+?)(?:_kernel_module)?\.ir-(?P<state>no|with)-opt\.ll$"
 )
 _DEFINED = re.compile(r"^define [^@\n]*@\"?(?P<name>[\w.$-]+)\"?\(", re.MULTILINE)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,11 +44,14 @@ class Above:
         What is known about its nodes.
     inputs
         The nodes that are inputs.
+    node_of
+        The node that an ``op_name`` of XLA names; empty if there is none.
     """
 
     number: int
     origins: Mapping[str, Origin]
     inputs: Collection[str]
+    node_of: Callable[[str], str] = node_of
 
 
 def above_of(module: Any, nodes: NodeWriter) -> Above:
@@ -60,12 +63,15 @@ def above_of(module: Any, nodes: NodeWriter) -> Above:
 class Shown:
     """The stages of one compile, those of its backward apart."""
 
-    def __init__(self, book: RunBook, compile: Compile, nodes: NodeWriter, above: Above, backward: bool = False) -> None:
+    def __init__(
+        self, book: RunBook, compile: Compile, nodes: NodeWriter, above: Above, backward: bool = False
+    ) -> None:
         self._book, self._compile = book, compile
         self._backward, self._suffix = backward, "-backward" if backward else ""
+        self._node_of = above.node_of
         self._memory = Memory(
             origins=above.origins,
-            node_of=lambda op_name: op_name if op_name in above.inputs else node_of(op_name),
+            node_of=lambda op_name: op_name if op_name in above.inputs else above.node_of(op_name),
             number=nodes.new_number(),
             program=above.number,
         )
@@ -146,7 +152,7 @@ class Shown:
         return tuple(sorted(lines))
 
     def _lines_of(self, instructions: Iterable[Instruction]) -> dict[Line, None]:
-        nodes = dict.fromkeys(node_of(one.op_name) for one in instructions)
+        nodes = dict.fromkeys(self._node_of(one.op_name) for one in instructions)
         origins = [self._memory.origins[node] for node in nodes if node in self._memory.origins]
         return dict.fromkeys(line for one in origins for line in user_lines(one.frames))
 

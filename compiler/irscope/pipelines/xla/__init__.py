@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from irscope.pipelines.base import Package, Pipeline
-from irscope.pipelines.export.kinds import UNSUPPORTED_OPERATOR
 from irscope.pipelines.xla.stages import STAGES
 
 _TRIAL = """\
@@ -18,9 +17,9 @@ PIPELINE = Pipeline(
     name="xla",
     title="PyTorch/XLA",
     stages=STAGES,
-    findings=(UNSUPPORTED_OPERATOR,),
     capture="irscope.pipelines.xla.capture:XlaCapture",
     needs=(Package("torch_xla", "torch_xla==2.9.0"),),
     torch="torch==2.9.0",
+    megabytes=1000,
     trial=_TRIAL,
 )

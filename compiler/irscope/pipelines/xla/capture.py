@@ -14,13 +14,14 @@ from irscope.capture.operation_graphs import Operation, files_of, written_graph
 from irscope.capture.programs import Program, ProgramCapture
 from irscope.capture.run_book import RunBook
 from irscope.capture.stack import live_places
-from irscope.internals.torch_xla import TorchXla
+from irscope.internals.hooks import Hook
+from irscope.internals.torch_xla import TorchXla, hook
 from irscope.pipelines.openxla.dump import Dump
-from irscope.pipelines.openxla.lowering import node_of
 from irscope.pipelines.openxla.printing import Origin
 from irscope.pipelines.openxla.shown import Above, Shown
 from irscope.pipelines.xla import findings, stages, texts
 from irscope.pipelines.xla.running import LazyCall, UnfitError
+from irscope.pipelines.xla.scopes import operation_of
 from irscope.pipelines.xla.tracing import Cut, Tracer
 from irscope.protocol import CaptureGap, Compile, CompileOutcome
 
@@ -34,11 +35,18 @@ class XlaCapture(ProgramCapture):
         self._folder: Any = None
         self._xla: TorchXla | None = None
 
+    def hooks(self) -> list[Hook]:
+        """What takes the script's programs, and what brings the device into PyTorch."""
+        return [*super().hooks(), hook(self._begin)]
+
+    def _begin(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="irscope-xla-", ignore_cleanup_errors=True)
+        self._xla = TorchXla(Path(self._folder.name))
+
     def lower(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], compile: Compile) -> Program:
         """Makes the first call with lazy tensors; see `ProgramCapture.lower`."""
-        if self._xla is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="irscope-xla-", ignore_cleanup_errors=True)
-            self._xla = TorchXla(Path(self._folder.name))
+        if self._xla is None:  # a capture gap says why
+            return program
         lazy = LazyProgram(self, self._xla, program, compile)
         try:
             first = [lazy.call(args, kwargs)]
@@ -62,7 +70,7 @@ class XlaCapture(ProgramCapture):
         self.book.gap(CaptureGap(f"{compile.function} with lazy tensors", f"{why}; it runs as plain Python"))
 
     def new_frame(self) -> int:
-        """The number of the next compile that is none of a program's first."""
+        """The number of a compile that is not the first of a program."""
         self._count += 1
         return self._count - 1
 
@@ -99,7 +107,7 @@ class LazyProgram:
 
         return LazyCall(self._xla, tracer, self._program, stack, finished).call(args, kwargs)
 
-    def _guarded(self, function: Callable[..., None]) -> Callable[..., None]:
+    def _guarded(self, function: Callable[..., Any]) -> Callable[..., None]:
         return self._capture.book.guarded(function)
 
     # --- graphs -------------------------------------------------------------------------------------------------------
@@ -107,11 +115,11 @@ class LazyProgram:
     def _cut(self, cut: Cut, operations: list[Operation]) -> None:
         """A graph was run because its value was needed."""
         compile = self._ran(operations, "", False) if operations else self._segments[self._at].first
-        places = live_places()
+        places = findings.with_libraries(live_places(), cut.frames)
         if cut.is_fallback:
             findings.add_fallback(self._capture.book, cut, compile, places)
         else:
-            findings.add_cut(self._capture.book, cut, compile, places, len(operations))
+            findings.add_cut(self._capture.book, cut, compile, places)
         if operations:
             self._at += 1
 
@@ -179,11 +187,11 @@ class LazyProgram:
             book.keep_source(file)
         origins = {one.name: Origin(one.frames, one.module) for one in operations}
         inputs = [one.name for one in operations if one.op == "placeholder"]
-        shown = Shown(book, compile, nodes, Above(number, origins, inputs), backward)
+        shown = Shown(book, compile, nodes, Above(number, origins, inputs, operation_of), backward)
         lines: texts.Lines = []
         if lazy := texts.last_graph(self._xla.saved_graphs()):
-            lazy, lines = texts.lazy_lines(lazy, node_of)
+            lazy, lines = texts.lazy_lines(lazy, operation_of)
             book.put_stage(compile.id, stages.LAZY_IR.name, lazy, data={"lines": lines}, backward=backward)
         if stablehlo:
-            shown.put_read_stablehlo(*texts.stablehlo_lines(stablehlo, lines, node_of))
+            shown.put_read_stablehlo(*texts.stablehlo_lines(stablehlo, lines, operation_of))
         shown.put_dump(Dump(self._xla.folder))

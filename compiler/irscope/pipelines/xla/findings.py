@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
-from irscope.capture.operation_graphs import Operation
+from irscope.capture.operation_graphs import Frames, Operation
 from irscope.capture.run_book import RunBook
 from irscope.capture.stack import FramePlace, innermost_user, related_to
-from irscope.findings.kinds import graph_break, recompilation
-from irscope.pipelines.export.kinds import UNSUPPORTED_OPERATOR
+from irscope.findings.kinds import fallback, graph_break, recompilation
 from irscope.pipelines.xla.tracing import Cut
-from irscope.protocol import Compile, Finding, Related
+from irscope.protocol import Compile, Finding, Related, Severity
 from irscope.usercode.source import range_of_focus, range_of_line
-from irscope.usercode.user_files import is_user_file
+from irscope.usercode.user_files import is_package_file, is_user_file
 from irscope.vocabulary.findings import FindingKind
 
-CUT, FALLBACK, RECOMPILED = "lazy-graph-cut", "no-xla-lowering", "lazy-graph-changed"
+CUT, FALLBACK, RECOMPILED = "lazy-graph-cut", "fallback-no-xla-lowering", "recompile-lazy-graph"
 _READS = {
     "aten._local_scalar_dense.default": "Python needs the value of a tensor",
     "aten._to_copy.default": "a tensor is copied to the host",
@@ -23,7 +23,7 @@ _READS = {
 }
 
 
-def add_cut(book: RunBook, cut: Cut, compile: Compile, places: list[FramePlace], count: int) -> None:
+def add_cut(book: RunBook, cut: Cut, compile: Compile, places: list[FramePlace]) -> None:
     """The lazy graph was run in the middle of the program, as at a graph break."""
     why = _READS.get(cut.operator, f"the result of {cut.operator} depends on values")
     message = f"The lazy graph ends here: {why}."
@@ -40,7 +40,8 @@ def add_fallback(book: RunBook, cut: Cut, compile: Compile, places: list[FramePl
     message = f"XLA cannot compile {cut.operator}: it runs on the host."
     explanation = "Its inputs are computed and copied to the host, and its results are copied back."
     hints = ("Write it with other operators, or move it out of the program.",)
-    book.findings.add(_finding(UNSUPPORTED_OPERATOR, FALLBACK, message, explanation, hints, compile, places))
+    found = _finding(fallback.KIND, FALLBACK, message, explanation, hints, compile, places)
+    book.findings.add(dataclasses.replace(found, severity=Severity.WARNING))  # each call waits for the device
 
 
 def add_recompilation(
@@ -55,6 +56,13 @@ def add_recompilation(
     book.findings.add(found)
 
 
+def with_libraries(places: list[FramePlace], frames: Frames) -> list[FramePlace]:
+    """The user's frames, and the library's frames below the last of them."""
+    own = max((at for at, (file, _, _) in enumerate(frames) if is_user_file(file)), default=-1)
+    below = [one for one in frames[own + 1 :] if is_package_file(one[0])]
+    return [*places, *(FramePlace(file, function, range_of_focus(file, line)) for file, line, function in below)]
+
+
 def difference(old: Sequence[Operation], new: Sequence[Operation]) -> tuple[str, tuple[Related, ...]]:
     """What changed from one graph to the next, and the line of the first operation that is another."""
     inputs = [[one for one in graph if one.op == "placeholder"] for graph in (old, new)]
@@ -65,7 +73,9 @@ def difference(old: Sequence[Operation], new: Sequence[Operation]) -> tuple[str,
     for before, after in zip(*calls, strict=False):
         if (before.target, before.written) != (after.target, after.written):
             mine = [(file, line) for file, line, _ in after.frames if is_user_file(file)]
-            where = tuple(Related(file, range_of_line(file, line), "the operation that is another") for file, line in mine[-1:])
+            where = tuple(
+                Related(file, range_of_line(file, line), "the operation that is another") for file, line in mine[-1:]
+            )
             return f"{before.name} was {_printed(before)}, now {_printed(after)}", where
     return f"it had {len(calls[0])} operations, now {len(calls[1])}", ()
 

@@ -50,12 +50,15 @@ class Upload:
 
     def mode(self) -> Any:
         """A mode in which functions of PyTorch get the tensors of the device."""
-        upload, base = self, self._torch.overrides.TorchFunctionMode
+        upload = self
+        base: Any = self._torch.overrides.TorchFunctionMode
 
         class Mode(base):  # type: ignore[misc]
             def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-                given = list(args) if func in upload._to_host else upload(list(args))
-                return func(*given, **upload(kwargs or {}))
+                given = args if func in upload._to_host else upload(tuple(args))
+                named = upload(kwargs or {})
+                name = getattr(func, "__name__", "")
+                return upload._tracer.called(name, (given, named), lambda: func(*given, **named))
 
         return Mode()
 
@@ -99,11 +102,11 @@ class LazyCall:
                 given, named = self._upload((args, kwargs))
                 with self._upload.mode():
                     result = self._program(*given, **named)
-                if self._tracer.draws_random_numbers:
-                    raise UnfitError("it draws random numbers, and those of XLA are others")
                 leaves, nesting = flatten(result)
-                self._refuse_views(leaves)
+        reason = self._why_unfit(leaves)
         self._finished(False)
+        if reason:
+            raise UnfitError(reason)
         self._upload.give_back()
         return unflatten(self._on_host(leaves), nesting)
 
@@ -117,11 +120,15 @@ class LazyCall:
         for name, one in kwargs.items():
             self._upload.names[id(one)] = name
 
-    def _refuse_views(self, leaves: list[Any]) -> None:
+    def _why_unfit(self, leaves: list[Any]) -> str:
+        """Why the results cannot take the place of the program's; empty if they can."""
+        if self._tracer.draws_random_numbers:
+            return "it draws random numbers, and those of XLA are others"
         moved = {id(found) for _, found, _ in self._upload.pairs}
-        for one in leaves:
-            if isinstance(one, self._torch.Tensor) and (id(one) in moved or id(one._base) in moved):
-                raise UnfitError("it returns an input or a view of one")
+        tensors = [one for one in leaves if isinstance(one, self._torch.Tensor)]
+        if any(id(one) in moved or id(one._base) in moved for one in tensors):
+            return "it returns an input or a view of one"
+        return ""
 
     # --- results ------------------------------------------------------------------------------------------------------
 
@@ -139,7 +146,8 @@ class LazyCall:
 
     def _with_gradients(self, tensors: list[Any], wanted: list[tuple[Any, Any]]) -> tuple[Any, ...]:
         """The results as one operation of autograd, whose backward runs with lazy tensors."""
-        call, base = self, self._torch.autograd.Function
+        call = self
+        base: Any = self._torch.autograd.Function
 
         class LazyStep(base):  # type: ignore[misc]
             """The program."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -49,7 +50,9 @@ class Tracer:
         Called when a graph was run in the middle, with the operations of that graph, the output last.
     """
 
-    def __init__(self, xla: TorchXla, stack: list[tuple[str, str]], on_cut: Callable[[Cut, list[Operation]], None]) -> None:
+    def __init__(
+        self, xla: TorchXla, stack: list[tuple[str, str]], on_cut: Callable[[Cut, list[Operation]], None]
+    ) -> None:
         self._xla, self._stack, self._on_cut = xla, stack, on_cut
         self._names = Names()
         self._of_tensor: Any = sys.modules["torch.utils.weak"].WeakIdKeyDictionary()
@@ -61,7 +64,8 @@ class Tracer:
 
     def mode(self) -> Any:
         """A mode that sees each operation."""
-        tracer, base = self, dispatch_mode()
+        tracer = self
+        base: Any = dispatch_mode()
 
         class Mode(base):  # type: ignore[misc]
             def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -105,10 +109,10 @@ class Tracer:
         given = self._tensors((args, kwargs))
         frames, module = self._place()
         name = self._names.of(f"{len(self._operations)}", target.split(".")[1] if "." in target else target)
-        place = next((Origin(file, line) for file, line, _ in reversed(frames) if is_user_file(file)), None)
         qualified = "::".join(target.split(".")[:2])
         executed, fallbacks = self._xla.executed(), self._xla.fallbacks(qualified)
-        with self._xla.scope(scope_of(name, place)):
+        is_move = target == _ALIAS or (target == _UPLOAD and not given)
+        with contextlib.nullcontext() if is_move else self._xla.scope(scope_of(name, _place_in(frames))):
             result = func(*args, **kwargs)
         results = self._tensors(result)
         cut = Cut(target, bool(results) and self._xla.fallbacks(qualified) > fallbacks, frames)
@@ -120,6 +124,19 @@ class Tracer:
                 self._ready.add(name)
             tags = {getattr(tag, "name", "") for tag in getattr(func, "tags", ())}
             self.draws_random_numbers |= _SEEDED in tags and "scaled_dot_product" not in target
+        return result
+
+    def called(self, function: str, given: Any, run: Callable[[], Any]) -> Any:
+        """Runs a function that PyTorch/XLA may replace as a whole; if it does, it is one operation."""
+        if not self._xla.has_own_gradient(function):
+            return run()
+        frames, module = self._place()
+        name = self._names.of(f"function {len(self._operations)}", function)
+        with self._xla.scope(scope_of(name, _place_in(frames))):
+            result = run()
+        tensors, results = ([self._xla.inner(one) for one in self._tensors(each)] for each in (given, result))
+        if results and all(one not in self._of_tensor for one in results):
+            self._keep(name, f"aten.{function}", given, tensors, results, frames, module)
         return result
 
     def _cut(self, cut: Cut, given: list[Any]) -> None:
@@ -172,8 +189,13 @@ class Tracer:
         if isinstance(value, (list, tuple)):
             return f"[{', '.join(self._written(one) for one in value)}]"
         if isinstance(value, sys.modules["torch"].Tensor):
+            value = self._xla.inner(value)
             return str(self._of_tensor[value]) if value in self._of_tensor else "None"
         return repr(value)[:_MOST_ARGUMENT]
+
+
+def _place_in(frames: Frames) -> Origin | None:
+    return next((Origin(file, line) for file, line, _ in reversed(frames) if is_user_file(file)), None)
 
 
 def _tensor(value: Any) -> Tensor:
