@@ -72,6 +72,11 @@ def test_training(ran_xla: RunXla, name: str, tmp_path: Path) -> None:
     if name not in ("mlp", "conv"):
         pytest.importorskip("transformers")
     ran = ran_xla(tmp_path, TRAINING_SCRIPTS[name])
+    if name == "conv":  # PyTorch/XLA has no backward of a normalization with fixed statistics
+        [gap] = ran.report.capture_gaps
+        assert "its backward failed: RuntimeError: The size of mean" in gap.why
+        assert ran.stdout.startswith("agree"), ran.report.outcome
+        return
     check_cuts(ran, name)
     last = ran.report.compiles[-1].id
     for graph in GRAPHS:
@@ -87,10 +92,12 @@ import torch
 class Net(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.first, self.last = torch.nn.Linear(8, 16), torch.nn.Linear(16, 4)
+        self.first, self.last = torch.nn.Conv1d(1, 4, 3), torch.nn.Linear(24, 4)
+        self.norm = torch.nn.BatchNorm1d(4)
 
     def forward(self, x):
-        return self.last(torch.relu(self.first(x))).softmax(-1)
+        h = torch.relu(self.norm(self.first(x.unsqueeze(1))))
+        return self.last(h.flatten(1)).softmax(-1)
 
 
 def trained(compiled):
@@ -103,7 +110,7 @@ def trained(compiled):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    return [one.detach() for one in net.parameters()]
+    return [one.detach() for one in (*net.parameters(), *net.buffers())]
 
 
 for a, b in zip(trained(True), trained(False)):
@@ -139,8 +146,13 @@ print("agree")
 """
 
 
-def test_a_value_that_python_needs_cuts_the_graph_at_its_line(ran_xla: RunXla, tmp_path: Path) -> None:
-    ran = ran_xla(tmp_path, CUT)
+@pytest.fixture(scope="module")
+def with_cut(ran_xla: RunXla, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    return ran_xla(tmp_path_factory.mktemp("cut"), CUT)
+
+
+def test_a_value_that_python_needs_cuts_the_graph_at_its_line(with_cut: Ran) -> None:
+    ran = with_cut
     assert (ran.stdout, ran.report.capture_gaps) == ("agree\n", ()), ran.report.outcome
     [cut] = ran.findings("graph-break")
     assert (cut.code, cut.severity, cut.count) == ("lazy-graph-cut", Severity.WARNING, 3)
@@ -154,13 +166,12 @@ def test_a_value_that_python_needs_cuts_the_graph_at_its_line(ran_xla: RunXla, t
             name: [one.target for one in found.items(f"{name}/lazy-graph").items if one.op == "call"]
             for name in ("0/0", "1/0")
         }
-    assert targets["0/0"][-1] == "aten.gt.Scalar"
-    assert targets["1/0"][-1] == "aten.tanh.default"
+    assert targets["0/0"][-1] == "torch.ops.aten.gt.Scalar"
+    assert targets["1/0"][-1] == "torch.ops.aten.tanh.default"
 
 
-def test_another_size_is_a_recompilation_at_the_call(ran_xla: RunXla, tmp_path: Path) -> None:
-    ran = ran_xla(tmp_path, CUT)
-    [again] = ran.findings("recompilation")
+def test_another_size_is_a_recompilation_at_the_call(with_cut: Ran) -> None:
+    [again] = with_cut.findings("recompilation")
     assert (again.code, again.count, set(again.compiles)) == ("recompile-lazy-graph", 2, {"0/1", "1/1"})
     assert {again.range.start.line} == lines_marked(CUT, "# call")
     assert "arg0 was f32[2, 3], now f32[5, 3]" in again.message
@@ -188,7 +199,9 @@ def changes(x):
 
 
 torch.manual_seed(1)
-print(torch.compile(noisy)(torch.ones(8)))
+found = torch.compile(noisy)(torch.ones(8))
+torch.manual_seed(1)
+print(torch.equal(found, noisy(torch.ones(8))))
 x = torch.zeros(2, 3)
 print(torch.compile(view)(x).data_ptr() == x.data_ptr())
 print(torch.compile(changes)(x), x, scale)

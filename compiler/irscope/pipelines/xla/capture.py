@@ -15,11 +15,12 @@ from irscope.capture.programs import Program, ProgramCapture
 from irscope.capture.run_book import RunBook
 from irscope.capture.stack import live_places
 from irscope.internals.hooks import Hook
-from irscope.internals.torch_xla import TorchXla, hook
+from irscope.internals.lazy_tensors import hook
 from irscope.pipelines.openxla.dump import Dump
 from irscope.pipelines.openxla.printing import Origin
 from irscope.pipelines.openxla.shown import Above, Shown
 from irscope.pipelines.xla import findings, stages, texts
+from irscope.pipelines.xla.device import TorchXla
 from irscope.pipelines.xla.running import LazyCall, UnfitError
 from irscope.pipelines.xla.scopes import operation_of
 from irscope.pipelines.xla.tracing import Cut, Tracer
@@ -105,7 +106,11 @@ class LazyProgram:
         def finished(backward: bool) -> None:
             self._finish(tracer, backward)
 
-        return LazyCall(self._xla, tracer, self._program, stack, finished).call(args, kwargs)
+        def failed(error: Exception) -> None:
+            reason = str(error).strip().partition("\n")[0]
+            self._capture.gap_of(self._segments[0].first, f"its backward failed: {type(error).__name__}: {reason}")
+
+        return LazyCall(self._xla, tracer, self._program, stack, finished, failed).call(args, kwargs)
 
     def _guarded(self, function: Callable[..., Any]) -> Callable[..., None]:
         return self._capture.book.guarded(function)

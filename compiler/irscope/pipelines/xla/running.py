@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from irscope.internals.exporting import flatten, unflatten
-from irscope.internals.torch_xla import TorchXla
+from irscope.pipelines.xla.device import TorchXla
 from irscope.pipelines.xla.tracing import Tracer
 
 Program = Callable[..., Any]
@@ -16,6 +16,10 @@ Program = Callable[..., Any]
 
 class UnfitError(Exception):
     """What lazy tensors computed cannot take the place of what the program computes; the message says why."""
+
+
+class LazyBackwardError(Exception):
+    """PyTorch/XLA cannot compute a backward."""
 
 
 class Upload:
@@ -83,20 +87,24 @@ class LazyCall:
     ----------
     finished
         Computes the lazy tensors that are in use; whether they are of a backward.
+    failed
+        Called with the error of a backward, which the program then computes as plain Python.
     """
 
     def __init__(
         self, xla: TorchXla, tracer: Tracer, program: Program, stack: list[tuple[str, str]],
-        finished: Callable[[bool], None],
+        finished: Callable[[bool], None], failed: Callable[[Exception], None],
     ) -> None:  # fmt: skip
         self._xla, self._tracer, self._program, self._stack = xla, tracer, program, stack
-        self._finished = finished
+        self._finished, self._failed = finished, failed
         self._torch: Any = sys.modules["torch"]
         self._upload = Upload(xla, tracer)
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the program gives for these arguments.  Raises UnfitError."""
+        self._given = args, kwargs
         self._name(args, kwargs)
+        random = self._torch.get_rng_state()
         with self._torch.device(self._xla.device), _modules(self._program, self._stack):
             with self._tracer.mode():
                 given, named = self._upload((args, kwargs))
@@ -106,6 +114,7 @@ class LazyCall:
         reason = self._why_unfit(leaves)
         self._finished(False)
         if reason:
+            self._torch.set_rng_state(random)  # XLA takes its seeds from there
             raise UnfitError(reason)
         self._upload.give_back()
         return unflatten(self._on_host(leaves), nesting)
@@ -162,9 +171,10 @@ class LazyCall:
 
             @staticmethod
             def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
-                if call._torch.is_grad_enabled():
-                    raise RuntimeError("irscope: PyTorch/XLA has no gradients of gradients here")
-                return call._backward(tensors, [found for _, found in wanted], gradients)
+                if not call._torch.is_grad_enabled():
+                    with contextlib.suppress(LazyBackwardError):
+                        return call._backward(tensors, [found for _, found in wanted], gradients)
+                return call._by_program([tensor for tensor, _ in wanted], gradients)
 
         return tuple(LazyStep.apply(*(tensor for tensor, _ in wanted)))
 
@@ -175,13 +185,38 @@ class LazyCall:
             if one.requires_grad and gradient is not None
         ]
         self._tracer.uploaded = "tangent"
-        with self._tracer.mode():
-            given = [gradient.to(self._xla.device) for _, gradient in chosen]
-            found = self._torch.autograd.grad(
-                [one for one, _ in chosen], wanted, given, retain_graph=True, allow_unused=True
+        try:
+            with self._tracer.mode():
+                given = [gradient.to(self._xla.device) for _, gradient in chosen]
+                self._tracer.uploaded = "saved"
+                found = self._torch.autograd.grad(
+                    [one for one, _ in chosen], wanted, given, retain_graph=True, allow_unused=True
+                )
+            self._finished(True)
+            return tuple(None if one is None else one.cpu() for one in found)
+        except Exception as error:
+            self._failed(error)
+            raise LazyBackwardError from error
+
+    def _by_program(self, wanted: list[Any], gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The gradients by the program itself, as plain Python."""
+        args, kwargs = self._given
+        with self._torch.enable_grad():
+            results = [one for one in flatten(self._program(*args, **kwargs))[0] if isinstance(one, self._torch.Tensor)]
+        pairs = [
+            (one, gradient)
+            for one, gradient in zip(results, gradients, strict=True)
+            if one.requires_grad and gradient is not None
+        ]
+        return tuple(
+            self._torch.autograd.grad(
+                [one for one, _ in pairs],
+                wanted,
+                [gradient for _, gradient in pairs],
+                create_graph=self._torch.is_grad_enabled(),
+                allow_unused=True,
             )
-        self._finished(True)
-        return tuple(None if one is None else one.cpu() for one in found)
+        )
 
 
 @contextlib.contextmanager

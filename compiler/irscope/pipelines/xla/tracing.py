@@ -11,9 +11,10 @@ from typing import Any
 from irscope.capture.operation_graphs import Frames, Names, Operation, Tensor
 from irscope.internals.exporting import flatten
 from irscope.internals.frames import callers
+from irscope.internals.lazy_tensors import has_own_gradient, inner
 from irscope.internals.modes import autograd_node, dispatch_mode, sequence_number
-from irscope.internals.torch_xla import TorchXla
 from irscope.pipelines.openxla.lowering import scope_of
+from irscope.pipelines.xla.device import TorchXla
 from irscope.pipelines.xla.frames import program_frames
 from irscope.protocol import Origin
 from irscope.usercode.user_files import is_user_file
@@ -128,13 +129,13 @@ class Tracer:
 
     def called(self, function: str, given: Any, run: Callable[[], Any]) -> Any:
         """Runs a function that PyTorch/XLA may replace as a whole; if it does, it is one operation."""
-        if not self._xla.has_own_gradient(function):
+        if not has_own_gradient(function):
             return run()
         frames, module = self._place()
         name = self._names.of(f"function {len(self._operations)}", function)
         with self._xla.scope(scope_of(name, _place_in(frames))):
             result = run()
-        tensors, results = ([self._xla.inner(one) for one in self._tensors(each)] for each in (given, result))
+        tensors, results = ([inner(one) for one in self._tensors(each)] for each in (given, result))
         if results and all(one not in self._of_tensor for one in results):
             self._keep(name, f"aten.{function}", given, tensors, results, frames, module)
         return result
@@ -189,7 +190,7 @@ class Tracer:
         if isinstance(value, (list, tuple)):
             return f"[{', '.join(self._written(one) for one in value)}]"
         if isinstance(value, sys.modules["torch"].Tensor):
-            value = self._xla.inner(value)
+            value = inner(value)
             return str(self._of_tensor[value]) if value in self._of_tensor else "None"
         return repr(value)[:_MOST_ARGUMENT]
 

@@ -8,25 +8,12 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-import types
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from irscope.internals.hooks import Hook, Undo
-
 _SAVED = "graphs.txt"
-
-
-def hook(start: Callable[[], None]) -> Hook:
-    """Calls ``start`` when torch has been imported: autograd asks for the devices at the first backward, and never again."""
-
-    def apply(_torch: types.ModuleType) -> Undo:
-        start()
-        return lambda: None
-
-    return Hook("lazy tensors", "torch", "2.9", apply)
 
 
 class TorchXla:
@@ -87,18 +74,6 @@ class TorchXla:
     def fallbacks(self, operator: str) -> int:
         """How often an operator, such as ``aten::nonzero``, ran on the host because XLA does not have it."""
         return int(self._core._xla_counter_value(operator) or 0)
-
-    def has_own_gradient(self, function: str) -> bool:
-        """Whether PyTorch/XLA replaces a function as a whole, such as ``max_pool2d``, so that no mode sees what it does."""
-        try:
-            return bool(self._torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{function}", "AutogradXLA"))
-        except RuntimeError:  # there is no such operator
-            return False
-
-    def inner(self, tensor: Any) -> Any:
-        """The tensor that operations see in place of one that a program has."""
-        is_wrapper = self._torch._is_functional_tensor(tensor)
-        return self._torch._from_functional_tensor(tensor) if is_wrapper else tensor
 
     def stablehlo(self, tensors: Sequence[Any]) -> str:
         """StableHLO of what computes some tensors, with the scopes of its operations."""
