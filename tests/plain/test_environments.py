@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from irscope.driver.availability import Status, availability_of
 from irscope.driver.environments import Environment, torch_needs
 from irscope.driver.stub_libraries import add_stubs, needed_libraries, stub_sources
 from irscope.pipelines.registry import pipeline_named
@@ -106,3 +107,18 @@ def test_a_library_that_needs_a_missing_one_can_be_loaded(tmp_path: Path) -> Non
     assert add_stubs(tmp_path) == ["libcudart.so.12"]
     assert ctypes.CDLL(str(tmp_path / "libuser.so")).ask() == 100
     assert add_stubs(tmp_path) == []
+
+
+def test_a_run_without_the_packages_names_the_command(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("print('never')\n")
+    done = run_cli("run", script, "--pipeline", "xla", "--store", tmp_path / "runs.db")
+    assert done.returncode == 3
+    assert "Make an environment with torch==2.9.0 for it (irscope env create xla)" in done.stdout + done.stderr
+    assert "never" not in done.stdout
+
+
+def test_a_pipeline_with_another_pytorch_is_not_installed_beside_the_users(tmp_path: Path) -> None:
+    [found] = availability_of([pipeline_named("xla")], sys.executable, str(tmp_path / "trials.json"), with_trials=False)
+    assert (found.status, found.install) == (Status.MISSING, "irscope env create xla")
+    assert "torch==2.9.0 is needed" in found.why

@@ -80,11 +80,11 @@ def test_lines_of_lazy_ir_have_operations_and_no_places_in_pytorch() -> None:
 
 def test_lines_of_stablehlo_lead_to_lines_of_lazy_ir() -> None:
     above = [(4, "mm"), (5, "relu")]
-    text, lines, of_node = stablehlo_lines(STABLEHLO, above, operation_of)
+    text, lines, of_scope = stablehlo_lines(STABLEHLO, above, operation_of)
     assert "loc" not in text and "aten__" not in text and "unknown" not in text
     assert text.startswith("module @IrToHlo.9")
     assert lines == [(3, "5"), (4, "4"), (5, "5")]
-    assert of_node == {"relu": ["3", "5"], "mm": ["4"]}
+    assert of_scope == {"relu~net.py_6.6/aten__relu": ["3", "5"], "mm~net.py_5.4/aten__mm": ["4"]}
 
 
 def graph(size: int, target: str = "aten.relu.default") -> list[Operation]:

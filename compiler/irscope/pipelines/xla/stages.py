@@ -18,7 +18,15 @@ from irscope.vocabulary.stages import Role, StageGroup, StageKind
 LAZY = StageGroup("PyTorch/XLA")
 
 LAZY_GRAPH = StageKind(
-    "lazy-graph", "Lazy operations", "python", Role.GRAPH, 3, group=LAZY, is_compared=True, precedes_passes=True
+    "lazy-graph",
+    "Lazy operations",
+    "python",
+    Role.GRAPH,
+    3,
+    group=LAZY,
+    names="lazy",
+    is_captured=True,
+    is_compared=True,
 )
 LAZY_IR = StageKind("lazy-ir", "Lazy IR", "plaintext", Role.TEXT, 5, group=LAZY)
 

@@ -41,7 +41,7 @@ def lazy_lines(text: str, node_of: Callable[[str], str]) -> tuple[str, Lines]:
 
 
 def stablehlo_lines(text: str, above: Lines, node_of: Callable[[str], str]) -> tuple[str, Lines, dict[str, list[str]]]:
-    """StableHLO without locations, the lines of the lazy IR that each came from, and the lines of each operation.
+    """StableHLO without locations, the lines of the lazy IR that each came from, and the lines of each scope.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def stablehlo_lines(text: str, above: Lines, node_of: Callable[[str], str]) -> t
         lazy[node].append(str(number))
     rows: list[str] = []
     lines: Lines = []
-    of_node: dict[str, list[str]] = defaultdict(list)
+    of_scope: dict[str, list[str]] = defaultdict(list)
     for row in text.rstrip("\n").split("\n"):
         if row.startswith(("#loc", " at #loc")):
             continue
@@ -62,8 +62,8 @@ def stablehlo_lines(text: str, above: Lines, node_of: Callable[[str], str]) -> t
         number = len(rows)
         if told and "func.func" not in row and (node := node_of(told[-1])):
             lines += [(number, one) for one in lazy.get(node, ())]
-            of_node[node].append(str(number))
-    return "\n".join(rows) + "\n", lines, dict(of_node)
+            of_scope[told[-1]].append(str(number))
+    return "\n".join(rows) + "\n", lines, dict(of_scope)
 
 
 def _plain(scope: str) -> str:
