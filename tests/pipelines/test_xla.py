@@ -212,7 +212,9 @@ print(torch.compile(changes)(x), x, scale)
 
 def test_what_lazy_tensors_cannot_replace_runs_as_it_is(ran_xla: RunXla, tmp_path: Path) -> None:
     ran = ran_xla(tmp_path, OTHERS)
-    assert ran.stdout == run_plain(tmp_path / "script.py").stdout, ran.report.outcome
+    same, *rest = ran.stdout.splitlines()
+    assert same == "True", "the random numbers are those of PyTorch"
+    assert rest == run_plain(tmp_path / "script.py").stdout.splitlines()[1:], ran.report.outcome
     assert [one.what for one in ran.report.capture_gaps] == ["noisy with lazy tensors", "view with lazy tensors"]
     [fallback] = ran.report.findings
     assert (fallback.kind, fallback.code) == ("fallback", "fallback-no-xla-lowering")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 _SAVED = "graphs.txt"
+_DEBUG = "XLA_HLO_DEBUG"
 
 
 class TorchXla:
@@ -33,7 +34,7 @@ class TorchXla:
         self.was_imported = "torch_xla" in sys.modules
         before = dict(os.environ)
         flags = f"--xla_dump_to={folder} --xla_dump_hlo_as_text --xla_dump_hlo_pass_re=.*"
-        os.environ.update(XLA_IR_DEBUG="1", XLA_HLO_DEBUG="1", XLA_SAVE_TENSORS_FMT="text")
+        os.environ.update({"XLA_IR_DEBUG": "1", _DEBUG: "1", "XLA_SAVE_TENSORS_FMT": "text"})
         os.environ["XLA_SAVE_TENSORS_FILE"] = str(folder / _SAVED)
         os.environ["XLA_FLAGS"] = f"{before.get('XLA_FLAGS', '')} {flags}".strip()
         os.environ.setdefault("PJRT_DEVICE", "CPU")
@@ -77,7 +78,16 @@ class TorchXla:
 
     def stablehlo(self, tensors: Sequence[Any]) -> str:
         """StableHLO of what computes some tensors, with the scopes of its operations."""
-        return str(self._core._get_stablehlo(list(tensors), str(self.device), [], False).decode("utf-8", "replace"))
+        before = os.environ.get(_DEBUG)
+        os.environ[_DEBUG] = "1"  # this is read at each call
+        try:
+            text = self._core._get_stablehlo(list(tensors), str(self.device), [], False)
+        finally:
+            if before is None:
+                del os.environ[_DEBUG]
+            else:
+                os.environ[_DEBUG] = before
+        return str(text.decode("utf-8", "replace"))
 
     def sync(self) -> None:
         """Computes all lazy tensors that are in use, as one graph, and waits for it."""
