@@ -100,4 +100,5 @@ def test_what_changed_between_two_graphs() -> None:
     what, [related] = difference(graph(2), graph(2, "aten.tanh.default"))
     assert what == "y was aten.relu.default(x), now aten.tanh.default(x)"
     assert (related.file, related.range.start.line) == ("/home/me/net.py", 7)
+    assert difference(graph(2), graph(2))[0].startswith("a number that is a constant")
     assert difference(graph(2), graph(2)[:1]) == ("it had 1 operations, now 0", ())
