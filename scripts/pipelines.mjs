@@ -1,6 +1,6 @@
 /**
  * `npm run test:pipelines`: the tests of pipelines whose compilers are no part of the usual installation. Each pipeline
- * has an environment, in the cache folder, with the packages that its declaration names and the torch of `.venv`.
+ * has an environment, in the cache folder, which `irscope env create` makes from `.venv`.
  * `npm run test:pipelines -- onnx openvino` does some of them; `npm run test:pipelines -- onnx -k bert` hands on to pytest
  * what begins with a dash, and what follows it.
  */
@@ -50,7 +50,7 @@ function requirements() {
     "import json",
     "from irscope.pipelines.registry import pipelines",
     "usable = [one for one in pipelines().values() if one.needs and not one.unsupported]",
-    "print(json.dumps({one.name: [package.to_install for package in one.needs] for one in usable}))",
+    "print(json.dumps({one.name: [one.torch, *(package.to_install for package in one.needs)] for one in usable}))",
   ].join("\n");
   return JSON.parse(execFileSync(VENV_PYTHON, ["-c", program], { cwd: ROOT, encoding: "utf8" }));
 }
@@ -58,17 +58,11 @@ function requirements() {
 /** @param {string} name @param {string[]} packages */
 async function ensureEnvironment(name, packages) {
   const folder = path.join(ENVIRONMENTS, name);
-  const python = path.join(folder, "bin", "python");
-  await once(path.join(folder, ".irscope-done"), hashOf(VENV_PYTHON, ...packages), () =>
+  await once(path.join(folder, ".irscope-tested"), hashOf(VENV_PYTHON, ...packages), () =>
     step(`Making the environment of ${name}`, async (report) => {
       fs.rmSync(folder, { recursive: true, force: true });
-      await execute(VENV_PYTHON, ["-m", "venv", folder]);
-      const site = (/** @type {string} */ of) =>
-        execFileSync(of, ["-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], { encoding: "utf8" }).trim();
-      // torch and what else is there is not installed twice; pip sees it.
-      fs.writeFileSync(path.join(site(python), "base.pth"), `${site(VENV_PYTHON)}\n`);
-      const install = ["-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off", ...packages];
-      await execute(python, install, { cwd: ROOT, report, next: "Check the network and pip's settings." });
+      const create = ["-m", "irscope", "env", "create", name, "--yes", "--folder", folder, "--python", VENV_PYTHON];
+      await execute(VENV_PYTHON, create, { cwd: ROOT, report, next: "Check the network and pip's settings." });
     }),
   );
 }

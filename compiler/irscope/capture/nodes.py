@@ -35,6 +35,10 @@ class NodeWriter:
         """The number of a graph by its ``id()``.  An address that is used again keeps its number."""
         return self._graphs.setdefault(graph_id, len(self._graphs))
 
+    def new_number(self) -> int:
+        """The number of a graph that is not one of PyTorch's."""
+        return self.number(-1 - len(self._graphs))  # no ``id()`` is negative
+
     def describe(self, module: Any, only: Collection[str] | None = None) -> dict[str, Any]:
         """The data of a graph module, of those nodes alone that are named where some are."""
         data = _Description(self, only).read(module.graph)

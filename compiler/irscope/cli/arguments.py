@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from irscope import __version__
-from irscope.cli import compare_arguments, graph_arguments, limits
+from irscope.cli import compare_arguments, environment_arguments, graph_arguments, limits
 from irscope.cli.completing import SHELLS
 from irscope.ir.roofline import TARGETS
 from irscope.protocol import DEFAULT_PIPELINE
@@ -34,6 +34,7 @@ examples:
   irscope run train.py --steady-calls 32      stop once nothing new appears
   irscope run train.py --pipeline torchscript      through another compiler than Inductor
   irscope pipelines                           the compilers, and which of them work here
+  irscope env create xla                      an environment with what a compiler needs
   irscope run train.py --exit-code            exit as train.py did, for scripts and CI
   irscope view                                the runs, stages and panels in a web browser
   irscope view --open model.py:42             the same, at this line
@@ -152,6 +153,7 @@ def parsers() -> tuple[Parser, Mapping[str, Parser]]:
     made = [
         _add_run(commands, shared),
         _add_pipelines(commands),
+        _add_environments(commands),
         _add_compare(commands, shared),
         _add_list(commands, shared),
         _add_show(commands, shared),
@@ -277,6 +279,15 @@ def _add_pipelines(commands: _Commands) -> Parser:
     )  # fmt: skip
     pipelines.set_defaults(do=("pipelining", "list_pipelines"))
     return pipelines
+
+
+def _add_environments(commands: _Commands) -> Parser:
+    env = commands.add_parser(
+        "env", help="make an environment with what a pipeline needs", description=environment_arguments.DESCRIPTION
+    )
+    environment_arguments.add_to(env)
+    env.set_defaults(do=("environments", "create"))
+    return env
 
 
 def _add_list(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:

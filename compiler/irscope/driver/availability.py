@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from irscope.driver.debuggers import without_debugger
-from irscope.pipelines.base import Package, Pipeline, pip_command
+from irscope.pipelines.base import Package, Pipeline, install_command
 from irscope.store.store import default_path
 from irscope.system.commands import run_bounded, temporary_folder
 
@@ -157,7 +157,15 @@ def _variants(
     return tuple(found)
 
 
-_TORCH = Package("torch")
+def _needed(pipeline: Pipeline) -> tuple[Package, ...]:
+    return (Package("torch", pipeline.torch), *pipeline.needs)
+
+
+def _name(package: Package) -> str:
+    """Of a package in the answer of an interpreter."""
+    return f"{package.module} {package.requirement}"
+
+
 _Verdict = tuple[Status, str, str]
 """The status, why, and how to install."""
 
@@ -168,20 +176,19 @@ def _lacking(pipeline: Pipeline, installed: dict[str, Any], python: str) -> _Ver
         facts = [f"{_described(one, installed)} in {python}." for one in pipeline.needs if not _fits(one, installed)]
         would = [f"It would show {pipeline.shows}."] if pipeline.shows else []
         return Status.UNSUPPORTED, " ".join([pipeline.unsupported, *facts, *would]), ""
-    needed = (_TORCH, *pipeline.needs)
-    if lacking := [package for package in needed if not _fits(package, installed)]:
+    if lacking := [package for package in _needed(pipeline) if not _fits(package, installed)]:
         names = ", ".join(_described(package, installed) for package in lacking)
-        return Status.MISSING, f"{names} in {python}.", pip_command(python, lacking)
+        return Status.MISSING, f"{names} in {python}.", install_command(pipeline, python, lacking)
     return None
 
 
 def _fits(package: Package, installed: dict[str, Any]) -> bool:
-    known = installed["packages"].get(package.module)
+    known = installed["packages"].get(_name(package))
     return known is not None and known["fits"] is not False
 
 
 def _described(package: Package, installed: dict[str, Any]) -> str:
-    known = installed["packages"].get(package.module)
+    known = installed["packages"].get(_name(package))
     if known is None:
         return f"{package.module} is not installed"
     return f"{package.module} {known['version']} is installed and {package.to_install} is needed"
@@ -234,15 +241,16 @@ def look(module, requirement):
     except ImportError:
         fits = None
     return {"version": version, "fits": fits}
-packages = {module: look(module, requirement) for module, requirement in json.loads(sys.argv[1])}
+packages = {key: look(module, requirement) for key, module, requirement in json.loads(sys.argv[1])}
 print(json.dumps({"python": sys.version, "packages": {name: one for name, one in packages.items() if one}}))
 """
 """What is installed, by the interpreter itself.  ``fits``: whether it is a version that is needed; None: unknown."""
 
 
 def _installed(python: str, pipelines: Sequence[Pipeline]) -> dict[str, Any] | str:
-    """By module what is installed; a message for the user if the interpreter cannot say so."""
-    asked = [[package.module, package.requirement] for one in pipelines for package in (_TORCH, *one.needs)]
+    """By package what is installed; a message for the user if the interpreter cannot say so."""
+    packages = {package for one in pipelines for package in _needed(one)}
+    asked = [[_name(package), package.module, package.requirement] for package in packages]
     with temporary_folder() as folder:  # what is in the current folder is not installed
         try:
             environment = without_debugger(os.environ)
@@ -255,7 +263,7 @@ def _installed(python: str, pipelines: Sequence[Pipeline]) -> dict[str, Any] | s
 
 def _key(python: str, pipeline: Pipeline, installed: dict[str, Any]) -> str:
     """The interpreter, the versions of what the trial used, and the trial itself."""
-    versions = [(one.module, installed["packages"][one.module]) for one in (_TORCH, *pipeline.needs)]
+    versions = [(one.module, installed["packages"][_name(one)]) for one in _needed(pipeline)]
     # Not the file that a link leads to: each virtual environment links to the same one.
     facts = [os.path.abspath(python), installed["python"], versions, pipeline.trial]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()

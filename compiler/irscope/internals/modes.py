@@ -16,6 +16,8 @@ _MODE = PrivateName("which operations run", "torch.utils._python_dispatch", "Tor
 _NO_MODES = PrivateName(_WHAT, "torch.utils._python_dispatch", "_disable_current_modes", _CHECKED)
 _NO_AUTOCAST = PrivateName(_WHAT, "torch._C", "_DisableAutocast", _CHECKED)
 _NO_FUNCTIONS = PrivateName("the sizes of arguments", "torch._C", "DisableTorchFunction", "2.13")
+_NODE = PrivateName("the lines of a backward", "torch._C", "_current_autograd_node", "2.9")
+_NEXT = PrivateName("the lines of a backward", "torch._C", "_autograd._get_sequence_nr", "2.9")
 _COUNTERS = PrivateName(
     "values, computed without a trace in Dynamo's counters", "torch._dynamo.utils", "counters", _CHECKED
 )
@@ -59,3 +61,14 @@ def same_counters() -> Iterator[None]:
     finally:
         counters.clear()
         counters.update(before)
+
+
+def autograd_node() -> int | None:
+    """The number of the forward's operation whose gradient autograd computes in this thread; None if it computes none."""
+    node = _NODE.get()()
+    return None if node is None else int(node._sequence_nr())
+
+
+def sequence_number() -> int:
+    """The number that autograd has given to the operation which runs now in this thread."""
+    return int(_NEXT.get()()) - 1

@@ -67,6 +67,11 @@ class Pipeline:
         Its `irscope.capture.base.Capture` as ``module:Class``, which is imported in the run's process only.
     needs
         The packages beside torch that must be installed in the interpreter of the run.
+    torch
+        The version of PyTorch that it needs, as pip writes it, where not every version fits.  Then it has a separate
+        environment, which ``irscope env create`` makes.
+    megabytes
+        How much pip downloads for it, roughly; 0: unknown.
     trial
         A Python program that compiles something small with it and ends with exit code 0, or with an error whose last
         line says why not.  `irscope.driver.availability` runs it in the user's interpreter: that a package can be
@@ -85,10 +90,17 @@ class Pipeline:
     findings: tuple[FindingKind, ...] = ()
     capture: str = "irscope.capture.base:Capture"
     needs: tuple[Package, ...] = ()
+    torch: str = ""
+    megabytes: int = 0
     trial: str = ""
     variants: Variants | None = None
     unsupported: str = ""
     shows: str = ""
+
+
+def install_command(pipeline: Pipeline, python: str, packages: Iterable[Package]) -> str:
+    """The command that gets what a pipeline lacks in an interpreter."""
+    return f"irscope env create {pipeline.name}" if pipeline.torch else pip_command(python, packages)
 
 
 def pip_command(python: str, packages: Iterable[Package]) -> str:

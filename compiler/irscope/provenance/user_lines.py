@@ -31,16 +31,16 @@ class UserLines:
         return frames[:1]
 
     def first_stages(self, compile: str) -> list[str]:
-        """The stages that are made from the user's text itself: the bytecode and the first graph, and kernels of his."""
+        """The stages that are made from the user's text itself: the bytecode and the first graph, and kernels of his.
+
+        If a backward has a graph of the same kind as the first one, no graph is above that.
+        """
         found: list[str] = []
-        graphs = 0
+        graphs = [stage for stage in self._stages.pipelines[compile] if stage_kind(stage.name).is_graph]
+        backward = [one for one in graphs if one.name == graphs[0].name and chain.is_backward(one)]
+        first = [*graphs[:1], *(one for one in backward if not chain.is_version(one))]
         for stage in self._stages.pipelines[compile]:
-            graphs += stage_kind(stage.name).is_graph
-            if (
-                role_of(stage.name) is Role.SOURCE
-                or (stage_kind(stage.name).is_graph and graphs == 1)
-                or stage.id in self._own_kernels
-            ):
+            if role_of(stage.name) is Role.SOURCE or stage in first or stage.id in self._own_kernels:
                 found.append(stage.id)
         return found
 

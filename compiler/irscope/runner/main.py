@@ -9,7 +9,7 @@ import re
 import sys
 
 from irscope.capture.base import missing
-from irscope.pipelines.base import pip_command
+from irscope.pipelines.base import install_command
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import Refused, RunRequest, Started
 from irscope.runner.entries import run_entry, set_first_path, why_not
@@ -62,10 +62,11 @@ def _missing(request: RunRequest) -> str:
     if not (packages := missing(pipeline)):
         return ""
     names = ", ".join(package.module for package in packages)
-    return (
-        f"The pipeline {pipeline.name} needs {names}, not installed in {sys.executable}. "
-        f"Install it there ({pip_command(sys.executable, packages)}), or choose another interpreter."
-    )
+    command = install_command(pipeline, sys.executable, packages)
+    start = f"The pipeline {pipeline.name} needs {names}, not installed in {sys.executable}. "
+    if pipeline.torch:
+        return f"{start}Make an environment with {pipeline.torch} for it ({command}), and choose its interpreter."
+    return f"{start}Install it there ({command}), or choose another interpreter."
 
 
 def find_torch() -> tuple[str, str] | str:

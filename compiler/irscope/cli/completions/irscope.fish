@@ -50,8 +50,8 @@ function _shtab_irscope_using
   test "$_shtab_irscope_cmdpath" = "$argv"
 end
 
-set -g _shtab_irscope_commands run pipelines compare list show graph explain diff view values diverge completion
-set -g _shtab_irscope_opts_with_value --baseline --budget --call --compile --cwd --depth --fusion --inputs --kernel --lane --limit --line --max-nodes --memory-budget --model --node --open --output --output-budget --pipeline --pipelines --port --pytest --python --reproducer --rounds --severity --stage --steady-calls --store --target --theme --timeout --write-baseline -m -o
+set -g _shtab_irscope_commands run pipelines env compare list show graph explain diff view values diverge completion
+set -g _shtab_irscope_opts_with_value --baseline --budget --call --compile --cwd --depth --folder --fusion --inputs --kernel --lane --limit --line --max-nodes --memory-budget --model --node --open --output --output-budget --pipeline --pipelines --port --pytest --python --reproducer --rounds --severity --stage --steady-calls --store --target --theme --timeout --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -87,6 +87,12 @@ complete -c irscope -n '_shtab_irscope_using pipelines' -s h -l help -d 'show th
 complete -c irscope -n '_shtab_irscope_using pipelines' -l json -d 'print data instead of text (docs/json.md)'
 complete -c irscope -n '_shtab_irscope_using pipelines' -l again -d 'repeat the trials that succeeded before'
 complete -c irscope -n '_shtab_irscope_using pipelines' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter in which they are tried'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a env -d 'make an environment with what a pipeline needs'
+complete -c irscope -n '_shtab_irscope_using env' -s h -l help -d 'show this help message and exit'
+complete -c irscope -n '_shtab_irscope_using env' -l yes -d 'do not ask'
+complete -c irscope -n '_shtab_irscope_using env' -l folder -xka "(__fish_complete_directories)" -d 'where to make it (default: in the cache of irscope)'
+complete -c irscope -n '_shtab_irscope_using env' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter to make it from'
+complete -c irscope -n '_shtab_irscope_using env; and test $_shtab_irscope_npos -eq 0' -ka "create" -d 'make an environment, or complete it'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a compare -d 'run a script through several pipelines and compare them'
 complete -c irscope -n '_shtab_irscope_using compare' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using compare' -l json -d 'print data instead of text (docs/json.md)'

@@ -15,6 +15,7 @@ complete irscope \
         'c/--baseline=/f/' \
         'c/--write-baseline=/f/' \
         'c/--cwd=/d/' \
+        'c/--folder=/d/' \
         'c/--line=/f/' \
         'c/--target=/(a100 h100 h200 mi300x)/' \
         'c/-o=/f/' \
@@ -23,7 +24,7 @@ complete irscope \
         'c/--open=/f/' \
         'c/--inputs=/f/' \
         'c/--reproducer=/f/' \
-        'c/--/(again all baseline budget call check-without-compile compile costs cwd depth exit-code fusion guards help inputs json kernel lane limit line max-nodes memory-budget model no-browser no-symbolic-trace node open output output-budget pipeline pipelines port pytest python read-only reproducer rounds severity stage steady-calls store target text theme time timeout version write-baseline)/' \
+        'c/--/(again all baseline budget call check-without-compile compile costs cwd depth exit-code folder fusion guards help inputs json kernel lane limit line max-nodes memory-budget model no-browser no-symbolic-trace node open output output-budget pipeline pipelines port pytest python read-only reproducer rounds severity stage steady-calls store target text theme time timeout version write-baseline yes)/' \
         'c/-/(- h m o)/' \
         'n/--store/f/' \
         'n/--pytest/f/' \
@@ -32,6 +33,7 @@ complete irscope \
         'n/--baseline/f/' \
         'n/--write-baseline/f/' \
         'n/--cwd/d/' \
+        'n/--folder/d/' \
         'n/--line/f/' \
         'n/--target/(a100 h100 h200 mi300x)/' \
         'n/-o/f/' \
@@ -40,8 +42,9 @@ complete irscope \
         'n/--open/f/' \
         'n/--inputs/f/' \
         'n/--reproducer/f/' \
-        'p/1/(run pipelines compare list show graph explain diff view values diverge completion)/' \
+        'p/1/(run pipelines env compare list show graph explain diff view values diverge completion)/' \
         'n/run/f/' \
+        'n/env/(create)/' \
         'n/compare/f/' \
         'n/values/f/' \
         'n/diverge/f/' \

@@ -14,6 +14,7 @@ _shtab_irscope_commands() {
     completion:'print a script that completes irscope'"'"'s arguments in a shell'
     diff:'what changed between two runs or two stages'
     diverge:'find where compiled code computes a different number'
+    env:'make an environment with what a pipeline needs'
     explain:'why Inductor did what it did'
     graph:'draw a graph as SVG, PDF, PNG or DOT'
     list:'list the runs in the store'
@@ -94,6 +95,18 @@ _shtab_irscope_diverge_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_irscope_diverge_defaults_added=0
+
+_shtab_irscope_env_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--yes[do not ask]"
+  "--folder[where to make it (default\: in the cache of irscope)]:DIR:_files -/"
+  "--python[interpreter to make it from]:PATH:_files"
+  ":make an environment, or complete it:(create)"
+  ":the pipeline\; \`irscope pipelines\` lists them:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_irscope_env_defaults_added=0
 
 _shtab_irscope_explain_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -254,6 +267,7 @@ _shtab_irscope() {
         completion) _arguments -C -s $_shtab_irscope_completion_options ;;
         diff) _arguments -C -s $_shtab_irscope_diff_options ;;
         diverge) _arguments -C -s $_shtab_irscope_diverge_options ;;
+        env) _arguments -C -s $_shtab_irscope_env_options ;;
         explain) _arguments -C -s $_shtab_irscope_explain_options ;;
         graph) _arguments -C -s $_shtab_irscope_graph_options ;;
         list) _arguments -C -s $_shtab_irscope_list_options ;;

@@ -24,5 +24,6 @@ PIPELINE = Pipeline(
     findings=(EXPORT_ERROR, DRAFT_EXPORT_ISSUE, UNSUPPORTED_OPERATOR),
     capture="irscope.pipelines.openvino.capture:OpenVinoCapture",
     needs=(Package("openvino", "openvino>=2026.4,<2026.5"),),
+    megabytes=75,
     trial=_TRIAL,
 )

@@ -19,7 +19,7 @@ from irscope.pipelines.openxla import stages
 from irscope.pipelines.openxla.dump import Dump, dump_options
 from irscope.pipelines.openxla.in_place import Executable, is_plain
 from irscope.pipelines.openxla.lowering import Input, Torchax, UnsupportedOperatorError, inputs_of
-from irscope.pipelines.openxla.shown import Shown
+from irscope.pipelines.openxla.shown import Shown, above_of
 from irscope.pipelines.openxla.training import TrainingInPlace, TrainingStep, gradients_of
 from irscope.protocol import Compile, Finding, Origin
 from irscope.usercode.source import range_of_line
@@ -78,12 +78,13 @@ class OpenXlaCapture(ExportCapture):
             raise NotLoweredError
         function = jax.function(module, inputs, self._place_of, compile.function)
         wanted = gradients_of(inputs)
-        shown = Shown(self.book, compile, self.nodes, module)
+        above = above_of(module, self.nodes)
+        shown = Shown(self.book, compile, self.nodes, above)
         if not any(wanted):
             return self._executable(jax, function, jax.shapes(inputs), shown)[0], None
         first, second = jax.training(function, wanted)
         forward, (given, saved, _) = self._executable(jax, first, jax.shapes(inputs), shown)
-        shown = Shown(self.book, compile, self.nodes, module, backward=True)
+        shown = Shown(self.book, compile, self.nodes, above, backward=True)
         return forward, self._executable(jax, second, [saved, given], shown)[0]
 
     def _executable(self, jax: Torchax, function: Any, shapes: list[Any], shown: Shown) -> tuple[Any, Any]:

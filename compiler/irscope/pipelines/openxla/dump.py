@@ -9,7 +9,7 @@ from pathlib import Path
 
 _PASS = re.compile(r"\.(?P<number>\d{4,})\.(?P<pipeline>[^/]*?)\.after_(?P<passed>[\w.-]+?)(?:\.before_[\w.-]+)?\.txt$")
 _LLVM = re.compile(
-    r"^module_\d+\.[^.]+\.(?:__compute_module_)?(?P<name>.+?)(?:_kernel_module)?\.ir-(?P<state>no|with)-opt\.ll$"
+    r"^module_\d+\.[^.]+(?:\.\d+)?\.(?:__compute_module_)?(?P<name>.+?)(?:_elemental)?(?:_kernel_module)?\.ir-(?P<state>no|with)-opt\.ll$"
 )
 _DEFINED = re.compile(r"^define [^@\n]*@\"?(?P<name>[\w.$-]+)\"?\(", re.MULTILINE)
 
@@ -73,7 +73,8 @@ class Dump:
             yield KernelDump(name, functions, llvm, optimized, self._object(name))
 
     def _object(self, name: str) -> Path | None:
-        endings = tuple(f".obj-file.{one}.o" for one in (f"{name}_kernel_module", f"__compute_module_{name}", name))
+        modules = (f"{name}_kernel_module", f"{name}_elemental_kernel_module", f"__compute_module_{name}", name)
+        endings = tuple(f".obj-file.{one}.o" for one in modules)
         return next((one for one in self._files if one.name.endswith(endings)), None)
 
 

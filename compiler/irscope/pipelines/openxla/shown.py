@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from irscope.capture.nodes import NodeWriter
@@ -31,26 +32,49 @@ _SECONDS = 20.0
 _DISASSEMBLERS = ("llvm-objdump", "objdump")
 
 
-class Shown:
-    """The stages of one compile, those of its backward apart.
+@dataclass(frozen=True)
+class Above:
+    """The graph that XLA's texts came from.
 
     Parameters
     ----------
-    module
-        The graph module of the decomposed program.
+    number
+        Of that graph, as `NodeWriter` counts.
+    origins
+        What is known about its nodes.
+    inputs
+        The nodes that are inputs.
+    node_of
+        The node that an ``op_name`` of XLA names; empty if there is none.
     """
 
-    def __init__(self, book: RunBook, compile: Compile, nodes: NodeWriter, module: Any, backward: bool = False) -> None:
+    number: int
+    origins: Mapping[str, Origin]
+    inputs: Collection[str]
+    node_of: Callable[[str], str] = node_of
+
+
+def above_of(module: Any, nodes: NodeWriter) -> Above:
+    """What `Shown` needs of a graph module."""
+    inputs = {node.name for node in module.graph.nodes if node.op == "placeholder"}
+    return Above(nodes.number(id(module.graph)), dict(_origins(nodes, module)), inputs)
+
+
+class Shown:
+    """The stages of one compile, those of its backward apart."""
+
+    def __init__(
+        self, book: RunBook, compile: Compile, nodes: NodeWriter, above: Above, backward: bool = False
+    ) -> None:
         self._book, self._compile = book, compile
         self._backward, self._suffix = backward, "-backward" if backward else ""
-        inputs = {node.name for node in module.graph.nodes if node.op == "placeholder"}
+        self._node_of = above.node_of
         self._memory = Memory(
-            origins=dict(_origins(nodes, module)),
-            node_of=lambda op_name: op_name if op_name in inputs else node_of(op_name),
-            number=nodes.number(id(self)),
-            program=nodes.number(id(module.graph)),
+            origins=above.origins,
+            node_of=lambda op_name: op_name if op_name in above.inputs else above.node_of(op_name),
+            number=nodes.new_number(),
+            program=above.number,
         )
-        self._kept = (self, module)  # an address that is used again would be taken for the same graph
 
     def put_jaxpr(self, text: str) -> Lines:
         """Puts the jaxpr; gives the node of each of its lines."""
@@ -60,7 +84,10 @@ class Shown:
 
     def put_stablehlo(self, text: str, above: Lines) -> None:
         """Puts StableHLO."""
-        text, lines, of_scope = stablehlo_lines(text, above, node_of)
+        self.put_read_stablehlo(*stablehlo_lines(text, above, node_of))
+
+    def put_read_stablehlo(self, text: str, lines: Lines, of_scope: Mapping[str, list[str]]) -> None:
+        """Puts StableHLO of which the lines are known (`stablehlo_lines`)."""
         self._memory.above.update(of_scope)
         self._put_text(stages.STABLEHLO.name, text, {"lines": lines})
 
@@ -125,7 +152,7 @@ class Shown:
         return tuple(sorted(lines))
 
     def _lines_of(self, instructions: Iterable[Instruction]) -> dict[Line, None]:
-        nodes = dict.fromkeys(node_of(one.op_name) for one in instructions)
+        nodes = dict.fromkeys(self._node_of(one.op_name) for one in instructions)
         origins = [self._memory.origins[node] for node in nodes if node in self._memory.origins]
         return dict.fromkeys(line for one in origins for line in user_lines(one.frames))
 

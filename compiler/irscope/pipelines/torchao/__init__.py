@@ -29,5 +29,6 @@ PIPELINE = Pipeline(
     findings=(NOT_QUANTIZED,),
     capture="irscope.pipelines.torchao.capture:TorchaoCapture",
     needs=(Package("torchao", "torchao>=0.18,<0.19"),),
+    megabytes=5,
     trial=_TRIAL,
 )

@@ -28,5 +28,6 @@ PIPELINE = Pipeline(
     findings=(EXPORT_ERROR, DRAFT_EXPORT_ISSUE, UNSUPPORTED_OPERATOR),
     capture="irscope.pipelines.tvm.capture:TvmCapture",
     needs=(Package("tvm", "apache-tvm>=0.27.0.post1,<0.28"),),
+    megabytes=115,
     trial=_TRIAL,
 )

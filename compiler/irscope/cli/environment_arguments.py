@@ -1,0 +1,27 @@
+"""The arguments of ``irscope env``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+DESCRIPTION = """\
+Makes a virtual environment with the packages that a pipeline needs, in irscope's cache, so that your own environment
+stays as it is.  What it does not have itself, such as the packages of your script, comes from the interpreter that it is made
+from.  It says first what it will install, and goes on only after a yes.  If it was interrupted, the same command goes on.
+
+  irscope env create xla
+  irscope run train.py --pipeline xla --python ~/.cache/irscope/environments/xla/bin/python"""
+
+
+def add_to(env: argparse.ArgumentParser) -> None:
+    """Adds all of them to a parser."""
+    env.add_argument("action", choices=("create",), help="make an environment, or complete it")
+    env.add_argument("pipeline", metavar="NAME", help="the pipeline; `irscope pipelines` lists them")
+    env.add_argument("--yes", action="store_true", help="do not ask")
+    env.add_argument("--folder", metavar="DIR", help="where to make it (default: in the cache of irscope)")
+    env.add_argument(
+        "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
+        help="interpreter to make it from (default: %(default)s; variable IRSCOPE_PYTHON)",
+    )  # fmt: skip

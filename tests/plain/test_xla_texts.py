@@ -1,0 +1,104 @@
+"""What is read from the texts of PyTorch/XLA, as they were recorded for ``torch.relu(x @ w)`` (torch_xla 2.9.0)."""
+
+from __future__ import annotations
+
+from irscope.capture.operation_graphs import Operation, Tensor
+from irscope.pipelines.xla.findings import difference
+from irscope.pipelines.xla.scopes import operation_of
+from irscope.pipelines.xla.texts import last_graph, lazy_lines, stablehlo_lines
+
+SAVED = """\
+[ScheduleSyncTensorsGraph]
+TensorsGraphInfo:
+  f (/tmp/net.py:9)
+
+Root Hashes: (6ff801bcaca19522e23b6f11f1ec8287)
+
+## BEGIN_GRAPH
+IR {
+  %0 = s64[] prim::Constant(), location=f@net.py:9, xla_shape=s64[], ROOT=0
+}
+
+Graph Hash: c6f2a12f612ba9e996bee219faa2a99d
+
+## END_GRAPH
+
+[ScheduleSyncTensorsGraph]
+TensorsGraphInfo:
+  __call__ (/site-packages/torch/_ops.py:841)
+
+Root Hashes: (e8c84c790090de51613e73ba29a3e6b0)
+
+## BEGIN_GRAPH
+IR {
+  %0 = f32[3,4]{1,0} xla::device_data(), location=__call__@_ops.py:841, xla_shape=f32[3,4]{1,0}
+  %1 = f32[2,3]{1,0} xla::device_data(), location=__call__@_ops.py:841, xla_shape=f32[2,3]{1,0}
+  %2 = f32[2,4]{1,0} aten::mm(%1, %0), scope=mm~net.py:5.4, location=__call__@_ops.py:841, xla_shape=f32[2,4]{1,0}
+  %3 = f32[2,4]{1,0} aten::relu(%2), scope=outer~net.py:6.5/relu~net.py:6.6/aten::relu.1, location=__call__@_ops.py:841, xla_shape=f32[2,4]{1,0}, ROOT=0
+}
+
+Graph Hash: 3874cbcd3f46c489651659d0d2f9974e
+
+## END_GRAPH
+
+"""
+STABLEHLO = """\
+#loc1 = /tmp/net.py:6:0
+#loc7 = "<module>"(#loc1)
+#loc14 = #loc7
+ at #loc1
+#loc17 = "mm~net.py_5.4/aten__mm"(#loc14)
+module @IrToHlo.9 attributes {mhlo.is_dynamic = false} {
+  func.func @main(%arg0: tensor<3x4xf32> "mm~net.py_5.4/xla__device_data"(#loc7), %arg1: tensor<2x3xf32> "xla__device_data"(#loc7)) -> tensor<2x4xf32> {
+    %cst = stablehlo.constant dense<0.000000e+00> : tensor<2x4xf32> "relu~net.py_6.6/aten__relu"(#loc17)
+    %0 = stablehlo.dot_general %arg1, %arg0, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32> "mm~net.py_5.4/aten__mm"(#loc17)
+    %1 = stablehlo.maximum %0, %cst : tensor<2x4xf32> "relu~net.py_6.6/aten__relu"(#loc17)
+    return %1 : tensor<2x4xf32> [unknown]
+  } [unknown]
+} [unknown]
+"""
+
+
+def test_the_innermost_scope_names_the_operation() -> None:
+    assert operation_of("outer~net.py_6.5/relu~net.py_6.6/aten__relu") == "relu"
+    assert operation_of("aten__relu") == operation_of("") == ""
+
+
+def test_the_last_saved_graph_is_read() -> None:
+    assert last_graph(SAVED).startswith("IR {\n  %0 = f32[3,4]")
+    assert last_graph(SAVED).endswith("ROOT=0\n}\n")
+    assert last_graph("") == ""
+
+
+def test_lines_of_lazy_ir_have_operations_and_no_places_in_pytorch() -> None:
+    text, lines = lazy_lines(last_graph(SAVED), operation_of)
+    assert lines == [(4, "mm"), (5, "relu")]
+    assert "_ops.py" not in text
+    assert "aten::mm(%1, %0), scope=mm~net.py:5, xla_shape" in text
+    assert "scope=outer~net.py:6/relu~net.py:6/aten::relu.1, xla_shape" in text
+
+
+def test_lines_of_stablehlo_lead_to_lines_of_lazy_ir() -> None:
+    above = [(4, "mm"), (5, "relu")]
+    text, lines, of_scope = stablehlo_lines(STABLEHLO, above, operation_of)
+    assert "loc" not in text and "aten__" not in text and "unknown" not in text
+    assert text.startswith("module @IrToHlo.9")
+    assert lines == [(3, "5"), (4, "4"), (5, "5")]
+    assert of_scope == {"relu~net.py_6.6/aten__relu": ["3", "5"], "mm~net.py_5.4/aten__mm": ["4"]}
+
+
+def graph(size: int, target: str = "aten.relu.default") -> list[Operation]:
+    value = Tensor("float32", (size, 3))
+    return [
+        Operation("x", "placeholder", "x", value=value),
+        Operation("y", "call_function", target, ("x",), ("x",), value, (("/home/me/net.py", 7, "f"),)),
+    ]
+
+
+def test_what_changed_between_two_graphs() -> None:
+    assert difference(graph(2), graph(5)) == ("x was f32[2, 3], now f32[5, 3]", ())
+    what, [related] = difference(graph(2), graph(2, "aten.tanh.default"))
+    assert what == "y was aten.relu.default(x), now aten.tanh.default(x)"
+    assert (related.file, related.range.start.line) == ("/home/me/net.py", 7)
+    assert difference(graph(2), graph(2))[0].startswith("a number that is a constant")
+    assert difference(graph(2), graph(2)[:1]) == ("it had 1 operations, now 0", ())
