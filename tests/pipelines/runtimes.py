@@ -35,6 +35,20 @@ with torch.no_grad():
     fast(x)
     print(type(fast(x).grad_fn).__name__, (fast(x) - fast._orig_mod(x)).abs().max() < 1e-6)
 """
+NET = """\
+import torch
+
+
+def scale(x, w):
+    y = x @ w
+    h = torch.relu(y)  # @relu
+    return torch.tanh(h) + 1
+
+
+fast = torch.compile(scale)
+print(fast(torch.ones(2, 3), torch.ones(3, 4)).sum())
+"""
+[RELU] = lines_marked(NET, "# @relu")
 TRAINING = """\
 import torch
 

@@ -13,6 +13,7 @@ from irscope.protocol import CompileOutcome
 from irscope.provenance import Provenance
 from irscope.store.store import Store
 from pipeline_client import row_of, shown, steps_down
+from runtimes import NET, RELU
 from support import REPOSITORY, Ran, lines_marked, run_captured, run_plain, write
 
 RunOpenXla = Callable[[Path, str], Ran]
@@ -234,21 +235,6 @@ def test_a_training_step_runs_in_place_with_a_backward_of_its_own(ran_openxla: R
 
 
 # --- the editor and the debugger --------------------------------------------------------------------------------------
-
-NET = """\
-import torch
-
-
-def scale(x, w):
-    y = x @ w
-    h = torch.relu(y)  # @relu
-    return torch.tanh(h) + 1
-
-
-fast = torch.compile(scale)
-print(fast(torch.ones(2, 3), torch.ones(3, 4)).sum())
-"""
-[RELU] = lines_marked(NET, "# @relu")
 
 
 @pytest.fixture(scope="module")

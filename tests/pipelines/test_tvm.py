@@ -11,6 +11,7 @@ from irscope.protocol import CompileOutcome
 from irscope.provenance import Provenance
 from irscope.store.store import Store
 from pipeline_client import row_of, shown, steps_down
+from runtimes import NET, RELU
 from support import Ran, lines_marked, run_captured, run_plain, write
 
 RunTvm = Callable[[Path, str], Ran]
@@ -208,21 +209,6 @@ def test_calls_that_are_not_like_the_first_and_results_of_all_kinds(ran_tvm: Run
 
 
 # --- the editor and the debugger --------------------------------------------------------------------------------------
-
-NET = """\
-import torch
-
-
-def scale(x, w):
-    y = x @ w
-    h = torch.relu(y)  # @relu
-    return torch.tanh(h) + 1
-
-
-fast = torch.compile(scale)
-print(fast(torch.ones(2, 3), torch.ones(3, 4)).sum())
-"""
-[RELU] = lines_marked(NET, "# @relu")
 
 
 @pytest.fixture(scope="module")

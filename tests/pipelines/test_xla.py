@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from dap_client import Client
 from five_models import SCRIPTS, TRAINING_SCRIPTS
 from irscope.protocol import Severity
 from irscope.provenance import Provenance
 from irscope.store.store import Store
-from lsp_editor import SERVER, Editor
+from pipeline_client import row_of, shown, steps_down
+from runtimes import NET, RELU
 from support import Ran, lines_marked, run_captured, run_plain, write
 
 RunXla = Callable[[Path, str], Ran]
@@ -125,6 +125,8 @@ def test_a_training_loop_is_compiled_once(ran_xla: RunXla, tmp_path: Path) -> No
     assert (ran.report.capture_gaps, ran.report.findings) == ((), ())
     assert ran.stdout == "agree\n", ran.report.outcome
     assert [one.id for one in ran.report.compiles] == ["0/0"]
+    forward = ran.text("0/0/lazy-graph").count(" = torch.ops.")
+    assert ran.report.compiles[0].graph_ops == forward > 0, "without those of the backward"
 
 
 CUT = """\
@@ -161,6 +163,8 @@ def test_a_value_that_python_needs_cuts_the_graph_at_its_line(with_cut: Ran) -> 
     assert cut.range.start.column == CUT.splitlines()[cut.range.start.line - 1].index("h.sum()")
     assert "value of a tensor" in cut.message
     assert [one.id for one in ran.report.compiles] == ["0/0", "1/0", "0/1", "1/1"]
+    for one in ran.report.compiles:
+        assert one.graph_ops == ran.text(f"{one.id}/lazy-graph").count(" = torch.ops.") > 0, one.id
     with Store(ran.store) as store:
         found = Provenance(store, ran.report)
         targets = {
@@ -223,21 +227,6 @@ def test_what_lazy_tensors_cannot_replace_runs_as_it_is(ran_xla: RunXla, tmp_pat
 
 # --- the editor and the debugger --------------------------------------------------------------------------------------
 
-NET = """\
-import torch
-
-
-def scale(x, w):
-    y = x @ w
-    h = torch.relu(y)  # @relu
-    return torch.tanh(h) + 1
-
-
-fast = torch.compile(scale)
-print(fast(torch.ones(2, 3), torch.ones(3, 4)).sum())
-"""
-[RELU] = lines_marked(NET, "# @relu")
-
 
 @pytest.fixture(scope="module")
 def net(ran_xla: RunXla, tmp_path_factory: pytest.TempPathFactory) -> Ran:
@@ -245,45 +234,22 @@ def net(ran_xla: RunXla, tmp_path_factory: pytest.TempPathFactory) -> Ran:
 
 
 async def test_a_client_shows_the_stages_and_links_them_with_the_source(net: Ran) -> None:
-    script, run, optimized = Path(net.report.script), net.report.run, "0/0/hlo-optimized"
-    settings = {"run": {"onSave": "off", "onOpen": "off"}}
-    editor = await Editor.start(SERVER, options={"storePath": net.store}, settings=settings, folder=script.parent)
-    try:
-        editor.open(script)
-        tree = await editor.request("irscope/report", run=run)
-        assert tree.item.pipeline == "xla"
-        uris = {stage.stage: stage.uri for stage in tree.compiles[0].stages}
-        strip = await editor.request("irscope/pipeline", run=run)
-        above = [f"0/0/{name}" for name in ("lazy-graph", "lazy-ir", "stablehlo", "hlo", "hlo-optimized")]
-        assert [stage.stage for stage in strip.stages][:5] == above
-        graph = await editor.request("irscope/graph", run=run, stage=optimized)
-        assert any("fusion" in name for name in graph.nodes.name)
-        rows = net.text(optimized).split("\n")
-        [line] = [at for at, row in enumerate(rows) if "torch.ops.hlo.maximum(" in row]
-        among = [script.as_uri(), *(uris[stage] for stage in above[:4])]
-        found = await editor.request("irscope/counterparts", uri=uris[optimized], line=line, run=run, among=among)
-        places = {one.uri: list(one.lines) for one in found.places}
-        assert places[script.as_uri()] == [RELU - 1]
+    optimized = "0/0/hlo-optimized"
+    async with shown(net) as client:
+        assert client.tree.item.pipeline == "xla"
+        above = [f"0/0/{name}" for name in ("lazy-graph", "lazy-ir", "stablehlo", "hlo")]
+        assert client.strip[:5] == [*above, optimized]
+        assert any("fusion" in name for name in await client.nodes(optimized))
+        line = row_of(net, optimized, "torch.ops.hlo.maximum(")
+        among = [client.source, *(client.uris[stage] for stage in above)]
+        places = await client.linked(client.uris[optimized], line, among)
+        assert places[client.source] == [RELU - 1]
         assert all(places[uri] for uri in among)
-        kernels = [one.uri for one in tree.compiles[0].kernels if one.language == "llvm"]
-        found = await editor.request("irscope/counterparts", uri=script.as_uri(), line=RELU - 1, run=run, among=kernels)
-        assert found.places, "the line leads down to a kernel"
-    finally:
-        await editor.close()
+        kernels = [one.uri for one in client.tree.compiles[0].kernels if one.language == "llvm"]
+        assert await client.linked(client.source, RELU - 1, kernels), "the line leads down to a kernel"
 
 
 def test_the_debugger_steps_from_the_line_down_to_hlo(net: Ran) -> None:
-    with Client() as client:
-        client.initialize()
-        client.ask("attach", run=net.report.run, store=net.store, stopOn="none")
-        client.ask("setBreakpoints", source={"path": net.report.script}, breakpoints=[{"line": RELU}])
-        client.ask("setExceptionBreakpoints", filters=[])
-        client.ask("configurationDone")
-        client.event("stopped")
-        assert (client.top()["source"]["path"], client.top()["line"]) == (net.report.script, RELU)
-        seen = []
-        for _ in range(5):
-            client.move("stepIn")
-            seen.append(client.stack()[0]["source"]["name"].split()[-1].partition(".")[0])
-        assert seen == ["lazy-graph", "lazy-ir", "stablehlo", "hlo", "hlo-optimized"]
-        assert client.stack()[-1]["source"]["path"] == net.report.script
+    seen = steps_down(net, RELU, 5)
+    order = ["lazy-graph", "lazy-ir", "stablehlo", "hlo", "hlo-optimized"]
+    assert [name.partition(".")[0] for name in seen] == order

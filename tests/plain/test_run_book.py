@@ -24,7 +24,7 @@ def book(told: list[Message]) -> RunBook:
 
 
 class WaitsForAThread(ProgramCapture):
-    """Stands in for a compiler that has a part of its work done by another thread, which reports it."""
+    """A fake compiler: another thread does part of its work, and reports it while the compiler waits."""
 
     def lower(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], compile: Compile) -> Program:
         report = self.book.guarded(self.book.gap)

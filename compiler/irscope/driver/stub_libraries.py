@@ -1,7 +1,7 @@
 """Stubs in place of libraries of CUDA, for a PyTorch that was built for CUDA and is only used on the CPU.
 
 Such a PyTorch cannot be imported without these libraries, which are packages of some 3 GB.  Nothing of them runs on the
-CPU.  Each stub defines the functions that PyTorch refers to; each of them answers that there is no CUDA device.
+CPU.  A stub defines the functions that PyTorch calls, and every one of them returns an error: no CUDA device.
 """
 
 from __future__ import annotations

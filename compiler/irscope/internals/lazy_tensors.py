@@ -28,7 +28,7 @@ def has_own_gradient(function: str) -> bool:
     """Whether PyTorch/XLA replaces a function as a whole, such as ``max_pool2d``, so that no mode sees what it does."""
     try:
         return bool(_HAS_KERNEL.get()(f"aten::{function}", "AutogradXLA"))
-    except RuntimeError:  # there is no such operator
+    except RuntimeError:  # PyTorch has no operator of this name
         return False
 
 

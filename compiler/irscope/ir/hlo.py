@@ -81,7 +81,7 @@ class Module:
 
 
 def parse_hlo(text: str) -> Module:
-    """Reads the module in a dump, without the lines that it cannot parse.  Raises ValueError if there is no entry."""
+    """Reads the module in a dump, and skips lines that it cannot parse.  Raises ValueError if the module has no entry."""
     module, body = Module(), list[Instruction]()
     for line in text.split("\n"):
         if head := (_HEAD.match(line) if not line.startswith(" ") else None):

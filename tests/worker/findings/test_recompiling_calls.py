@@ -54,3 +54,36 @@ def test_no_code_of_the_script_is_called(tmp_path: Path) -> None:
     assert ran.findings("recompilation")
     assert "sin" in ran.stdout
     assert ran.stdout == run_plain(script).stdout
+
+
+BREAK_BELOW = """
+import torch
+
+
+class Block(torch.nn.Module):
+    def forward(self, x):
+        y = x * 2
+        torch._dynamo.graph_break()
+        return y.softmax(-1)
+
+
+block = Block()
+
+
+def step(batch):
+    hidden = block(batch)
+    return hidden.sum()
+
+
+fast = torch.compile(step, backend="eager")
+for size in (4, 7):
+    fast(torch.ones(size, 8))
+"""
+
+
+def test_what_a_break_in_a_called_function_left_has_no_wrong_name(tmp_path: Path) -> None:
+    """The value is the result of the call, which is no name of the user's, and not the function that goes on."""
+    ran = run_forked(write(tmp_path, BREAK_BELOW), tmp_path / "runs.db")
+    messages = [finding.message for finding in ran.findings("recompilation")]
+    assert any(message.startswith("`step` was compiled again: a value: size 4 → 7") for message in messages), messages
+    assert not any("`step`: size" in message for message in messages)

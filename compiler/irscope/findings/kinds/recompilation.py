@@ -117,7 +117,8 @@ def make(moment: Moment, trigger: Trigger, calls: Sequence[Call]) -> tuple[Findi
     if compile is None:
         return None
     guard = trigger.guards[0] if trigger.guards else UNKNOWN
-    place = _left_by_break(guard, compile, moment.known.findings) or watched_place(guard, compile)
+    left = _left_by_break(guard, compile, moment.known.findings)
+    place = left or watched_place(guard, compile)
     if place is None and call is not None:
         place = (call.file, call.range)  # a function of a library: the call is all that is the user's
     if place is None:
@@ -128,7 +129,7 @@ def make(moment: Moment, trigger: Trigger, calls: Sequence[Call]) -> tuple[Findi
     if not is_user_file(compile.file) and facts.sites is not None:  # the user knows the call, not the function
         name = facts.sites[1].callee or name
         subject = argument.expression if (argument := facts.argument(guard.source)) is not None else ""
-    what = f"`{name}` was compiled again: {change_of(trigger, place, subject)}."
+    what = f"`{name}` was compiled again: {change_of(trigger, left, subject)}."
     earlier = [f"{i + 2}. {each.text}" for i, each in enumerate(trigger.guards[1:8])]
     finding = Finding(
         kind=KIND.id,
@@ -172,21 +173,21 @@ def _facts(
     return Facts(guard, trigger.guards[1:], trigger.now, calls, function, place[0], reader, cut)
 
 
-def change_of(trigger: Trigger, place: tuple[str, Range] | None = None, name: str = "") -> str:
+def change_of(trigger: Trigger, left: tuple[str, Range] | None = None, name: str = "") -> str:
     """What changed, as a phrase with what it is now.
 
     Parameters
     ----------
-    place
-        Where the finding is.
+    left
+        The graph break that left the guarded value, if it did and is known.
     name
         What the user calls the guarded thing, where it is not what the guard calls it.
     """
     guard, current = trigger.guards[0] if trigger.guards else UNKNOWN, trigger.now
     subject = f"`{name or guard.source}`" if guard.source and guard.code != "recompile-aliasing" else ""
     if guard.source.startswith(_LEFT):
-        one_line = place is not None and place[1].start.line == place[1].end.line
-        subject = f"`{text_of_range(*place)}`" if place is not None and one_line else "a value"
+        one_line = left is not None and left[1].start.line == left[1].end.line
+        subject = f"`{text_of_range(*left)}`" if left is not None and one_line else "a value"
     elif "___" in guard.source:
         subject = ""
     is_now = ""

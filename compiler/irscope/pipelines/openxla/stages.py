@@ -35,20 +35,9 @@ KERNEL = StageKind("xla-kernel", "LLVM IR of a kernel", "llvm", Role.KERNEL, 9)
 LLVM = StageKind("xla-llvm", "Optimized LLVM IR", "llvm", Role.LOWERED, 10)
 ASSEMBLY = StageKind("xla-assembly", "Assembly", "asm", Role.LOWERED, 11, is_machine_code=True)
 
-STAGES = (
-    *FIRST,
-    DECOMPOSED_PROGRAM,
-    JAXPR,
-    STABLEHLO,
-    HLO,
-    HLO_TEXT,
-    OPTIMIZED,
-    OPTIMIZED_TEXT,
-    BUFFERS,
-    KERNEL,
-    LLVM,
-    ASSEMBLY,
-)
+OF_XLA = (STABLEHLO, HLO, HLO_TEXT, OPTIMIZED, OPTIMIZED_TEXT, BUFFERS, KERNEL, LLVM, ASSEMBLY)
+"""What XLA itself makes, whatever hands it the program."""
+STAGES = (*FIRST, DECOMPOSED_PROGRAM, JAXPR, *OF_XLA)
 
 STATIC_SIZE = FindingKind(
     id="static-size",

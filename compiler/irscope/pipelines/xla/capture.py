@@ -175,7 +175,10 @@ class LazyProgram:
             compile = dataclasses.replace(segment.first, id=f"{frame}/{len(segment.graphs)}")
             findings.add_recompilation(capture.book, segment.graphs[-1], operations, compile, self._caller)
         if compile is not self._segments[0].first:
-            done = dataclasses.replace(compile, outcome=CompileOutcome.COMPILED, seconds=round(seconds, 6))
+            calls = sum(one.op == "call_function" for one in operations)
+            done = dataclasses.replace(
+                compile, outcome=CompileOutcome.COMPILED, graph_ops=calls, seconds=round(seconds, 6)
+            )
             capture.book.put_compile(done)
         segment.graphs.append(operations)
         segment.latest = compile

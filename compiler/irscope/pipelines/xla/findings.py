@@ -50,7 +50,7 @@ def add_recompilation(
     """A graph was compiled again because it is not the one of an earlier call."""
     what, related = difference(old, new)
     message = f"XLA compiled the lazy graph again: {what}."
-    explanation = "XLA compiles each graph for one size of each tensor, and a graph that is not alike is another one."
+    explanation = "XLA compiles a graph for fixed sizes. Other sizes, or other operations, need a new compile."
     hints = ("Pad inputs to a few sizes.",) if not related else ("Keep what Python decides the same in each call.",)
     found = _finding(recompilation.KIND, RECOMPILED, message, explanation, hints, compile, places, related)
     book.findings.add(found)

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from irscope.pipelines.openxla.stages import (
-    ASSEMBLY,
-    BUFFERS,
-    HLO,
-    HLO_TEXT,
-    KERNEL,
-    LLVM,
-    OPTIMIZED,
-    OPTIMIZED_TEXT,
-    STABLEHLO,
-)
+from irscope.pipelines.openxla.stages import OF_XLA
 from irscope.vocabulary.stages import Role, StageGroup, StageKind
 
 LAZY = StageGroup("PyTorch/XLA")
@@ -30,16 +20,4 @@ LAZY_GRAPH = StageKind(
 )
 LAZY_IR = StageKind("lazy-ir", "Lazy IR", "plaintext", Role.TEXT, 5, group=LAZY)
 
-STAGES = (
-    LAZY_GRAPH,
-    LAZY_IR,
-    STABLEHLO,
-    HLO,
-    HLO_TEXT,
-    OPTIMIZED,
-    OPTIMIZED_TEXT,
-    BUFFERS,
-    KERNEL,
-    LLVM,
-    ASSEMBLY,
-)
+STAGES = (LAZY_GRAPH, LAZY_IR, *OF_XLA)
