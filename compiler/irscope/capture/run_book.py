@@ -205,7 +205,7 @@ class RunBook:
         """
         id = self._new_stage_id(f"{compile}/{name}{'-backward' if backward else ''}", attempt)
         self.write_stage(compile, name, id, text, data, backward=backward)
-        if compile in self.operations and stage_kind(name).is_captured and not backward:
+        if compile in self.operations and stage_kind(name).is_captured:
             self.operations[compile] += operation_count(data, text)
         return id
 
