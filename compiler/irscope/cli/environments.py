@@ -51,7 +51,9 @@ def _agreed(environment: Environment) -> bool:
     print(f"Installs:    {', '.join(environment.packages)}, and what these need", file=sys.stderr)
     print(f"Downloads:   {f'about {size} MB' if size else 'size unknown'}", file=sys.stderr)
     if not sys.stdin.isatty():
-        complain("irscope: Nothing was installed, since there is no terminal to ask in. To install it, add --yes.")
+        complain(
+            "irscope: Nothing was installed, since there is no terminal to ask in. Add --yes to install without a question."
+        )
         return False
     print("Continue? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
