@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from irscope.system.ending import end_tree, wait_for_the_end
 
-_ending = threading.Event()
+_lock = threading.Lock()
+"""Held while a command starts or a folder is made, so that none appears after the process began to end."""
+_ending = False
 _running: set[int] = set()
 _folders: set[str] = set()
 
@@ -34,19 +36,20 @@ def run_bounded(
 
     Raises OSError if it cannot be started or this process is about to end, and subprocess.TimeoutExpired.
     """
-    if _ending.is_set():
-        raise OSError(errno.ECANCELED, "irscope is ending")
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL if text is None else subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        errors="replace",
-        cwd=cwd,
-        env=env,
-    ) as process:
-        _running.add(process.pid)
+    with _lock:
+        _check_not_ending()
+        started = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL if text is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+            cwd=cwd,
+            env=env,
+        )
+        _running.add(started.pid)
+    with started as process:
         try:
             out, error = process.communicate(text, timeout=seconds)
         except BaseException:
@@ -60,18 +63,26 @@ def run_bounded(
 
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[str]:
-    """A folder for what commands write, which is gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="irscope-", ignore_cleanup_errors=True) as folder:
-        _folders.add(folder)
-        try:
+    """A folder for what commands write, which is gone afterwards.
+
+    Raises OSError if it cannot be made or this process is about to end.
+    """
+    with _lock:
+        _check_not_ending()
+        made = tempfile.TemporaryDirectory(prefix="irscope-", ignore_cleanup_errors=True)
+        _folders.add(made.name)
+    try:
+        with made as folder:
             yield folder
-        finally:
-            _folders.discard(folder)
+    finally:
+        _folders.discard(made.name)
 
 
 def leave_nothing() -> None:
     """For a process that ends without its threads: ends the commands that they wait for, and removes their folders."""
-    _ending.set()
+    global _ending
+    with _lock:
+        _ending = True
     running = [*_running]
     for pid in running:
         end_tree(pid)
@@ -79,3 +90,8 @@ def leave_nothing() -> None:
     wait_for_the_end(running)
     for folder in [*_folders]:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _check_not_ending() -> None:
+    if _ending:
+        raise OSError(errno.ECANCELED, "irscope is ending")

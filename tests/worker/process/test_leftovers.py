@@ -136,3 +136,31 @@ def test_a_process_that_ends_without_its_threads_leaves_no_command_and_no_folder
     folder, pid, still_running = done.stdout.split()
     assert not os.path.exists(folder)
     assert still_running == "False" and not is_running(int(pid))
+
+
+MAKES_MORE = """\
+import os, sys, threading
+from irscope.system import commands
+
+def try_one_after_the_other():
+    while True:
+        try:
+            with commands.temporary_folder() as folder:
+                commands.run_bounded([sys.executable, "-c", "import time; time.sleep(300)"], 300)
+        except OSError:
+            pass
+
+for _ in range(8):
+    threading.Thread(target=try_one_after_the_other).start()
+while len(commands._running) < 8:
+    pass
+commands.leave_nothing()
+os._exit(0)
+"""
+
+
+def test_nothing_new_is_made_in_a_process_that_ends(tmp_path: Path) -> None:
+    """A thread whose command was ended goes on with the next one, as trials of pipelines do."""
+    done = run_bounded([sys.executable, "-c", MAKES_MORE], 60, env={**os.environ, "TMPDIR": str(tmp_path)})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert os.listdir(tmp_path) == []
