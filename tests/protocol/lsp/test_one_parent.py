@@ -67,7 +67,7 @@ async def test_one_diagnostic_and_its_fix_at_the_call(at_work: AtWork, tmp_path:
 
     (parent,) = recompilations(editor, model)
     assert parent.range.start.line == MODEL.split("\n").index("    def forward(self, batch):")
-    assert "compiled 2 more functions again" in parent.message
+    assert "also recompiled `Chunk.forward, after line 6` and `Model.forward, after line 16`." in parent.message
     assert group.places[0].line == parent.range.start.line, "the cause comes first, whatever the others cost"
     related = [(each.location.uri, each.location.range.start.line) for each in parent.related_information or []]
     returns = [i for i, line in enumerate(MODEL.split("\n")) if line.startswith("        return")]

@@ -50,7 +50,7 @@ async def test_breaks_and_recompilations_on_open(at_work: AtWork, tmp_path: Path
     assert broken.related_information and broken.related_information[0].location.range.start.line == 11
     recompiled = by_line[4]
     assert data_of(recompiled)["kind"] == "recompilation"
-    assert "compiled 1 more function again" in recompiled.message, "the one after the break, which has the same cause"
+    assert "also recompiled `f, after line 7`." in recompiled.message, "it has the same cause"
     assert 7 in {one.location.range.start.line for one in recompiled.related_information or ()}
     ((line, title),) = await editor.lenses(uri)
     assert line == 3 and title.startswith("2 graphs · 1 break · 2 recompiles · ") and "kernel" not in title

@@ -358,7 +358,7 @@ class Model(torch.nn.Module):
 model = torch.compile(Model())
 for n in (4, 5, 6):
     model(torch.ones(n, 3))
-""", "in all 3 functions", dynamic, "The same change in this call compiled 2 more functions again.")  # fmt: skip
+""", "in all 3 compiled parts", dynamic, "The same change in this call also recompiled `Block.forward, after line")  # fmt: skip
 case("size_of_a_weight", "recompile-size", """
 class Layer(torch.nn.Module):
     def __init__(self, n):

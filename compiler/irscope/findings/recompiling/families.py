@@ -17,6 +17,7 @@ from irscope.findings.recompiling.words import DYNAMIC
 from irscope.protocol import Finding, Range, Related, Severity
 
 NOTES = "parents-of-recompilations"
+_MOST_NAMED = 3
 _SIZE = re.compile(r"size (\d+) → (\d+) in dimension")
 
 
@@ -33,13 +34,13 @@ class Parent:
     changes
         The sizes that changed: before, now.
     children
-        The functions that were compiled again after it for the same change.
+        What was compiled again after it for the same change: by frame its title, as `Compile.title` gives it.
     """
 
     finding: Finding
     frame: str
     changes: set[tuple[int, int]]
-    children: set[str] = field(default_factory=set)
+    children: dict[str, str] = field(default_factory=dict)
 
 
 def in_families(known: Known, finding: Finding, facts: Facts) -> Iterator[Finding]:
@@ -55,7 +56,8 @@ def in_families(known: Known, finding: Finding, facts: Facts) -> Iterator[Findin
         parents[place.file, place.range] = Parent(finding, frame, _changes(facts))
         yield finding
         return
-    parent.children.add(frame)
+    compiled = known.compiles.get(finding.compiles[0])
+    parent.children[frame] = compiled.title if compiled is not None else finding.function
     yield _child(finding, parent.finding)
     yield _with_children(parent, finding)
 
@@ -75,18 +77,25 @@ def _child(finding: Finding, parent: Finding) -> Finding:
 
 
 def _with_children(parent: Parent, newest: Finding) -> Finding:
-    """The parent, which says how many functions were compiled again, and where the newest of them is."""
+    """The parent, which names what was compiled again, and says where the newest of it is."""
     finding, count = parent.finding, len(parent.children)
-    more = f"{count} more function{'s' if count > 1 else ''}"
     own = finding.hints if finding.code != newest.code else ()
     return dataclasses.replace(
         finding,
         count=0,  # it is known already; this adds to it
-        message=f"{finding.message} The same change in this call compiled {more} again.",
-        hints=(f"{DYNAMIC} makes every size dynamic from the start, in all {count + 1} functions.", *own),
+        message=f"{finding.message} The same change in this call also recompiled {_named(list(parent.children.values()))}.",
+        hints=(f"{DYNAMIC} makes every size dynamic from the start, in all {count + 1} compiled parts.", *own),
         related=(Related(newest.file, newest.range, _sentence(newest).removesuffix(".")),),
         fixes=finding.fixes or newest.fixes,
     )
+
+
+def _named(titles: list[str]) -> str:
+    """Each of a few, else the first of them and how many others: a change of one size may recompile a whole model."""
+    shown = [f"`{title}`" for title in titles[:_MOST_NAMED]]
+    if others := len(titles) - len(shown):
+        shown.append(f"{others} more")
+    return f"{'; '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else shown[0]
 
 
 def _sentence(finding: Finding) -> str:
