@@ -142,10 +142,11 @@ async function runTier(name, asked, kernels, turns) {
 
 /** @param {string} tier @param {string} report @param {Asked} asked */
 function pytestArguments(tier, report, { rest, all }) {
-  // A test of the worker is mostly one process that compiles, one of the protocol mostly waits for a process to start, so
-  // two at a time keep a small machine busy.  Tests that share a run stay together (see conftest.py), the largest groups
-  // first.
-  const parallel = tier === "plain" ? [] : ["-n", "2", "--dist", "loadgroup"];
+  // A test of the worker is mostly one process that compiles, so two at a time keep a small machine busy; one of the
+  // protocol waits for a process to start half of the time.  Tests that share a run stay together (see conftest.py), the
+  // largest groups first.
+  const atOnce = tier === "protocol" ? "3" : "2";
+  const parallel = tier === "plain" ? [] : ["-n", atOnce, "--dist", "loadgroup"];
   const selected = all ? [] : ["-m", "not nightly"];
   return ["-m", "pytest", path.join("tests", tier), `--junitxml=${report}`, ...parallel, ...selected, ...rest];
 }

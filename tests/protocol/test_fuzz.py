@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-SHORT, LONG = 5.0, 60.0
+SHORT, LONG = 3.0, 60.0
 
 
 # A minute finds what is rarer, of the same sort: the seconds of `npm test` have the same messages and the same judge.

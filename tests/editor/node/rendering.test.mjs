@@ -21,7 +21,7 @@ describe("on the screen", () => {
   const workbench = onScreen({
     name: "rendering",
     viewport: { width: 1400, height: 900 },
-    settings: { "irscope.run.budgetSeconds": 280 },
+    settings: { "irscope.run.budgetSeconds": 280, "files.autoSave": "off" },
     open: (home) => {
       const folder = path.join(home, "examples");
       fs.mkdirSync(folder);
@@ -30,22 +30,77 @@ describe("on the screen", () => {
       // Without its second compile: nothing here looks at that.
       fs.writeFileSync(path.join(folder, SCRIPT), source.replace(STEPS, "(17, 17)"));
       fs.writeFileSync(path.join(folder, "plain.py"), "print('nothing to compile here')\n");
+      fs.writeFileSync(path.join(folder, "torchy.py"), "import torch\n\nprint(torch.ones(2))\n");
       return folder;
     },
   });
 
-  it("nothing is shown where torch is not used", async () => {
-    await workbench.open("plain.py");
-    await workbench.page.waitForTimeout(1500);
-    assert.equal(
-      await workbench.page.locator("#irscope\\.irscope\\.irscope\\.status, [id*='irscope.status']").count(),
-      0,
+  /** How much of the extension can be seen, by what it is. */
+  async function shown() {
+    const { page } = workbench;
+    const counted = {
+      status: page.locator(".statusbar-item[id*='irscope']:visible"),
+      "activity bar": page.locator(".activitybar .action-item:visible", {
+        has: page.locator("[aria-label^='IRScope']"),
+      }),
+      panel: page.locator(".panel .composite-bar .action-item:visible", { hasText: "IRScope" }),
+      title: page.locator(".editor-actions [aria-label*='Analyze This File']:visible"),
+      lens: page.locator(".codelens-decoration a:visible"),
+      problem: page.locator(".squiggly-warning, .squiggly-info, .squiggly-hint"),
+      walkthrough: page.locator(".tab", { hasText: /Walkthrough|Welcome/ }),
+    };
+    const found = await Promise.all(
+      Object.entries(counted).map(async ([what, locator]) => /** @type {const} */ ([what, await locator.count()])),
     );
-    assert.equal(await workbench.page.locator(".activitybar [aria-label^='IRScope']").count(), 0);
+    return found.filter(([, count]) => count > 0).map(([what]) => what);
+  }
+
+  /** The entries of the context menu of the text. */
+  async function menu() {
+    const { page } = workbench;
+    await page.locator(".view-line").first().click({ button: "right" });
+    const entries = page.locator(".context-view .action-label, .monaco-menu .action-label");
+    await entries.first().waitFor();
+    await page.waitForTimeout(500);
+    const texts = await entries.allInnerTexts();
+    await page.keyboard.press("Escape");
+    await entries.first().waitFor({ state: "hidden" });
+    await page.locator(".view-line").last().click();
+    return texts.filter((each) => /Generated Kernel|Stage|FX Graph|Pipeline/.test(each));
+  }
+
+  it("nothing is shown where torch is not used, also when the file is saved", async () => {
+    await workbench.open("plain.py");
+    await workbench.page.waitForTimeout(4_000);
+    await workbench.page.keyboard.press("Control+End");
+    await workbench.page.keyboard.type("# edited");
+    await workbench.command("File: Save");
+    await workbench.page.waitForTimeout(4_000);
+    assert.deepEqual(await shown(), []);
+    assert.deepEqual(await menu(), []);
+    await workbench.screenshot("plain-file");
     await workbench.command("IRScope: Analyze This File");
     await workbench.page.getByText("plain.py ran to its end, and nothing was compiled").first().waitFor();
     await workbench.screenshot("nothing-compiled");
     await workbench.command("Notifications: Clear All Notifications");
+  });
+
+  it("of a file that uses torch there is more, and it goes where the next file does not", async () => {
+    await workbench.open("torchy.py");
+    await until(
+      shown,
+      (there) => ["status", "activity bar", "title"].every((what) => there.includes(what)),
+      "what there is",
+    );
+    assert.ok((await menu()).length >= 3);
+    await workbench.open("plain.py");
+    await workbench.page.locator(".statusbar-item[id*='irscope']").waitFor({ state: "hidden" });
+    // Runs and panels stay within reach, as long as the window is open.
+    await until(
+      async () => (await shown()).filter((what) => !["activity bar", "panel"].includes(what)),
+      (there) => there.length === 0,
+      "nothing else of it",
+    );
   });
 
   it("a finding is a squiggle, an entry of Problems and a hover", async () => {
