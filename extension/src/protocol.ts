@@ -34,7 +34,7 @@ export interface PipelineVariant {
   why: string;
 }
 
-/** What is known about a pipeline in an interpreter. Parameters ---------- why Why it is not available; empty if it is. install The command that installs what is missing; empty if that is not the problem. stages The names of its kinds of stages. variants What packages have registered for it. */
+/** What is known about a pipeline in an interpreter. Parameters ---------- why Why it is not available; empty if it is. install The command that installs what is missing; empty if that is not the problem. stages The names of its kinds of stages. variants What packages have registered for it. python The interpreter that it runs in: the one that was asked about, or that of its environment. */
 export interface PipelineItem {
   name: string;
   title: string;
@@ -43,6 +43,7 @@ export interface PipelineItem {
   install: string;
   stages: string[];
   variants: PipelineVariant[];
+  python: string;
 }
 
 /** All pipelines, and whether each works in the interpreter that runs a document. */

@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 from irscope.driver.availability import Status, availability_of
-from irscope.driver.environments import Environment, torch_needs
+from irscope.driver.driver import RunSpec, execute
+from irscope.driver.environments import Environment, default_folder, interpreter_of, torch_needs
 from irscope.driver.stub_libraries import add_stubs, needed_libraries, stub_sources
 from irscope.pipelines.registry import pipeline_named
-from support import run_cli
+from irscope.protocol import Lane
+from irscope.store.store import Store
+from support import run_cli, write
 
 
 def test_the_packages_are_those_that_the_pipeline_names(tmp_path: Path) -> None:
@@ -32,6 +35,39 @@ def test_an_environment_is_made_only_when_it_was_finished_with_the_same_packages
     assert onnx.is_made
     assert not Environment(pipeline_named("tvm"), tmp_path, sys.executable).is_made
     assert not Environment(pipeline_named("onnx"), tmp_path, "/other/python").is_made
+
+
+def test_a_pipeline_runs_in_the_environment_that_was_made_of_its_interpreter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IRSCOPE_STORE", str(tmp_path / "runs.db"))
+    onnx, inductor = pipeline_named("onnx"), pipeline_named("inductor")
+    assert interpreter_of(onnx, sys.executable) == sys.executable, "there is none yet"
+    made = Environment(onnx, default_folder(onnx), sys.executable)
+    assert made.folder == tmp_path / "environments" / "onnx"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", made.folder], check=True)
+    made.done()
+    assert interpreter_of(onnx, sys.executable) == str(made.python)
+    assert interpreter_of(inductor, sys.executable) == sys.executable
+    assert interpreter_of(onnx, "/other/python") == "/other/python"
+
+    found = availability_of([onnx, inductor], sys.executable, str(tmp_path / "trials.json"), with_trials=False)
+    assert [one.python for one in found] == [str(made.python), sys.executable]
+    assert (found[0].status, found[1].status) == (Status.MISSING, Status.UNTRIED), (
+        "an empty environment has no packages"
+    )
+
+    def said_by(pipeline: str) -> str:
+        """What a script prints, or why it cannot run: the empty environment has no torch."""
+        spec = RunSpec(str(script), lane=Lane.FAST, pipeline=pipeline)
+        printed: list[str] = []
+        _, outcome = execute(spec, store, on_output=lambda stream, text: printed.append(text))
+        return "".join(printed) + outcome.message
+
+    script = write(tmp_path, "import sys\nprint(sys.prefix)\n")
+    with Store(tmp_path / "runs.db") as store:
+        assert str(made.folder) in said_by("onnx")
+        assert str(made.folder) not in said_by("inductor")
 
 
 def test_a_package_of_torch_comes_without_what_gpus_need() -> None:

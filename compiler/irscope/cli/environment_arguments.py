@@ -10,9 +10,10 @@ DESCRIPTION = """\
 Makes a virtual environment with the packages that a pipeline needs, in irscope's cache, so that your own environment
 stays as it is.  What it does not have itself, such as the packages of your script, comes from the interpreter that it is made
 from.  It says first what it will install, and goes on only after a yes.  If it was interrupted, the same command goes on.
+From then on the pipeline runs there, wherever that interpreter would run it.
 
   irscope env create xla
-  irscope run train.py --pipeline xla --python ~/.cache/irscope/environments/xla/bin/python"""
+  irscope run train.py --pipeline xla"""
 
 
 def add_to(env: argparse.ArgumentParser) -> None:

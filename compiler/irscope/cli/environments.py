@@ -64,10 +64,19 @@ def _say(step: str) -> None:
 
 
 def _how_to_use(environment: Environment) -> list[str]:
-    python = environment.python
+    python, name = environment.python, environment.pipeline.name
+    if environment.folder == default_folder(environment.pipeline):
+        ways = [
+            f"  In the terminal: irscope run SCRIPT --pipeline {name}",
+            "  In the editor:   IRScope: Select Pipeline…",
+        ]
+    else:  # where it is, nobody else knows
+        ways = [
+            f"  In the terminal: irscope run SCRIPT --pipeline {name} --python {python}",
+            f'  In the editor:   "irscope.python": "{python}"',
+        ]
     return [
-        f"The environment of {environment.pipeline.name} is ready: {environment.folder}",
-        f"  In the terminal: irscope run SCRIPT --pipeline {environment.pipeline.name} --python {python}",
-        f'  In the editor:   "irscope.python": "{python}"',
+        f"The environment of {name} is ready: {environment.folder}",
+        *ways,
         f"  More packages:   {python} -m pip install PACKAGE",
     ]

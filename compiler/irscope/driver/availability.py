@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from irscope.driver.debuggers import without_debugger
+from irscope.driver.environments import interpreter_of
 from irscope.pipelines.base import Package, Pipeline, install_command
 from irscope.store.store import default_path
 from irscope.system.commands import run_bounded, temporary_folder
@@ -65,6 +66,8 @@ class Availability:
         The names of its kinds of stages.
     variants
         What packages have registered for it.
+    python
+        The interpreter that it runs in: the one that was asked about, or that of its environment.
     """
 
     name: str
@@ -74,6 +77,7 @@ class Availability:
     install: str
     stages: tuple[str, ...]
     variants: tuple[Variant, ...] = ()
+    python: str = ""
 
 
 def trials_file() -> str:
@@ -108,29 +112,20 @@ def availability_of(
         Called with the name of a pipeline before its trial, which may take a minute.
     """
     path = shutil.which(python)
-    installed = _installed(path, pipelines) if path is not None else f"No Python interpreter at {python}."
-    kept = _Kept(cache)
+    runs_in = {one.name: interpreter_of(one, path) if path is not None else python for one in pipelines}
+    installed: dict[str, dict[str, Any] | str] = {}
+    for each in dict.fromkeys(runs_in.values()):
+        there = [one for one in pipelines if runs_in[one.name] == each]
+        installed[each] = _installed(each, there) if path is not None else f"No Python interpreter at {python}."
+    trials = _Trials(_Kept(cache), again, with_trials, on_trial)
     found = []
     for pipeline in pipelines:
-        if isinstance(installed, str) or path is None:
-            verdict = Status.UNSUPPORTED, str(installed), ""
-        elif (lacking := _lacking(pipeline, installed, path)) is not None:
-            verdict = lacking
-        else:
-            key = _key(path, pipeline, installed)
-            if kept.has(key) and not again:
-                verdict = Status.AVAILABLE, "", ""
-            elif with_trials or not pipeline.trial:
-                on_trial(pipeline.name)
-                verdict = _tried(pipeline, path)
-            else:
-                verdict = Status.UNTRIED, "", ""
-            if verdict[0] is Status.AVAILABLE:
-                kept.add(key)
+        own = runs_in[pipeline.name]
+        verdict = trials.verdict(pipeline, own, installed[own])
         works = verdict[0] in (Status.AVAILABLE, Status.UNTRIED)
-        variants = _variants(pipeline, path, with_trials, on_trial) if path is not None and works else ()
+        variants = _variants(pipeline, own, with_trials, on_trial) if works else ()
         stages = tuple(kind.name for kind in pipeline.stages)
-        found.append(Availability(pipeline.name, pipeline.title, *verdict, stages, variants))
+        found.append(Availability(pipeline.name, pipeline.title, *verdict, stages, variants, own))
     return found
 
 
@@ -267,6 +262,34 @@ def _key(python: str, pipeline: Pipeline, installed: dict[str, Any]) -> str:
     # Not the file that a link leads to: each virtual environment links to the same one.
     facts = [os.path.abspath(python), installed["python"], versions, pipeline.trial]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class _Trials:
+    """What `availability_of` was asked, with the trials that succeeded before."""
+
+    kept: _Kept
+    again: bool
+    with_trials: bool
+    on_trial: Callable[[str], None]
+
+    def verdict(self, pipeline: Pipeline, python: str, installed: dict[str, Any] | str) -> _Verdict:
+        """Of a pipeline in an interpreter, by what is installed there; a text says why that is not known."""
+        if isinstance(installed, str):
+            return Status.UNSUPPORTED, installed, ""
+        if (lacking := _lacking(pipeline, installed, python)) is not None:
+            return lacking
+        key = _key(python, pipeline, installed)
+        if self.kept.has(key) and not self.again:
+            found: _Verdict = Status.AVAILABLE, "", ""
+        elif self.with_trials or not pipeline.trial:
+            self.on_trial(pipeline.name)
+            found = _tried(pipeline, python)
+        else:
+            found = Status.UNTRIED, "", ""
+        if found[0] is Status.AVAILABLE:
+            self.kept.add(key)
+        return found
 
 
 class _Kept:

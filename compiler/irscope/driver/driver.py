@@ -12,6 +12,7 @@ import os
 import shutil
 import sqlite3
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -20,6 +21,7 @@ from dataclasses import dataclass, field
 from irscope.driver.budgets import Limits
 from irscope.driver.debuggers import without_debugger
 from irscope.driver.endings import with_finding
+from irscope.driver.environments import interpreter_of
 from irscope.driver.launch import CannotStartError, Launch
 from irscope.driver.watch import Watch
 from irscope.pipelines.registry import pipeline_named
@@ -41,6 +43,7 @@ from irscope.protocol import (
 from irscope.provenance.kernels import add_missing_origins
 from irscope.store.store import Store, StoreError
 from irscope.system import processes
+from irscope.system.commands import remove_folders_of
 from irscope.usercode.notebooks import cell_name, joined, python_of_cell, read_cells
 from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source, digest_of
@@ -59,7 +62,8 @@ class RunSpec:
     args
         Its arguments.
     python
-        The interpreter that runs it; it needs torch, but not irscope.
+        The interpreter that runs it; it needs torch, but not irscope.  A pipeline with an environment that was made of
+        this interpreter runs in that.
     cwd
         The script's working folder; None: the caller's, as with ``python script.py``.
     env
@@ -171,9 +175,9 @@ def execute(
         except ValueError as error:
             reason = f"{path} cannot be run: {error}."
     try:
-        pipeline_named(spec.pipeline)
+        pipeline = pipeline_named(spec.pipeline)
     except LookupError as error:
-        reason = str(error.args[0])
+        pipeline, reason = None, str(error.args[0])
     try:
         run = store.create_run(path, spec.args, spec.lane, digest_of(source), _how(spec), spec.pipeline)
     except sqlite3.Error as error:
@@ -182,9 +186,11 @@ def execute(
     python = shutil.which(spec.python) if reason is None else None
     if reason is None and python is None:
         reason = f"No Python interpreter at {spec.python}. Name one that has torch (--python PATH, or the setting irscope.python)."
-    if python is None:
+    if python is None or pipeline is None:
         outcome = Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, reason or "", 0.0)
     else:
+        if (own := interpreter_of(pipeline, python)) != python:
+            python, worker = own, None
         request = _request(run, spec, store.path)
         environment = {**without_debugger(os.environ), **(spec.env or {})}
         cwd = spec.cwd or _default_cwd(spec)
@@ -193,6 +199,7 @@ def execute(
         known_as = digest_of(source or path)
         hearing = _Hearing(on_message, on_output, on_bytes, on_exit)
         outcome, raised = _watched(launch, spec, store, known_as, hearing, cancel, worker)
+        remove_folders_of(run, environment.get("TMPDIR") or tempfile.gettempdir())
         outcome = with_finding(store, run, outcome, raised, on_message)
     try:
         if spec.lane is Lane.DEEP:

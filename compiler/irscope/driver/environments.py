@@ -80,6 +80,20 @@ def default_folder(pipeline: Pipeline) -> Path:
     return Path(os.path.dirname(default_path()), "environments", pipeline.name)
 
 
+def interpreter_of(pipeline: Pipeline, python: str) -> str:
+    """Where a pipeline runs: in its environment if one was made of this interpreter, else in the interpreter itself.
+
+    Parameters
+    ----------
+    python
+        The path of an interpreter.
+    """
+    if not pipeline.needs:
+        return python
+    environment = Environment(pipeline, default_folder(pipeline), python)
+    return str(environment.python) if environment.is_made else python
+
+
 def make(environment: Environment, on_step: Callable[[str], None]) -> None:
     """Makes an environment.  One that was begun is completed: pip keeps what it has downloaded.
 

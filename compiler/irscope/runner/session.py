@@ -23,6 +23,7 @@ from irscope.runner.rounds import Rounds
 from irscope.runner.run_store import RunStore
 from irscope.runner.steady import SteadyState
 from irscope.store.store import StoreError
+from irscope.system.commands import name_folders_after
 from irscope.usercode.source import digest_of, read_source
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.visible import bounded
@@ -51,6 +52,7 @@ class Session:
     def start(self) -> None:
         """Open the store and begin to capture; without a store, a gap is reported and the run goes on."""
         book = self._book
+        name_folders_after(self._request.run)
         try:
             with high_numbers():
                 book.store = RunStore(self._request.store, self._not_kept)

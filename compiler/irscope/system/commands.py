@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
+import os
 import shutil
 import subprocess
 import tempfile
@@ -17,6 +19,7 @@ _lock = threading.Lock()
 _ending = False
 _running: set[int] = set()
 _folders: set[str] = set()
+_prefix = "irscope-"
 
 
 def run_bounded(
@@ -69,13 +72,34 @@ def temporary_folder() -> Iterator[str]:
     """
     with _lock:
         _check_not_ending()
-        made = tempfile.TemporaryDirectory(prefix="irscope-", ignore_cleanup_errors=True)
+        made = new_folder()
         _folders.add(made.name)
     try:
         with made as folder:
             yield folder
     finally:
         _folders.discard(made.name)
+
+
+def new_folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder that is there until it is removed, or this process ends.  Raises OSError if it cannot be made."""
+    return tempfile.TemporaryDirectory(prefix=_prefix, ignore_cleanup_errors=True)
+
+
+def name_folders_after(run: str) -> None:
+    """For the process of a run: its folders have names by which `remove_folders_of` finds them, if it is killed."""
+    global _prefix
+    _prefix = _prefix_of(run)
+
+
+def remove_folders_of(run: str, temporary: str) -> None:
+    """Removes what the process of a run has left in the folder for temporary files, once it has ended."""
+    for folder in glob.glob(glob.escape(os.path.join(temporary, _prefix_of(run))) + "*"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _prefix_of(run: str) -> str:
+    return f"irscope-{run}-"
 
 
 def leave_nothing() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 from pathlib import Path
@@ -34,6 +35,21 @@ f(torch.ones(3))
 g(torch.ones(3))
 """
 )
+IN_A_PACKAGE = (
+    BREAKS.replace('    print("hi")\n', "")
+    + """
+import glob, tempfile
+import torch._inductor.codecache
+
+def kill_itself(*args, **kwargs):
+    with open(__file__ + ".folders", "w") as file:
+        print(*glob.glob(tempfile.gettempdir() + "/irscope-*"), file=file)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+torch._inductor.codecache.AotCodeCompiler.compile = kill_itself
+f(torch.ones(3))
+"""
+)
 ENDLESS = BREAKS + "f(torch.ones(3))\nprint('at work', os.getpid(), flush=True)\ntime.sleep(300)\n"
 
 
@@ -48,6 +64,14 @@ def test_the_script_s_process_in_the_middle_of_a_compile(tmp_path: Path) -> None
     assert "x.cos()" in ran.text(f"{last.id}/dynamo-graph") or "cos" in ran.text(f"{last.id}/dynamo-graph")
     assert len(ran.kernels("cpp")) == 1
     assert _is_sound(ran.store)
+
+
+def test_no_folder_is_left_of_a_pipeline_that_was_writing_into_one(tmp_path: Path) -> None:
+    ran = run_forked(write(tmp_path, IN_A_PACKAGE), tmp_path / "runs.db", "deep", pipeline="aotinductor")
+    assert ran.report.outcome.message == "The script's process was killed by SIGKILL."
+    there = (tmp_path / "script.py.folders").read_text().split()
+    [folder] = [one for one in there if ran.report.run in one]
+    assert not os.path.exists(folder)
 
 
 def test_irscope_itself(tmp_path: Path) -> None:

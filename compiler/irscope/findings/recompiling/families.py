@@ -57,7 +57,7 @@ def in_families(known: Known, finding: Finding, facts: Facts) -> Iterator[Findin
         yield finding
         return
     compiled = known.compiles.get(finding.compiles[0])
-    parent.children[frame] = compiled.title if compiled is not None else finding.function
+    parent.children[frame] = compiled.title if compiled is not None else f"frame {frame}"
     yield _child(finding, parent.finding)
     yield _with_children(parent, finding)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import tempfile
 from typing import Any
 
 from irscope.capture.lanes import hooks_for
@@ -32,6 +31,7 @@ from irscope.pipelines.inductor.fusion import FusionLog
 from irscope.pipelines.inductor.kernels import Kernels
 from irscope.pipelines.inductor.stages import INFERENCE_GRAPH, POST_GRAD_GRAPH
 from irscope.protocol import CaptureGap, Compile
+from irscope.system.commands import temporary_folder
 from irscope.vocabulary.stages import StageKind
 
 _WRAPPER, _KERNELS = "inductor_aot_wrapper_code", "inductor_aot_kernel_code"
@@ -86,7 +86,7 @@ class AotInductorCapture(ExportCapture):
     def _packaged(self, made: Any, compile: Compile, is_loaded: bool) -> Program | None:
         """Compiles an exported program into a package and, if asked for, loads it.  Raises NotLoweredError after it has
         said why that failed."""
-        with tempfile.TemporaryDirectory(prefix="irscope-") as folder:
+        with temporary_folder() as folder:
             path = os.path.join(folder, "model.pt2")
             self._compile = compile
             try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from irscope.pipelines.openxla.lowering import Input, Torchax, UnsupportedOperat
 from irscope.pipelines.openxla.shown import Shown, above_of
 from irscope.pipelines.openxla.training import TrainingInPlace, TrainingStep, gradients_of
 from irscope.protocol import Compile, Finding, Origin
+from irscope.system.commands import temporary_folder
 from irscope.usercode.source import range_of_line
 
 _HINT = "Write it with other operators, or move it out of the program."
@@ -89,7 +89,7 @@ class OpenXlaCapture(ExportCapture):
 
     def _executable(self, jax: Torchax, function: Any, shapes: list[Any], shown: Shown) -> tuple[Any, Any]:
         """A function of JAX compiled by XLA, and the shapes of what it gives; puts its stages."""
-        with jax.exact(), tempfile.TemporaryDirectory(prefix="irscope-xla-") as folder:
+        with jax.exact(), temporary_folder() as folder:
             traced = jax.jax.jit(function).trace(*shapes)
             above = shown.put_jaxpr(traced.jaxpr.pretty_print(name_stack=True, use_color=False))
             lowered = traced.lower()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +24,7 @@ from irscope.pipelines.xla.running import LazyCall, UnfitError
 from irscope.pipelines.xla.scopes import operation_of
 from irscope.pipelines.xla.tracing import Cut, Tracer
 from irscope.protocol import CaptureGap, Compile, CompileOutcome
+from irscope.system.commands import new_folder
 
 
 class XlaCapture(ProgramCapture):
@@ -41,7 +41,7 @@ class XlaCapture(ProgramCapture):
         return [*super().hooks(), hook(self._begin)]
 
     def _begin(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="irscope-xla-", ignore_cleanup_errors=True)
+        self._folder = new_folder()
         self._xla = TorchXla(Path(self._folder.name))
 
     def lower(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], compile: Compile) -> Program:
