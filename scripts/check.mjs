@@ -1,7 +1,9 @@
 /** `npm run check`: every linter and type checker, all of them even when one fails. `npm run fmt` (--fix) formats. */
 
+import * as fs from "node:fs";
 import * as path from "node:path";
 import { fileURLToPath } from "node:url";
+import { emptyReport } from "./lib/durations.mjs";
 import { CACHE, ROOT, VENV } from "./lib/paths.mjs";
 import { execute, runMain, step } from "./lib/terminal.mjs";
 import { ensureNodeModules, ensureVenv } from "./setup.mjs";
@@ -39,18 +41,23 @@ const FIXES = [
   ["prettier", node("prettier"), ["--write", ...FORMATTED]],
 ];
 
-/** Two at a time; what rewrites files, one at a time. @param {{fix?: boolean}} [options] @returns {Promise<number>} how many failed */
+/**
+ * Two at a time; what rewrites files, one at a time.
+ * @param {{fix?: boolean}} [options] @returns {Promise<import("./lib/durations.mjs").Failed[]>} what failed
+ */
 export async function check({ fix = false } = {}) {
   const waiting = [...(fix ? FIXES : CHECKS)];
-  let failed = 0;
+  /** @type {import("./lib/durations.mjs").Failed[]} */
+  const failed = [];
   const workThrough = async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const [title, command, args] = next;
       try {
         await step(title, () => execute(command, args, { cwd: ROOT }));
       } catch (error) {
-        failed += 1;
-        console.error(error instanceof Error ? error.message : error);
+        const message = String(error instanceof Error ? error.message : error);
+        failed.push({ title, message });
+        console.error(message);
       }
     }
   };
@@ -62,6 +69,12 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   await runMain(async () => {
     await ensureVenv("test");
     await ensureNodeModules();
-    return (await check({ fix: process.argv.includes("--fix") })) === 0 ? 0 : 1;
+    const failures = await check({ fix: process.argv.includes("--fix") });
+    const at = process.argv.indexOf("--report");
+    if (at > 0) {
+      const report = { ...emptyReport(), counts: { passed: 0, failed: failures.length, skipped: 0 }, failures };
+      fs.writeFileSync(process.argv[at + 1] ?? "", JSON.stringify(report));
+    }
+    return failures.length === 0 ? 0 : 1;
   });
 }

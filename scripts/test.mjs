@@ -8,7 +8,15 @@ import { spawn } from "node:child_process";
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { ensureBuilt } from "./build.mjs";
-import { durations, emptyReport, noCounts, readEditorReport, readJUnit, retriedLines } from "./lib/durations.mjs";
+import {
+  durations,
+  emptyReport,
+  failureLines,
+  noCounts,
+  readReport,
+  readJUnit,
+  retriedLines,
+} from "./lib/durations.mjs";
 import { kernelFolder } from "./lib/kernels.mjs";
 import { CACHE, OUT, ROOT, VENV_PYTHON } from "./lib/paths.mjs";
 import { bold, Failure, runMain } from "./lib/terminal.mjs";
@@ -114,11 +122,11 @@ async function setUp(wanted) {
  */
 async function runTier(name, asked, kernels, turns) {
   const isEditor = name === "editor";
-  const file = path.join(OUT, isEditor ? "editor-report.json" : `pytest-${name}.xml`);
+  const file = path.join(OUT, isEditor || name === CHECKS ? `${name}-report.json` : `pytest-${name}.xml`);
   fs.rmSync(file, { force: true });
   const [program, args] =
     name === CHECKS
-      ? [process.execPath, [path.join("scripts", "check.mjs")]]
+      ? [process.execPath, [path.join("scripts", "check.mjs"), "--report", file]]
       : isEditor
         ? [
             process.execPath,
@@ -132,10 +140,11 @@ async function runTier(name, asked, kernels, turns) {
           ]
         : [VENV_PYTHON, pytestArguments(name, file, asked)];
   const exit = await run(program, args, kernels, (text) => turns.write(name, text), asked.tier !== undefined);
-  const report = name === CHECKS ? emptyReport() : isEditor ? readEditorReport(file) : readJUnit(file);
+  const report = file.endsWith(".json") ? readReport(file) : readJUnit(file);
   const nothingSelected = exit === NO_TESTS && !isEditor && asked.rest.length > 0;
   if (exit !== 0 && report.counts.failed === 0 && !nothingSelected) {
     report.counts.failed = 1;
+    report.failures.push({ title: `it ended with ${exit}`, message: "See what it printed above." });
   }
   return report;
 }
@@ -184,5 +193,9 @@ function summarize(wanted, done) {
   if (wanted.includes("editor")) {
     retriedLines(RETRIED, retried).forEach((line) => console.log(line));
   }
+  // At the very end: a log that is cut keeps its end.
+  console.log(
+    ["", ...wanted.flatMap((name) => failureLines(name, done.get(name)?.report ?? emptyReport()))].join("\n"),
+  );
   return total;
 }

@@ -1,20 +1,24 @@
-/** Where the time of the tests goes: the slowest tests and the sum per file, read from the tiers' reports. */
+/** What the tiers say of themselves at their end: which tests failed, and where the time went. */
 
 import * as fs from "node:fs";
 import * as path from "node:path";
 
 const SLOWEST = 40;
 const FILES = 25;
+/** Of what a failed test said; its end is what fits on a screen. */
+const MESSAGE_LINES = 15;
 /** How many runs the memory of retried tests goes back. */
 const RUNS_KEPT = 20;
 
 /** @typedef {{file: string, name: string, seconds: number}} Timed */
+/** @typedef {{title: string, message: string}} Failed */
 /** @typedef {{passed: number, failed: number, skipped: number}} Counts */
 /**
  * What a tier says of itself at its end.
  * @typedef {object} TierReport
  * @property {Counts} counts
  * @property {Timed[]} tests
+ * @property {Failed[]} failures
  * @property {string[]} retried titles of the tests that passed or failed at the second attempt
  */
 
@@ -25,7 +29,7 @@ export function noCounts() {
 
 /** @returns {TierReport} */
 export function emptyReport() {
-  return { counts: noCounts(), tests: [], retried: [] };
+  return { counts: noCounts(), tests: [], failures: [], retried: [] };
 }
 
 /** @param {string} file pytest's JUnit report @returns {TierReport} */
@@ -41,11 +45,16 @@ export function readJUnit(file) {
   const tests = [...xml.matchAll(/<testcase classname="([^"]*)" name="([^"]*)" time="([\d.]+)"/g)].map(
     ([, file = "", name = "", seconds = "0"]) => ({ file, name: unescaped(name), seconds: Number(seconds) }),
   );
-  return { counts: { passed: number("tests") - failed - skipped, failed, skipped }, tests, retried: [] };
+  const testcase = /<testcase classname="([^"]*)" name="([^"]*)"[^>]*>\s*<(?:failure|error)\b[^>]*>([^<]*)/g;
+  const failures = [...xml.matchAll(testcase)].map(([, file = "", name = "", message = ""]) => ({
+    title: `${file} ${unescaped(name)}`,
+    message: unescaped(message),
+  }));
+  return { counts: { passed: number("tests") - failed - skipped, failed, skipped }, tests, failures, retried: [] };
 }
 
-/** @param {string} file a report of the editor tier @returns {TierReport} */
-export function readEditorReport(file) {
+/** @param {string} file what a tier that is not pytest's wrote @returns {TierReport} */
+export function readReport(file) {
   return fs.existsSync(file) ? JSON.parse(fs.readFileSync(file, "utf8")) : emptyReport();
 }
 
@@ -71,6 +80,14 @@ export function durations(tier, report, seconds) {
     `${tier}: its slowest tests`,
     ...[...report.tests].sort(bySeconds).slice(0, SLOWEST).map(line),
   ];
+}
+
+/** Which tests failed, with the end of what each said. @param {string} tier @param {TierReport} report */
+export function failureLines(tier, report) {
+  return report.failures.flatMap(({ title, message }) => {
+    const said = message.trim().split("\n").slice(-MESSAGE_LINES);
+    return [`Failed: ${tier}: ${title}`, ...said.map((line) => `    ${line}`)];
+  });
 }
 
 /**
@@ -101,5 +118,7 @@ function unescaped(text) {
     .replace(/&lt;/g, "<")
     .replace(/&gt;/g, ">")
     .replace(/&quot;/g, '"')
+    .replace(/&#10;/g, "\n")
+    .replace(/&apos;/g, "'")
     .replace(/&amp;/g, "&");
 }

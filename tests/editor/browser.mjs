@@ -33,6 +33,7 @@ export async function launchBrowser() {
  * @property {number} skipped
  * @property {string[]} lines
  * @property {import("../../scripts/lib/durations.mjs").Timed[]} tests
+ * @property {import("../../scripts/lib/durations.mjs").Failed[]} failures
  * @property {string[]} retried
  */
 
@@ -100,7 +101,7 @@ function readResults(file, suite, exit) {
     return JSON.parse(fs.readFileSync(file, "utf8"));
   }
   const line = `  ✗ ${suite}: the extension host gave no results (exit ${exit}); see .screenshots/`;
-  return { passed: 0, failed: 1, skipped: 0, lines: [line], tests: [], retried: [] };
+  return { passed: 0, failed: 1, skipped: 0, lines: [line], tests: [], failures: [], retried: [] };
 }
 
 /** Bundles a folder of tests with the Mocha entry. @param {string} suite @returns {Promise<string>} the entry's file */

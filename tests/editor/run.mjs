@@ -111,8 +111,9 @@ async function run(mocha, report) {
         counts.passed += 1;
         timed(test, test.fullTitle());
       })
-      .on("fail", (test) => {
+      .on("fail", (test, error) => {
         counts.failed += 1;
+        report.failures.push({ title: test.fullTitle(), message: error.stack ?? error.message });
         timed(test, test.fullTitle());
       })
       .on("pending", () => (counts.skipped += 1))
@@ -134,6 +135,7 @@ function add(report, results) {
   report.counts.failed += results.failed;
   report.counts.skipped += results.skipped;
   report.tests.push(...results.tests);
+  report.failures.push(...results.failures);
   report.retried.push(...results.retried);
   console.log(results.lines.join("\n"));
 }
@@ -141,6 +143,9 @@ function add(report, results) {
 /** @param {TierReport} report @param {boolean} passed @param {string} title */
 function tell(report, passed, title) {
   report.counts[passed ? "passed" : "failed"] += 1;
+  if (!passed) {
+    report.failures.push({ title, message: "" });
+  }
   console.log(`  ${passed ? "✓" : "✗"} ${title}`);
 }
 

@@ -266,8 +266,8 @@ def test_it_is_compared_with_a_pipeline_of_another_interpreter(
     xla = pipeline_named("xla")
     made = Environment(xla, default_folder(xla), sys.executable)
     made.folder.mkdir(parents=True)
-    for one in Path(python_with("xla")).parents[1].iterdir():
-        (made.folder / one.name).symlink_to(one)
+    for file in Path(python_with("xla")).parents[1].iterdir():
+        (made.folder / file.name).symlink_to(file)
     made.done()
     script = str(write(tmp_path, SCRIPTS["mlp"]))
     specs = [RunSpec(script, pipeline=name, symbolic_trace=False) for name in ("inductor", "xla")]

@@ -65,7 +65,7 @@ def test_a_pipeline_runs_in_the_environment_that_was_made_of_its_interpreter(
         return "".join(printed) + outcome.message
 
     script = write(tmp_path, "import sys\nprint(sys.prefix)\n")
-    with Store(tmp_path / "runs.db") as store:
+    with Store(str(tmp_path / "runs.db")) as store:
         assert str(made.folder) in said_by("onnx")
         assert str(made.folder) not in said_by("inductor")
 

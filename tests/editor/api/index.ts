@@ -10,6 +10,7 @@ export interface Results {
   skipped: number;
   lines: string[];
   tests: { file: string; name: string; seconds: number }[];
+  failures: { title: string; message: string }[];
   retried: string[];
 }
 
@@ -23,7 +24,7 @@ export async function run(): Promise<void> {
     mocha.addFile(path.join(__dirname, file));
   }
   await mocha.loadFilesAsync();
-  const results: Results = { passed: 0, failed: 0, skipped: 0, lines: [], tests: [], retried: [] };
+  const results: Results = { passed: 0, failed: 0, skipped: 0, lines: [], tests: [], failures: [], retried: [] };
   await new Promise<void>((resolve) => {
     mocha
       .run(() => resolve())
@@ -42,8 +43,10 @@ export async function run(): Promise<void> {
         results.lines.push(`  - ${test.fullTitle()}`);
       })
       .on("fail", (test, error: Error) => {
+        const message = error.stack ?? error.message;
         results.failed += 1;
-        results.lines.push(`  ✗ ${test.fullTitle()}\n${(error.stack ?? error.message).replace(/^/gm, "      ")}`);
+        results.failures.push({ title: test.fullTitle(), message });
+        results.lines.push(`  ✗ ${test.fullTitle()}\n${message.replace(/^/gm, "      ")}`);
       });
   });
   const target = process.env["IRSCOPE_TEST_RESULTS"];
