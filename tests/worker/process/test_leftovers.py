@@ -45,7 +45,7 @@ NO_COMPILER = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not
 
 
 @pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="semaphores have no files here")
-@pytest.mark.parametrize("in_worker", [False, True])
+@pytest.mark.parametrize("in_worker", [pytest.param(False, marks=pytest.mark.nightly), True])
 def test_semaphores_of_a_pool(tmp_path: Path, shared_worker: Worker | None, in_worker: bool) -> None:
     ran = run_captured(
         write(tmp_path, POOL),
@@ -60,7 +60,7 @@ def test_semaphores_of_a_pool(tmp_path: Path, shared_worker: Worker | None, in_w
 
 
 @NO_COMPILER
-@pytest.mark.parametrize("in_worker", [False, True])
+@pytest.mark.parametrize("in_worker", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_temporary_files_of_a_compiler(tmp_path: Path, shared_worker: Worker | None, in_worker: bool) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
