@@ -4,7 +4,7 @@ import * as fs from "node:fs";
 import * as path from "node:path";
 import { fileURLToPath } from "node:url";
 import { emptyReport } from "./lib/durations.mjs";
-import { CACHE, ROOT, VENV } from "./lib/paths.mjs";
+import { CACHE, OUT, ROOT, VENV } from "./lib/paths.mjs";
 import { execute, runMain, step } from "./lib/terminal.mjs";
 import { ensureNodeModules, ensureVenv } from "./setup.mjs";
 
@@ -12,8 +12,17 @@ const python = (/** @type {string} */ name) => path.join(VENV, "bin", name);
 const node = (/** @type {string} */ name) => path.join(ROOT, "node_modules", ".bin", name);
 
 const FORMATTED = ["*.mjs", "extension/src/**/*.{ts,css}", "scripts/**/*.mjs", "tests/editor/**/*.{ts,mjs}"];
+/** Prettier's options: a file that has not changed is not read again. */
+const KEPT = ["--cache", "--cache-strategy", "content", "--cache-location", path.join(OUT, "prettier.json")];
 
-/** @type {[title: string, command: string, args: string[]][]} */
+/** What it found of files that have not changed is kept. @param {string} title @param {string} folder @returns {Check} */
+function typesOf(title, folder) {
+  const kept = path.join(OUT, "tsc", `${title.replaceAll(" ", "-")}.json`);
+  return [`tsc: ${title}`, node("tsc"), ["-p", folder, "--incremental", "--tsBuildInfoFile", kept]];
+}
+
+/** @typedef {[title: string, command: string, args: string[]]} Check */
+/** @type {Check[]} */
 const CHECKS = [
   ["generated files", python("python"), ["scripts/generate.py", "--check"]],
   ["plain English", python("python"), ["scripts/plain_english.py"]],
@@ -22,23 +31,23 @@ const CHECKS = [
   // What it knows of torch takes a minute to find out, and is the same for every checkout.
   ["mypy", python("mypy"), ["--cache-dir", path.join(CACHE, "mypy")]],
   ["import-linter", python("lint-imports"), ["--no-logo"]],
-  ["tsc: extension", node("tsc"), ["-p", "extension/src"]],
-  ["tsc: graph panel", node("tsc"), ["-p", "extension/src/graph"]],
-  ["tsc: panels", node("tsc"), ["-p", "extension/src/panels"]],
-  ["tsc: page of irscope view", node("tsc"), ["-p", "extension/src/view"]],
-  ["tsc: tests", node("tsc"), ["-p", "tests/editor"]],
-  ["tsc: scripts", node("tsc"), ["-p", "scripts"]],
+  typesOf("extension", "extension/src"),
+  typesOf("graph panel", "extension/src/graph"),
+  typesOf("panels", "extension/src/panels"),
+  typesOf("page of irscope view", "extension/src/view"),
+  typesOf("tests", "tests/editor"),
+  typesOf("scripts", "scripts"),
   ["eslint", node("eslint"), ["."]],
-  ["prettier", node("prettier"), ["--check", ...FORMATTED]],
+  ["prettier", node("prettier"), ["--check", ...KEPT, ...FORMATTED]],
 ];
 
-/** @type {[title: string, command: string, args: string[]][]} */
+/** @type {Check[]} */
 const FIXES = [
   ["generated files", python("python"), ["scripts/generate.py"]],
   ["ruff check --fix", python("ruff"), ["check", "--fix", "."]],
   ["ruff format", python("ruff"), ["format", "."]],
   ["eslint --fix", node("eslint"), ["--fix", "."]],
-  ["prettier", node("prettier"), ["--write", ...FORMATTED]],
+  ["prettier", node("prettier"), ["--write", ...KEPT, ...FORMATTED]],
 ];
 
 /**

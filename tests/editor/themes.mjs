@@ -2,6 +2,25 @@
 
 const FONTS = `--vscode-font-family: system-ui, "DejaVu Sans", sans-serif; --vscode-font-size: 13px; --vscode-editor-font-family: "DejaVu Sans Mono", monospace;`;
 
+/** Whether this is `npm run test:all`. */
+const ALL = process.env["IRSCOPE_TEST_ALL"] !== undefined;
+
+/**
+ * More of the same sort, which only `npm run test:all` runs.
+ * @template const Case
+ * @param {Case[]} cases @returns {Case[]}
+ */
+export function nightly(...cases) {
+  return ALL ? cases : [];
+}
+
+/** In what a panel is looked at, theme and width: each of them once, and all their pairs in `npm run test:all`. */
+export const LOOKS = /** @type {const} */ ([
+  ["dark", 1340],
+  ["light", 400],
+  ...nightly(["light", 1340], ["dark", 400]),
+]);
+
 export const THEMES = {
   dark: {
     kind: "vscode-dark",

@@ -7,7 +7,7 @@ import { SCREENSHOTS } from "../../../scripts/lib/paths.mjs";
 import { OF_THE_PAGE_AROUND, violations } from "../accessibility.mjs";
 import { launchBrowser } from "../browser.mjs";
 import { servePanel } from "../panelPage.mjs";
-import { THEMES } from "../themes.mjs";
+import { LOOKS, THEMES } from "../themes.mjs";
 import { until } from "../until.mjs";
 
 const MARKUP = "<img src=x onerror=alert(1)>";
@@ -82,6 +82,8 @@ const CROWDED = NAMES.map((name) => ({
   operators: figure(1_234_567),
   taken: figure(1_234_566),
 }));
+/** Of the panel, in pixels. */
+const HEIGHT = 600;
 const CASES = { nothing: [], two: PIPELINES.slice(0, 2), failed: PIPELINES, crowded: CROWDED };
 
 describe("the comparison of pipelines in a page of its own", () => {
@@ -108,14 +110,14 @@ describe("the comparison of pipelines in a page of its own", () => {
   }
 
   for (const [name, pipelines] of Object.entries(CASES)) {
-    for (const [theme, width, height] of /** @type {const} */ ([
-      ["dark", 1340, 560],
-      ["light", 1340, 560],
-      ["dark", 400, 640],
-      ["light", 400, 640],
-    ])) {
+    for (const [theme, width] of LOOKS) {
       it(`${name}: is legible in ${theme} at ${width} px`, async () => {
-        const { page, frame, close } = await open(theme, { width, height }, pipelines, "Select “Compare Pipelines…”.");
+        const { page, frame, close } = await open(
+          theme,
+          { width, height: HEIGHT },
+          pipelines,
+          "Select “Compare Pipelines…”.",
+        );
         await frame.locator(pipelines.length === 0 ? ".notice" : "table.comparison").waitFor();
         const picture = path.join(SCREENSHOTS, `comparison-${name}-${theme}-${width}`);
         await page.screenshot({ path: `${picture}.png` });
@@ -133,7 +135,7 @@ describe("the comparison of pipelines in a page of its own", () => {
             const last = all.at(-1)?.getBoundingClientRect();
             return last === undefined ? -1 : last.bottom;
           });
-          assert.ok(problem === "" ? box === -1 : 0 < box && box < height, `${pipeline}: ${box}`);
+          assert.ok(problem === "" ? box === -1 : 0 < box && box < HEIGHT, `${pipeline}: ${box}`);
         }
         await body.evaluate((each) => each.scrollTo(0, 100_000));
         await page.screenshot({ path: `${picture}-end.png` });

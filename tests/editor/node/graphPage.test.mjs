@@ -8,7 +8,7 @@ import { SCREENSHOTS } from "../../../scripts/lib/paths.mjs";
 import { violations } from "../accessibility.mjs";
 import { launchBrowser } from "../browser.mjs";
 import { servePanel } from "../panelPage.mjs";
-import { THEMES } from "../themes.mjs";
+import { LOOKS, nightly, THEMES } from "../themes.mjs";
 import { until } from "../until.mjs";
 
 const EVIL = '<img src=x onerror="alert(1)">';
@@ -277,7 +277,7 @@ describe("the graph panel in a page", () => {
     await panel.locator("#canvas:not([data-boxes='2'])").waitFor();
   });
 
-  for (const theme of /** @type {(keyof typeof THEMES)[]} */ (Object.keys(THEMES))) {
+  for (const theme of /** @type {const} */ (["dark", ...nightly("light", "contrast")])) {
     it(`a schedule shows what was fused, and what was not and why: ${theme}`, async () => {
       const { page, panel, errors } = await open(theme, (method, params) =>
         method === "irscope/graph" ? JSON.stringify(schedule()) : answer(method, params),
@@ -303,12 +303,7 @@ describe("the graph panel in a page", () => {
     });
   }
 
-  for (const [theme, width] of /** @type {const} */ ([
-    ["dark", 400],
-    ["light", 400],
-    ["dark", 1340],
-    ["light", 1340],
-  ])) {
+  for (const [theme, width] of LOOKS) {
     it(`everything has its place at ${width} pixels, and the legend is below the picture: ${theme}`, async () => {
       const { page, panel, errors } = await open(theme);
       await page.setViewportSize({ width, height: 700 });

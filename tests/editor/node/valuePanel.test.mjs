@@ -11,7 +11,7 @@ import { ROOT, SCREENSHOTS, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
 import { OF_THE_PAGE_AROUND, violations } from "../accessibility.mjs";
 import { launchBrowser } from "../browser.mjs";
 import { servePanel } from "../panelPage.mjs";
-import { THEMES } from "../themes.mjs";
+import { LOOKS, THEMES } from "../themes.mjs";
 import { until } from "../until.mjs";
 
 const BOOT = path.join(ROOT, "compiler", "irscope", "driver", "boot.py");
@@ -233,12 +233,7 @@ describe("the panel of a value", () => {
     await reads(other.frame, /^\[2\] = 4$/);
   });
 
-  for (const [theme, width] of /** @type {const} */ ([
-    ["dark", 1340],
-    ["light", 1340],
-    ["dark", 400],
-    ["light", 400],
-  ])) {
+  for (const [theme, width] of LOOKS) {
     it(`fits into ${width} px, in ${theme}: picture, histogram, statistics and comparison`, async () => {
       for (const name of ["value", "broken", "large", "difference"]) {
         const { page, frame } = await panel(name === "difference" ? "value" : name, theme, { width, height: 700 });

@@ -9,6 +9,7 @@ import { ROOT, SCREENSHOTS, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
 import { OF_THE_PAGE_AROUND, violations } from "../accessibility.mjs";
 import { launchBrowser } from "../browser.mjs";
 import { makeHome, pictureOfFailure } from "../home.mjs";
+import { nightly } from "../themes.mjs";
 import { hostileStore, openPage, startView } from "../viewPage.mjs";
 
 const SCRIPT = `"""A small model, compiled."""
@@ -174,7 +175,7 @@ describe("irscope view", () => {
     assert.deepEqual(await violations(page), []);
   });
 
-  for (const theme of /** @type {const} */ (["dark", "light", "hc-dark"])) {
+  for (const theme of /** @type {const} */ (["dark", "hc-dark", ...nightly("light")])) {
     it(`shows every panel, readable for a screen reader, in ${theme}`, async () => {
       const { page, errors } = await open("", theme);
       const panels = (await page.locator("html").getAttribute("data-panels"))?.split(" ") ?? [];

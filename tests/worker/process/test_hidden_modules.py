@@ -16,7 +16,15 @@ SCRIPT = "import NAME\nprint(NAME.__file__)\nprint(sorted(name for name in vars(
 PACKAGE_SCRIPT = "import json.decoder\nprint(json.decoder.__file__)\n"
 
 
-@pytest.mark.parametrize("name", ["json", "logging", "queue", "selectors", "sqlite3", "textwrap"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "json",
+        "logging",
+        "sqlite3",
+        *(pytest.param(name, marks=pytest.mark.nightly) for name in ("queue", "selectors", "textwrap")),
+    ],
+)
 def test_the_script_gets_the_file(tmp_path: Path, name: str) -> None:
     write(tmp_path, SAYS, f"{name}.py")
     script = write(tmp_path, SCRIPT.replace("NAME", name))

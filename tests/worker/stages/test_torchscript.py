@@ -145,7 +145,7 @@ def share_with_lines(found: Ran, stage: str) -> float:
 @pytest.mark.parametrize(
     # The convolutions have the MLP's operations, too.
     "model",
-    ["conv", "gpt2", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("mlp", "bert", "vit"))],
+    ["conv", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("mlp", "bert", "gpt2", "vit"))],
 )
 def test_inference(model: str, tmp_path: Path) -> None:
     if model in ("bert", "gpt2", "vit"):
