@@ -14,7 +14,7 @@ from irscope.driver.driver import RunSpec, execute
 from irscope.driver.environments import Environment, default_folder, interpreter_of, torch_needs
 from irscope.driver.stub_libraries import add_stubs, needed_libraries, stub_sources
 from irscope.pipelines.registry import pipeline_named
-from irscope.protocol import Lane
+from irscope.protocol import Lane, OutcomeKind
 from irscope.store.store import Store
 from support import run_cli, write
 
@@ -158,3 +158,13 @@ def test_a_pipeline_with_another_pytorch_is_not_installed_beside_the_users(tmp_p
     [found] = availability_of([pipeline_named("xla")], sys.executable, str(tmp_path / "trials.json"), with_trials=False)
     assert (found.status, found.install) == (Status.MISSING, "irscope env create xla")
     assert "torch==2.9.0 is needed" in found.why
+
+
+@pytest.mark.parametrize("name", ["lacking", "\ud800"])
+def test_a_pipeline_that_nobody_knows_is_told(tmp_path: Path, name: str) -> None:
+    script = write(tmp_path, "print('ran')\n")
+    with Store(str(tmp_path / "runs.db")) as store:
+        run, outcome = execute(RunSpec(str(script), lane=Lane.DEEP, pipeline=name), store)
+        assert outcome.kind is OutcomeKind.ENVIRONMENT_ERROR
+        assert outcome.message.startswith(f"Unknown pipeline: {name!r}. Known: ")
+        assert store.report(run).outcome == outcome

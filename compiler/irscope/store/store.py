@@ -113,8 +113,9 @@ class Store:
         how
             What else is needed to run it again (`how_run`), as plain data.
         pipeline
-            The name of the pipeline that the script's programs go through.
+            The name of the pipeline that the script's programs go through; one that nobody knows may be no valid text.
         """
+        pipeline = pipeline.encode("utf-8", "backslashreplace").decode()
         run = time.strftime("%Y%m%d-%H%M%S-", time.localtime()) + secrets.token_hex(3)
         self._db.execute(
             "INSERT INTO runs (id, script, args, lane, started, source, pipeline) VALUES (?, ?, ?, ?, ?, ?, ?)",
