@@ -10,6 +10,7 @@ import * as path from "node:path";
 import { ROOT, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
 import { onScreen } from "../screen.mjs";
 import { StageViews } from "../stageViews.mjs";
+import { nightly } from "../themes.mjs";
 import { until } from "../until.mjs";
 
 /** What is chosen in the list, the tab, and what stands there of `return y.exp() + x`. */
@@ -17,8 +18,10 @@ const STAGES = /** @type {const} */ ([
   ["Post-grad graph", "post-grad-graph.py", /aten\.exp\.default/],
   ["Kernel", "triton_per_fused", /libdevice\.exp\(tmp20\)/],
   ["Triton IR", "ttir.mlir", /%tmp21 = tt\.extern_elementwise %tmp20/],
-  ["Triton GPU IR", "ttgir.mlir", /%tmp21 = tt\.extern_elementwise %tmp20/],
-  ["LLVM IR", "llir.ll", /__nvvm_reflect/],
+  ...nightly(
+    ["Triton GPU IR", "ttgir.mlir", /%tmp21 = tt\.extern_elementwise %tmp20/],
+    ["LLVM IR", "llir.ll", /__nvvm_reflect/],
+  ),
   ["PTX", "ptx.ptx", /fma\.rn\.ftz\.f32/],
   ["SASS", "sass.sass", /FFMA|MOV/],
 ]);

@@ -11,7 +11,10 @@ import pytest
 from irscope.worker.client import Worker, WorkerState, can_fork, wait_for
 from support import Instant, Ran, late, run_captured, run_plain_forked, write
 
-pytestmark = pytest.mark.skipif(not can_fork(), reason="forking with torch is not safe on this system")
+pytestmark = [
+    pytest.mark.skipif(not can_fork(), reason="forking with torch is not safe on this system"),
+    pytest.mark.nightly,  # without it forks are only slower, and its worker takes twenty seconds to find it all out
+]
 
 # It asks as a compile does.  `WAYS` takes away what the answers are found out with, so that only who knows them has them.
 ASKS = """\
