@@ -358,8 +358,9 @@ describe("the graph panel in a page", () => {
   it("the buttons over the picture are not the picture", async () => {
     const { panel } = await open("dark");
     const scale = async () => Number(await panel.locator("#canvas").getAttribute("data-scale"));
+    // The first picture ends with the view that it is seen in, which is not the one in which its boxes are made.
+    await panel.locator("#canvas[data-nodes]").waitFor();
     const boxes = await panel.locator("#canvas").getAttribute("data-boxes");
-    await panel.locator("#canvas[data-scale]").waitFor();
     const before = await scale();
     await panel.locator("#zoom-in").dblclick();
     await panel.waitForFunction(
