@@ -198,8 +198,10 @@ def execute(
         # A script is known to a worker by its text; what a name refers to is not known before it runs.
         known_as = digest_of(source or path)
         hearing = _Hearing(on_message, on_output, on_bytes, on_exit)
-        outcome, raised = _watched(launch, spec, store, known_as, hearing, cancel, worker)
-        remove_folders_of(run, environment.get("TMPDIR") or tempfile.gettempdir())
+        try:
+            outcome, raised = _watched(launch, spec, store, known_as, hearing, cancel, worker)
+        finally:  # also after Ctrl-C
+            remove_folders_of(run, environment.get("TMPDIR") or tempfile.gettempdir())
         outcome = with_finding(store, run, outcome, raised, on_message)
     try:
         if spec.lane is Lane.DEEP:
