@@ -5,42 +5,15 @@ from __future__ import annotations
 from irscope.capture.operation_graphs import Operation, Tensor
 from irscope.pipelines.xla.findings import difference
 from irscope.pipelines.xla.scopes import operation_of
-from irscope.pipelines.xla.texts import last_graph, lazy_lines, stablehlo_lines
+from irscope.pipelines.xla.texts import lazy_lines, stablehlo_lines
 
-SAVED = """\
-[ScheduleSyncTensorsGraph]
-TensorsGraphInfo:
-  f (/tmp/net.py:9)
-
-Root Hashes: (6ff801bcaca19522e23b6f11f1ec8287)
-
-## BEGIN_GRAPH
-IR {
-  %0 = s64[] prim::Constant(), location=f@net.py:9, xla_shape=s64[], ROOT=0
-}
-
-Graph Hash: c6f2a12f612ba9e996bee219faa2a99d
-
-## END_GRAPH
-
-[ScheduleSyncTensorsGraph]
-TensorsGraphInfo:
-  __call__ (/site-packages/torch/_ops.py:841)
-
-Root Hashes: (e8c84c790090de51613e73ba29a3e6b0)
-
-## BEGIN_GRAPH
+LAZY = """\
 IR {
   %0 = f32[3,4]{1,0} xla::device_data(), location=__call__@_ops.py:841, xla_shape=f32[3,4]{1,0}
   %1 = f32[2,3]{1,0} xla::device_data(), location=__call__@_ops.py:841, xla_shape=f32[2,3]{1,0}
   %2 = f32[2,4]{1,0} aten::mm(%1, %0), scope=mm~net.py:5.4, location=__call__@_ops.py:841, xla_shape=f32[2,4]{1,0}
   %3 = f32[2,4]{1,0} aten::relu(%2), scope=outer~net.py:6.5/relu~net.py:6.6/aten::relu.1, location=__call__@_ops.py:841, xla_shape=f32[2,4]{1,0}, ROOT=0
 }
-
-Graph Hash: 3874cbcd3f46c489651659d0d2f9974e
-
-## END_GRAPH
-
 """
 STABLEHLO = """\
 #loc1 = /tmp/net.py:6:0
@@ -64,14 +37,8 @@ def test_the_innermost_scope_names_the_operation() -> None:
     assert operation_of("aten__relu") == operation_of("") == ""
 
 
-def test_the_last_saved_graph_is_read() -> None:
-    assert last_graph(SAVED).startswith("IR {\n  %0 = f32[3,4]")
-    assert last_graph(SAVED).endswith("ROOT=0\n}\n")
-    assert last_graph("") == ""
-
-
 def test_lines_of_lazy_ir_have_operations_and_no_places_in_pytorch() -> None:
-    text, lines = lazy_lines(last_graph(SAVED), operation_of)
+    text, lines = lazy_lines(LAZY, operation_of)
     assert lines == [(4, "mm"), (5, "relu")]
     assert "_ops.py" not in text
     assert "aten::mm(%1, %0), scope=mm~net.py:5, xla_shape" in text

@@ -100,7 +100,7 @@ class RunBook:
 
     @property
     def is_open(self) -> bool:
-        """Whether something is captured: not in a forked child."""
+        """Whether something is captured: not in a forked child, nor after the end."""
         return self._is_open
 
     @property
@@ -299,7 +299,8 @@ class RunBook:
     # --- the end ------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Closes the store."""
+        """Closes the store; nothing is captured from here on."""
+        self._is_open = False
         if self.store is not None:
             self.store.close()
             self.store = None

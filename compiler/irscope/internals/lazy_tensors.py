@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from irscope.internals.hooks import Hook, Undo
@@ -29,6 +29,25 @@ def has_own_gradient(function: str) -> bool:
     try:
         return bool(_HAS_KERNEL.get()(f"aten::{function}", "AutogradXLA"))
     except RuntimeError:  # PyTorch has no operator of this name
+        return False
+
+
+_COMPOSITE = ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional", "CompositeImplicitAutograd")
+_MAY_BE_READ = {"data_dependent_output", "dynamic_output_shape"}
+
+
+def may_cut(func: Any, kwargs: Mapping[str, Any]) -> bool:
+    """Whether an operation may need the values of its inputs: it gives a number or a size that depends on them, copies
+    them to the host, or has no implementation for XLA and runs on the host."""
+    if {getattr(tag, "name", "") for tag in getattr(func, "tags", ())} & _MAY_BE_READ:
+        return True
+    device = kwargs.get("device")
+    if device is not None and getattr(device, "type", device) != "xla":
+        return True
+    try:
+        name = func.name()
+        return not any(_HAS_KERNEL.get()(name, key) for key in ("XLA", *_COMPOSITE))
+    except (AttributeError, RuntimeError):
         return False
 
 

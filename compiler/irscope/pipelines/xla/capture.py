@@ -20,11 +20,12 @@ from irscope.pipelines.openxla.printing import Origin
 from irscope.pipelines.openxla.shown import Above, Shown
 from irscope.pipelines.xla import findings, stages, texts
 from irscope.pipelines.xla.device import TorchXla
-from irscope.pipelines.xla.running import LazyCall, UnfitError
+from irscope.pipelines.xla.running import LazyCall, PlainCall, UnfitError
 from irscope.pipelines.xla.scopes import operation_of
 from irscope.pipelines.xla.tracing import Cut, Tracer
 from irscope.protocol import CaptureGap, Compile, CompileOutcome
 from irscope.system.commands import new_folder
+from irscope.usercode.source import digest_of
 
 
 class XlaCapture(ProgramCapture):
@@ -85,21 +86,36 @@ class Segment:
     latest: Compile | None = None
 
 
+@dataclasses.dataclass(frozen=True)
+class Texts:
+    """Lazy IR, the operations of its lines, and its key: that of its StableHLO."""
+
+    lazy: str
+    lines: texts.Lines
+    key: str
+
+
 class LazyProgram:
     """A program that is run with lazy tensors again and again."""
 
     def __init__(self, capture: XlaCapture, xla: TorchXla, program: Program, compile: Compile) -> None:
         self._capture, self._xla, self._program = capture, xla, program
+        self._plain = PlainCall(xla, program)
         self._segments = [Segment(compile)]
         self._at = 0
         self._now: Compile | None = None  # of the graph that was run last
+        self._texts: Texts | None = None  # of the graph that is about to be run
+        self._known: dict[str, str] = {}
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the program gives.  Raises UnfitError."""
+        if not self._capture.book.is_open:  # the run has ended, and its programs are timed
+            self._xla.stop_tracing()
+            return self._plain.call(args, kwargs)
         stack: list[tuple[str, str]] = []
         self._at, self._caller = 0, live_places()
         self._xla.forget()
-        tracer = Tracer(self._xla, stack, self._guarded(self._cut))
+        tracer = Tracer(self._xla, stack, self._guarded(self._take), self._guarded(self._cut))
         self._compiled = self._xla.compiled()
         self._start = time.perf_counter()
 
@@ -119,7 +135,7 @@ class LazyProgram:
 
     def _cut(self, cut: Cut, operations: list[Operation]) -> None:
         """A graph was run because its value was needed."""
-        compile = self._ran(operations, "", False) if operations else self._segments[self._at].first
+        compile = self._ran(operations, False) if operations else self._segments[self._at].first
         places = findings.with_libraries(live_places(), cut.frames)
         if cut.is_fallback:
             findings.add_fallback(self._capture.book, cut, compile, places)
@@ -132,13 +148,20 @@ class LazyProgram:
         """The end of a call, or of a backward: all that is in use is computed as one graph."""
         roots = tracer.pending()
         operations = tracer.graph(roots) if roots else []
-        stablehlo = ""
-        if operations and not backward and (tensors := tracer.live()):
-            stablehlo = self._stablehlo(tensors)
+        if operations and (tensors := tracer.live()):
+            self._guarded(self._take)(tensors)
         self._xla.sync()
         tracer.computed(roots)
         if operations:
-            self._guarded(self._ran)(operations, stablehlo, backward)
+            self._guarded(self._ran)(operations, backward)
+
+    def _take(self, tensors: list[Any]) -> None:
+        """Keeps the texts of a graph that is about to be run: afterwards its tensors have values, and no graph."""
+        lazy, lines = texts.lazy_lines(self._xla.lazy_ir(tensors), operation_of)
+        key = digest_of(lazy)
+        if key not in self._known:  # StableHLO takes long
+            self._known[key] = self._stablehlo(tensors)
+        self._texts = Texts(lazy, lines, key)
 
     def _stablehlo(self, tensors: list[Any]) -> str:
         try:
@@ -147,7 +170,7 @@ class LazyProgram:
             self._capture.book.gap(CaptureGap("StableHLO", f"{type(error).__name__}: {error}"))
             return ""
 
-    def _ran(self, operations: list[Operation], stablehlo: str, backward: bool) -> Compile:
+    def _ran(self, operations: list[Operation], backward: bool) -> Compile:
         """A graph was run; if it was compiled for that, it is a compile of the run."""
         count = self._xla.compiled()
         is_new, self._compiled = count > self._compiled, count
@@ -157,7 +180,8 @@ class LazyProgram:
         else:
             compile = self._now = self._compile_of(operations, is_new, seconds)
         if is_new:
-            self._put(operations, stablehlo, compile, backward)
+            self._put(operations, compile, backward)
+        self._texts = None
         self._xla.forget()
         return compile
 
@@ -186,7 +210,7 @@ class LazyProgram:
 
     # --- stages -------------------------------------------------------------------------------------------------------
 
-    def _put(self, operations: list[Operation], stablehlo: str, compile: Compile, backward: bool) -> None:
+    def _put(self, operations: list[Operation], compile: Compile, backward: bool) -> None:
         book, nodes = self._capture.book, self._capture.nodes
         number = nodes.new_number()
         text, data = written_graph("LazyGraph", number, operations)
@@ -196,10 +220,11 @@ class LazyProgram:
         origins = {one.name: Origin(one.frames, one.module) for one in operations}
         inputs = [one.name for one in operations if one.op == "placeholder"]
         shown = Shown(book, compile, nodes, Above(number, origins, inputs, operation_of), backward)
-        lines: texts.Lines = []
-        if lazy := texts.last_graph(self._xla.saved_graphs()):
-            lazy, lines = texts.lazy_lines(lazy, operation_of)
-            book.put_stage(compile.id, stages.LAZY_IR.name, lazy, data={"lines": lines}, backward=backward)
-        if stablehlo:
-            shown.put_read_stablehlo(*texts.stablehlo_lines(stablehlo, lines, operation_of))
+        if found := self._texts:
+            book.put_stage(compile.id, stages.LAZY_IR.name, found.lazy, data={"lines": found.lines}, backward=backward)
+            if stablehlo := self._known[found.key]:
+                shown.put_read_stablehlo(*texts.stablehlo_lines(stablehlo, found.lines, operation_of))
+                self._known[found.key] = ""
+        else:
+            book.gap(CaptureGap("lazy IR", f"the graph of {compile.id} was run where nothing was known to need it"))
         shown.put_dump(Dump(self._xla.folder))

@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-_SAVED = "graphs.txt"
 _DEBUG = "XLA_HLO_DEBUG"
 
 
@@ -34,8 +33,7 @@ class TorchXla:
         self.was_imported = "torch_xla" in sys.modules
         before = dict(os.environ)
         flags = f"--xla_dump_to={folder} --xla_dump_hlo_as_text --xla_dump_hlo_pass_re=.*"
-        os.environ.update({"XLA_IR_DEBUG": "1", _DEBUG: "1", "XLA_SAVE_TENSORS_FMT": "text"})
-        os.environ["XLA_SAVE_TENSORS_FILE"] = str(folder / _SAVED)
+        os.environ.update({"XLA_IR_DEBUG": "1", _DEBUG: "1"})
         os.environ["XLA_FLAGS"] = f"{before.get('XLA_FLAGS', '')} {flags}".strip()
         os.environ.setdefault("PJRT_DEVICE", "CPU")
         try:
@@ -55,10 +53,13 @@ class TorchXla:
             if file.is_file():
                 file.unlink()
 
-    def saved_graphs(self) -> str:
-        """The lazy IR of the graphs that were compiled or run since `forget`."""
-        files = sorted(self.folder.glob(f"{_SAVED}*"))
-        return "".join(one.read_text(encoding="utf-8", errors="replace") for one in files)
+    def lazy_ir(self, tensors: Sequence[Any]) -> str:
+        """The lazy operations that compute some tensors, as text."""
+        return str(self._core._get_xla_tensors_text(list(tensors))).strip("\n") + "\n"
+
+    def stop_tracing(self) -> None:
+        """From now on lazy operations are made without their places and scopes."""
+        self._core._set_ir_debug(False)
 
     def scope(self, name: str) -> AbstractContextManager[None]:
         """What names the lazy operations that are made inside."""

@@ -23,9 +23,15 @@ class LazyBackwardError(Exception):
 
 
 class Upload:
-    """The script's tensors on the device, for one call."""
+    """The script's tensors on the device.
 
-    def __init__(self, xla: TorchXla, tracer: Tracer) -> None:
+    Parameters
+    ----------
+    tracer
+        Is told each tensor that is moved, and each function that gets one; None where nothing is captured.
+    """
+
+    def __init__(self, xla: TorchXla, tracer: Tracer | None = None) -> None:
         self._xla, self._tracer = xla, tracer
         self._torch: Any = sys.modules["torch"]
         self._moved: Any = sys.modules["torch.utils.weak"].WeakIdKeyDictionary()
@@ -40,11 +46,12 @@ class Upload:
         return unflatten([self._leaf(one) for one in leaves], nesting)
 
     def _leaf(self, value: Any) -> Any:
-        if not isinstance(value, self._torch.Tensor) or value.device.type == "xla":
+        if not isinstance(value, self._torch.Tensor) or is_lazy(value):
             return value
         found = self._moved.get(value)
         if found is None:
-            self._tracer.uploaded = self.names.get(id(value), "input")
+            if self._tracer:
+                self._tracer.uploaded = self.names.get(id(value), "input")
             found = value.detach().to(self._xla.device)
             if value.requires_grad and self._torch.is_grad_enabled():
                 found.requires_grad_()
@@ -61,6 +68,8 @@ class Upload:
             def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
                 given = args if func in upload._to_host else upload(tuple(args))
                 named = upload(kwargs or {})
+                if upload._tracer is None:
+                    return func(*given, **named)
                 name = getattr(func, "__name__", "")
                 return upload._tracer.called(name, (given, named), lambda: func(*given, **named))
 
@@ -75,9 +84,54 @@ class Upload:
     def give_back(self) -> None:
         """What the program changed on the device is changed in the script's tensors."""
         with self._torch.no_grad():
-            for tensor, moved, version in self.pairs:
+            for at, (tensor, moved, version) in enumerate(self.pairs):
                 if moved._version != version:
                     tensor.copy_(moved)
+                    self.pairs[at] = tensor, moved, moved._version
+
+    def keep_parameters(self) -> None:
+        """Forgets all tensors but parameters."""
+        kind = self._torch.nn.Parameter
+        self.pairs = [one for one in self.pairs if isinstance(one[0], kind)]
+        for value in [one for one in self._moved if not isinstance(one, kind)]:
+            del self._moved[value]
+
+
+class PlainCall:
+    """Calls of a program as a script for PyTorch/XLA makes them: nothing is captured, and parameters stay on the device.
+
+    Gradients do not go through these calls.
+    """
+
+    def __init__(self, xla: TorchXla, program: Program) -> None:
+        self._xla, self._program = xla, program
+        self._torch: Any = sys.modules["torch"]
+        self._upload = Upload(xla)
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the program gives for these arguments, on the host."""
+        with _ready(self._xla):
+            given, named = self._upload((args, kwargs))
+            with self._upload.mode():
+                leaves, nesting = flatten(self._program(*given, **named))
+        self._xla.sync()
+        self._upload.give_back()
+        self._upload.keep_parameters()
+        return unflatten([one.detach().cpu() if is_lazy(one) else one for one in leaves], nesting)
+
+
+@contextlib.contextmanager
+def _ready(xla: TorchXla) -> Iterator[None]:
+    """New tensors are on the device, and there is no inference mode, whose tensors PyTorch/XLA cannot make views of."""
+    torch: Any = sys.modules["torch"]
+    grad = torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
+    with torch.inference_mode(mode=False), torch.set_grad_enabled(grad), torch.device(xla.device):
+        yield
+
+
+def is_lazy(value: Any) -> bool:
+    """Whether a value is a tensor on the device."""
+    return isinstance(value, sys.modules["torch"].Tensor) and value.device.type == "xla"
 
 
 class LazyCall:
@@ -105,7 +159,7 @@ class LazyCall:
         self._given = args, kwargs
         self._name(args, kwargs)
         random = self._torch.get_rng_state()
-        with self._torch.device(self._xla.device), _modules(self._program, self._stack):
+        with _ready(self._xla), _modules(self._program, self._stack):
             with self._tracer.mode():
                 given, named = self._upload((args, kwargs))
                 with self._upload.mode():
@@ -142,16 +196,13 @@ class LazyCall:
     # --- results ------------------------------------------------------------------------------------------------------
 
     def _on_host(self, leaves: list[Any]) -> list[Any]:
-        tensors = [one for one in leaves if self._is_lazy(one)]
+        tensors = [one for one in leaves if is_lazy(one)]
         wanted = [(tensor, found) for tensor, found, _ in self._upload.pairs if found.requires_grad]
         if wanted and any(one.requires_grad for one in tensors):
             given = iter(self._with_gradients(tensors, wanted))
         else:
             given = iter([one.detach().cpu() for one in tensors])
-        return [next(given) if self._is_lazy(one) else one for one in leaves]
-
-    def _is_lazy(self, value: Any) -> bool:
-        return isinstance(value, self._torch.Tensor) and value.device.type == "xla"
+        return [next(given) if is_lazy(one) else one for one in leaves]
 
     def _with_gradients(self, tensors: list[Any], wanted: list[tuple[Any, Any]]) -> tuple[Any, ...]:
         """The results as one operation of autograd, whose backward runs with lazy tensors."""

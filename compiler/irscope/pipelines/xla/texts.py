@@ -9,17 +9,10 @@ from collections.abc import Callable, Mapping
 Lines = list[tuple[int, str]]
 """1-based line of a text, and the name in the stage above that it came from."""
 
-_GRAPH = re.compile(r"^## BEGIN_GRAPH\n(?P<text>.*?)^## END_GRAPH$", re.MULTILINE | re.DOTALL)
 _SCOPE = re.compile(r", scope=(?P<scope>[^,]*)")
 _LOCATION = re.compile(r", location=[^,]*")
 _SCOPE_NUMBER = re.compile(r"(?<=~)(?P<place>[^/]*)\.\d+$")
 _USED = re.compile(r' "(?P<scope>(?:[^"\\]|\\.)*)"\(#loc\d*\)|(?: loc\(#?\w*\))|(?: \[unknown\])')
-
-
-def last_graph(saved: str) -> str:
-    """The lazy IR of the last graph in what PyTorch/XLA saved; empty if there is none."""
-    found = _GRAPH.findall(saved)
-    return re.split(r"^Graph Hash:", found[-1], maxsplit=1, flags=re.MULTILINE)[0].strip("\n") + "\n" if found else ""
 
 
 def lazy_lines(text: str, node_of: Callable[[str], str]) -> tuple[str, Lines]:

@@ -11,7 +11,7 @@ from typing import Any
 from irscope.capture.operation_graphs import Frames, Names, Operation, Tensor
 from irscope.internals.exporting import flatten
 from irscope.internals.frames import callers
-from irscope.internals.lazy_tensors import has_own_gradient, inner
+from irscope.internals.lazy_tensors import has_own_gradient, inner, may_cut
 from irscope.internals.modes import autograd_node, dispatch_mode, sequence_number
 from irscope.pipelines.openxla.lowering import scope_of
 from irscope.pipelines.xla.device import TorchXla
@@ -47,17 +47,21 @@ class Tracer:
 
     Parameters
     ----------
+    before_cut
+        Called when a graph may be run in the middle, with the tensors whose values are needed.
     on_cut
         Called when a graph was run in the middle, with the operations of that graph, the output last.
     """
 
     def __init__(
-        self, xla: TorchXla, stack: list[tuple[str, str]], on_cut: Callable[[Cut, list[Operation]], None]
-    ) -> None:
-        self._xla, self._stack, self._on_cut = xla, stack, on_cut
+        self, xla: TorchXla, stack: list[tuple[str, str]], before_cut: Callable[[list[Any]], None],
+        on_cut: Callable[[Cut, list[Operation]], None],
+    ) -> None:  # fmt: skip
+        self._xla, self._stack, self._before_cut, self._on_cut = xla, stack, before_cut, on_cut
         self._names = Names()
         self._of_tensor: Any = sys.modules["torch.utils.weak"].WeakIdKeyDictionary()
         self._operations: dict[str, Operation] = {}
+        self._seen = 0
         self._ready: set[str] = set()
         self._forward: dict[int, tuple[Frames, tuple[str, str] | None]] = {}
         self.draws_random_numbers = False
@@ -109,8 +113,11 @@ class Tracer:
         target = str(func)
         given = self._tensors((args, kwargs))
         frames, module = self._place()
-        name = self._names.of(f"{len(self._operations)}", target.split(".")[1] if "." in target else target)
+        self._seen += 1
+        name = self._names.of(f"{self._seen}", target.split(".")[1] if "." in target else target)
         qualified = "::".join(target.split(".")[:2])
+        if may_cut(func, kwargs) and (needed := [one for one in given if self._is_pending(one)]):
+            self._before_cut(needed)
         executed, fallbacks = self._xla.executed(), self._xla.fallbacks(qualified)
         is_move = target == _ALIAS or (target == _UPLOAD and not given)
         with contextlib.nullcontext() if is_move else self._xla.scope(scope_of(name, _place_in(frames))):
@@ -139,6 +146,10 @@ class Tracer:
         if results and all(one not in self._of_tensor for one in results):
             self._keep(name, f"aten.{function}", given, tensors, results, frames, module)
         return result
+
+    def _is_pending(self, tensor: Any) -> bool:
+        name = self._of_tensor.get(tensor)
+        return name is not None and name not in self._ready
 
     def _cut(self, cut: Cut, given: list[Any]) -> None:
         names = [self._of_tensor[one] for one in given if one in self._of_tensor]
