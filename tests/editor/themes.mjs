@@ -3,7 +3,7 @@
 const FONTS = `--vscode-font-family: system-ui, "DejaVu Sans", sans-serif; --vscode-font-size: 13px; --vscode-editor-font-family: "DejaVu Sans Mono", monospace;`;
 
 /** Whether this is `npm run test:all`. */
-const ALL = process.env["IRSCOPE_TEST_ALL"] !== undefined;
+export const ALL = process.env["IRSCOPE_TEST_ALL"] !== undefined;
 
 /**
  * More of the same sort, which only `npm run test:all` runs.

@@ -87,7 +87,9 @@ def test_training(ran_xla: RunXla, name: str, tmp_path: Path) -> None:
     for graph in GRAPHS:
         check_lines(ran, f"{last}/{graph}")
         check_lines(ran, f"{last}/{graph}-backward")
-    assert {f"{text}-backward" for text in TEXTS} <= {stage.id.partition("/")[2].partition("/")[2] for stage in ran.compile(last).stages}
+    assert {f"{text}-backward" for text in TEXTS} <= {
+        stage.id.partition("/")[2].partition("/")[2] for stage in ran.compile(last).stages
+    }
     assert any(one.stage.startswith(f"{last}/kernel-backward/") for one in ran.report.kernels)
 
 

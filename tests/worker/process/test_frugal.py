@@ -64,6 +64,7 @@ print(made)
 """
 
 
+@pytest.mark.nightly  # a run with empty caches
 def test_a_cold_run_makes_nothing_in_vain(tmp_path: Path) -> None:
     """As without irscope nothing is copied while a graph is lowered, and its key is made once."""
     script = write(tmp_path, COUNTING)

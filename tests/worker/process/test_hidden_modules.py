@@ -50,7 +50,8 @@ def test_a_module_that_the_interpreter_has_before_hides_the_file(tmp_path: Path,
     assert run_captured(script, tmp_path / "runs.db").stdout == run_plain(script).stdout
 
 
-@pytest.mark.parametrize("in_worker", [pytest.param(False, marks=pytest.mark.nightly), True])
+@pytest.mark.nightly  # a deep run in a process of its own, since no fork can be used
+@pytest.mark.parametrize("in_worker", [False, True])
 def test_the_capture_has_the_standard_library_s(tmp_path: Path, shared_worker: Worker | None, in_worker: bool) -> None:
     """Torch runs on the user's module, and irscope's own modules, also those imported after torch, on the other."""
     write(tmp_path, inspect.getsource(dataclasses) + "\nmine = True\n", "dataclasses.py")

@@ -114,6 +114,7 @@ print(int((net[0].weight_orig.grad == 0).sum()) >= 16)
 """
 
 
+@pytest.mark.nightly
 def test_masks_in_training(tmp_path: Path) -> None:
     ran = run_forked(write(tmp_path, TRAINED), tmp_path / "runs.db", lane="deep", pipeline="pruning")
     assert (ran.report.capture_gaps, ran.stdout) == ((), "True\n")

@@ -274,6 +274,7 @@ torch.compile(lambda x: x.erf().cos())(torch.randn(3, 8))
 """
 
 
+@pytest.mark.nightly  # a test of the debugger runs one, too
 def test_the_reproducer_fails_on_its_own(tmp_path: Path) -> None:
     write(tmp_path, WRONG_ERF, "site/sitecustomize.py")
     script, reproducer = write(tmp_path, ERF), tmp_path / "reproducer.py"

@@ -28,7 +28,7 @@ class Upload:
     Parameters
     ----------
     tracer
-        Is told each tensor that is moved, and each function that gets one; None where nothing is captured.
+        Is told each tensor that is moved, and each function that gets one; None if nothing is captured.
     """
 
     def __init__(self, xla: TorchXla, tracer: Tracer | None = None) -> None:
