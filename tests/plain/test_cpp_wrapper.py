@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from irscope.ir.cpp_wrapper import Call, calls_in, kernels_of
+from irscope.ir.kernels import KernelSource
 from irscope.protocol import StageRef
 from irscope.provenance.elements import items_of
 from irscope.provenance.statements import arguments_in, arguments_of
@@ -87,3 +88,30 @@ def test_arguments_of_a_call_are_the_buffers_behind_the_casts() -> None:
     assert call == ["buf1", "buf0", "16L"]
     text = kernels_of(WRAPPER, KERNELS)[0].text
     assert arguments_of(text, call) == {"in_out_ptr0": "buf1", "out_ptr0": "buf0"}
+
+
+TRITON_WRAPPER = """\
+static inline void call_triton_poi_fused_relu_0(
+    const in_out_ptr0_type_& in_out_ptr0,
+){
+    launchKernel(kernels_.triton_poi_fused_relu_0, grid_0, grid_1, grid_2, 2, 8, kernel_args_, stream_);
+}
+    // [Provenance debug handles] aoti_torch_cuda_mm_out:1
+    AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_cuda_mm_out(buf0, arg1_1, a_weight));
+    // [Provenance debug handles] triton_poi_fused_relu_0:2
+    static constexpr int64_t int_array_2[] = {8L, 64L};
+    call_triton_poi_fused_relu_0(buf0, 512L, this->device_idx_, stream, kernels, this->cubin_dir_);
+"""
+
+
+def test_a_triton_kernel_is_called_through_its_function_and_has_its_own_text() -> None:
+    """As AOTInductor of torch 2.11 wrote it for an H100, shortened."""
+    assert calls_in(TRITON_WRAPPER) == [
+        Call("aoti_torch_cuda_mm_out", 1, 8),
+        Call("triton_poi_fused_relu_0", 2, 11),
+    ]
+    tuned = [KernelSource("triton_poi_fused_relu_0", "triton", "@triton.jit\n")]
+    assert kernels_of(TRITON_WRAPPER, "// Triton kernels are embedded as comments in wrapper.cpp\n", tuned) == [
+        *tuned,
+        KernelSource("aoti_torch_cuda_mm_out", "extern", ""),
+    ]

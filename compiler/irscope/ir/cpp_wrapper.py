@@ -1,9 +1,12 @@
-"""The C++ that AOTInductor writes: a wrapper that calls kernels, and a file with those kernels."""
+"""The C++ that AOTInductor writes: a wrapper that calls kernels, and a file with those that are C++.
+
+The wrapper calls a Triton kernel through a function ``call_NAME``, which launches the kernel's binary.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from irscope.ir.kernels import KernelSource
@@ -62,20 +65,23 @@ def _line_of(name: str, rows: list[str], start: int) -> int:
         if _HANDLES.match(rows[number]):
             break
         called = {match["name"] for match in _CALLED.finditer(rows[number])}
-        if name in called or not called.isdisjoint(_BY_NAME):
+        if not called.isdisjoint((name, f"call_{name}", *_BY_NAME)):
             return number + 1
     return start + 1
 
 
-def kernels_of(wrapper: str, kernels: str) -> list[KernelSource]:
+def kernels_of(wrapper: str, kernels: str, tuned: Iterable[KernelSource] = ()) -> list[KernelSource]:
     """The kernels that a wrapper calls: first those with a text, then the calls into libraries.
 
     Parameters
     ----------
     kernels
         The text of the file with the kernels.
+    tuned
+        The Triton kernels, which are not in that file.
     """
     generated = {name: KernelSource(name, "cpp", text) for name, text in _texts(kernels)}
+    generated.update({kernel.name: kernel for kernel in tuned})
     called = dict.fromkeys(call.name for call in calls_in(wrapper))
     return [*generated.values(), *(KernelSource(name, "extern", "") for name in called if name not in generated)]
 

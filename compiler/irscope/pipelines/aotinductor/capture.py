@@ -20,8 +20,9 @@ from irscope.internals import unread
 from irscope.internals.aot_inductor import compile_package, load_package
 from irscope.internals.hooks import Hook
 from irscope.ir.cpp_wrapper import kernels_of
+from irscope.ir.kernels import KernelSource, kernels_in
 from irscope.pipelines.aotinductor.package import beside_the_cpu, contents_of, contents_text, unlike
-from irscope.pipelines.aotinductor.stages import PACKAGE, WRAPPER
+from irscope.pipelines.aotinductor.stages import PACKAGE, TUNING, WRAPPER
 from irscope.pipelines.export.capture import ExportCapture
 from irscope.pipelines.export.in_place import InPlace, unfit
 from irscope.pipelines.export.programs import decomposed
@@ -30,15 +31,18 @@ from irscope.pipelines.inductor.deep_lane import DeepLane
 from irscope.pipelines.inductor.fusion import FusionLog
 from irscope.pipelines.inductor.kernels import Kernels
 from irscope.pipelines.inductor.stages import INFERENCE_GRAPH, POST_GRAD_GRAPH
-from irscope.protocol import CaptureGap, Compile
+from irscope.pipelines.inductor.triton_stages import TritonStages
+from irscope.protocol import Compile
 from irscope.system.commands import temporary_folder
 from irscope.vocabulary.stages import StageKind
 
 _WRAPPER, _KERNELS = "inductor_aot_wrapper_code", "inductor_aot_kernel_code"
+_TUNING = "inductor_autotune_at_compile_time_code"
 _STAGES = {name: kind for name, kind in trace.EVENTS.items() if kind in (INFERENCE_GRAPH, POST_GRAD_GRAPH)}
 _PHASES = {
     "aot_inference_graph": "lowering program {}",
     "inductor_post_grad_graph": "generating the kernels of program {}",
+    _TUNING: "tuning the kernels of program {}",
     _WRAPPER: "compiling the package of program {}",
 }
 
@@ -49,9 +53,11 @@ class AotInductorCapture(ExportCapture):
     def __init__(self, book: RunBook) -> None:
         super().__init__(book)
         self._kernels = Kernels(book)
+        self._triton = TritonStages(book, self._kernels)
         self._lane = DeepLane(book, None, self._fused) if book.is_deep else None
         self._progress = ProgressTeller(book.send, _PHASES)
         self._trace = TraceHandler(book.guarded(self._receive))
+        self._tuned: list[KernelSource] = []  # the Triton kernels of the program that is being compiled
         self._wrapper = ("", "")  # the id of the newest wrapper's stage, and its text
         self._operators: dict[str, str] = {}  # function of the C++ interface → the operator that it computes
         self._compile: Compile | None = None
@@ -60,7 +66,7 @@ class AotInductorCapture(ExportCapture):
         """What is patched in PyTorch: in the fast lane only what export needs."""
         if self._lane is None:
             return super().hooks()
-        return [*super().hooks(), *hooks_for(self.book.request), unread.hook(TraceHandler), *self._lane.hooks()]
+        return [*super().hooks(), *hooks_for(self.book.request), unread.hook(TraceHandler), *self._lane.hooks(), *self._triton.hooks()]
 
     def handlers(self) -> list[LogHandler]:
         """What listens to PyTorch's trace."""
@@ -76,7 +82,6 @@ class AotInductorCapture(ExportCapture):
         if device := beside_the_cpu(made):
             # To load a package for CUDA has killed a process (torch 2.11 on an H200, without irscope).
             reason = reason or f"it uses {device}, and irscope loads packages for the CPU only"
-            self.book.gap(CaptureGap(f"the kernels of a package for {device}", "only those of the CPU are read"))
         self.put_facts(made, reason, compile)
         if self._lane is None:
             return program if reason else InPlace(program, made.module(), made, args, kwargs)
@@ -88,7 +93,7 @@ class AotInductorCapture(ExportCapture):
         said why that failed."""
         with temporary_folder() as folder:
             path = os.path.join(folder, "model.pt2")
-            self._compile = compile
+            self._compile, self._tuned = compile, []
             try:
                 with self.book.compiling(compile.id):
                     compile_package(made, path)
@@ -112,9 +117,11 @@ class AotInductorCapture(ExportCapture):
             self._progress.phase(event, self._compile)
         if event == _WRAPPER:
             self._wrapper = (self._put(lane, record, name, WRAPPER), clean(record))
+        elif event == _TUNING:
+            self._tune(record, name)
         elif event == _KERNELS:
             id, text = self._wrapper
-            self._kernels.written(name, id, text, False, kernels_of(text, record.payload), WRAPPER)
+            self._kernels.written(name, id, text, False, kernels_of(text, record.payload, self._tuned), WRAPPER)
         elif (kind := _STAGES.get(event)) is not None:
             self._put(lane, record, name, kind)
         elif not lane.note(record, name) and event == trace.KERNEL_STACKS:
@@ -129,6 +136,13 @@ class AotInductorCapture(ExportCapture):
         if kind is WRAPPER and data is not None:
             self._operators = {call["kernel"]: call["operator"] for call in data["calls"] if "operator" in call}
         return id
+
+    def _tune(self, record: Record, compile: str) -> None:
+        """Inductor is about to run code that compiles and tunes each Triton kernel, before it writes the wrapper."""
+        text = clean(record)
+        self._tuned = [kernel for kernel in kernels_in(text) if kernel.text]
+        id = self.book.put_stage(compile, TUNING.name, text)
+        self._kernels.written(compile, id, text, False, self._tuned, TUNING)
 
     def _fused(self, log: FusionLog) -> None:
         self.book.findings.signal(signals.FUSED, self.book.current_compile("fusion"), log)

@@ -17,6 +17,9 @@ WRAPPER = StageKind(
     group=AOT_INDUCTOR,
     is_compared=True,
 )
+TUNING = StageKind(
+    "tuning-code", "Code that tunes Triton kernels", "python", Role.TEXT, aside="cpp-wrapper", group=AOT_INDUCTOR
+)
 PACKAGE = StageKind(
     "package-contents", "Contents of the package", "plaintext", Role.FACTS, aside="cpp-wrapper", group=AOT_INDUCTOR
 )
@@ -30,8 +33,10 @@ STAGES = (
     inductor.FUSION,
     inductor.IR_POST_FUSION,
     inductor.MEMORY_PLAN,
+    TUNING,
     WRAPPER,
     PACKAGE,
     inductor.KERNEL,
+    *inductor.BELOW_TRITON,
     inductor.ASSEMBLY,
 )

@@ -157,6 +157,9 @@ ASSEMBLY = StageKind("assembly", "Assembly", "asm", Role.LOWERED, 10, is_machine
 VALUES = StageKind("values", "Values", "plaintext", Role.VALUES, group=OTHER_GROUP)
 DIVERGENCE = StageKind("divergence", "Divergence", "plaintext", Role.DIVERGENCE, group=OTHER_GROUP)
 
+BELOW_TRITON = (TTIR_UNOPTIMIZED, PASSES, TTIR, TTGIR, LLIR, PTX, AMDGCN, BINARY, SASS)
+"""What is below a Triton kernel."""
+
 STAGES = (
     *FIRST,
     PRE_GRAD_GRAPH,
@@ -174,15 +177,7 @@ STAGES = (
     MEMORY_PLAN,
     OUTPUT_CODE,
     KERNEL,
-    TTIR_UNOPTIMIZED,
-    PASSES,
-    TTIR,
-    TTGIR,
-    LLIR,
-    PTX,
-    AMDGCN,
-    BINARY,
-    SASS,
+    *BELOW_TRITON,
     ASSEMBLY,
     PHASES,
     VALUES,
