@@ -37,10 +37,9 @@ const CHECKS = "checks";
  * The tiers, one after the other, in two rows side by side: what computes all the time, and what waits half of the time, for
  * a window.
  */
-const ROWS = [
-  ["worker", "protocol"],
-  [CHECKS, "plain", "editor"],
-];
+const ROWS = [["worker"], [CHECKS, "plain", "editor"]];
+/** Done by the row that is through first, which is not the same one on every machine. */
+const THEN = ["protocol"];
 /** In the order in which they are shown. */
 const TIERS = ["plain", "worker", "protocol", "editor"];
 /** pytest's exit code when a selection leaves nothing to run. */
@@ -60,15 +59,19 @@ await runMain(async () => {
   const turns = new Turns(wanted, (name) => console.log(`\n${bold(`== ${name} ==`)}`));
   /** @type {Map<string, Done>} */
   const done = new Map();
+  const then = [...THEN];
   const workThrough = async (/** @type {string[]} */ row) => {
-    for (const name of row.filter((each) => wanted.includes(each))) {
+    for (let name = row.shift() ?? then.shift(); name !== undefined; name = row.shift() ?? then.shift()) {
+      if (!wanted.includes(name)) {
+        continue;
+      }
       const begun = Date.now();
       const report = await runTier(name, asked, kernels.folder, turns);
       done.set(name, { report, seconds: (Date.now() - begun) / 1000 });
       turns.end(name);
     }
   };
-  await Promise.all(ROWS.map(workThrough));
+  await Promise.all(ROWS.map((row) => workThrough([...row])));
   const total = summarize(wanted, done);
   if (total.failed === 0) {
     kernels.keep();

@@ -107,8 +107,8 @@ static inline void call_triton_poi_fused_relu_0(
 def test_a_triton_kernel_is_called_through_its_function_and_has_its_own_text() -> None:
     """As AOTInductor of torch 2.11 wrote it for an H100, shortened."""
     assert calls_in(TRITON_WRAPPER) == [
-        Call("aoti_torch_cuda_mm_out", 1, 8),
-        Call("triton_poi_fused_relu_0", 2, 11),
+        Call("aoti_torch_cuda_mm_out", 1, 7),
+        Call("triton_poi_fused_relu_0", 2, 10),
     ]
     tuned = [KernelSource("triton_poi_fused_relu_0", "triton", "@triton.jit\n")]
     assert kernels_of(TRITON_WRAPPER, "// Triton kernels are embedded as comments in wrapper.cpp\n", tuned) == [

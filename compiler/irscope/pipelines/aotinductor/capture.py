@@ -66,7 +66,13 @@ class AotInductorCapture(ExportCapture):
         """What is patched in PyTorch: in the fast lane only what export needs."""
         if self._lane is None:
             return super().hooks()
-        return [*super().hooks(), *hooks_for(self.book.request), unread.hook(TraceHandler), *self._lane.hooks(), *self._triton.hooks()]
+        return [
+            *super().hooks(),
+            *hooks_for(self.book.request),
+            unread.hook(TraceHandler),
+            *self._lane.hooks(),
+            *self._triton.hooks(),
+        ]
 
     def handlers(self) -> list[LogHandler]:
         """What listens to PyTorch's trace."""
