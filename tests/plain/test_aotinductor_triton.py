@@ -51,8 +51,8 @@ class Written(RunBook):
         self.stages[id := f"{compile}/{name}"] = text
         return id
 
-    def write_stage(self, compile: str, name: str, id: str, text: str, *rest: Any, **more: Any) -> None:
-        self.stages[id] = text
+    def write_stage(self, compile: str, name: str, id: str, text: str | None, *rest: Any, **more: Any) -> None:
+        self.stages[id] = text or ""
 
     def put_kernels(self, kernels: Iterable[Kernel]) -> None:
         self.kernels = list(kernels)
