@@ -175,15 +175,25 @@ export async function ensureEditors() {
   const library = (name) => fs.existsSync("/usr/share/emacs/site-lisp/elpa-src") && emacsLibraries().includes(name);
   const emacsLibraries = () =>
     fs.readdirSync("/usr/share/emacs/site-lisp/elpa-src").map((name) => name.replace(/-[\d.]+$/, ""));
+  await ensureIfPossible("Neovim and Emacs", [
+    ["neovim", () => which("nvim") !== undefined],
+    ["emacs-nox", () => which("emacs") !== undefined],
+    ["elpa-eglot", () => library("eglot")],
+    ["elpa-lsp-mode", () => library("lsp-mode")],
+  ]);
+}
+
+/** Graphviz's programs, which render the pictures of `irscope graph`. Without them, tests of these are skipped. */
+export async function ensureGraphviz() {
+  await ensureIfPossible("Graphviz", [["graphviz", () => which("dot") !== undefined]]);
+}
+
+/** @param {string} what @param {[name: string, isThere: () => boolean][]} packages */
+async function ensureIfPossible(what, packages) {
   try {
-    await ensureAptPackages([
-      ["neovim", () => which("nvim") !== undefined],
-      ["emacs-nox", () => which("emacs") !== undefined],
-      ["elpa-eglot", () => library("eglot")],
-      ["elpa-lsp-mode", () => library("lsp-mode")],
-    ]);
+    await ensureAptPackages(packages);
   } catch (error) {
-    console.log(`Without Neovim and Emacs: ${error instanceof Error ? error.message : error}`);
+    console.log(`Without ${what}: ${error instanceof Error ? error.message : error}`);
   }
 }
 

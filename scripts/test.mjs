@@ -27,6 +27,7 @@ import {
   ensureCodeServer,
   ensureCompiler,
   ensureEditors,
+  ensureGraphviz,
   ensureNodeModules,
   ensureVenv,
   TORCH,
@@ -110,6 +111,9 @@ async function setUp(wanted) {
     await ensureChromium();
     await ensureCodeServer();
     await ensureVsix();
+  }
+  if (wanted.includes("plain")) {
+    await ensureGraphviz();
   }
   if (wanted.includes("protocol")) {
     await ensureEditors();
