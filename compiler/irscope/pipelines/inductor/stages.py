@@ -143,7 +143,7 @@ OUTPUT_CODE = StageKind(
 # Loading the output code is mostly waiting for its kernels to be compiled.
 KERNEL = StageKind("kernel", "Kernel", "", Role.KERNEL, 9, phases=("PyCodeCache.load_by_key_path",))
 TTIR_UNOPTIMIZED = StageKind(
-    "ttir-unoptimized", "Triton IR before its passes", "mlir", Role.LOWERED, 11, short="Triton IR, unoptimized"
+    "ttir-unoptimized", "Triton IR before its passes", "mlir", Role.LOWERED, 11, short="Triton IR before passes"
 )
 PASSES = StageKind("passes", "Passes of the Triton compiler", "plaintext", Role.PASSES)
 TTIR = StageKind("ttir", "Triton IR", "mlir", Role.LOWERED, 12)
