@@ -34,6 +34,7 @@ examples:
   irscope run train.py --steady-calls 32      stop once nothing new appears
   irscope run train.py --pipeline torchscript      through another compiler than Inductor
   irscope pipelines                           the compilers, and which of them work here
+  irscope targets                             the devices that bounds are known for, with the source of each figure
   irscope env create xla                      an environment with what a compiler needs
   irscope run train.py --exit-code            exit as train.py did, for scripts and CI
   irscope view                                the runs, stages and panels in a web browser
@@ -88,6 +89,10 @@ _PIPELINES = """\
 Lists the ways from a PyTorch program to machine code that irscope knows.  Each is tried: it compiles something small in a
 separate process, and is available only if that works.  A trial that succeeded is repeated when Python, a package or the
 trial has changed, or with --again."""
+
+_TARGETS = """\
+Lists the devices whose bounds `irscope show --costs --target` gives: what each is, and what it can do at most.  Every
+figure has its source.  The file that the variable IRSCOPE_TARGETS names adds targets of your own (docs/targets.md)."""
 
 _EXPLAIN = """\
 Why two kernels were or were not fused: what Inductor's scheduler decided on each pair of their parts, with
@@ -153,6 +158,7 @@ def parsers() -> tuple[Parser, Mapping[str, Parser]]:
     made = [
         _add_run(commands, shared),
         _add_pipelines(commands),
+        _add_targets(commands),
         _add_environments(commands),
         _add_compare(commands, shared),
         _add_list(commands, shared),
@@ -281,6 +287,16 @@ def _add_pipelines(commands: _Commands) -> Parser:
     return pipelines
 
 
+def _add_targets(commands: _Commands) -> Parser:
+    targets = commands.add_parser(
+        "targets", help="list the devices that are known, and their figures", description=_TARGETS
+    )
+    targets.add_argument("target", metavar="TARGET", nargs="?", help="only this one, with the source of each figure")
+    targets.add_argument("--json", action="store_true", help="print data instead of text (docs/json.md)")
+    targets.set_defaults(do=("targeting", "list_targets"))
+    return targets
+
+
 def _add_environments(commands: _Commands) -> Parser:
     env = commands.add_parser(
         "env", help="make an environment with what a pipeline needs", description=environment_arguments.DESCRIPTION
@@ -315,8 +331,9 @@ def _add_show(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
     )  # fmt: skip
     show.add_argument(
         "--target",
+        metavar="TARGET",
         choices=sorted(TARGETS),
-        help="with --costs: the lower bound of the time on this device, and what limits it (default: the GPU of the run)",
+        help="with --costs: the lower bound of the time on this device (irscope targets), and what limits it (default: the GPU of the run)",
     )
     show.add_argument(
         "--all", action="store_true", help="with --line, --guards or --costs: print every row, also as JSON"

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from irscope.ir.nodes import NodeFacts, dtypes_of, facts_of
 from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Report, StageRef
+from irscope.targets.catalogue import Target, catalogue
 from irscope.vocabulary.stages import Role
 
 
@@ -47,29 +48,19 @@ class Peaks:
         )
 
 
-def _peaks(
-    name: str, *reported: str, bandwidth: float, fp64: float, fp32: float, half: float, eight: float | None = None
-) -> Peaks:
-    flops = {"float64": fp64, "float32": fp32, "float16": half, "bfloat16": half}
-    if eight is not None:
-        flops.update(dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "int8"), eight))
-    return Peaks(name, bandwidth * 1e12, {dtype: rate * 1e12 for dtype, rate in flops.items()}, reported)
+def _peaks(target: Target) -> Peaks | None:
+    """Of a target of the catalogue; None if it lacks the figures, as a CPU does."""
+    bandwidth = target.value("bandwidth")
+    if bandwidth is None or not target.rates:
+        return None
+    return Peaks(target.title, bandwidth, {dtype: rate.value for dtype, rate in target.rates.items()}, target.reported)
 
 
-# TB/s and TFLOP/s.  float32 is that of the ordinary units: PyTorch does not use TF32 unless it is told to.
-TARGETS = {
-    "a100": _peaks(
-        "NVIDIA A100 80GB SXM", "NVIDIA A100-SXM4-80GB", bandwidth=2.039, fp64=9.7, fp32=19.5, half=312.0, eight=624.0
-    ),
-    "h100": _peaks(
-        "NVIDIA H100 SXM", "NVIDIA H100 80GB HBM3", bandwidth=3.35, fp64=34.0, fp32=67.0, half=989.4, eight=1978.9
-    ),
-    "h200": _peaks("NVIDIA H200 SXM", "NVIDIA H200", bandwidth=4.8, fp64=34.0, fp32=67.0, half=989.4, eight=1978.9),
-    "mi300x": _peaks(
-        "AMD Instinct MI300X", "AMD Instinct MI300X", "AMD Instinct MI300X OAM", "AMD Instinct MI300X VF",
-        bandwidth=5.3, fp64=81.7, fp32=163.4, half=1307.4, eight=2614.9,
-    ),
-}  # fmt: skip
+# float32 is that of the ordinary units: PyTorch does not use TF32 unless it is told to.
+TARGETS: Mapping[str, Peaks] = {
+    name: peaks for name, target in catalogue().targets.items() if (peaks := _peaks(target)) is not None
+}
+"""The peaks of all targets that have them, by the names of the catalogue."""
 
 
 def peaks_of(device: str) -> Peaks | None:

@@ -5,10 +5,11 @@
 #    source ~/.local/share/bash_completion/irscope
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_irscope_subparsers=(run pipelines env compare list show graph explain diff view values diverge completion)
+_shtab_irscope_subparsers=(run pipelines targets env compare list show graph explain diff view values diverge completion)
 
 _shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --model --inputs --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --no-symbolic-trace --check-without-compile --baseline --write-baseline --severity --cwd --pipeline)
 _shtab_irscope_pipelines_option_strings=(-h --help --json --again --python)
+_shtab_irscope_targets_option_strings=(-h --help --json)
 _shtab_irscope_env_option_strings=(-h --help --yes --folder --python)
 _shtab_irscope_compare_option_strings=(-h --help --json --store -m --pytest --model --inputs --pipelines --rounds --output --python --cwd)
 _shtab_irscope_list_option_strings=(-h --help --json --store --limit)
@@ -68,10 +69,10 @@ _shtab_irscope_diverge___reproducer_COMPGEN=_shtab_compgen_files
 
 _shtab_irscope_run___lane_choices=(fast deep)
 _shtab_irscope_env_pos_0_choices=(create)
-_shtab_irscope_show___target_choices=(a100 h100 h200 mi300x)
+_shtab_irscope_show___target_choices=(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)
 _shtab_irscope_graph___theme_choices=(light dark)
 _shtab_irscope_completion_pos_0_choices=(bash zsh fish tcsh)
-_shtab_irscope_pos_0_choices=(run pipelines env compare list show graph explain diff view values diverge completion)
+_shtab_irscope_pos_0_choices=(run pipelines targets env compare list show graph explain diff view values diverge completion)
 
 _shtab_irscope_run_pos_1_nargs='*'
 _shtab_irscope_run__h_nargs=0
@@ -84,6 +85,9 @@ _shtab_irscope_pipelines__h_nargs=0
 _shtab_irscope_pipelines___help_nargs=0
 _shtab_irscope_pipelines___json_nargs=0
 _shtab_irscope_pipelines___again_nargs=0
+_shtab_irscope_targets__h_nargs=0
+_shtab_irscope_targets___help_nargs=0
+_shtab_irscope_targets___json_nargs=0
 _shtab_irscope_env__h_nargs=0
 _shtab_irscope_env___help_nargs=0
 _shtab_irscope_env___yes_nargs=0

@@ -50,7 +50,7 @@ function _shtab_irscope_using
   test "$_shtab_irscope_cmdpath" = "$argv"
 end
 
-set -g _shtab_irscope_commands run pipelines env compare list show graph explain diff view values diverge completion
+set -g _shtab_irscope_commands run pipelines targets env compare list show graph explain diff view values diverge completion
 set -g _shtab_irscope_opts_with_value --baseline --budget --call --compile --cwd --depth --folder --fusion --inputs --kernel --lane --limit --line --max-nodes --memory-budget --model --node --open --output --output-budget --pipeline --pipelines --port --pytest --python --reproducer --rounds --severity --stage --steady-calls --store --target --theme --timeout --write-baseline -m -o
 
 complete -c irscope -e
@@ -87,6 +87,9 @@ complete -c irscope -n '_shtab_irscope_using pipelines' -s h -l help -d 'show th
 complete -c irscope -n '_shtab_irscope_using pipelines' -l json -d 'print data instead of text (docs/json.md)'
 complete -c irscope -n '_shtab_irscope_using pipelines' -l again -d 'repeat the trials that succeeded before'
 complete -c irscope -n '_shtab_irscope_using pipelines' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter in which they are tried'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a targets -d 'list the devices that are known, and their figures'
+complete -c irscope -n '_shtab_irscope_using targets' -s h -l help -d 'show this help message and exit'
+complete -c irscope -n '_shtab_irscope_using targets' -l json -d 'print data instead of text (docs/json.md)'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a env -d 'make an environment with what a pipeline needs'
 complete -c irscope -n '_shtab_irscope_using env' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using env' -l yes -d 'do not ask'
@@ -123,7 +126,7 @@ complete -c irscope -n '_shtab_irscope_using show' -l kernel -x -d 'a generated 
 complete -c irscope -n '_shtab_irscope_using show' -l guards -d 'the guards of each compile: the line that made each, and which failed'
 complete -c irscope -n '_shtab_irscope_using show' -l line -xka "(__fish_complete_path (commandline -ct))" -d 'a line of the source'
 complete -c irscope -n '_shtab_irscope_using show' -l costs -d 'bytes and floating-point operations of each kernel, or with --stage of each node of a graph'
-complete -c irscope -n '_shtab_irscope_using show' -l target -xka "a100 h100 h200 mi300x" -d 'with --costs: the lower bound of the time on this device, and what limits it (default: the GPU of the run)'
+complete -c irscope -n '_shtab_irscope_using show' -l target -xka "a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090" -d 'with --costs: the lower bound of the time on this device (irscope targets), and what limits it (default: the GPU of the run)'
 complete -c irscope -n '_shtab_irscope_using show' -l all -d 'with --line, --guards or --costs: print every row, also as JSON'
 complete -c irscope -n '_shtab_irscope_using show' -l time -d 'where the compile time went: per phase, pass and kernel'
 complete -c irscope -n '_shtab_irscope_using show' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter whose compilers make a kernel'"'"'s assembly, sass and passes'

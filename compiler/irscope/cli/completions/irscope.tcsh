@@ -17,7 +17,7 @@ complete irscope \
         'c/--cwd=/d/' \
         'c/--folder=/d/' \
         'c/--line=/f/' \
-        'c/--target=/(a100 h100 h200 mi300x)/' \
+        'c/--target=/(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)/' \
         'c/-o=/f/' \
         'c/--output=/f/' \
         'c/--theme=/(light dark)/' \
@@ -35,14 +35,14 @@ complete irscope \
         'n/--cwd/d/' \
         'n/--folder/d/' \
         'n/--line/f/' \
-        'n/--target/(a100 h100 h200 mi300x)/' \
+        'n/--target/(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)/' \
         'n/-o/f/' \
         'n/--output/f/' \
         'n/--theme/(light dark)/' \
         'n/--open/f/' \
         'n/--inputs/f/' \
         'n/--reproducer/f/' \
-        'p/1/(run pipelines env compare list show graph explain diff view values diverge completion)/' \
+        'p/1/(run pipelines targets env compare list show graph explain diff view values diverge completion)/' \
         'n/run/f/' \
         'n/env/(create)/' \
         'n/compare/f/' \

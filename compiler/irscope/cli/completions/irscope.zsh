@@ -21,6 +21,7 @@ _shtab_irscope_commands() {
     pipelines:'list the pipelines, and which of them work here'
     run:'run a script and show what was compiled'
     show:'show a run, a stage, a kernel or what a line became'
+    targets:'list the devices that are known, and their figures'
     values:'show what each node of a compiled graph computes'
     view:'the runs, stages and panels in a web browser'
   )
@@ -196,7 +197,7 @@ _shtab_irscope_show_options=(
   "--guards[the guards of each compile\: the line that made each, and which failed]"
   "--line[a line of the source]:FILE:LINE:_files"
   "--costs[bytes and floating-point operations of each kernel, or with --stage of each node of a graph]"
-  "--target[with --costs\: the lower bound of the time on this device, and what limits it (default\: the GPU of the run)]:target:(a100 h100 h200 mi300x)"
+  "--target[with --costs\: the lower bound of the time on this device (irscope targets), and what limits it (default\: the GPU of the run)]:TARGET:(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)"
   "--all[with --line, --guards or --costs\: print every row, also as JSON]"
   "--time[where the compile time went\: per phase, pass and kernel]"
   "--python[interpreter whose compilers make a kernel\'s assembly, sass and passes]:PATH:_files"
@@ -205,6 +206,15 @@ _shtab_irscope_show_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_irscope_show_defaults_added=0
+
+_shtab_irscope_targets_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print data instead of text (docs\/json.md)]"
+  ":only this one, with the source of each figure:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_irscope_targets_defaults_added=0
 
 _shtab_irscope_values_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -274,6 +284,7 @@ _shtab_irscope() {
         pipelines) _arguments -C -s $_shtab_irscope_pipelines_options ;;
         run) _arguments -C -s $_shtab_irscope_run_options ;;
         show) _arguments -C -s $_shtab_irscope_show_options ;;
+        targets) _arguments -C -s $_shtab_irscope_targets_options ;;
         values) _arguments -C -s $_shtab_irscope_values_options ;;
         view) _arguments -C -s $_shtab_irscope_view_options ;;
       esac

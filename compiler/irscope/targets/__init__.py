@@ -1,0 +1,1 @@
+"""The devices that code can be generated for, or whose times are estimated, wherever irscope itself runs."""
