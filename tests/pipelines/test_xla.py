@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +14,7 @@ from irscope.driver.comparison import compared
 from irscope.driver.driver import RunSpec
 from irscope.driver.environments import Environment, default_folder
 from irscope.pipelines.registry import pipeline_named
-from irscope.protocol import Severity
+from irscope.protocol import Origin, Severity
 from irscope.provenance import Provenance
 from irscope.store.store import Store
 from pipeline_client import row_of, shown, steps_down
@@ -258,6 +260,175 @@ def test_what_lazy_tensors_cannot_replace_runs_as_it_is(ran_xla: RunXla, tmp_pat
     assert (fallback.kind, fallback.code) == ("fallback", "fallback-no-xla-lowering")
     assert {fallback.range.start.line} == lines_marked(OTHERS, "# host")
     assert "aten.nonzero" in fallback.message
+
+
+VIEWS = """\
+import torch
+
+
+def program(x):
+    h = x + 1
+    h[:, 0] = 5
+    h.t()[1].mul_(3)
+    return h * 2
+
+
+x = torch.ones(2, 3)
+torch.testing.assert_close(torch.compile(program)(x), program(x))
+print("agree")
+"""
+
+
+def test_what_is_written_to_a_view_is_in_the_result(ran_xla: RunXla, tmp_path: Path) -> None:
+    ran = ran_xla(tmp_path, VIEWS)
+    assert (ran.stdout, ran.report.capture_gaps) == ("agree\n", ()), ran.report.outcome
+
+
+# --- scripts that use PyTorch/XLA themselves --------------------------------------------------------------------------
+
+LAZY = """\
+import torch
+import torch_xla
+import torch_xla.core.xla_model as xm
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(8, 16), torch.nn.Linear(16, 4)
+
+    def forward(self, x):
+        h = torch.relu(self.first(x))  # relu
+        return self.last(torch.nn.functional.dropout(h, 0.5))
+
+
+torch.manual_seed(0)
+device = xm.xla_device()
+net = Net().to(device)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+for rows in (4, 4, 4, 6):
+    x = torch.randn(rows, 8).to(device)  # batch
+    loss = net(x).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    xm.optimizer_step(optimizer)
+    xm.mark_step()  # step
+    print(loss.item())
+with torch_xla.step():  # context
+    y = net(torch.ones(2, 8, device="xla"))
+    y[:, 0] = 5
+print(y)
+z = y.sum() * 3
+if z > 4:  # if
+    print("z", z.item())
+w = torch.ones(3, device=device) + z
+torch_xla.sync()  # sync
+print(w.nonzero().cpu())  # host
+"""
+
+
+def without_irscope(python: str, script: Path) -> str:
+    env = {**os.environ, "PJRT_DEVICE": "CPU"}
+    return subprocess.run([python, str(script)], capture_output=True, text=True, check=True, env=env).stdout
+
+
+@pytest.fixture(scope="module")
+def lazy(ran_xla: RunXla, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    return ran_xla(tmp_path_factory.mktemp("lazy"), LAZY)
+
+
+def test_a_script_computes_what_it_computes_without_irscope(lazy: Ran, python_with: Callable[[str], str]) -> None:
+    assert lazy.report.capture_gaps == ()
+    assert lazy.stdout == without_irscope(python_with("xla"), Path(lazy.report.script)), lazy.report.outcome
+    assert lazy.stdout.count("\n") == 11
+
+
+def test_each_step_and_each_cut_is_at_its_line(lazy: Ran) -> None:
+    told = {}
+    for mark in ("step", "context", "if", "sync"):
+        [line] = lines_marked(LAZY, f"# {mark}")
+        [one] = [one for one in lazy.findings("graph-break") if one.range.start.line == line]
+        told[mark] = one.code, one.severity, one.count
+    step = "lazy-graph-step", Severity.HINT
+    assert told == {
+        "step": (*step, 4),
+        "context": (*step, 1),
+        "if": ("lazy-graph-cut", Severity.WARNING, 1),
+        "sync": (*step, 1),
+    }
+    [fallback] = lazy.findings("fallback")
+    assert {fallback.range.start.line} == lines_marked(LAZY, "# host")
+
+
+def test_a_step_that_was_compiled_again_says_why(lazy: Ran) -> None:
+    [again] = lazy.findings("recompilation")
+    assert {again.range.start.line} == lines_marked(LAZY, "# step")
+    assert (again.count, again.compiles) == (2, ("0/1", "0/2"))  # the momentum begins, and the last batch is larger
+    assert "was f32[4, 8], now f32[6, 8]" in again.message
+    assert {again.related[0].range.start.line} == lines_marked(LAZY, "# batch")
+
+
+def test_a_training_step_has_all_stages_with_the_lines_of_the_script(lazy: Ran) -> None:
+    steps = [one for one in lazy.report.compiles if one.id.startswith("0/")]
+    assert [one.id for one in steps] == ["0/0", "0/1", "0/2"]
+    for one in steps:
+        assert set(TEXTS) <= {stage.name for stage in one.stages}
+        assert {one.line} == lines_marked(LAZY, "# step")
+        assert one.graph_ops == lazy.text(f"{one.id}/lazy-graph").count(" = torch.ops.") > 0
+    for graph in GRAPHS:
+        check_lines(lazy, f"0/1/{graph}")
+    text = lazy.text("0/1/lazy-graph")
+    assert "threshold_backward" in text and "p_first_weight" in text
+    relu = Origin(lazy.report.script, min(lines_marked(LAZY, "# relu")))
+    assert any(relu in one.origins for one in lazy.report.kernels if one.compile == "0/1")
+
+
+OPEN = """\
+import torch
+import torch_xla
+
+torch.manual_seed(0)
+device = torch_xla.device()
+net = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4)).to(device)
+
+
+@torch.compile(backend="openxla")
+def loss_of(x):
+    return torch.sin(net(x)).square().sum()  # line
+
+
+@torch.compile(backend="openxla")
+def scale(x):  # on host
+    return torch.sin(x) * 2
+
+
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for rows in (4, 4, 6):
+    loss = loss_of(torch.ones(rows, 8).to(device))  # call
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    torch_xla.sync()
+    print(loss.item())
+print(scale(torch.ones(3)))
+"""
+
+
+def test_the_backend_openxla(ran_xla: RunXla, python_with: Callable[[str], str], tmp_path: Path) -> None:
+    """What it compiles of tensors on the device has stages; it says where it gets others and compiles nothing."""
+    ran = ran_xla(tmp_path, OPEN)
+    assert ran.report.capture_gaps == ()
+    assert ran.stdout == without_irscope(python_with("xla"), tmp_path / "script.py"), ran.report.outcome
+    [host] = ran.findings("graph-not-compiled")
+    assert (host.code, {host.range.start.line}) == ("tensors-on-host", lines_marked(OPEN, "# on host"))
+    of_program = [one for one in ran.report.compiles if one.function == "loss_of"]
+    with_backward = [one for one in of_program if any("-backward" in stage.id for stage in one.stages)]
+    assert with_backward
+    for one in with_backward:
+        check_lines(ran, f"{one.id}/lazy-graph")
+        check_lines(ran, f"{one.id}/hlo-backward")
+    lines = {finding.range.start.line for finding in ran.findings("recompilation")}
+    assert lines_marked(OPEN, "# call") <= lines
 
 
 # --- the editor and the debugger --------------------------------------------------------------------------------------

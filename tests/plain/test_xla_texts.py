@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+from types import SimpleNamespace
+
 from irscope.capture.operation_graphs import Operation, Tensor
 from irscope.pipelines.xla.findings import difference
+from irscope.pipelines.xla.frames import BEFORE_STEP, asked_by
 from irscope.pipelines.xla.scopes import operation_of
 from irscope.pipelines.xla.texts import lazy_lines, stablehlo_lines
 
@@ -69,3 +73,37 @@ def test_what_changed_between_two_graphs() -> None:
     assert (related.file, related.range.start.line) == ("/home/me/net.py", 7)
     assert difference(graph(2), graph(2))[0].startswith("a number that is a constant")
     assert difference(graph(2), graph(2)[:1]) == ("it had 1 operations, now 0", ())
+
+
+def test_an_input_of_another_size_leads_to_the_line_that_moved_it() -> None:
+    def moved(size: int) -> list[Operation]:
+        first, *rest = graph(size)
+        return [
+            dataclasses.replace(
+                first, frames=(("/home/me/net.py", 3, "main"), ("/usr/lib/python3/site-packages/torch/_ops.py", 1, "f"))
+            ),
+            *rest,
+        ]
+
+    what, [related] = difference(moved(2), moved(5))
+    assert what == "x was f32[2, 3], now f32[5, 3]"
+    assert (related.file, related.range.start.line) == ("/home/me/net.py", 3)
+
+
+XLA = "/x/site-packages/torch_xla/"
+
+
+def told_of(*frames: tuple[str, str]) -> str:
+    """What the user called, from file and function of each frame, innermost first."""
+    codes = [SimpleNamespace(co_filename=file, co_name=function) for file, function in frames]
+    return asked_by(SimpleNamespace(f_code=code) for code in codes)  # type: ignore[misc]
+
+
+def test_who_asks_for_the_values_is_what_the_user_called() -> None:
+    user, sync = ("/home/me/net.py", "main"), (f"{XLA}torch_xla.py", "sync")
+    assert told_of(sync, user) == "sync"
+    assert told_of(sync, (f"{XLA}core/xla_model.py", "optimizer_step"), user, sync) == "optimizer_step"
+    leaves = ((f"{XLA}torch_xla.py", "_compile"), ("/usr/lib/python3/contextlib.py", "__exit__"), user)
+    assert told_of(sync, *leaves) == "step"
+    assert told_of(sync, (f"{XLA}torch_xla.py", "_clear_pending_ops_before_compile"), *leaves) == BEFORE_STEP
+    assert told_of(sync, (f"{XLA}_dynamo/dynamo_bridge.py", "extract_graph_helper"), user) == "openxla"

@@ -13,6 +13,7 @@ from irscope.internals.names import PrivateName
 _CHECKED = "2.9 to 2.15"
 _WHAT = "values, computed outside of what the script is in"
 _MODE = PrivateName("which operations run", "torch.utils._python_dispatch", "TorchDispatchMode", "2.13")
+_INNERMOST = PrivateName("which operations run", "torch.utils._python_dispatch", "_get_current_dispatch_mode", "2.9")
 _NO_MODES = PrivateName(_WHAT, "torch.utils._python_dispatch", "_disable_current_modes", _CHECKED)
 _NO_AUTOCAST = PrivateName(_WHAT, "torch._C", "_DisableAutocast", _CHECKED)
 _NO_FUNCTIONS = PrivateName("the sizes of arguments", "torch._C", "DisableTorchFunction", "2.13")
@@ -26,6 +27,11 @@ _COUNTERS = PrivateName(
 def dispatch_mode() -> Any:
     """The class from which a mode derives that sees each operation."""
     return _MODE.get()
+
+
+def innermost_mode() -> Any:
+    """The mode that sees operations first in this thread; None if there is none."""
+    return _INNERMOST.get()()
 
 
 @contextlib.contextmanager

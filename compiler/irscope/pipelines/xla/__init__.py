@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from irscope.pipelines.base import Package, Pipeline
+from irscope.pipelines.dynamo.stages import NOT_COMPILED
 from irscope.pipelines.xla.stages import STAGES
 
 _TRIAL = """\
@@ -17,6 +18,7 @@ PIPELINE = Pipeline(
     name="xla",
     title="PyTorch/XLA",
     stages=STAGES,
+    findings=(NOT_COMPILED,),
     capture="irscope.pipelines.xla.capture:XlaCapture",
     needs=(Package("torch_xla", "torch_xla==2.9.0"),),
     torch="torch==2.9.0",

@@ -5,13 +5,16 @@ All of it is checked on torch_xla 2.9.0 with torch 2.9.0, the last version there
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
+
+from irscope.internals.hooks import Undo, replace_attribute
 
 _DEBUG = "XLA_HLO_DEBUG"
 
@@ -53,6 +56,11 @@ class TorchXla:
             if file.is_file():
                 file.unlink()
 
+    def unfinished(self, tensors: Sequence[Any]) -> list[Any]:
+        """Those of some tensors that are not computed yet."""
+        told = self._core._check_tensor_need_materialization(list(tensors)) if tensors else []
+        return [one for one, is_unfinished in zip(tensors, told, strict=True) if is_unfinished]
+
     def lazy_ir(self, tensors: Sequence[Any]) -> str:
         """The lazy operations that compute some tensors, as text."""
         return str(self._core._get_xla_tensors_text(list(tensors))).strip("\n") + "\n"
@@ -64,6 +72,18 @@ class TorchXla:
     def scope(self, name: str) -> AbstractContextManager[None]:
         """What names the lazy operations that are made inside."""
         return _Scope(self._core, name)
+
+    def around(self, name: str, call: Callable[..., Any]) -> Undo:
+        """Calls ``call(function, …)`` in place of a function of PyTorch/XLA's; returns what undoes this."""
+        return replace_attribute(self._core, name, functools.partial(call, getattr(self._core, name)))
+
+    def is_eager(self) -> bool:
+        """Whether each operation is run at once, as the script can ask for."""
+        return bool(self._core._get_use_eager_mode())
+
+    def has_compiled(self) -> bool:
+        """Whether XLA has compiled a graph since `forget`."""
+        return any(file.name.endswith(".before_optimizations.txt") for file in self.folder.iterdir())
 
     def compiled(self) -> int:
         """How many graphs were compiled until now."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from irscope.internals.exporting import flatten, unflatten
 from irscope.pipelines.xla.device import TorchXla
+from irscope.pipelines.xla.modules import Modules
 from irscope.pipelines.xla.tracing import Tracer
 
 Program = Callable[..., Any]
@@ -146,10 +147,10 @@ class LazyCall:
     """
 
     def __init__(
-        self, xla: TorchXla, tracer: Tracer, program: Program, stack: list[tuple[str, str]],
+        self, xla: TorchXla, tracer: Tracer, program: Program, modules: Modules,
         finished: Callable[[bool], None], failed: Callable[[Exception], None],
     ) -> None:  # fmt: skip
-        self._xla, self._tracer, self._program, self._stack = xla, tracer, program, stack
+        self._xla, self._tracer, self._program, self._modules = xla, tracer, program, modules
         self._finished, self._failed = finished, failed
         self._torch: Any = sys.modules["torch"]
         self._upload = Upload(xla, tracer)
@@ -159,7 +160,7 @@ class LazyCall:
         self._given = args, kwargs
         self._name(args, kwargs)
         random = self._torch.get_rng_state()
-        with _ready(self._xla), _modules(self._program, self._stack):
+        with _ready(self._xla), _calls_of(self._modules):
             with self._tracer.mode():
                 given, named = self._upload((args, kwargs))
                 with self._upload.mode():
@@ -271,27 +272,10 @@ class LazyCall:
 
 
 @contextlib.contextmanager
-def _modules(program: Program, stack: list[tuple[str, str]]) -> Iterator[None]:
-    """Keeps the path and the class of the modules that are being called, the innermost last."""
-    torch: Any = sys.modules["torch"]
-    named = program.named_modules() if isinstance(program, torch.nn.Module) else ()
-    paths = {id(module): name for name, module in named}
-
-    def enter(module: Any, _given: Any) -> None:
-        name = paths.get(id(module), type(module).__name__)
-        stack.append((f"L['self'].{name}" if name else "L['self']", type(module).__qualname__))
-
-    def leave(_module: Any, _given: Any, _result: Any) -> None:
-        stack.pop()
-
-    calls = torch.nn.modules.module
-    hooks = [
-        calls.register_module_forward_pre_hook(enter),
-        calls.register_module_forward_hook(leave, always_call=True),
-    ]
+def _calls_of(modules: Modules) -> Iterator[None]:
+    """Keeps the modules of a program that are being called."""
+    modules.begin()
     try:
         yield
     finally:
-        for hook in hooks:
-            hook.remove()
-        stack.clear()
+        modules.end()

@@ -9,20 +9,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from irscope.capture.operation_graphs import Frames, Names, Operation, Tensor
-from irscope.internals.exporting import flatten
+from irscope.internals.exporting import flatten, unflatten
 from irscope.internals.frames import callers
-from irscope.internals.lazy_tensors import has_own_gradient, inner, may_cut
-from irscope.internals.modes import autograd_node, dispatch_mode, sequence_number
+from irscope.internals.lazy_tensors import as_lazy, has_own_gradient, inner, may_cut, target_of
+from irscope.internals.modes import autograd_node, dispatch_mode, innermost_mode, sequence_number
 from irscope.pipelines.openxla.lowering import scope_of
 from irscope.pipelines.xla.device import TorchXla
 from irscope.pipelines.xla.frames import program_frames
 from irscope.protocol import Origin
 from irscope.usercode.user_files import is_user_file
 
+Guard = Callable[[Callable[..., None]], Callable[..., None]]
 _UPLOAD = "aten._to_copy.default"
 _ALIAS = "aten.detach.default"
 _SEEDED = "nondeterministic_seeded"
 _MOST_ARGUMENT = 60
+_MOST_PLACES = 200_000
+"""Operations of the forward whose lines are kept for a backward."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Cut:
 
 
 class Tracer:
-    """The operations of one call of a program, and of its backward.
+    """The operations of one call of a program and of its backward, or of a whole script.
 
     Parameters
     ----------
@@ -51,21 +54,51 @@ class Tracer:
         Called when a graph may be run in the middle, with the tensors whose values are needed.
     on_cut
         Called when a graph was run in the middle, with the operations of that graph, the output last.
+    is_script
+        Whether it sees a whole script, which moves its tensors to the device itself.
+    guarded
+        Keeps an error in the book of operations from the script.
+
+    Attributes
+    ----------
+    is_quiet
+        Whether operations are run without being kept.
     """
 
     def __init__(
         self, xla: TorchXla, stack: list[tuple[str, str]], before_cut: Callable[[list[Any]], None],
-        on_cut: Callable[[Cut, list[Operation]], None],
+        on_cut: Callable[[Cut, list[Operation]], None], is_script: bool = False, guarded: Guard = lambda work: work,
     ) -> None:  # fmt: skip
         self._xla, self._stack, self._before_cut, self._on_cut = xla, stack, before_cut, on_cut
-        self._names = Names()
-        self._of_tensor: Any = sys.modules["torch.utils.weak"].WeakIdKeyDictionary()
-        self._operations: dict[str, Operation] = {}
-        self._seen = 0
-        self._ready: set[str] = set()
+        self._is_script, self._guarded, self.is_quiet = is_script, guarded, False
+        self._called: Any = _by_tensor()  # names of parameters
+        self._begin()
         self._forward: dict[int, tuple[Frames, tuple[str, str] | None]] = {}
         self.draws_random_numbers = False
         self.uploaded = "input"
+
+    def _begin(self) -> None:
+        self._names, self._seen = Names(), 0
+        self._of_tensor: Any = _by_tensor()
+        self._operations: dict[str, Operation] = {}
+        self._ready: set[str] = set()
+
+    def restart(self) -> None:
+        """Forgets all operations if each was computed: the next graph has the names that the last one had."""
+        if not self.pending():
+            self._begin()
+        while len(self._forward) > _MOST_PLACES:
+            del self._forward[next(iter(self._forward))]
+
+    def name(self, module: Any) -> None:
+        """The parameters of a module have names."""
+        for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+            self.call(tensor, f"p_{name}")
+
+    def call(self, tensor: Any, name: str) -> None:
+        """An input has a name, if it is a tensor of the device."""
+        if isinstance(tensor, sys.modules["torch"].Tensor) and tensor.device.type == "xla":
+            self._called[inner(tensor)] = name
 
     def mode(self) -> Any:
         """A mode that sees each operation."""
@@ -73,19 +106,35 @@ class Tracer:
         base: Any = dispatch_mode()
 
         class Mode(base):  # type: ignore[misc]
+            @classmethod
+            def ignore_compile_internals(cls) -> bool:
+                """Whether Dynamo may compile in this mode."""
+                return True
+
             def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
                 return tracer.seen(func, args, kwargs or {})
 
         return Mode()
 
-    def pending(self) -> list[str]:
-        """The operations whose results are in use and were not computed yet."""
-        found = dict.fromkeys(name for name in self._of_tensor.values() if name not in self._ready)
+    def pending(self, of: Iterable[Any] | None = None) -> list[str]:
+        """The operations whose results are in use and were not computed yet.
+
+        Parameters
+        ----------
+        of
+            The tensors that count; None: all.
+        """
+        waiting = [tensor for tensor, name in self._of_tensor.items() if name not in self._ready]
+        done = {id(one) for one in waiting} - {id(one) for one in self._xla.unfinished(waiting)}
+        self._ready.update(self._of_tensor[one] for one in waiting if id(one) in done)
+        names = self._of_tensor.values() if of is None else map(self._of_tensor.get, of)
+        found = {name for name in names if name is not None and name not in self._ready}
         return [name for name in self._operations if name in found]
 
-    def live(self) -> list[Any]:
-        """The tensors of these operations."""
-        return [tensor for tensor, name in self._of_tensor.items() if name not in self._ready]
+    def live(self, roots: Iterable[str] | None = None) -> list[Any]:
+        """The tensors of these operations, of which only some count where they are given."""
+        wanted = set(self.pending() if roots is None else roots)
+        return [tensor for tensor, name in self._of_tensor.items() if name in wanted]
 
     def graph(self, roots: Iterable[str]) -> list[Operation]:
         """The graph that computes some operations from what was computed before, inputs first and the output last."""
@@ -97,7 +146,9 @@ class Tracer:
                 needed.add(name)
                 todo += self._operations[name].inputs if name not in self._ready else ()
         operations = [
-            one if name not in self._ready else Operation(name, "placeholder", name, value=one.value)
+            one
+            if name not in self._ready or one.op == "placeholder"
+            else Operation(name, "placeholder", name, value=one.value)
             for name, one in self._operations.items()
             if name in needed
         ]
@@ -110,29 +161,31 @@ class Tracer:
 
     def seen(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Runs an operation, and keeps what it is."""
-        target = str(func)
+        target = target_of(func)
         given = self._tensors((args, kwargs))
+        if self.is_quiet or (not given and _device_in(kwargs) != "xla"):
+            return _made(func(*args, **kwargs), given)
         frames, module = self._place()
         self._seen += 1
         name = self._names.of(f"{self._seen}", target.split(".")[1] if "." in target else target)
-        qualified = "::".join(target.split(".")[:2])
+        qualified = "::".join(str(func).split(".")[:2])
         if may_cut(func, kwargs) and (needed := [one for one in given if self._is_pending(one)]):
             self._before_cut(needed)
         executed, fallbacks = self._xla.executed(), self._xla.fallbacks(qualified)
         is_move = target == _ALIAS or (target == _UPLOAD and not given)
         with contextlib.nullcontext() if is_move else self._xla.scope(scope_of(name, _place_in(frames))):
             result = func(*args, **kwargs)
-        results = self._tensors(result)
+        results = [inner(one) for one in self._tensors(result)]
         cut = Cut(target, bool(results) and self._xla.fallbacks(qualified) > fallbacks, frames)
         if self._xla.executed() > executed or cut.is_fallback:
             self._cut(cut, given)
         if results:
-            self._keep(name, target, (args, kwargs), given, results, frames, module)
-            if cut.is_fallback:
+            self._guarded(self._keep)(name, target, (args, kwargs), given, results, frames, module)
+            if cut.is_fallback or self._xla.is_eager():
                 self._ready.add(name)
             tags = {getattr(tag, "name", "") for tag in getattr(func, "tags", ())}
             self.draws_random_numbers |= _SEEDED in tags and "scaled_dot_product" not in target
-        return result
+        return _made(result, given)
 
     def called(self, function: str, given: Any, run: Callable[[], Any]) -> Any:
         """Runs a function that PyTorch/XLA may replace as a whole; if it does, it is one operation."""
@@ -164,7 +217,7 @@ class Tracer:
     ) -> None:  # fmt: skip
         if target == _UPLOAD and not tensors:
             for one in results:
-                self._of_tensor[one] = self._input(one)
+                self._of_tensor[one] = self._input(one, frames if self._is_script else ())
             return
         for one in tensors:
             if one not in self._of_tensor:
@@ -179,11 +232,18 @@ class Tracer:
         for one in results:
             self._of_tensor[one] = name
 
-    def _input(self, tensor: Any) -> str:
-        name = self._names.of(f"input {len(self._operations)}", self.uploaded)
-        self._operations[name] = Operation(name, "placeholder", name, value=_tensor(tensor))
+    def _input(self, tensor: Any, frames: Frames = ()) -> str:
+        name = self._names.of(f"input {len(self._operations)}", self._called.get(tensor) or self.uploaded)
+        self._operations[name] = Operation(name, "placeholder", name, value=_tensor(tensor), frames=frames)
         self._ready.add(name)
         return name
+
+    def leave(self, mode: Any) -> bool:
+        """Ends a mode if it is the innermost one; whether it was."""
+        if innermost_mode() is not mode:
+            return False
+        mode.__exit__(None, None, None)
+        return True
 
     def _place(self) -> tuple[Frames, tuple[str, str] | None]:
         """The stack and the module of an operation; in a backward those of the forward's operation."""
@@ -195,7 +255,12 @@ class Tracer:
 
     def _tensors(self, values: Any) -> list[Any]:
         kind: Any = sys.modules["torch"].Tensor
-        return [one for one in flatten(values)[0] if isinstance(one, kind) and one.device.type == "xla"]
+        plain = kind.__torch_dispatch__  # not that of a fake tensor, which has no operations
+        return [
+            one
+            for one in flatten(values)[0]
+            if isinstance(one, kind) and type(one).__torch_dispatch__ is plain and one.device.type == "xla"
+        ]
 
     def _written(self, value: Any) -> str:
         if isinstance(value, (list, tuple)):
@@ -212,3 +277,22 @@ def _place_in(frames: Frames) -> Origin | None:
 
 def _tensor(value: Any) -> Tensor:
     return Tensor(str(value.dtype).removeprefix("torch."), tuple(int(size) for size in value.shape))
+
+
+def _made(result: Any, given: list[Any]) -> Any:
+    """The result of an operation.  If it is made of no other tensor of the device, it is such a tensor as PyTorch/XLA makes
+    where no mode is on: what is written to a view of it is written to itself."""
+    if given:
+        return result
+    leaves, nesting = flatten(result)
+    return unflatten([as_lazy(one) for one in leaves], nesting)
+
+
+def _by_tensor() -> Any:
+    return sys.modules["torch.utils.weak"].WeakIdKeyDictionary()
+
+
+def _device_in(kwargs: Mapping[str, Any]) -> str:
+    """The type of the device that an operation is asked for."""
+    device = kwargs.get("device")
+    return str(getattr(device, "type", device) or "").partition(":")[0]
