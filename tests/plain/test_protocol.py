@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 from facts import a_compile, a_finding, a_gap, a_kernel, a_stage, an_outcome
 from irscope import protocol
+from irscope.cli.checked import Check, ScriptCheck
 from irscope.cli.graphing import Drawing
 from irscope.comparing.graphs import GraphDiff, NodeChange
 from irscope.comparing.pipelines import Figure, Left, PipelineFigures, Timing
 from irscope.comparing.runs import Change, CompileChange, RunDiff
+from irscope.findings.verdicts import Measured, Verdict
 from irscope.ir.graphs import GraphNode
 from irscope.ir.guards import Guard, GuardList
 from irscope.ir.phases import Phase, Total
@@ -123,7 +125,7 @@ DOCUMENTED: dict[str, Any] = {
         protocol.Range, protocol.Position, protocol.Kernel, protocol.Origin, protocol.CaptureGap, protocol.RunSummary,
         LineTrail, LineStep, StageElement, GraphNode, GuardList, Guard,
         RunDiff, CompileChange, Change, GraphDiff, NodeChange, FusionAnswer, Decision, Side, Work, Phase, Total,
-        Drawing, PipelineFigures, Figure, Timing, Left,
+        Drawing, PipelineFigures, Figure, Timing, Left, Check, ScriptCheck, Measured,
     )
 }  # fmt: skip
 
@@ -175,6 +177,7 @@ def _in_words(hint: Any) -> str:
         ("Compile", "outcome", [outcome.value for outcome in protocol.CompileOutcome]),
         ("Finding", "severity", [severity.value for severity in protocol.Severity]),
         ("RunSummary", "lane", [lane.value for lane in Lane]),
+        ("Check", "verdict", [verdict.value for verdict in Verdict]),
     ],
 )
 def test_every_word_is_documented(name: str, key: str, words: list[str]) -> None:

@@ -9,13 +9,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from irscope import __version__
-from irscope.cli import compare_arguments, environment_arguments, graph_arguments, limits
+from irscope.cli import (
+    check_arguments,
+    compare_arguments,
+    environment_arguments,
+    graph_arguments,
+    limits,
+    run_arguments,
+)
 from irscope.cli.completing import SHELLS
 from irscope.ir.roofline import TARGETS
-from irscope.protocol import DEFAULT_PIPELINE
-from irscope.store.store import default_path
 from irscope.vocabulary.command_line import Parser
-from irscope.vocabulary.severity_option import severity_option
 from irscope.vocabulary.suggestions import did_you_mean
 
 _DESCRIPTION = """\
@@ -37,6 +41,7 @@ examples:
   irscope targets                             the devices that bounds are known for, with the source of each figure
   irscope env create xla                      an environment with what a compiler needs
   irscope run train.py --exit-code            exit as train.py did, for scripts and CI
+  irscope check train.py --max-graphs 1       fail if there are graph breaks, recompilations or two graphs (docs/ci.md)
   irscope view                                the runs, stages and panels in a web browser
   irscope view --open model.py:42             the same, at this line
   irscope list                                the runs in the store, newest first
@@ -61,9 +66,10 @@ A comment `# irscope: ignore[GB0059] reason` hides a finding on its line.
 
 exit codes:
   0   captured, whatever the script did: its own failure is in the outcome (with `run --exit-code`: the script's own code)
-  1   `irscope diverge` found a divergence
+  1   `irscope diverge` found a divergence, or `irscope check` what must not be there
   2   wrong usage, or the store has nothing with that name
   3   the environment cannot run it (no such file, no torch, torch too old), or a file or the store cannot be used
+  4   with `irscope check`: a script failed
   70  irscope itself failed; with IRSCOPE_DEBUG=1 it shows the traceback
   74  standard output could not be written, as on a full disk
   124 with `run --exit-code`: a limit ended the run
@@ -128,7 +134,7 @@ Prints the script that makes a shell complete irscope's commands, options and fi
   irscope completion tcsh > ~/.irscope.tcsh     and `source ~/.irscope.tcsh` in ~/.tcshrc"""
 
 
-RUNS = ("run", "compare", "values", "diverge")
+RUNS = ("run", "check", "compare", "values", "diverge")
 """The commands that run a script, which has arguments of its own after ``--``."""
 
 
@@ -149,14 +155,10 @@ def parsers() -> tuple[Parser, Mapping[str, Parser]]:
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--json", action="store_true", help="print data instead of text (docs/json.md)")
-    shared.add_argument(
-        "--store",
-        metavar="FILE",
-        default=default_path(),
-        help="file of the run store (default: %(default)s; variable IRSCOPE_STORE)",
-    )
+    run_arguments.add_store(shared)
     made = [
         _add_run(commands, shared),
+        _add_check(commands),
         _add_pipelines(commands),
         _add_targets(commands),
         _add_environments(commands),
@@ -194,9 +196,9 @@ def read(given: Sequence[str]) -> argparse.Namespace:
         command.error(f"unexpected: {' '.join(unknown)}.{hint}")
     if rest is not None:
         if not has_script:
-            command.error("only `irscope run`, `compare`, `values` and `diverge` take arguments after --")
+            command.error(f"only irscope {', '.join(RUNS[:-1])} and {RUNS[-1]} take arguments after --")
         options.args = [*options.args, *rest]
-    if has_script:
+    if has_script and options.command != "check":
         _settle_entry(command, options)
     return options
 
@@ -216,11 +218,7 @@ def _add_run(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
         default="deep",
         help="how much of the pipeline to capture (default: %(default)s)",
     )
-    limits.add_flags(run, "run")
-    run.add_argument(
-        "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
-        help="interpreter that runs the script; it needs only torch 2.9 or newer (default: %(default)s; variable IRSCOPE_PYTHON)",
-    )  # fmt: skip
+    run_arguments.add_to(run)
     run.add_argument(
         "--no-symbolic-trace", dest="symbolic_trace", action="store_false", default=None,
         help="do not record Dynamo's walk over the instructions, which takes a tenth of its time; the fast lane never does",
@@ -228,17 +226,6 @@ def _add_run(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
     run.add_argument(
         "--check-without-compile", action="store_true",
         help="if the script fails inside compiled code, run it again without compile and say whether it fails, too",
-    )  # fmt: skip
-    run.add_argument("--baseline", metavar="FILE", help="hide the findings in this baseline file")
-    run.add_argument("--write-baseline", metavar="FILE", help="write the findings to this baseline file")
-    run.add_argument(
-        "--severity", metavar="CODE=LEVEL", action="append", type=severity_option, default=[],
-        help="error, warning, information, hint or off for a code (GB0059) or a kind (recompilation); may be repeated",
-    )  # fmt: skip
-    run.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
-    run.add_argument(
-        "--pipeline", metavar="NAME", default=DEFAULT_PIPELINE,
-        help="the compiler that the programs go through (default: %(default)s); `irscope pipelines` lists them",
     )  # fmt: skip
     run.set_defaults(do=("running", "run"))
     return run
@@ -260,6 +247,17 @@ def _add_entry(command: Parser) -> None:
         help="with --model: what to call it with; a tuple or list by position, a dict by name",
     )  # fmt: skip
     command.add_argument("args", metavar="ARGS", nargs="*", help="its arguments, after --")
+
+
+def _add_check(commands: _Commands) -> Parser:
+    check = commands.add_parser(
+        "check", help="fail if a script has graph breaks or recompilations", description=check_arguments.DESCRIPTION
+    )
+    check_arguments.add_to(check)
+    check.add_argument("args", metavar="ARGS", nargs="*", help="arguments of each script, after --")
+    run_arguments.add_to(check)
+    run_arguments.add_store(check)
+    return check
 
 
 def _add_compare(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:

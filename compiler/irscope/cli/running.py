@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         # With --json stdout is the report's alone, so the script prints to our stderr.
         stdout = sys.stderr.fileno() if options.json else None
         # What is to be counted has to pass through our hands.
-        echo = _Echo(to_stderr=options.json) if spec.budget.output else None
+        echo = Echo(to_stderr=options.json) if spec.budget.output else None
         gaps: dict[CaptureGap, None] = {}
 
         exits: list[int] = []
@@ -156,7 +156,7 @@ def _print(report: Report, as_json: bool) -> None:
         to_stdout(report_lines(report, Paint(sys.stdout)))
 
 
-class _Echo:
+class Echo:
     """Prints what the script prints, as it comes and byte for byte."""
 
     def __init__(self, to_stderr: bool) -> None:
@@ -169,6 +169,8 @@ class _Echo:
             self("stdout", b"\n")
 
     def __call__(self, stream: str, data: bytes) -> None:
+        """Takes what came from a stream of the script's."""
+        """Takes what came from a stream of the script's."""
         self._last = data[-1:] or self._last
         # The script goes on where this fails; its report will fail as well, which says so.
         with contextlib.suppress(OSError):

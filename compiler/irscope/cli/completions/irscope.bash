@@ -5,9 +5,10 @@
 #    source ~/.local/share/bash_completion/irscope
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_irscope_subparsers=(run pipelines targets env compare list show graph explain diff view values diverge completion)
+_shtab_irscope_subparsers=(run check pipelines targets env compare list show graph explain diff view values diverge completion)
 
-_shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --model --inputs --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --no-symbolic-trace --check-without-compile --baseline --write-baseline --severity --cwd --pipeline)
+_shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --model --inputs --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --no-symbolic-trace --check-without-compile)
+_shtab_irscope_check_option_strings=(-h --help --fail-on --max-graphs --max-graph-breaks --max-recompiles --max-kernels --max-compile-seconds --format -o --output --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --store)
 _shtab_irscope_pipelines_option_strings=(-h --help --json --again --python)
 _shtab_irscope_targets_option_strings=(-h --help --json)
 _shtab_irscope_env_option_strings=(-h --help --yes --folder --python)
@@ -31,6 +32,15 @@ _shtab_irscope_run___python_COMPGEN=_shtab_compgen_files
 _shtab_irscope_run___baseline_COMPGEN=_shtab_compgen_files
 _shtab_irscope_run___write_baseline_COMPGEN=_shtab_compgen_files
 _shtab_irscope_run___cwd_COMPGEN=_shtab_compgen_dirs
+_shtab_irscope_check_pos_0_COMPGEN=_shtab_compgen_files
+_shtab_irscope_check_pos_1_COMPGEN=_shtab_compgen_files
+_shtab_irscope_check__o_COMPGEN=_shtab_compgen_files
+_shtab_irscope_check___output_COMPGEN=_shtab_compgen_files
+_shtab_irscope_check___python_COMPGEN=_shtab_compgen_files
+_shtab_irscope_check___baseline_COMPGEN=_shtab_compgen_files
+_shtab_irscope_check___write_baseline_COMPGEN=_shtab_compgen_files
+_shtab_irscope_check___cwd_COMPGEN=_shtab_compgen_dirs
+_shtab_irscope_check___store_COMPGEN=_shtab_compgen_files
 _shtab_irscope_pipelines___python_COMPGEN=_shtab_compgen_files
 _shtab_irscope_env___folder_COMPGEN=_shtab_compgen_dirs
 _shtab_irscope_env___python_COMPGEN=_shtab_compgen_files
@@ -68,11 +78,13 @@ _shtab_irscope_diverge___python_COMPGEN=_shtab_compgen_files
 _shtab_irscope_diverge___reproducer_COMPGEN=_shtab_compgen_files
 
 _shtab_irscope_run___lane_choices=(fast deep)
+_shtab_irscope_check___format_choices=(text json sarif github junit)
+_shtab_irscope_check___lane_choices=(fast deep)
 _shtab_irscope_env_pos_0_choices=(create)
 _shtab_irscope_show___target_choices=(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)
 _shtab_irscope_graph___theme_choices=(light dark)
 _shtab_irscope_completion_pos_0_choices=(bash zsh fish tcsh)
-_shtab_irscope_pos_0_choices=(run pipelines targets env compare list show graph explain diff view values diverge completion)
+_shtab_irscope_pos_0_choices=(run check pipelines targets env compare list show graph explain diff view values diverge completion)
 
 _shtab_irscope_run_pos_1_nargs='*'
 _shtab_irscope_run__h_nargs=0
@@ -81,6 +93,10 @@ _shtab_irscope_run___json_nargs=0
 _shtab_irscope_run___exit_code_nargs=0
 _shtab_irscope_run___no_symbolic_trace_nargs=0
 _shtab_irscope_run___check_without_compile_nargs=0
+_shtab_irscope_check_pos_0_nargs=+
+_shtab_irscope_check_pos_1_nargs='*'
+_shtab_irscope_check__h_nargs=0
+_shtab_irscope_check___help_nargs=0
 _shtab_irscope_pipelines__h_nargs=0
 _shtab_irscope_pipelines___help_nargs=0
 _shtab_irscope_pipelines___json_nargs=0

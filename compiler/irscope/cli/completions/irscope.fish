@@ -50,8 +50,8 @@ function _shtab_irscope_using
   test "$_shtab_irscope_cmdpath" = "$argv"
 end
 
-set -g _shtab_irscope_commands run pipelines targets env compare list show graph explain diff view values diverge completion
-set -g _shtab_irscope_opts_with_value --baseline --budget --call --compile --cwd --depth --folder --fusion --inputs --kernel --lane --limit --line --max-nodes --memory-budget --model --node --open --output --output-budget --pipeline --pipelines --port --pytest --python --reproducer --rounds --severity --stage --steady-calls --store --target --theme --timeout --write-baseline -m -o
+set -g _shtab_irscope_commands run check pipelines targets env compare list show graph explain diff view values diverge completion
+set -g _shtab_irscope_opts_with_value --baseline --budget --call --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --memory-budget --model --node --open --output --output-budget --pipeline --pipelines --port --pytest --python --reproducer --rounds --severity --stage --steady-calls --store --target --theme --timeout --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -73,15 +73,39 @@ complete -c irscope -n '_shtab_irscope_using run' -l memory-budget -x -d 'stop t
 complete -c irscope -n '_shtab_irscope_using run' -l output-budget -x -d 'stop the script if it prints more than this; its output then goes through a pipe'
 complete -c irscope -n '_shtab_irscope_using run' -l steady-calls -x -d 'stop it after N calls of compiled code for each compile, and 3 s, without a new compile or finding'
 complete -c irscope -n '_shtab_irscope_using run' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that runs the script; it needs only torch 2.9 or newer'
-complete -c irscope -n '_shtab_irscope_using run' -l no-symbolic-trace -d 'do not record Dynamo'"'"'s walk over the instructions, which takes a tenth of its time; the fast lane never does'
-complete -c irscope -n '_shtab_irscope_using run' -l check-without-compile -d 'if the script fails inside compiled code, run it again without compile and say whether it fails, too'
 complete -c irscope -n '_shtab_irscope_using run' -l baseline -xka "(__fish_complete_path (commandline -ct))" -d 'hide the findings in this baseline file'
 complete -c irscope -n '_shtab_irscope_using run' -l write-baseline -xka "(__fish_complete_path (commandline -ct))" -d 'write the findings to this baseline file'
 complete -c irscope -n '_shtab_irscope_using run' -l severity -x -d 'error, warning, information, hint or off for a code (GB0059) or a kind (recompilation); may be repeated'
 complete -c irscope -n '_shtab_irscope_using run' -l cwd -xka "(__fish_complete_directories)" -d 'working folder of the script (default: the current one)'
 complete -c irscope -n '_shtab_irscope_using run' -l pipeline -x -d 'the compiler that the programs go through; `irscope pipelines` lists them'
+complete -c irscope -n '_shtab_irscope_using run' -l no-symbolic-trace -d 'do not record Dynamo'"'"'s walk over the instructions, which takes a tenth of its time; the fast lane never does'
+complete -c irscope -n '_shtab_irscope_using run' -l check-without-compile -d 'if the script fails inside compiled code, run it again without compile and say whether it fails, too'
 complete -c irscope -n '_shtab_irscope_using run; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python script, or a notebook (.ipynb)'
 complete -c irscope -n '_shtab_irscope_using run; and test $_shtab_irscope_npos -ge 1' -ka "(__fish_complete_path (commandline -ct))" -d 'its arguments, after --'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a check -d 'fail if a script has graph breaks or recompilations'
+complete -c irscope -n '_shtab_irscope_using check' -s h -l help -d 'show this help message and exit'
+complete -c irscope -n '_shtab_irscope_using check' -l fail-on -x -d 'kinds of findings (graph-break), codes (GB0059) or severities (warning: that or worse), with commas between; none: only bounds count (default: warning,recompilation)'
+complete -c irscope -n '_shtab_irscope_using check' -l max-graphs -x -d 'at most so many graphs that are captured, also those of recompilations'
+complete -c irscope -n '_shtab_irscope_using check' -l max-graph-breaks -x -d 'at most so many places at which a graph is cut'
+complete -c irscope -n '_shtab_irscope_using check' -l max-recompiles -x -d 'at most so many compiles of a function that had been compiled before'
+complete -c irscope -n '_shtab_irscope_using check' -l max-kernels -x -d 'at most so many generated kernels'
+complete -c irscope -n '_shtab_irscope_using check' -l max-compile-seconds -x -d 'at most so many seconds of compile time, all compiles together (deep lane)'
+complete -c irscope -n '_shtab_irscope_using check' -l format -xka "text json sarif github junit" -d 'text: for people; json: the reports as data (docs/json.md); sarif: SARIF 2.1.0, for code scanning; github: workflow commands: annotations in a pull request on GitHub; junit: JUnit XML, for test reports'
+complete -c irscope -n '_shtab_irscope_using check' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'write the result to this file'
+complete -c irscope -n '_shtab_irscope_using check' -l lane -xka "fast deep" -d 'how much of the pipeline to capture'
+complete -c irscope -n '_shtab_irscope_using check' -l budget -x -d 'stop the script after this time; findings up to then are kept'
+complete -c irscope -n '_shtab_irscope_using check' -l memory-budget -x -d 'stop the script if its processes together use more memory (10⁶ bytes, proportional set size)'
+complete -c irscope -n '_shtab_irscope_using check' -l output-budget -x -d 'stop the script if it prints more than this; its output then goes through a pipe'
+complete -c irscope -n '_shtab_irscope_using check' -l steady-calls -x -d 'stop it after N calls of compiled code for each compile, and 3 s, without a new compile or finding'
+complete -c irscope -n '_shtab_irscope_using check' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that runs the script; it needs only torch 2.9 or newer'
+complete -c irscope -n '_shtab_irscope_using check' -l baseline -xka "(__fish_complete_path (commandline -ct))" -d 'hide the findings in this baseline file'
+complete -c irscope -n '_shtab_irscope_using check' -l write-baseline -xka "(__fish_complete_path (commandline -ct))" -d 'write the findings to this baseline file'
+complete -c irscope -n '_shtab_irscope_using check' -l severity -x -d 'error, warning, information, hint or off for a code (GB0059) or a kind (recompilation); may be repeated'
+complete -c irscope -n '_shtab_irscope_using check' -l cwd -xka "(__fish_complete_directories)" -d 'working folder of the script (default: the current one)'
+complete -c irscope -n '_shtab_irscope_using check' -l pipeline -x -d 'the compiler that the programs go through; `irscope pipelines` lists them'
+complete -c irscope -n '_shtab_irscope_using check' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
+complete -c irscope -n '_shtab_irscope_using check; and test $_shtab_irscope_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'Python scripts, or notebooks (.ipynb)'
+complete -c irscope -n '_shtab_irscope_using check; and test $_shtab_irscope_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'arguments of each script, after --'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a pipelines -d 'list the pipelines, and which of them work here'
 complete -c irscope -n '_shtab_irscope_using pipelines' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using pipelines' -l json -d 'print data instead of text (docs/json.md)'

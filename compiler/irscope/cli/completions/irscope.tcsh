@@ -15,16 +15,17 @@ complete irscope \
         'c/--baseline=/f/' \
         'c/--write-baseline=/f/' \
         'c/--cwd=/d/' \
+        'c/--format=/(text json sarif github junit)/' \
+        'c/-o=/f/' \
+        'c/--output=/f/' \
         'c/--folder=/d/' \
         'c/--line=/f/' \
         'c/--target=/(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)/' \
-        'c/-o=/f/' \
-        'c/--output=/f/' \
         'c/--theme=/(light dark)/' \
         'c/--open=/f/' \
         'c/--inputs=/f/' \
         'c/--reproducer=/f/' \
-        'c/--/(again all baseline budget call check-without-compile compile costs cwd depth exit-code folder fusion guards help inputs json kernel lane limit line max-nodes memory-budget model no-browser no-symbolic-trace node open output output-budget pipeline pipelines port pytest python read-only reproducer rounds severity stage steady-calls store target text theme time timeout version write-baseline yes)/' \
+        'c/--/(again all baseline budget call check-without-compile compile costs cwd depth exit-code fail-on folder format fusion guards help inputs json kernel lane limit line max-compile-seconds max-graph-breaks max-graphs max-kernels max-nodes max-recompiles memory-budget model no-browser no-symbolic-trace node open output output-budget pipeline pipelines port pytest python read-only reproducer rounds severity stage steady-calls store target text theme time timeout version write-baseline yes)/' \
         'c/-/(- h m o)/' \
         'n/--store/f/' \
         'n/--pytest/f/' \
@@ -33,17 +34,19 @@ complete irscope \
         'n/--baseline/f/' \
         'n/--write-baseline/f/' \
         'n/--cwd/d/' \
+        'n/--format/(text json sarif github junit)/' \
+        'n/-o/f/' \
+        'n/--output/f/' \
         'n/--folder/d/' \
         'n/--line/f/' \
         'n/--target/(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)/' \
-        'n/-o/f/' \
-        'n/--output/f/' \
         'n/--theme/(light dark)/' \
         'n/--open/f/' \
         'n/--inputs/f/' \
         'n/--reproducer/f/' \
-        'p/1/(run pipelines targets env compare list show graph explain diff view values diverge completion)/' \
+        'p/1/(run check pipelines targets env compare list show graph explain diff view values diverge completion)/' \
         'n/run/f/' \
+        'n/check/f/' \
         'n/env/(create)/' \
         'n/compare/f/' \
         'n/values/f/' \

@@ -10,6 +10,7 @@
 
 _shtab_irscope_commands() {
   local _commands=(
+    check:'fail if a script has graph breaks or recompilations'
     compare:'run a script through several pipelines and compare them'
     completion:'print a script that completes irscope'"'"'s arguments in a shell'
     diff:'what changed between two runs or two stages'
@@ -35,6 +36,35 @@ _shtab_irscope_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_irscope_defaults_added=0
+
+_shtab_irscope_check_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--fail-on[kinds of findings (graph-break), codes (GB0059) or severities (warning\: that or worse), with commas between\; none\: only bounds count (default\: warning,recompilation)]:NAMES:"
+  "--max-graphs[at most so many graphs that are captured, also those of recompilations]:N:"
+  "--max-graph-breaks[at most so many places at which a graph is cut]:N:"
+  "--max-recompiles[at most so many compiles of a function that had been compiled before]:N:"
+  "--max-kernels[at most so many generated kernels]:N:"
+  "--max-compile-seconds[at most so many seconds of compile time, all compiles together (deep lane)]:SECONDS:"
+  "--format[text\: for people\; json\: the reports as data (docs\/json.md)\; sarif\: SARIF 2.1.0, for code scanning\; github\: workflow commands\: annotations in a pull request on GitHub\; junit\: JUnit XML, for test reports]:FORMAT:(text json sarif github junit)"
+  {-o,--output}"[write the result to this file]:FILE:_files"
+  "--lane[how much of the pipeline to capture]:lane:(fast deep)"
+  "--budget[stop the script after this time\; findings up to then are kept]:SECONDS:"
+  "--memory-budget[stop the script if its processes together use more memory (10⁶ bytes, proportional set size)]:MB:"
+  "--output-budget[stop the script if it prints more than this\; its output then goes through a pipe]:MB:"
+  "--steady-calls[stop it after N calls of compiled code for each compile, and 3 s, without a new compile or finding]:N:"
+  "--python[interpreter that runs the script\; it needs only torch 2.9 or newer]:PATH:_files"
+  "--baseline[hide the findings in this baseline file]:FILE:_files"
+  "--write-baseline[write the findings to this baseline file]:FILE:_files"
+  "*--severity[error, warning, information, hint or off for a code (GB0059) or a kind (recompilation)\; may be repeated]:CODE=LEVEL:"
+  "--cwd[working folder of the script (default\: the current one)]:DIR:_files -/"
+  "--pipeline[the compiler that the programs go through\; \`irscope pipelines\` lists them]:NAME:"
+  "--store[file of the run store]:FILE:_files"
+  "(*):Python scripts, or notebooks (.ipynb):_files"
+  "(*)::arguments of each script, after --:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_irscope_check_defaults_added=0
 
 _shtab_irscope_compare_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -173,13 +203,13 @@ _shtab_irscope_run_options=(
   "--output-budget[stop the script if it prints more than this\; its output then goes through a pipe]:MB:"
   "--steady-calls[stop it after N calls of compiled code for each compile, and 3 s, without a new compile or finding]:N:"
   "--python[interpreter that runs the script\; it needs only torch 2.9 or newer]:PATH:_files"
-  "--no-symbolic-trace[do not record Dynamo\'s walk over the instructions, which takes a tenth of its time\; the fast lane never does]"
-  "--check-without-compile[if the script fails inside compiled code, run it again without compile and say whether it fails, too]"
   "--baseline[hide the findings in this baseline file]:FILE:_files"
   "--write-baseline[write the findings to this baseline file]:FILE:_files"
   "*--severity[error, warning, information, hint or off for a code (GB0059) or a kind (recompilation)\; may be repeated]:CODE=LEVEL:"
   "--cwd[working folder of the script (default\: the current one)]:DIR:_files -/"
   "--pipeline[the compiler that the programs go through\; \`irscope pipelines\` lists them]:NAME:"
+  "--no-symbolic-trace[do not record Dynamo\'s walk over the instructions, which takes a tenth of its time\; the fast lane never does]"
+  "--check-without-compile[if the script fails inside compiled code, run it again without compile and say whether it fails, too]"
   ":the Python script, or a notebook (.ipynb):_files"
   "(*)::its arguments, after --:_files"
 )
@@ -273,6 +303,7 @@ _shtab_irscope() {
       (( CURRENT += 1 ))
       curcontext="${curcontext%:*:*}:_shtab_irscope-$line[1]:"
       case $line[1] in
+        check) _arguments -C -s $_shtab_irscope_check_options ;;
         compare) _arguments -C -s $_shtab_irscope_compare_options ;;
         completion) _arguments -C -s $_shtab_irscope_completion_options ;;
         diff) _arguments -C -s $_shtab_irscope_diff_options ;;
