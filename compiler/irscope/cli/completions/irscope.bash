@@ -7,7 +7,7 @@
 
 _shtab_irscope_subparsers=(run pipelines targets env compare list show graph explain diff view values diverge completion)
 
-_shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --model --inputs --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --no-symbolic-trace --check-without-compile --baseline --write-baseline --severity --cwd --pipeline)
+_shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --model --inputs --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --no-symbolic-trace --check-without-compile --baseline --write-baseline --severity --cwd --pipeline --target)
 _shtab_irscope_pipelines_option_strings=(-h --help --json --again --python)
 _shtab_irscope_targets_option_strings=(-h --help --json)
 _shtab_irscope_env_option_strings=(-h --help --yes --folder --python)

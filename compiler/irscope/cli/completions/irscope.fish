@@ -80,6 +80,7 @@ complete -c irscope -n '_shtab_irscope_using run' -l write-baseline -xka "(__fis
 complete -c irscope -n '_shtab_irscope_using run' -l severity -x -d 'error, warning, information, hint or off for a code (GB0059) or a kind (recompilation); may be repeated'
 complete -c irscope -n '_shtab_irscope_using run' -l cwd -xka "(__fish_complete_directories)" -d 'working folder of the script (default: the current one)'
 complete -c irscope -n '_shtab_irscope_using run' -l pipeline -x -d 'the compiler that the programs go through; `irscope pipelines` lists them'
+complete -c irscope -n '_shtab_irscope_using run' -l target -x -d 'predict the kernels for these devices, too (irscope targets), as in h100,a100; needs the package triton'
 complete -c irscope -n '_shtab_irscope_using run; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python script, or a notebook (.ipynb)'
 complete -c irscope -n '_shtab_irscope_using run; and test $_shtab_irscope_npos -ge 1' -ka "(__fish_complete_path (commandline -ct))" -d 'its arguments, after --'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a pipelines -d 'list the pipelines, and which of them work here'

@@ -180,6 +180,7 @@ _shtab_irscope_run_options=(
   "*--severity[error, warning, information, hint or off for a code (GB0059) or a kind (recompilation)\; may be repeated]:CODE=LEVEL:"
   "--cwd[working folder of the script (default\: the current one)]:DIR:_files -/"
   "--pipeline[the compiler that the programs go through\; \`irscope pipelines\` lists them]:NAME:"
+  "--target[predict the kernels for these devices, too (irscope targets), as in h100,a100\; needs the package triton]:NAMES:"
   ":the Python script, or a notebook (.ipynb):_files"
   "(*)::its arguments, after --:_files"
 )
