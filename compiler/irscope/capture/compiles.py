@@ -19,6 +19,7 @@ class CompileBook:
     """
 
     def __init__(self) -> None:
+        self.target = ""  # in a process that compiles for a target: what the names of all compiles end with
         self._compiles: dict[str, Compile] = {}
         self._ended: set[str] = set()
         self._rounds: dict[str, int] = {}
@@ -32,7 +33,8 @@ class CompileBook:
         begins = record.event == "dynamo_start" and count == "0" and record.attempt == 0
         if begins and self._round(frame, record.compile) in self._ended:
             self._rounds[frame] = self._rounds.get(frame, 1) + 1
-        return self._round(frame, record.compile)
+        name = self._round(frame, record.compile)
+        return f"{name}/{self.target}" if self.target else name
 
     def _round(self, frame: str, compile: str) -> str:
         number = self._rounds.get(frame, 1)

@@ -305,6 +305,22 @@ class RunBook:
             self.store.close()
             self.store = None
 
+    def put_prediction(self, compile: Compile) -> None:
+        """What a target would get of a compile; it is none of the script's own, so nobody is told."""
+        if self.store is not None:
+            self.store.put_compile(self.run, compile)
+
+    def keep_stage_id(self, id: str) -> None:
+        """A stage that a child has written: the next one of its kind gets a number."""
+        self._stage_ids[id] = self._stage_ids.get(id, 0)
+
+    def go_on_in_child(self, store: Any, target: str) -> None:
+        """In a forked child that compiles for a target: captures into what stands in for the store, below the target."""
+        self._lock = threading.RLock()  # who held it does not exist here
+        self.store, self.send = store, lambda _: None
+        self.compiles.target = target
+        self._is_open = True
+
     def abandon(self) -> None:
         """In a forked child: captures nothing from here on."""
         self._is_open = False

@@ -38,6 +38,7 @@ examples:
   irscope run train.py --steady-calls 32      stop once nothing new appears
   irscope run train.py --pipeline torchscript      through another compiler than Inductor
   irscope pipelines                           the compilers, and which of them work here
+  irscope run train.py --target h100          also the kernels that an H100 would get, on any machine
   irscope targets                             the devices that bounds are known for, with the source of each figure
   irscope env create xla                      an environment with what a compiler needs
   irscope run train.py --exit-code            exit as train.py did, for scripts and CI
@@ -226,6 +227,10 @@ def _add_run(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
     run.add_argument(
         "--check-without-compile", action="store_true",
         help="if the script fails inside compiled code, run it again without compile and say whether it fails, too",
+    )  # fmt: skip
+    run.add_argument(
+        "--target", metavar="NAMES",
+        help="predict the kernels for these devices, too (irscope targets), as in h100,a100; needs the package triton",
     )  # fmt: skip
     run.set_defaults(do=("running", "run"))
     return run

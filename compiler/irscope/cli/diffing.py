@@ -83,9 +83,9 @@ def _stages(store: Store, runs: list[str], options: argparse.Namespace) -> int:
 
 def find_stage(report: Report, wanted: str, compile: str | None = None) -> StageRef:
     """A stage by its id, else the only one of that name.  Raises LookupError if there is none, or more than one."""
-    stages = [stage for c in report.compiles if compile in (None, c.id) for stage in c.stages]
+    stages = [stage for c in report.with_predictions if compile in (None, c.id) for stage in c.stages]
     found = [stage for stage in stages if stage.id == wanted] or [
-        stage for stage in stages if stage.name == wanted and not stage.passed
+        stage for stage in stages if stage.name == wanted and not stage.passed and not stage.target
     ]
     if len(found) == 1:
         return found[0]

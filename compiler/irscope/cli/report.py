@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 
 from irscope.cli.tables import listed_in, table
 from irscope.cli.text import Paint, short_path, terminal_width, width_of
@@ -10,7 +11,7 @@ from irscope.protocol import CompileOutcome, Finding, OutcomeKind, Range, Report
 from irscope.store.store import Store
 from irscope.usercode.notebooks import notebook_of
 from irscope.usercode.source import line_text, use_overlays
-from irscope.vocabulary.units import count, duration
+from irscope.vocabulary.units import count, duration, kernels
 from irscope.vocabulary.visible import printable
 
 _SEVERITY_STYLE = {
@@ -38,6 +39,8 @@ def report_lines(report: Report, paint: Paint) -> list[str]:
         lines += [*finding_lines(finding, paint), ""]
     if report.compiles:
         lines += [*_compile_table(report, paint), ""]
+    if report.predictions:
+        lines += [*_prediction_table(report, paint), ""]
     for gap in report.capture_gaps:
         lines.append(paint("not captured: ", "magenta") + printable(f"{gap.what} ({gap.why})"))
     return [*lines, _closing(report, paint)]
@@ -117,10 +120,7 @@ def printable_lines(text: str) -> list[str]:
 
 
 def _compile_table(report: Report, paint: Paint) -> list[str]:
-    kernels: dict[str, int] = {}
-    for kernel in report.kernels:
-        if kernel.is_generated:
-            kernels[kernel.compile] = kernels.get(kernel.compile, 0) + 1
+    generated = Counter(kernel.compile for kernel in report.kernels if kernel.is_generated)
     rows = [
         [
             printable(compile.id),
@@ -128,7 +128,7 @@ def _compile_table(report: Report, paint: Paint) -> list[str]:
             f"{short_path(compile.file)}:{compile.line}" if compile.file else "",
             paint(compile.outcome.value, _OUTCOME_STYLE[compile.outcome]),
             str(compile.graph_ops),
-            str(kernels.get(compile.id, 0)),
+            str(generated[compile.id]),
             str(compile.restarts),
             duration(compile.seconds),
         ]
@@ -136,6 +136,21 @@ def _compile_table(report: Report, paint: Paint) -> list[str]:
     ]
     head = ["compile", "function", "at", "outcome", "ops", "kernels", "restarts", "time"]
     return table(head, rows, paint, right=frozenset({4, 5, 6, 7}), whole=frozenset({0}))
+
+
+PREDICTED = "A prediction, not tuned: what only the device itself can time is open."
+
+
+def _prediction_table(report: Report, paint: Paint) -> list[str]:
+    """What the targets of the run would get."""
+    generated = Counter(kernel.compile for kernel in report.predicted_kernels if kernel.is_generated)
+    calls = Counter(kernel.compile for kernel in report.predicted_kernels if not kernel.is_generated)
+    rows = [
+        [printable(one.id), printable(one.title), one.outcome.value, kernels(generated[one.id], calls[one.id])]
+        for one in report.predictions
+    ]
+    head = ["prediction", "function", "outcome", "code"]
+    return [*table(head, rows, paint, whole=frozenset({0})), paint(PREDICTED, "dim")]
 
 
 def _closing(report: Report, paint: Paint) -> str:

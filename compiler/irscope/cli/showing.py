@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from irscope.cli.diffing import no_stage
-from irscope.cli.report import report_lines, use_cells
+from irscope.cli.report import PREDICTED, report_lines, use_cells
 from irscope.cli.tables import table
 from irscope.cli.text import Paint, left_out, print_json, short_path, to_stdout
 from irscope.findings.control import controlled
@@ -70,9 +70,9 @@ def show(options: argparse.Namespace) -> int:
 
 
 def _find_compile(report: Report, id: str) -> Compile:
-    found = next((compile for compile in report.compiles if compile.id == id), None)
+    found = next((compile for compile in report.with_predictions if compile.id == id), None)
     if found is None:
-        ids = [compile.id for compile in report.compiles]
+        ids = [compile.id for compile in report.with_predictions]
         raise LookupError(f"Run {report.run} has no compile {id}. It has: {listed(ids)}.{did_you_mean(id, ids)}")
     return found
 
@@ -84,6 +84,8 @@ def _compile(compile: Compile, options: argparse.Namespace) -> int:
     print(
         printable(f"{compile.id}  {compile.title}  {short_path(compile.file)}:{compile.line}  {compile.outcome.value}")
     )
+    if compile.target:
+        print(PREDICTED)
     rows = []
     for versions, group in groupby(compile.stages, key=lambda stage: stage.id.rpartition("/")[0] * bool(stage.passed)):
         if versions:  # of one stage, one for each pass that changed it
@@ -156,6 +158,8 @@ def _stage(store: Store, report: Report, options: argparse.Namespace) -> int:
         make(store, report, wanted, options.python)
         report = store.report(report.run)
     compiles = [_find_compile(report, options.compile)] if options.compile else list(report.compiles)
+    if any(stage.id == wanted for compile in report.predictions for stage in compile.stages):
+        compiles = list(report.predictions)
     stages = [stage for compile in compiles for stage in compile.stages]
     found = [stage for stage in stages if stage.id == wanted] or [
         stage for stage in stages if stage.name == wanted and not stage.passed
@@ -166,13 +170,14 @@ def _stage(store: Store, report: Report, options: argparse.Namespace) -> int:
 
 
 def _kernel(store: Store, report: Report, options: argparse.Namespace) -> int:
-    kernels = [k for k in report.kernels if k.name == options.kernel and options.compile in (None, k.compile)]
+    every = (*report.kernels, *report.predicted_kernels)
+    kernels = [k for k in every if k.name == options.kernel and options.compile in (None, k.compile)]
     if not kernels:
-        names = [kernel.name for kernel in report.kernels]
+        names = [kernel.name for kernel in every]
         there = listed(names) if names else "none; kernels need the deep lane"
         near = did_you_mean(options.kernel, names)
         raise LookupError(f"Run {report.run} has no kernel {options.kernel}. It has: {there}.{near}")
-    by_id = {stage.id: stage for compile in report.compiles for stage in compile.stages}
+    by_id = {stage.id: stage for compile in report.with_predictions for stage in compile.stages}
     return _print_stages(store, report, [by_id[k.stage] for k in kernels if k.stage in by_id], options)
 
 

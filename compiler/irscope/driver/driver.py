@@ -90,6 +90,8 @@ class RunSpec:
         In the fast lane: Dynamo compiles nothing.
     model
         What an entry of the kind `EntryKind.MODEL` compiles and calls.
+    targets
+        Names of devices that code is generated for, too.
     rounds
         The folder of a comparison; see `RunRequest.rounds`.
     """
@@ -110,6 +112,7 @@ class RunSpec:
     only_backend: str | None = None
     without_compile: bool = False
     model: ModelCall | None = None
+    targets: tuple[str, ...] = ()
     rounds: str = ""
 
     @property
@@ -257,6 +260,7 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
         only_backend=spec.only_backend,
         without_compile=spec.without_compile,
         model=spec.model,
+        targets=spec.targets,
         rounds=spec.rounds,
     )
 

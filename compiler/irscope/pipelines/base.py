@@ -78,6 +78,8 @@ class Pipeline:
         imported does not mean that it works.  Empty: the packages are all that it needs.
     variants
         What it can use from the user's packages; each is tried separately.  None: nothing.
+    targets
+        Kinds of targets (`irscope.targets.catalogue.KINDS`) that it generates code for beside the script's own device.
     unsupported
         Why irscope cannot run it, of a system that irscope only knows; empty: it can.
     shows
@@ -94,6 +96,7 @@ class Pipeline:
     megabytes: int = 0
     trial: str = ""
     variants: Variants | None = None
+    targets: tuple[str, ...] = ()
     unsupported: str = ""
     shows: str = ""
 

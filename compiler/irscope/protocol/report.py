@@ -189,6 +189,8 @@ class StageRef:
     nodes: int | None = None
     """Operations of a graph, its inputs and output among them; nodes of Inductor's schedule; None for other stages
     and in the fast lane."""
+    target: str = ""
+    """The device that it is a prediction for (``h100``); empty for what the run itself compiled."""
 
 
 @dataclass(frozen=True)
@@ -210,6 +212,8 @@ class Compile:
     qualified: str = ""
     """The function with the classes and functions around it: ``Block.forward``, also for what follows a graph break
     in it.  Empty in runs of older versions of irscope."""
+    target: str = ""
+    """Of a prediction: the device that it was compiled for."""
 
     @property
     def function_name(self) -> str:
@@ -245,6 +249,8 @@ class Kernel:
     stage: str
     """The stage that holds its source; for an extern kernel the output code that calls it."""
     origins: tuple[Origin, ...]
+    target: str = ""
+    """Of a prediction: the device that it was generated for."""
 
     @property
     def is_generated(self) -> bool:
@@ -293,6 +299,15 @@ class Report:
     kernels: tuple[Kernel, ...]
     capture_gaps: tuple[CaptureGap, ...]
     pipeline: str = DEFAULT_PIPELINE
+    predictions: tuple[Compile, ...] = ()
+    """What the targets of the run would get of its compiles, with ids below those: ``0/0/h100``."""
+    predicted_kernels: tuple[Kernel, ...] = ()
+    """The kernels of the predictions."""
+
+    @property
+    def with_predictions(self) -> tuple[Compile, ...]:
+        """The compiles of the run, and those for its targets."""
+        return (*self.compiles, *self.predictions)
 
 
 @dataclass(frozen=True)

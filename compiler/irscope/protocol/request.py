@@ -118,6 +118,8 @@ class RunRequest:
     """In the fast lane: Dynamo compiles nothing, as with ``TORCH_COMPILE_DISABLE=1``."""
     model: ModelCall | None = None
     """What an entry of the kind `EntryKind.MODEL` compiles and calls."""
+    targets: tuple[str, ...] = ()
+    """Names of devices that code is generated for beside the script's own (`irscope.targets.catalogue`)."""
     rounds: str = ""
     """A folder in which the compiled programs are to be timed on request after the script has ended
     (`irscope.runner.rounds`); empty: they are not."""

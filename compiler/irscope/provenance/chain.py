@@ -21,7 +21,9 @@ def rank(stage: StageRef) -> int | None:
 
 def is_backward(stage: StageRef) -> bool:
     """Whether it belongs to the lowering of the backward graph alone."""
-    part = stage.id.split("/")[2] if stage.id.count("/") >= 2 else stage.id
+    parts = stage.id.split("/")
+    at = 3 if stage.target else 2  # below the compile, and of a prediction below its target
+    part = parts[at] if len(parts) > at else stage.id
     return stage_kind(stage.name).part is Part.BACKWARD or "-backward" in part
 
 

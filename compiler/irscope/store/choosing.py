@@ -18,6 +18,8 @@ _TOUCHING = " OR ".join(
     for table in ("compiles", "findings", "kernels")
 )
 """Whether facts of a run contain a text."""
+_OWN = """(NOT instr(facts, '"target": "') OR instr(facts, '"target": ""'))"""
+"""Whether facts of a compile are of one of the script's own, not of a prediction for a target."""
 
 
 def _in_facts(file: str | None) -> str | None:
@@ -47,8 +49,8 @@ def _summaries(db: sqlite3.Connection, which: str, *values: object) -> list[RunS
     """Of runs that a condition chooses; without those whose rows are damaged."""
     rows = db.execute(
         "SELECT id, script, lane, started, torch, outcome,"
-        " (SELECT count(*) FROM compiles WHERE run = runs.id), (SELECT count(*) FROM findings WHERE run = runs.id),"
-        f" (SELECT count(*) FROM kernels WHERE run = runs.id AND NOT instr(facts, ?{len(values) + 1})), pipeline"
+        f" (SELECT count(*) FROM compiles WHERE run = runs.id AND {_OWN}), (SELECT count(*) FROM findings WHERE run = runs.id),"
+        f" (SELECT count(*) FROM kernels WHERE run = runs.id AND NOT instr(facts, ?{len(values) + 1}) AND {_OWN}), pipeline"
         f" FROM runs WHERE {which}",
         (*values, _LIBRARY_CALL),
     )

@@ -6,6 +6,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 from irscope.protocol import (
     SCHEMA,
@@ -38,12 +39,14 @@ def report_of(db: sqlite3.Connection, run: str) -> Report:
             (run,),
         ):
             stages.setdefault(compile_id, []).append(StageRef(*facts))
-        compiles = tuple(
-            from_json(Compile, {**json.loads(facts), "stages": to_json(stages.get(compile_id, []))})
+        every = [
+            _below_target(from_json(Compile, {**json.loads(facts), "stages": to_json(stages.get(compile_id, []))}))
             for compile_id, facts in db.execute(
                 "SELECT id, facts FROM compiles WHERE run = ? ORDER BY position", (run,)
             )
-        )
+        ]
+        compiles = tuple(compile for compile in every if not compile.target)
+        kernels: list[Kernel] = list(_facts(db, Kernel, "kernels", run))
         findings = list(_facts(db, Finding, "findings", run))
         return Report(
             schema=SCHEMA,
@@ -53,13 +56,22 @@ def report_of(db: sqlite3.Connection, run: str) -> Report:
             outcome=outcome_in(row[2]) or _unfinished(time.time() - row[3]),
             compiles=compiles,
             findings=with_costs(without_repeats(findings), compiles),
-            kernels=tuple(_facts(db, Kernel, "kernels", run)),
+            kernels=tuple(kernel for kernel in kernels if not kernel.target),
             capture_gaps=tuple(
                 from_json(CaptureGap, to_json(CaptureGap(*gap)))
                 for gap in db.execute("SELECT what, why FROM gaps WHERE run = ? ORDER BY rowid", (run,))
             ),
             pipeline=from_json(str, row[4]),
+            predictions=tuple(compile for compile in every if compile.target),
+            predicted_kernels=tuple(kernel for kernel in kernels if kernel.target),
         )
+
+
+def _below_target(compile: Compile) -> Compile:
+    """A prediction with its target at each of its stages; any other compile as it is."""
+    if not compile.target:
+        return compile
+    return replace(compile, stages=tuple(replace(stage, target=compile.target) for stage in compile.stages))
 
 
 def _facts(db: sqlite3.Connection, cls: type, table: str, run: str) -> Iterator:  # type: ignore[type-arg]

@@ -80,6 +80,7 @@ complete -c irscope -n '_shtab_irscope_using run' -l cwd -xka "(__fish_complete_
 complete -c irscope -n '_shtab_irscope_using run' -l pipeline -x -d 'the compiler that the programs go through; `irscope pipelines` lists them'
 complete -c irscope -n '_shtab_irscope_using run' -l no-symbolic-trace -d 'do not record Dynamo'"'"'s walk over the instructions, which takes a tenth of its time; the fast lane never does'
 complete -c irscope -n '_shtab_irscope_using run' -l check-without-compile -d 'if the script fails inside compiled code, run it again without compile and say whether it fails, too'
+complete -c irscope -n '_shtab_irscope_using run' -l target -x -d 'predict the kernels for these devices, too (irscope targets), as in h100,a100; needs the package triton'
 complete -c irscope -n '_shtab_irscope_using run; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python script, or a notebook (.ipynb)'
 complete -c irscope -n '_shtab_irscope_using run; and test $_shtab_irscope_npos -ge 1' -ka "(__fish_complete_path (commandline -ct))" -d 'its arguments, after --'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a check -d 'fail if a script has graph breaks or recompilations'

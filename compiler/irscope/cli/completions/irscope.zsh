@@ -210,6 +210,7 @@ _shtab_irscope_run_options=(
   "--pipeline[the compiler that the programs go through\; \`irscope pipelines\` lists them]:NAME:"
   "--no-symbolic-trace[do not record Dynamo\'s walk over the instructions, which takes a tenth of its time\; the fast lane never does]"
   "--check-without-compile[if the script fails inside compiled code, run it again without compile and say whether it fails, too]"
+  "--target[predict the kernels for these devices, too (irscope targets), as in h100,a100\; needs the package triton]:NAMES:"
   ":the Python script, or a notebook (.ipynb):_files"
   "(*)::its arguments, after --:_files"
 )

@@ -18,6 +18,7 @@ from irscope.pipelines.inductor.cache_keys import EarlierKeys, data_of, key_of, 
 from irscope.pipelines.inductor.deep_lane import DeepLane
 from irscope.pipelines.inductor.kernels import Kernels
 from irscope.pipelines.inductor.stages import CACHE_KEY, OUTPUT_CODE
+from irscope.pipelines.inductor.targets import Targets
 from irscope.pipelines.inductor.triton_stages import TritonStages
 from irscope.pipelines.inductor.value_run import ValueRun
 from irscope.protocol import CaptureGap
@@ -36,6 +37,7 @@ class InductorCapture(DynamoCapture):
         self._triton = TritonStages(book, self._kernels)
         self._values = ValueRun(book) if book.is_deep and book.request.values is not None else None
         self._deep_lane = DeepLane(book, self._values, self._fused) if book.is_deep else None
+        self._targets = Targets(book, self._kernels) if book.is_deep else None
         self._earlier_keys: EarlierKeys | None = None
 
     def hooks(self) -> list[Hook]:
@@ -49,6 +51,8 @@ class InductorCapture(DynamoCapture):
             *self._deep_lane.hooks(),
             *self._triton.hooks(),
         ]
+        if self._targets is not None:
+            hooks += self._targets.hooks()
         return [*hooks, *(self._values.hooks() if self._values is not None else ())]
 
     # --- the trace ----------------------------------------------------------------------------------------------------

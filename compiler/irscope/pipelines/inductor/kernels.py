@@ -39,6 +39,10 @@ class Kernels:
                 self._read_graphs[compile] = None
         return self._read_graphs[compile]
 
+    def same_graph(self, compile: str, other: str) -> None:
+        """A compile has the Dynamo graph of another one."""
+        self._read_graphs[compile] = self.dynamo_graph(other)
+
     def written(
         self,
         compile: str,

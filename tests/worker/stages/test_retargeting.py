@@ -1,0 +1,87 @@
+"""Kernels for devices that are not here."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from irscope.protocol import CompileOutcome
+from support import Ran, run_forked, write
+
+SCRIPT = """\
+import torch
+
+@torch.compile
+def f(x, y):
+    return torch.softmax(x * y, -1)
+
+print(f(torch.ones(4, 8), torch.ones(8)).sum().item(), torch.cuda.is_available(), torch.get_num_threads() > 0)
+"""
+TRAINED = """\
+import torch
+
+@torch.compile
+def f(x, w):
+    return torch.tanh(x @ w).sum()
+
+w = torch.ones(8, 8, requires_grad=True)
+f(torch.ones(4, 8), w).backward()
+print(w.grad.shape)
+"""
+TRITON = pytest.mark.skipif(find_spec("triton") is None, reason="the package triton is not installed")
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    folder = tmp_path_factory.mktemp("target")
+    return run_forked(write(folder, SCRIPT), folder / "runs.db", "deep", targets=("h100",))
+
+
+def test_the_run_is_as_without_a_target(ran: Ran) -> None:
+    assert ran.stdout == "4.0 False True\n"
+    assert [compile.id for compile in ran.report.compiles] == ["0/0"]
+    assert {kernel.target for kernel in ran.report.kernels} == {""} and ran.kernels("cpp")
+    assert not any("/h100/" in stage.id for stage in ran.compile("0/0").stages)
+
+
+def test_the_graph_is_on_the_device(ran: Ran) -> None:
+    (prediction,) = ran.report.predictions
+    assert (prediction.id, prediction.target, prediction.function) == ("0/0/h100", "h100", "f")
+    assert {stage.target for stage in prediction.stages} == {"h100"}
+    text = ran.text("0/0/h100/post-grad-graph")
+    assert "cuda:0" in text and "cpu" not in text
+    assert "cuda" not in ran.text("0/0/post-grad-graph")
+
+
+def test_without_triton_a_gap_says_so(ran: Ran) -> None:
+    if find_spec("triton") is not None:
+        assert ran.report.capture_gaps == ()
+        return
+    (gap,) = ran.report.capture_gaps
+    assert gap.what == "kernels of 0/0 for h100" and "triton" in gap.why
+    assert ran.report.predictions[0].outcome is CompileOutcome.ERROR
+
+
+@TRITON
+def test_the_kernels_of_the_device(ran: Ran) -> None:
+    (kernel,) = ran.report.predicted_kernels
+    assert (kernel.language, kernel.target, kernel.compile) == ("triton", "h100", "0/0/h100")
+    assert [origin.line for origin in kernel.origins] == [5]
+    text = ran.text(kernel.stage)
+    assert "multi_processor_count=132, cc=90" in text and "@triton.jit" in text
+    assert "async_compile.triton(" in ran.text("0/0/h100/output-code")
+    names = {stage.name for stage in ran.report.predictions[0].stages}
+    assert {"ir-pre-fusion", "ir-post-fusion", "fusion", "memory-plan"} <= names
+
+
+@TRITON
+@pytest.mark.nightly
+def test_forward_and_backward_for_two_devices(tmp_path: Path) -> None:
+    ran = run_forked(write(tmp_path, TRAINED), tmp_path / "runs.db", "deep", targets=("h100", "l4"))
+    assert ran.stdout == "torch.Size([8, 8])\n" and ran.report.capture_gaps == ()
+    assert [prediction.id for prediction in ran.report.predictions] == ["0/0/h100", "0/0/l4"]
+    assert {
+        (kernel.target, "backward" in kernel.stage) for kernel in ran.report.predicted_kernels if kernel.is_generated
+    } == {("h100", False), ("h100", True), ("l4", False), ("l4", True)}
+    assert "cc=89" in ran.text("0/0/l4/output-code-backward")
