@@ -90,8 +90,9 @@ class LinkedLines:
             kernel = chain.kernel_of(ref)
             statements = self.kernels.of_lines(kernel)
             if not statements:  # what its lines compute is not known, so each has what the kernel has
+                whole = self.thread.elements(kernel)[:1] if chain.is_version(ref) else ()  # no links of its own
                 for item in self.thread.items(stage).items:
-                    yield item.element.line, item.element, self._keys_of(item.element)
+                    yield item.element.line, item.element, self._keys_of(item.element) or self._keys_of_all(whole)
                 return
             for item in self.thread.items(stage).items:
                 element = item.element

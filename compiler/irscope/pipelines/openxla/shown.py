@@ -145,11 +145,22 @@ class Shown:
 
     def _lines_of_instruction(self, module: Module, one: Instruction) -> tuple[Line, ...]:
         """The lines of an instruction and of what it calls; of one that XLA put in, those of its neighbours."""
-        if not (lines := self._lines_of(_with_called(module, one))):
-            entry = module.computations[module.entry]
-            users = [each for each in entry if one.name in each.operands]
-            lines = self._lines_of(users) or self._lines_of(each for each in entry if each.name in one.operands)
-        return tuple(sorted(lines))
+        lines = self._lines_of(_with_called(module, one))
+        return tuple(sorted(lines or self._lines_near(module, one, True) or self._lines_near(module, one, False)))
+
+    def _lines_near(self, module: Module, one: Instruction, are_users: bool) -> dict[Line, None]:
+        """The lines of the nearest instructions that have some, among its users (and theirs) or its operands."""
+        entry = module.computations[module.entry]
+        seen, level = {one.name}, [one]
+        while level:
+            names = {each.name for each in level}
+            wanted = {operand for each in level for operand in each.operands}
+            near = [each for each in entry if (names & set(each.operands) if are_users else each.name in wanted)]
+            level = [each for each in near if each.name not in seen]
+            if lines := self._lines_of(part for each in level for part in _with_called(module, each)):
+                return lines
+            seen |= {each.name for each in level}
+        return {}
 
     def _lines_of(self, instructions: Iterable[Instruction]) -> dict[Line, None]:
         nodes = dict.fromkeys(self._node_of(one.op_name) for one in instructions)

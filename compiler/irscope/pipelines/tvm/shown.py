@@ -13,10 +13,12 @@ from irscope.capture.rewrites import inherited, sources_of
 from irscope.capture.run_book import RunBook
 from irscope.capture.versions import WrittenGraph, put_version
 from irscope.pipelines.export.places import user_lines
+from irscope.pipelines.registry import position
 from irscope.pipelines.tvm import stages
 from irscope.pipelines.tvm.building import Built, Passes, assembly_functions, llvm_functions
 from irscope.pipelines.tvm.scripts import Relax, RelaxReader
-from irscope.protocol import CaptureGap, Compile, Kernel, Origin
+from irscope.pipelines.tvm.tir_passes import TirVersion
+from irscope.protocol import CaptureGap, Compile, Kernel, Origin, StageRef
 from irscope.vocabulary.stages import KERNELS
 
 _MOST = 2_000_000
@@ -81,7 +83,10 @@ class Shown:
             (stages.LAST_TIR, passes.lowered),
             (stages.LLVM, llvm_functions(built.llvm, passes.functions)),
             (stages.ASSEMBLY, assembly_functions(built.assembly, passes.functions)),
+            (stages.CUDA, built.lower.cuda),
         )
+        for what, why in built.lower.missing.items():
+            self._gap(what, why)
         kernels = []
         for name, text in passes.functions.items():
             if name not in self._graph.called:
@@ -92,17 +97,28 @@ class Shown:
             lines = [(number, caller) for number in range(1, rows + 1) for caller in callers]
             self._book.write_stage(self._compile.id, stages.KERNEL.name, stage, self._bounded(text), {"lines": lines})
             start = next((number for number, row in enumerate(text.split("\n"), 1) if row.startswith("def ")), 1)
-            for offset, (kind, texts) in zip((0, -1, 1), below, strict=True):
-                if name not in texts:
+            for offset, (kind, texts) in zip((0, -1, 1, 2), below, strict=True):
+                if name in texts:
+                    id = f"{stage}/{kind.name}"
+                    data = _all_from(texts[name], max(1, start + offset))
+                    self._book.write_stage(self._compile.id, kind.name, id, self._bounded(texts[name]), data)
+                elif kind is not stages.CUDA:  # why there is none is told for all functions together
                     self._gap(f"{kind.title} of {name}", "TVM did not give it")
-                    continue
-                rows = texts[name].rstrip("\n").count("\n") + 1
-                # Texts that came from one line are linked in all pairs of their lines: thousands by thousands.
-                data = {"lines": [(number, str(max(1, start + offset))) for number in range(1, rows + 1)]}
-                id = f"{stage}/{kind.name}"
-                self._book.write_stage(self._compile.id, kind.name, id, self._bounded(texts[name]), data)
+            self._put_tir_versions(stage, [one for one in built.lower.versions if one.function == name])
             kernels.append(Kernel(name, stages.KERNEL.language, self._compile.id, stage, self._origins(callers)))
         self._book.put_kernels(kernels)
+
+    def _put_tir_versions(self, stage: str, versions: list[TirVersion]) -> None:
+        """Puts a function after each pass of TIR; those that come after the stage of all passes follow it.
+
+        Each belongs to the lines of its function as a whole, and links of their own would be all pairs of lines.
+        """
+        kind = stages.LAST_TIR
+        for number, one in enumerate(versions, 1):
+            id = f"{stage}/{kind.name}/{number:02}-{one.passed}"
+            ref = StageRef(id, kind.name, kind.language, len(one.text), one.passed)
+            order = position(kind.name, False) + (0.0 if one.is_packed else -0.5) + number / 10_000
+            self._book.write_version(self._compile.id, ref, self._bounded(one.text), order)
 
     # --- graphs -------------------------------------------------------------------------------------------------------
 
@@ -172,6 +188,14 @@ class Shown:
 
     def _gap(self, what: str, why: str) -> None:
         self._book.gap(CaptureGap(f"{what} ({self._compile.id})", why))
+
+
+def _all_from(text: str, row: int) -> dict[str, Any]:
+    """The data of a text whose lines all came from one row of the kernel's.
+
+    Texts that came from one line are linked in all pairs of their lines: thousands by thousands.  So each has another.
+    """
+    return {"lines": [(number, str(row)) for number in range(1, text.rstrip("\n").count("\n") + 2)]}
 
 
 def _operations_of(module: Any, nodes: NodeWriter) -> Iterator[Operation]:
