@@ -9,6 +9,7 @@ import sys
 import tempfile
 import types
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
@@ -214,3 +215,34 @@ def is_traced_now() -> bool:
 def forget_runs(program: Any) -> None:
     """Makes the executor of a TorchScript function or method profile the next run, and optimize again."""
     program._debug_flush_compilation_cache()
+
+
+# --- the tensor-expression fuser --------------------------------------------------------------------------------------
+
+_FUSER = "TorchScript's tensor-expression fuser (NNC)"
+_IS_ON = PrivateName(_FUSER, "torch._C", "_jit_texpr_fuser_enabled", _VERSIONS)
+_ON_CPU = PrivateName(_FUSER, "torch._C", "_jit_can_fuse_on_cpu", _VERSIONS)
+_ON_GPU = PrivateName(_FUSER, "torch._C", "_jit_can_fuse_on_gpu", _VERSIONS)
+_LLVM = PrivateName(_FUSER, "torch._C", "_llvm_enabled", _VERSIONS)
+_PARSE = PrivateName(_FUSER, "torch._C", "parse_ir", _VERSIONS)
+_KERNEL = PrivateName(_FUSER, "torch._C", "_te.TensorExprKernel", _VERSIONS)
+
+
+@dataclass(frozen=True)
+class Fuser:
+    """What the fuser may do in this process."""
+
+    is_on: bool
+    on_cpu: bool
+    on_gpu: bool
+    has_llvm: bool
+
+
+def fuser() -> Fuser:
+    """What the fuser may do now."""
+    return Fuser(*(bool(one.get()()) for one in (_IS_ON, _ON_CPU, _ON_GPU, _LLVM)))
+
+
+def fuser_loops(graph: str) -> str:
+    """The loops that the fuser makes of a graph.  Raises RuntimeError if it cannot compile it."""
+    return str(_KERNEL.get()(_PARSE.get()(graph)).get_codegen_stmt())

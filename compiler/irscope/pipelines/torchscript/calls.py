@@ -75,7 +75,9 @@ def _leaves(graph: Any, module: Any, function: str, above: Frames, deepest: int)
 
 
 def _place(node: Any) -> str:
-    return str(node.sourceRange()).partition("\nSerialized")[0]
+    """``File "model.py", line 7``; empty if it is not known."""
+    found = _PLACE.search(str(node.sourceRange()))
+    return found[0] if found else ""
 
 
 def _within(place: str, call: Frames) -> Frames:

@@ -44,7 +44,7 @@ class TorchScriptCapture(ProgramCapture):
 
     def _made(self, name: str, given: tuple[Any, ...], made: Any, caller: types.FrameType) -> None:
         if not self._is_lowering:
-            self._own.made(name, given, made, caller)
+            self.book.caught(lambda: self._own.made(name, given, made, caller))
 
     def _called(self, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if not self._is_lowering:

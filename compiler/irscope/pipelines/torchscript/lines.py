@@ -42,7 +42,9 @@ class Lined(Protocol):
 
 def lines_of_added(before: Lined, after: Lined) -> dict[str, Frames]:
     """The stacks of operations that have none."""
-    found = {name: before.frames[old] for name, old in _replaced(before, after).items()} | _copied(before, after)
+    replaced, guessed = _replaced(before, after)
+    found = {name: before.frames[old] for name, old in replaced.items() if before.frames.get(old)}
+    found |= _copied(before, after)
     known = {name: frames for name, frames in {**after.frames, **found}.items() if frames}
     users: dict[str, list[str]] = defaultdict(list)
     for name, inputs in after.inputs.items():
@@ -62,7 +64,9 @@ def lines_of_added(before: Lined, after: Lined) -> dict[str, Frames]:
         known |= new
         found |= new
         todo = [name for name in todo if name not in new]
-    return found
+    return found | {
+        name: before.frames[old] for name, old in guessed.items() if name in todo and before.frames.get(old)
+    }
 
 
 def _copied(before: Lined, after: Lined) -> dict[str, Frames]:
@@ -84,14 +88,16 @@ def _copied(before: Lined, after: Lined) -> dict[str, Frames]:
     return found
 
 
-def _replaced(before: Lined, after: Lined) -> dict[str, str]:
-    """Of operations that a pass has added the one before it that each is a part of.
+def _replaced(before: Lined, after: Lined) -> tuple[dict[str, str], dict[str, str]]:
+    """Of operations that a pass has added the one before it that each is a part of, and the same by place alone, of those
+    that take nothing.
 
     A formula is put where the operation was, so it is between those that are still there.
     """
     order = [name for name, shape in before.shapes.items() if shape.startswith("call")]
     place = {name: at for at, name in enumerate(order)}
     found: dict[str, str] = {}
+    guessed: dict[str, str] = {}
     last, gone, begun = -1, _gone_after(-1, order, after), 0
     for name, shape in after.shapes.items():
         if name in place:
@@ -108,9 +114,11 @@ def _replaced(before: Lined, after: Lined) -> dict[str, str]:
                 found[name] = parts[-1]
             elif of_last:
                 found[name] = order[last]  # what its derivative needs
-            elif gone:
+            elif gone and inputs:
                 found[name] = gone[begun]
-    return {name: old for name, old in found.items() if before.frames.get(old)}
+            elif gone:
+                guessed[name] = gone[begun]
+    return found, guessed
 
 
 def _gone_after(last: int, order: Sequence[str], after: Lined) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
+import inspect
 import sys
 import time
 import types
@@ -20,10 +21,12 @@ from irscope.pipelines.torchscript.frames import learn_frames
 from irscope.pipelines.torchscript.making import Call
 from irscope.pipelines.torchscript.printing import PrintedGraph
 from irscope.pipelines.torchscript.showing import Shown
-from irscope.protocol import Compile, CompileOutcome
+from irscope.protocol import CaptureGap, Compile, CompileOutcome
 from irscope.usercode.user_files import is_package_file, is_user_file
 
 Place = tuple[str, str, int]
+_MOST = 300
+"""They are kept until the run ends."""
 _FROZEN = ("freeze", "optimize_for_inference")
 
 
@@ -88,8 +91,13 @@ class OwnPrograms:
         is_new = id(made) not in self._places or name == "optimize_for_inference"  # it may change what is frozen
         if is_new:
             self._places[id(made)] = place
-            source = self._made.get(id(vars(source).get("forward"))) if name in _FROZEN else None
-            self._book.caught(lambda: self._add(made, place, source))
+            frozen = self._made.get(id(vars(source).get("forward"))) if name in _FROZEN else None
+            if len(self._made) < _MOST:
+                self._add(source, made, place, frozen)
+            else:
+                self._book.gap(
+                    CaptureGap("programs that the script makes with torch.jit", f"there are more than {_MOST}")
+                )
 
     def called(self, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """The script calls a TorchScript function or method."""
@@ -109,15 +117,17 @@ class OwnPrograms:
         place = self._place_of(source)
         return place if is_user_file(place[1]) or is_package_file(place[1]) else (place[0], *here[1:])
 
-    def _add(self, made: Any, place: Place, source: _Made | None) -> None:
+    def _add(self, source: Any, made: Any, place: Place, frozen: _Made | None) -> None:
         is_module = isinstance(made, sys.modules["torch"].jit.ScriptModule)
         methods = methods_of(made) if is_module else {place[0]: made}
         for method, program in methods.items():
-            found = _Made(program, made if is_module else None, (method if is_module else place[0], *place[1:]))
+            own = inspect.unwrap(getattr(type(source), method, source)) if is_module and method != "forward" else None
+            where = self._place_of(own)[1:] if inspect.isfunction(own) else place[1:]
+            found = _Made(program, made if is_module else None, (method if is_module else place[0], *where))
             self._made[id(program)] = found
             if method == "forward" or not is_module or len(methods) == 1:
                 with self._at_work(found):
-                    self._show(found, source)
+                    self._show(found, frozen)
 
     @contextlib.contextmanager
     def _at_work(self, found: _Made) -> Iterator[None]:

@@ -15,6 +15,7 @@ from irscope.pipelines.torchscript.calls import Leaf, aligned
 from irscope.pipelines.torchscript.executor import BACKWARD, FORWARD, GUARDED, OPTIMIZED, PROFILED, Logged, graphs_in
 from irscope.pipelines.torchscript.frames import learn_frames, nodes_of
 from irscope.pipelines.torchscript.gradients import Derived, learn_gradient
+from irscope.pipelines.torchscript.loops import GROUP, fuser_facts, loops_of
 from irscope.pipelines.torchscript.making import Call, differentiate, leaving_no_trace
 from irscope.pipelines.torchscript.naming import PROFILES
 from irscope.pipelines.torchscript.printing import Memory, PrintedGraph, printed
@@ -138,6 +139,8 @@ class Shown:
             elif one.title == OPTIMIZED:
                 before = self.put(stages.OPTIMIZED, one.text, before)
                 self.show_text(stages.IR, one.text)
+                self.show_text(stages.FUSER, fuser_facts(one.text.count(f"with {GROUP}")))
+                self._show_loops(one, before)
             else:
                 after = printed(parse_script(one.text), self.memory, before)
                 if not after.is_like(before):
@@ -148,6 +151,14 @@ class Shown:
         if not any(one.title == OPTIMIZED and one.takes(inputs) for one in logged):
             self.gap("the optimized graph", "the executor did not log one; a script can turn its profiling off")
         return derived
+
+    def _show_loops(self, logged: Logged, graph: PrintedGraph, backward: bool = False) -> None:
+        try:
+            for loops in loops_of(logged.text, graph):
+                data = {"lines": [list(one) for one in loops.lines]}
+                self._book.put_stage(self._compile, stages.LOOPS.name, loops.text, data=data, backward=backward)
+        except RuntimeError as error:
+            self.gap("the loops of fused groups", error)
 
     def _show_backward(self, logged: Sequence[Logged], derived: Sequence[Derived]) -> None:
         """The backward of each part that was differentiated, with the lines of the forward that it belongs to."""
@@ -166,6 +177,8 @@ class Shown:
                 after = printed(parse_script(one.text), memory, before)
                 if one.title in (PROFILED, OPTIMIZED):
                     self._put_backward(stages.PROFILED if one.title == PROFILED else stages.OPTIMIZED, after)
+                    if one.title == OPTIMIZED:
+                        self._show_loops(one, after, backward=True)
                     kind, number, ended = stages.OPTIMIZED, 0, one.title == OPTIMIZED
                 elif not after.is_like(before):
                     number += 1

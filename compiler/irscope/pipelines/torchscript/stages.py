@@ -22,7 +22,10 @@ GRADIENT = StageKind(
 )
 IR = StageKind("torchscript-ir", "Optimized graph in TorchScript's IR", "plaintext", Role.FACTS, aside=OPTIMIZED.name)
 
-STAGES = (GRAPH, INLINED, FROZEN, GRADIENT, PROFILED, OPTIMIZED, IR)
+LOOPS = StageKind("torchscript-loops", "Loops of a fused group (NNC)", "cpp", Role.TEXT, 6)
+FUSER = StageKind("torchscript-fuser", "Tensor-expression fuser", "plaintext", Role.FACTS, aside=OPTIMIZED.name)
+
+STAGES = (GRAPH, INLINED, FROZEN, GRADIENT, PROFILED, OPTIMIZED, IR, FUSER, LOOPS)
 
 BAKED = FindingKind(
     id="baked-value",
