@@ -125,6 +125,7 @@ class _Printer:
         self._types: dict[str, str] = {}
         self._counts: dict[Key, int] = {}
         self._own: set[str] = set()
+        self._weak: set[str] = set()
         self._rows: list[str] = []
         self._targets_of: dict[str, str] = {}
         """Of modules as they are written in the text: their paths."""
@@ -250,14 +251,17 @@ class _Printer:
             self._note(item, "call_function", "operator.getitem", [name], value, frames, module)
 
     def _frames_for(self, name: str, key: Key, statement: Statement) -> Frames:
-        if given := self._memory.stacks.get(name):
-            return given
-        frames = self._memory.frames.get(key) or _of_location(statement.location)
-        if frames:
-            self._memory.frames.setdefault(key, frames)
-        elif replaced := self._replaced.get(name):
-            frames = self._memory.stacks[name] = replaced  # its place, if it has one, is that of a formula
-        return frames
+        if known := self._memory.stacks.get(name) or self._memory.frames.get(key):
+            return known
+        here = _of_location(statement.location)
+        if here and self._memory.is_user(here[0][0]):
+            return self._memory.frames.setdefault(key, here)
+        if replaced := self._replaced.get(name):
+            self._memory.stacks[name] = replaced
+            return replaced
+        if here:  # a line of a library's, which may be called from anywhere
+            self._weak.add(name)
+        return here
 
     # --- a row --------------------------------------------------------------------------------------------------------
 
@@ -328,7 +332,7 @@ class _Printer:
             columns[key].append(empty)
         columns["from"].append([])
         self._numbers[name] = len(self._numbers)
-        self._inputs[name], self._frames_of[name] = frozenset(used), frames
+        self._inputs[name], self._frames_of[name] = frozenset(used), () if name in self._weak else frames
         self._shapes[name] = f"{op} {target}({', '.join(given)})"
 
     def _value(self, name: str, value: ScriptValue) -> int:
