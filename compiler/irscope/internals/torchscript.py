@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from irscope.internals.frames import callers
 from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
 from irscope.internals.names import PrivateName
 
@@ -152,7 +153,7 @@ def made_hook(see: Callable[[str, tuple[Any, ...], Any, types.FrameType], None])
                     kwargs["_frames_up"] = kwargs.get("_frames_up", 0) + 1
                 made = before(*args, **kwargs)
                 given = args or tuple(kwargs.get(one) for one in ("obj", "func", "mod", "f") if one in kwargs)
-                see(name, given, made, sys._getframe(1))
+                see(name, given, made, next(callers()))
                 return made
 
             return replace_attribute(jit, name, make)

@@ -25,7 +25,7 @@ IR = StageKind("torchscript-ir", "Optimized graph in TorchScript's IR", "plainte
 LOOPS = StageKind("torchscript-loops", "Loops of a fused group (NNC)", "cpp", Role.TEXT, 6)
 FUSER = StageKind("torchscript-fuser", "Tensor-expression fuser", "plaintext", Role.FACTS, aside=OPTIMIZED.name)
 
-STAGES = (GRAPH, INLINED, FROZEN, GRADIENT, PROFILED, OPTIMIZED, IR, FUSER, LOOPS)
+STAGES = (GRAPH, INLINED, GRADIENT, FROZEN, PROFILED, OPTIMIZED, IR, FUSER, LOOPS)
 
 BAKED = FindingKind(
     id="baked-value",
