@@ -1,6 +1,6 @@
 """The stacks of a scripted graph: its text names only the innermost line, which may be one of PyTorch's own modules.
 
-Before inlining each call is an operation with a line of its own.  So the way from the program's graph over its calls to
+Before inlining each call is an operation with its own line.  So the way from the program's graph over its calls to
 an operation is the stack of that operation, and inlining keeps the order.
 """
 

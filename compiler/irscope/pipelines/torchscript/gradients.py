@@ -1,7 +1,7 @@
 """The user's lines of a backward that TorchScript derives from a part of a graph.
 
 The executor walks over the operations of the part from the last to the first and puts the gradient of each one that needs
-one into a block of its own, ``prim::GradOf[name="aten::relu"]``.  So the operation that a block belongs to follows from
+one into a separate block, ``prim::GradOf[name="aten::relu"]``.  So the operation that a block belongs to follows from
 the order, and what is between blocks adds the gradients of the block before it.
 """
 

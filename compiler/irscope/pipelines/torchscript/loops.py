@@ -62,7 +62,7 @@ def loops_of(text: str, graph: PrintedGraph) -> Iterator[Loops]:
 
 
 def _source(text: str, name: str) -> str:
-    """The graph of a group, as a graph of its own."""
+    """The graph of a group, as a separate graph."""
     _, _, rest = text.partition(f"with {name} = ")
     return rest.partition("\nwith ")[0]
 
