@@ -84,13 +84,18 @@ class ProgramCapture(Capture):
 
         return as_module(program, called) if isinstance(program, sys.modules["torch"].nn.Module) else called
 
-    def _compiled(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
+    def begin(self, function: str, file: str, line: int) -> Compile:
+        """A new compile of the run, of what is defined at a place."""
         name = f"{self._count}/0"
         self._count += 1
-        function, file, line = place_of(program)
         compile = Compile(name, function, file, line, CompileOutcome.RUNNING, 0, 0, 0.0)
         self.book.put_compile(compile)
         self.book.operations[name] = 0
+        return compile
+
+    def _compiled(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
+        compile = self.begin(*place_of(program))
+        name = compile.id
         start, outcome = time.perf_counter(), CompileOutcome.ERROR
         self._is_lowering = True
         try:

@@ -9,6 +9,9 @@ PIPELINE = Pipeline(
     title="Torch-TensorRT",
     stages=(),
     needs=(Package("torch_tensorrt", "torch-tensorrt"),),
-    unsupported="It needs an NVIDIA GPU and the library libnvinfer, and irscope does not capture it yet.",
+    unsupported=(
+        "It needs an NVIDIA GPU, the library libnvinfer and the package tensorrt: without them torch_tensorrt 2.13.0 cannot be "
+        "imported (Could not find libnvinfer.so.11), and neither can its partitioner. irscope does not capture it yet."
+    ),
     shows="which operators TensorRT takes and which stay with PyTorch, the partitions and why they are cut, and the layers of each engine",
 )

@@ -33,11 +33,14 @@ class UserLines:
     def first_stages(self, compile: str) -> list[str]:
         """The stages that are made from the user's text itself: the bytecode and the first graph, and kernels of his.
 
-        If a backward has a graph of the same kind as the first one, no graph is above that.
+        If the graphs of a backward have the names of the first graph, and none is above both, its first kind is one too.
         """
         found: list[str] = []
         graphs = [stage for stage in self._stages.pipelines[compile] if stage_kind(stage.name).is_graph]
-        backward = [one for one in graphs if one.name == graphs[0].name and chain.is_backward(one)]
+        own = [one.name for one in graphs if chain.is_backward(one) and not any(map(chain.is_shared, graphs))]
+        is_named_alike = bool(own) and stage_kind(own[0]).names == stage_kind(graphs[0].name).names != ""
+        kinds = {graphs[0].name, *(own[:1] if is_named_alike else ())} if graphs else set()
+        backward = [one for one in graphs if one.name in kinds and chain.is_backward(one)]
         first = [*graphs[:1], *(one for one in backward if not chain.is_version(one))]
         for stage in self._stages.pipelines[compile]:
             if role_of(stage.name) is Role.SOURCE or stage in first or stage.id in self._own_kernels:

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import re
 import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
-from irscope.capture.programs import Program, ProgramCapture
+from irscope.capture.programs import Program, ProgramCapture, place_of
 from irscope.capture.run_book import RunBook
 from irscope.capture.stack import innermost_user, live_places
-from irscope.capture.versions import put_version
-from irscope.internals.torchscript import executor_log, inline
-from irscope.ir.torchscript import parse_script
+from irscope.internals.hooks import Hook
+from irscope.internals.torchscript import called_hook, inline, made_hook
 from irscope.pipelines.torchscript import stages
-from irscope.pipelines.torchscript.executor import OPTIMIZED, PROFILED, Logged, graphs_in
+from irscope.pipelines.torchscript.calls import leaves
 from irscope.pipelines.torchscript.frames import learn_frames, nodes_of
 from irscope.pipelines.torchscript.making import Call, Traced, leaving_no_trace, script, trace
-from irscope.pipelines.torchscript.printing import Memory, PrintedGraph, printed
+from irscope.pipelines.torchscript.own import OwnPrograms
+from irscope.pipelines.torchscript.showing import Shown
 from irscope.protocol import CaptureGap, Compile, Finding, Range, Severity
-from irscope.usercode.source import line_text, range_of_focus
+from irscope.usercode.source import range_of_focus
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.findings import FindingKind
-from irscope.vocabulary.stages import StageKind
 
-_RUNS = 3
-"""The first run profiles and the second one optimizes; a script may have asked for one more profile."""
 _HINT = "Use torch.where or torch.cond for what depends on values, or move it out of the program."
 
 
@@ -38,6 +36,19 @@ class TorchScriptCapture(ProgramCapture):
     def __init__(self, book: RunBook) -> None:
         super().__init__(book)
         self._found: dict[tuple[str, str, Range], Finding] = {}
+        self._own = OwnPrograms(book, self.begin, place_of)
+
+    def hooks(self) -> list[Hook]:
+        """Those that see what the script makes with ``torch.jit`` and calls, besides the one of ``torch.compile``."""
+        return [*super().hooks(), made_hook(self._made), called_hook(self._called)]
+
+    def _made(self, name: str, given: tuple[Any, ...], made: Any, caller: types.FrameType) -> None:
+        if not self._is_lowering:
+            self.book.caught(lambda: self._own.made(name, given, made, caller))
+
+    def _called(self, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if not self._is_lowering:
+            self._own.called(program, args, kwargs)
 
     def lower(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], compile: Compile) -> Program:
         """Puts the stages of a program; see `ProgramCapture.lower`."""
@@ -52,7 +63,9 @@ class TorchScriptCapture(ProgramCapture):
         with leaving_no_trace(program, call) as (copy, output):
             traced = trace(program, copy, on_warning)
         if not baked:
-            works = _Shown(self, program, call, compile).show(traced.module, lambda copy: traced.module(*copy.tensors))
+            works = _Program(self, program, call, compile).show(
+                traced.module, lambda copy: traced.module(*copy.tensors)
+            )
             if not works:
                 return program
             sys.stdout.write(output.getvalue())  # a traced program does not print again
@@ -61,14 +74,14 @@ class TorchScriptCapture(ProgramCapture):
             scripted = script(program)
         except Exception as error:  # noqa: BLE001  any error means that it cannot be scripted
             self._find_unsupported(str(error), compile)
-            _Shown(self, program, call, compile).show(traced.module, lambda copy: traced.module(*copy.tensors))
+            _Program(self, program, call, compile).show(traced.module, lambda copy: traced.module(*copy.tensors))
             return program
 
-        def run(copy: Call) -> None:
+        def run(copy: Call) -> Any:
             args, kwargs = copy.arguments(copy.tensors)
-            scripted(*args, **kwargs)
+            return scripted(*args, **kwargs)
 
-        if not _Shown(self, program, call, compile).show(scripted, run):
+        if not _Program(self, program, call, compile).show(scripted, run):
             return program
         return self._scripted(program, scripted, call, compile)
 
@@ -143,69 +156,26 @@ class TorchScriptCapture(ProgramCapture):
         self.book.publish(self._found[key])
 
 
-class _Shown:
-    """Writes the stages of one program."""
+class _Program:
+    """A program of `torch.compile`'s that has been traced or scripted."""
 
     def __init__(self, capture: TorchScriptCapture, program: Any, call: Call, compile: Compile) -> None:
-        self._book, self._program, self._call, self._compile = capture.book, program, call, compile
-        self._memory = Memory(is_user_file, lambda file, line: line_text(file, line).strip())
+        self._shown = Shown(capture.book, compile.id)
+        self._program, self._call, self._function = program, call, compile.function
 
     def show(self, made: Any, run: Callable[[Call], object]) -> bool:
         """Writes all stages of a traced or scripted program, and returns whether it works; ``run`` runs it."""
-        self._book.put_stage(self._compile.id, stages.GRAPH.name, str(made.graph))
+        shown = self._shown
+        shown.show_text(stages.GRAPH, str(made.graph))
+        module = made if isinstance(made, sys.modules["torch"].jit.ScriptModule) else None
+        calls = leaves(made.graph, module, self._function)
         inline(made.graph)  # in itself, before the first run: the executor then keeps the names that are given here
         _name_values(made.graph)
-        learn_frames(made.graph, self._memory)
-        inlined = self._put(stages.INLINED, str(made.graph))
-        self._show_frozen(made)
-        log: list[str] = []
-        try:
-            with leaving_no_trace(self._program, self._call) as (copy, _), executor_log(log.append):
-                for _ in range(_RUNS):
-                    run(copy)
-        except Exception as error:  # noqa: BLE001  the graph itself is there
-            self._book.gap(CaptureGap(f"the passes of {self._compile.id}", f"{type(error).__name__}: {error}"))
-            return False
-        optimized = sys.modules["torch"].jit.last_executed_optimized_graph()
-        learn_frames(optimized, self._memory)
-        names = tuple(value.debugName() for value in made.graph.inputs())
-        self._show_passes(list(graphs_in("".join(log), names)), inlined)
-        return True
-
-    def _show_frozen(self, made: Any) -> None:
-        torch: Any = sys.modules["torch"]
-        if not isinstance(made, torch.jit.ScriptModule) or made.training:
-            return
-        try:
-            frozen = torch.jit.freeze(made)
-        except Exception as error:  # noqa: BLE001  a module that cannot be frozen runs as it is
-            self._book.gap(CaptureGap(f"the frozen graph of {self._compile.id}", f"{type(error).__name__}: {error}"))
-            return
-        learn_frames(frozen.graph, self._memory)
-        self._put(stages.FROZEN, str(frozen.graph))
-
-    def _show_passes(self, logged: list[Logged], before: PrintedGraph) -> None:
-        kind, number = stages.PROFILED, 0
-        for one in logged:
-            if one.title == PROFILED:
-                before, kind, number = self._put(stages.PROFILED, one.text), stages.OPTIMIZED, 0
-            elif one.title == OPTIMIZED:
-                before = self._put(stages.OPTIMIZED, one.text)
-                self._book.put_stage(self._compile.id, stages.IR.name, one.text)
-            else:
-                after = printed(parse_script(one.text), self._memory, before)
-                if not after.is_like(before):
-                    number += 1
-                    put_version(self._book, self._compile.id, kind, one.title, number, before, after)
-                before = after
-        if not any(one.title == OPTIMIZED for one in logged):
-            why = "the executor did not log one; a script can turn its profiling off"
-            self._book.gap(CaptureGap(f"the optimized graph of {self._compile.id}", why))
-
-    def _put(self, kind: StageKind, text: str) -> PrintedGraph:
-        graph = printed(parse_script(text), self._memory)
-        self._book.put_stage(self._compile.id, kind.name, graph.text, data=graph.data)
-        return graph
+        learn_frames(made.graph, shown.memory)
+        inlined = shown.show_inlined(made.graph, calls)
+        shown.show_frozen(made)
+        inputs = tuple(value.debugName() for value in made.graph.inputs())
+        return shown.show_passes(self._program, self._call, inputs, inlined, run)
 
 
 def _name_values(graph: Any) -> None:

@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from irscope.pipelines.torchscript.printing import Frames, Memory, key_of
+from irscope.pipelines.torchscript.lines import Frames
+from irscope.pipelines.torchscript.naming import key_of
+from irscope.pipelines.torchscript.printing import Memory
 
 _FRAME = re.compile(r"^(?P<file>.+)\((?P<line>\d+)\): (?P<function>.+)$", re.MULTILINE)
 _OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.internals.torchscript import conversions_seen, flatten, unflatten
+from irscope.internals.torchscript import conversions_seen, flatten, has_hooks, unflatten
 
 
 @dataclass(frozen=True)
@@ -169,6 +169,23 @@ def script(program: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return sys.modules["torch"].jit.script(program)
+
+
+def differentiate(result: Any, program: Any, call: Call) -> None:
+    """Runs the backward of a result on its tensors' behalf, without a change of any gradient.  It does nothing if the
+    result needs none, or if a parameter has hooks, which would be called once more.
+
+    Parameters
+    ----------
+    call
+        The call that the result is from; its tensors are asked for, too.
+    """
+    torch: Any = sys.modules["torch"]
+    outputs = [one for one in flatten(result)[0] if isinstance(one, torch.Tensor) and one.requires_grad]
+    parameters = [one for module in modules_of(program) for one in module.parameters()]
+    wanted = [one for one in (*call.tensors, *parameters) if one.requires_grad]
+    if outputs and wanted and not any(has_hooks(one) for one in parameters):
+        torch.autograd.grad(outputs, wanted, [torch.ones_like(one) for one in outputs], allow_unused=True)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,6 @@ used, and what the profiler puts around values is left out.
 
 from __future__ import annotations
 
-import ast
 import keyword
 import math
 import re
@@ -25,22 +24,16 @@ from irscope.ir.torchscript import (
     printed_type,
     tensor_type,
 )
+from irscope.pipelines.torchscript.lines import Frames, lines_of_added
+from irscope.pipelines.torchscript.literals import literal
+from irscope.pipelines.torchscript.naming import PROFILES, Key, Named, identity, inherited, key_of
 
-Frames = tuple[tuple[str, int, str], ...]
-"""File, line and function; the innermost comes first."""
-_Key = tuple[str, str, str]
 _BYTES = {"float64": 8, "int64": 8, "complex64": 8, "complex128": 16, "float32": 4, "int32": 4, "float16": 2}
 _BYTES |= {"bfloat16": 2, "int16": 2, "int8": 1, "uint8": 1, "bool": 1}
 _CHECKS = ("prim::RequiresGradCheck", "prim::TypeCheck")
 """They give their inputs again, and whether these are as they were when the graph was optimized."""
-_PROFILES = ("prim::profile", "prim::profile_ivalue", "prim::BailOut", "prim::Guard")
 _HOLDER = "program"
 """The name of the script's program in the module that is traced (`irscope.pipelines.torchscript.making`)."""
-
-
-def key_of(kind: str, location: str, scope: str) -> _Key:
-    """What an operation keeps when a pass copies it."""
-    return kind, location, scope
 
 
 @dataclass
@@ -59,11 +52,17 @@ class Memory:
 
     is_user: Callable[[str], bool]
     line_of: Callable[[str, int], str]
+    stacks: dict[str, Frames] = field(default_factory=dict)
+    """Node → its stack, where what the operation keeps does not tell it: in a script, and in a backward."""
     types: dict[str, str] = field(default_factory=dict)
     """Node → its type in an earlier graph: the executor takes types out again, but the values are the same."""
-    frames: dict[_Key, Frames] = field(default_factory=dict)
-    names: dict[tuple[_Key, int], str] = field(default_factory=dict)
+    frames: dict[Key, Frames] = field(default_factory=dict)
+    names: dict[tuple[Key, int], str] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
+
+    def for_backward(self) -> Memory:
+        """One for a backward: its nodes have other names, and the operations in it are not those of the forward."""
+        return Memory(self.is_user, self.line_of, taken=self.taken)
 
 
 @dataclass(frozen=True)
@@ -72,6 +71,12 @@ class PrintedGraph(WrittenGraph):
 
     inputs: Mapping[str, frozenset[str]]
     frames: Mapping[str, Frames]
+    operations: tuple[Named, ...]
+
+    @property
+    def keys(self) -> dict[str, Key]:
+        """What each operation keeps when a pass copies it."""
+        return {one.names[0]: one.key for one in self.operations if one.names}
 
 
 def printed(graph: ScriptGraph, memory: Memory, before: PrintedGraph | None = None) -> PrintedGraph:
@@ -80,21 +85,12 @@ def printed(graph: ScriptGraph, memory: Memory, before: PrintedGraph | None = No
     Parameters
     ----------
     before
-        The graph before the pass that made this one.  An operation that a pass adds has no line; it has those of an
-        operation that is gone, if it takes nothing but what that one took.
+        The graph before the pass that made this one.  An operation that a pass adds has no line of its own
+        (`irscope.pipelines.torchscript.lines`).
     """
-    found = _Printer(graph, memory, {}).print()
-    if before is None:
-        return found
-    gone = {name: before.inputs[name] for name in before.shapes if name not in found.shapes and before.frames.get(name)}
-    replaced: dict[str, str] = {}
-    for name, inputs in found.inputs.items():
-        if not gone or found.frames.get(name) or name in before.shapes or not inputs:
-            continue
-        for old, taken in gone.items():
-            if all(one in taken or replaced.get(one) == old for one in inputs):
-                replaced[name] = old
-    return _Printer(graph, memory, {name: before.frames[old] for name, old in replaced.items()}).print()
+    found = _Printer(graph, memory, before).print()
+    added = {} if before is None else lines_of_added(before, found)
+    return _Printer(graph, memory, before, added).print() if added else found
 
 
 class _Table:
@@ -111,15 +107,25 @@ class _Table:
 
 
 class _Printer:
-    def __init__(self, graph: ScriptGraph, memory: Memory, replaced: Mapping[str, Frames]) -> None:
+    def __init__(
+        self,
+        graph: ScriptGraph,
+        memory: Memory,
+        before: PrintedGraph | None,
+        replaced: Mapping[str, Frames] | None = None,
+    ) -> None:
         self._graph, self._memory = graph, memory
-        self._replaced = replaced
+        self._replaced = replaced or {}
+        self._kept = {} if before is None else inherited(graph, before.operations)
+        self._names_of: dict[int, list[str]] = {}
+        """By the ``id`` of a statement how it and its results are printed."""
         self._inputs: dict[str, frozenset[str]] = {}
         self._frames_of: dict[str, Frames] = {}
         self._written: dict[str, str] = {}  # value → what is written for it
         self._types: dict[str, str] = {}
-        self._counts: dict[_Key, int] = {}
+        self._counts: dict[Key, int] = {}
         self._own: set[str] = set()
+        self._weak: set[str] = set()
         self._rows: list[str] = []
         self._targets_of: dict[str, str] = {}
         """Of modules as they are written in the text: their paths."""
@@ -136,18 +142,18 @@ class _Printer:
     def _learn_types(self) -> None:
         """The profiler knows the types of values that have been seen."""
         for statement in self._graph.statements():
-            if statement.kind in _PROFILES and statement.inputs:
+            if statement.kind in PROFILES and statement.inputs:
                 seen = re.search(r"profiled_type=(\w+\(.*\))(?:, seen_none|$)", statement.attributes)
                 if seen:
                     self._types.setdefault(statement.inputs[0], seen[1])
 
     def print(self) -> PrintedGraph:
         arguments = []
-        for parameter in self._graph.main.parameters:
+        for number, parameter in enumerate(self._graph.main.parameters):
             if parameter.type.startswith("__torch__"):
                 self._written[parameter.name] = "self"
                 continue
-            name = self._name(parameter.name, ("input", parameter.name, ""), "input")
+            name = self._name(parameter.name, ("input", str(number), ""), "input")
             self._written[parameter.name] = name
             detail = self._detail(name, parameter)
             arguments.append(f'{name}: "{detail}"' if detail else name)
@@ -163,9 +169,13 @@ class _Printer:
             "values": self._values.entries, "frames": self._frames.entries, "stacks": self._stacks.entries,
             "modules": self._modules.entries, "sources": [], "symbols": {},
         }  # fmt: skip
-        return PrintedGraph(
-            "\n".join([*head, *self._rows, tail]) + "\n", data, self._shapes, self._inputs, self._frames_of
+        operations = tuple(
+            Named(*identity(one), tuple(self._names_of.get(id(one), ())))
+            for one in self._graph.statements()
+            if one.kind not in PROFILES
         )
+        text = "\n".join([*head, *self._rows, tail]) + "\n"
+        return PrintedGraph(text, data, self._shapes, self._inputs, self._frames_of, operations)
 
     def _block(self, block: Block) -> None:
         for statement in block.body:
@@ -174,11 +184,11 @@ class _Printer:
     def _statement(self, statement: Statement) -> None:
         kind, outputs = statement.kind, statement.outputs
         inputs = [self._written.get(name, name) for name in statement.inputs]
-        if kind in _PROFILES:
+        if kind in PROFILES:
             for value, given in zip(outputs, inputs, strict=False):
                 self._written[value.name] = given
-        elif kind == "prim::Constant" and (literal := _literal(outputs[0].type, statement.attributes)) is not None:
-            self._written[outputs[0].name] = literal
+        elif kind == "prim::Constant" and (written := literal(outputs[0].type, statement.attributes)) is not None:
+            self._written[outputs[0].name] = written
         elif kind in ("prim::ListConstruct", "prim::TupleConstruct"):
             comma = "," if len(inputs) == 1 and kind == "prim::TupleConstruct" else ""
             left, right = "[]" if kind == "prim::ListConstruct" else "()"
@@ -199,7 +209,7 @@ class _Printer:
             self._written[value.name] = path
             self._targets_of[path] = target if path != of else ""
             return
-        name = self._name(value.name, key_of(statement.kind, path, ""), attribute)
+        name = self._name(value.name, key_of(statement.kind, path, ""), attribute, statement)
         self._written[value.name] = name
         self._row(name, value, path, ())
         self._note(name, "get_attr", target, [], value, (), target.rpartition(".")[0])
@@ -222,10 +232,8 @@ class _Printer:
         key = key_of(f"{space}::{operation}", statement.location or f"of {', '.join(given)}", statement.scope)
         outputs = statement.outputs
         only = outputs[0] if len(outputs) == 1 else None
-        name = self._name(only.name if only else "", key, operation)
-        frames = self._memory.frames.get(key) or _of_location(statement.location) or self._replaced.get(name, ())
-        if frames:
-            self._memory.frames.setdefault(key, frames)
+        name = self._name(only.name if only else "", key, operation, statement)
+        frames = self._frames_for(name, key, statement)
         target = f"torch.ops.{space}.{operation}"
         self._row(name, only, f"{target}({', '.join(given)})", frames)
         module = _module_of(statement.scope)
@@ -237,10 +245,23 @@ class _Printer:
             if statement.kind in _CHECKS and number < len(inputs):
                 self._written[value.name] = inputs[number]
                 continue
-            item = self._name(value.name, (f"item {number}", *key[1:]), operation)
+            item = self._name(value.name, (f"item {number}", *key[1:]), operation, statement)
             self._written[value.name] = item
             self._row(item, value, f"{name}[{number}]", frames)
             self._note(item, "call_function", "operator.getitem", [name], value, frames, module)
+
+    def _frames_for(self, name: str, key: Key, statement: Statement) -> Frames:
+        if known := self._memory.stacks.get(name) or self._memory.frames.get(key):
+            return known
+        here = _of_location(statement.location)
+        if here and self._memory.is_user(here[0][0]):
+            return self._memory.frames.setdefault(key, here)
+        if replaced := self._replaced.get(name):
+            self._memory.stacks[name] = replaced
+            return replaced
+        if here:  # a line of a library's, which may be called from anywhere
+            self._weak.add(name)
+        return here
 
     # --- a row --------------------------------------------------------------------------------------------------------
 
@@ -271,12 +292,17 @@ class _Printer:
                 return tensor
         return tensor_type(self._memory.types.get(name, ""))
 
-    def _name(self, value: str, key: _Key, operation: str) -> str:
+    def _name(self, value: str, key: Key, operation: str, statement: Statement | None = None) -> str:
+        names = self._names_of.setdefault(id(statement), []) if statement is not None else []
+        names.append(self._new_name(value, key, operation, self._kept.get(id(statement), ())[len(names) :]))
+        return names[-1]
+
+    def _new_name(self, value: str, key: Key, operation: str, kept: tuple[str, ...]) -> str:
         number = self._counts[key] = self._counts.get(key, -1) + 1
-        known = self._memory.names.get((key, number))
-        if known is not None and known not in self._own:
-            self._own.add(known)
-            return known
+        for known in (*kept[:1], self._memory.names.get((key, number))):
+            if known is not None and known not in self._own:
+                self._own.add(known)
+                return known
         stem = re.sub(r"\W", "_", value if value and not value[0].isdigit() else operation).strip("_") or "value"
         stem = f"{stem}_" if keyword.iskeyword(stem) or stem in ("self", "torch", "output") else stem
         name, count = stem, 1
@@ -306,7 +332,7 @@ class _Printer:
             columns[key].append(empty)
         columns["from"].append([])
         self._numbers[name] = len(self._numbers)
-        self._inputs[name], self._frames_of[name] = frozenset(used), frames
+        self._inputs[name], self._frames_of[name] = frozenset(used), () if name in self._weak else frames
         self._shapes[name] = f"{op} {target}({', '.join(given)})"
 
     def _value(self, name: str, value: ScriptValue) -> int:
@@ -329,26 +355,3 @@ def _of_location(location: str) -> Frames:
     if match is None or match["file"].startswith("<"):
         return ()
     return ((match["file"], int(match["line"]), "forward"),)
-
-
-def _literal(type_: str, attributes: str) -> str | None:
-    """What is written for a constant; None for a tensor that is more than a number."""
-    if not attributes:
-        return "None"
-    written = attributes.partition("=")[2]
-    if tensor_type(type_) is not None or type_ == "Tensor":
-        number = re.fullmatch(r"\{(.*)\}", written)
-        return number[1] if number and _is_literal(number[1]) else "torch.tensor(...)"
-    if annotated := re.fullmatch(r"annotate\(.*?\], (\[.*\])\)", written):
-        written = annotated[1]
-    if attributes.startswith('name="'):  # a function
-        written = attributes.removeprefix("name=").partition(",")[0]
-    return written if _is_literal(written) else repr(written)
-
-
-def _is_literal(text: str) -> bool:
-    try:
-        ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return False
-    return True

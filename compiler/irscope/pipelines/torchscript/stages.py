@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irscope.protocol import Severity
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
-from irscope.vocabulary.stages import Role, StageKind
+from irscope.vocabulary.stages import Part, Role, StageKind
 
 _NAMES = "torchscript"
 
@@ -17,9 +17,15 @@ PROFILED = StageKind("torchscript-profiled", "Profiled graph", "python", Role.GR
 OPTIMIZED = StageKind(
     "torchscript-optimized", "Optimized graph", "python", Role.GRAPH, 5, names=_NAMES, is_lowered=True
 )
+GRADIENT = StageKind(
+    "torchscript-gradient", "Gradient graph", "python", Role.GRAPH, 3, names=_NAMES, part=Part.BACKWARD
+)
 IR = StageKind("torchscript-ir", "Optimized graph in TorchScript's IR", "plaintext", Role.FACTS, aside=OPTIMIZED.name)
 
-STAGES = (GRAPH, INLINED, FROZEN, PROFILED, OPTIMIZED, IR)
+LOOPS = StageKind("torchscript-loops", "Loops of a fused group (NNC)", "cpp", Role.TEXT, 6)
+FUSER = StageKind("torchscript-fuser", "Tensor-expression fuser", "plaintext", Role.FACTS, aside=OPTIMIZED.name)
+
+STAGES = (GRAPH, INLINED, GRADIENT, FROZEN, PROFILED, OPTIMIZED, IR, FUSER, LOOPS)
 
 BAKED = FindingKind(
     id="baked-value",
