@@ -74,22 +74,49 @@ def wide(x):
     return torch.nn.functional.conv2d(x, x)  # no-runtime-kernel
 
 
+@torch.library.custom_op("mine::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+@twice.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+def custom(x):
+    y = x + 1
+    return twice(y)  # a custom operator
+
+
+def narrow(x):
+    return (x + 1).cos()  # a type that ONNX does not have
+
+
 x = torch.ones(1, 4, 4, 4, dtype=torch.float64)
 print(torch.compile(program)(x).shape, torch.compile(wide)(x).shape)
+print(torch.equal(torch.compile(custom)(x), custom(x)), torch.compile(narrow)(x.bfloat16()).dtype)
 """
 
 
 def test_operators_that_are_not_supported_are_found_at_their_lines(tmp_path: Path, python_with: PythonWith) -> None:
     ran = ran_onnx(tmp_path, UNSUPPORTED, python_with("onnx"))
     assert ran.report.capture_gaps == ()
-    assert ran.stdout == "torch.Size([1, 4, 4]) torch.Size([1, 1, 1, 1])\n"
-    found = {one.code: (one.kind, {one.range.start.line}) for one in ran.report.findings}
-    assert found == {
-        code: ("unsupported-operator", lines_marked(UNSUPPORTED, f"# {code}"))
-        for code in ("no-onnx-function", "no-runtime-kernel")
+    assert ran.stdout == "torch.Size([1, 4, 4]) torch.Size([1, 1, 1, 1])\nTrue torch.bfloat16\n"
+    wanted = {
+        "no-onnx-function": ("no-onnx-function", "aten._linalg_svd.default"),
+        "no-runtime-kernel": ("no-runtime-kernel", "Conv"),
+        "a custom operator": ("no-onnx-function", "mine.twice.default"),
+        "a type that ONNX does not have": ("no-runtime-kernel", "Cos"),
     }
-    assert "aten._linalg_svd.default" in ran.report.findings[0].message
-    assert [ran.compile(id).outcome for id in ("0/0", "1/0")] == [CompileOutcome.ERROR] * 2
+    found = ran.findings("unsupported-operator")
+    assert len(found) == len(ran.report.findings) == len(wanted)
+    for mark, (code, operator) in wanted.items():
+        [line] = lines_marked(UNSUPPORTED, f"# {mark}")
+        [one] = [one for one in found if one.range.start.line == line]
+        assert one.code == code
+        assert f" {operator}" in one.message
+    assert [ran.compile(f"{number}/0").outcome for number in range(4)] == [CompileOutcome.ERROR] * 4
 
 
 def test_the_example_of_the_page_has_the_finding(tmp_path: Path, python_with: PythonWith) -> None:

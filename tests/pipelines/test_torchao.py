@@ -12,7 +12,7 @@ from irscope.driver.availability import Status, availability_of
 from irscope.pipelines.registry import pipelines
 from irscope.provenance import Provenance
 from irscope.store.store import Store
-from support import Ran, run_captured, write
+from support import Ran, lines_marked, run_captured, write
 
 STEPS = ("pt2e-exported", "pt2e-observed", "pt2e-converted")
 GRAPHS = (*STEPS, "dynamo-graph", "inference-graph", "post-grad-graph")
@@ -133,7 +133,7 @@ import torch
 from torchao.quantization import Int8WeightOnlyConfig, quantize_
 
 net = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Conv1d(2, 2, 1)).eval()
-fast = torch.compile(net)
+fast = torch.compile(lambda x: net(x))
 quantize_(net, Int8WeightOnlyConfig())
 x = torch.randn(2, 64)
 with torch.no_grad():
@@ -151,6 +151,56 @@ def test_what_quantize_has_changed_is_told(tmp_path: Path, python: str) -> None:
     assert rows[4].startswith("  1 (Conv1d): its weight is a plain tensor; quantize_ takes only nn.Linear")
     assert {"post-grad-graph", "output-code"} <= {stage.name for stage in ran.compile("0/0").stages}
     assert not set(STEPS) & {stage.name for stage in ran.compile("0/0").stages}
+
+
+PT2E_BY_SCRIPT = """\
+import torch
+import torch._inductor.config
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+from torchao.quantization.pt2e.quantizer import x86_inductor_quantizer as x86
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = torch.nn.Linear(8, 16)
+
+    def forward(self, x):
+        h = torch.relu(self.a(x))  # @first
+        return h @ h.transpose(-1, -2)  # @matmul
+
+
+torch.manual_seed(0)
+x = torch.randn(4, 8)
+with torch.no_grad():
+    quantizer = x86.X86InductorQuantizer()
+    quantizer.set_global(x86.get_default_x86_inductor_quantization_config())
+    graph = prepare_pt2e(torch.export.export(Net().eval(), (x,)).module(), quantizer)
+    graph(x)
+    graph = convert_pt2e(graph)
+    torch._inductor.config.freezing = True
+
+    torch.testing.assert_close(torch.compile(graph)(x), graph(x))
+print("agree")
+"""
+
+
+def test_the_scripts_own_steps_are_stages_with_its_lines(tmp_path: Path, python: str) -> None:
+    ran = ran_torchao(tmp_path, PT2E_BY_SCRIPT, python)
+    assert (ran.report.capture_gaps, ran.stdout) == ((), "agree\n")
+    assert {*STEPS, "quantization"} <= {stage.name for stage in ran.compile("0/0").stages}
+    assert "activation_post_process" not in ran.text("0/0/pt2e-exported")
+    assert "activation_post_process_0(x)" in ran.text("0/0/pt2e-observed")
+    assert "torch.ops.quantized_decomposed.dequantize_per_channel" in ran.text("0/0/pt2e-converted")
+    assert "onednn.qlinear_pointwise" in ran.text("0/0/integer-operators")
+    lines = {mark: lines_marked(PT2E_BY_SCRIPT, f"# @{mark}") for mark in ("first", "matmul")}
+    [finding] = ran.findings("not-quantized")
+    assert ({finding.range.start.line}, finding.code) == (lines["matmul"], "not-by-default")
+    with Store(ran.store) as store:
+        found = Provenance(store, ran.report)
+        [first] = lines["first"]
+        below = found.below(found.source(ran.report.script, first))
+    assert {f"0/0/{name}" for name in (*STEPS, "dynamo-graph", "post-grad-graph", "output-code")} <= set(below)
 
 
 TRAINING = SCRIPT.replace(".eval()", ".train()")

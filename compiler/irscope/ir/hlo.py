@@ -6,6 +6,7 @@ A module has computations; one of them is the entry.  Each instruction is a line
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -64,7 +65,7 @@ class Instruction:
     @property
     def arrays(self) -> tuple[Array, ...]:
         """The arrays of its shape."""
-        return tuple(_array(match) for match in _ARRAY.finditer(self.shape))
+        return _arrays(self.shape)
 
 
 @dataclass
@@ -88,7 +89,7 @@ def parse_hlo(text: str) -> Module:
             body = module.computations.setdefault(head["name"], [])
             if head["entry"]:
                 module.entry = head["name"]
-        elif (match := _INSTRUCTION.match(line)) and (found := _instruction(match)):
+        elif found := _read(line):
             body.append(found)
     if not module.entry:
         raise ValueError("the text has no HLO module with an entry")
@@ -106,6 +107,13 @@ def clean_hlo(text: str) -> str:
         elif not is_table:
             rows.append(re.sub(r" stack_frame_id=\d+", "", line))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(rows)).strip("\n") + "\n"
+
+
+@functools.lru_cache(maxsize=20_000)
+def _read(line: str) -> Instruction | None:
+    """The instruction of a line, if it has one.  A pass leaves most lines as they were."""
+    match = _INSTRUCTION.match(line)
+    return _instruction(match) if match else None
 
 
 def _instruction(match: re.Match[str]) -> Instruction | None:
@@ -150,6 +158,11 @@ def _closing(text: str, start: int, left: str = "(", right: str = ")") -> int:
         if depth == 0:
             return at
     return len(text)
+
+
+@functools.lru_cache(maxsize=2_000)
+def _arrays(shape: str) -> tuple[Array, ...]:
+    return tuple(_array(match) for match in _ARRAY.finditer(shape))
 
 
 def _array(match: re.Match[str]) -> Array:

@@ -22,6 +22,12 @@ from irscope.pipelines.onnx.models import RANDOM, ModelReader, node_names, node_
 from irscope.protocol import CaptureGap, Compile
 from irscope.vocabulary.stages import StageKind
 
+_NO_KERNEL = (
+    re.compile(r"implementation for ([\w.:]+)\(\d+\) node with name '([^']*)'"),
+    re.compile(r"of operator \(([\w.:]+)\) in node \(([^)]*)\) is invalid"),  # ONNX itself does not have such types
+)
+"""How ONNX Runtime names an operator and a node that it cannot run."""
+
 
 class OnnxCapture(ExportCapture):
     """Exports each program to ONNX and loads it into ONNX Runtime, whose session runs in its place where it is safe."""
@@ -89,7 +95,7 @@ class OnnxCapture(ExportCapture):
             raise NotLoweredError from error
 
     def _find_no_kernel(self, error: BaseException, made: Any, compile: Compile) -> None:
-        found = re.search(r"implementation for ([\w.:]+)\(\d+\) node with name '([^']*)'", str(error))
+        found = next((match for one in _NO_KERNEL if (match := one.search(str(error)))), None)
         if found is None:
             self.book.gap(CaptureGap(f"ONNX Runtime's graph of {compile.id}", f"{type(error).__name__}: {error}"))
             return

@@ -15,7 +15,7 @@ from irscope.capture.versions import WrittenGraph, put_version
 from irscope.internals.exporting import silence
 from irscope.pipelines.export import stages as export_stages
 from irscope.pipelines.export.capture import ExportCapture
-from irscope.pipelines.export.in_place import InPlace, unfit
+from irscope.pipelines.export.in_place import InPlace, draws_random_numbers, unfit
 from irscope.pipelines.export.programs import decomposed
 from irscope.pipelines.export.unsupported import Unsupported
 from irscope.pipelines.openvino import stages
@@ -38,9 +38,12 @@ class OpenVinoCapture(ExportCapture):
         openvino: Any = importlib.import_module("openvino")
         with silence(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            core = decomposed(exported.program)
             decoder = importlib.import_module("openvino.frontend.pytorch.fx_decoder").TorchFXPythonDecoder
-            traced = decoder.from_exported_program(exported.program)
+            source = _Decomposing(exported.program)
+            traced = decoder.from_exported_program(source)
+            core = source.core
+            if core is None or draws_random_numbers(core.graph):  # OpenVINO keeps operators that may, such as rrelu
+                core = decomposed(exported.program)
         _drop_guards(traced.pt_module)
         self.put_graph(compile, export_stages.DECOMPOSED_PROGRAM.name, traced.pt_module)
         model = self._converted(openvino, traced, compile)
@@ -95,6 +98,20 @@ class OpenVinoCapture(ExportCapture):
             reason = next((line for line in reversed(str(error).splitlines()) if line.strip()), "no reason given")
             self.book.gap(CaptureGap(f"the runtime graph of {compile.id}", reason))
             raise NotLoweredError from error
+
+
+class _Decomposing:
+    """An exported program that keeps what OpenVINO decomposes it into: to decompose it once more takes as long as the
+    compile."""
+
+    def __init__(self, exported: Any) -> None:
+        self._exported = exported
+        self.core: Any = None
+
+    def run_decompositions(self, *table: Any) -> Any:
+        """As that of PyTorch's ``ExportedProgram``."""
+        self.core = self._exported.run_decompositions(*table)
+        return self.core
 
 
 def _drop_guards(module: Any) -> None:

@@ -68,7 +68,9 @@ class OpenXlaCapture(ExportCapture):
     def decomposition(self, exported: Any) -> Any:
         """Into core ATen, and of what torchax cannot compute then into what it can."""
         assert self._torchax is not None
-        return decomposed(exported).run_decompositions(self._torchax.decompositions)
+        core, table = decomposed(exported), self._torchax.decompositions
+        is_left = any(node.target in table for node in core.graph.nodes)  # it takes as long as the first decomposition
+        return core.run_decompositions(table) if is_left else core
 
     def _compile(self, jax: Torchax, core: Any, inputs: list[Input], compile: Compile) -> Any:
         module = core.graph_module

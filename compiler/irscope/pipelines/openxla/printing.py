@@ -121,7 +121,9 @@ class _Reader:
                 written[instruction.name] = given[number] if number < len(given) else "None"
             else:
                 told = instruction.op_name if self._memory.node_of(instruction.op_name) else above
-                written[instruction.name] = self._instruction(dataclasses.replace(instruction, op_name=told), written)
+                if told != instruction.op_name:
+                    instruction = dataclasses.replace(instruction, op_name=told)
+                written[instruction.name] = self._instruction(instruction, written)
             if instruction.is_root or not root:
                 root = written[instruction.name]
         return root

@@ -25,7 +25,9 @@ from irscope.pipelines.dynamo_stages import DYNAMO_GRAPH
 from irscope.pipelines.inductor.capture import InductorCapture
 from irscope.pipelines.inductor.stages import OUTPUT_CODE
 from irscope.pipelines.torchao import pt2e, stages
-from irscope.pipelines.torchao.report import Operation, fused_text, modules_text, operations_of, report_text
+from irscope.pipelines.torchao.by_script import Step, StepsOfScript, is_quantized, quantized_graph, step_of
+from irscope.pipelines.torchao.report import X86, Operation, fused_text, modules_text, operations_of, report_text
+from irscope.pipelines.torchscript.making import modules_of
 from irscope.protocol import CaptureGap, Finding, Range
 from irscope.usercode.source import range_of_line
 from irscope.usercode.user_files import is_user_file
@@ -34,7 +36,6 @@ from irscope.vocabulary.stages import StageKind
 FREEZING = {"freezing": True}
 """Parameters are constants, which Inductor's fusions of integer operators need.  As an option of one ``torch.compile``
 it is not on while the graph is traced, and these fail."""
-_STEPS = {"exported": stages.EXPORTED, "observed": stages.OBSERVED, "converted": stages.CONVERTED}
 
 
 @dataclass
@@ -42,7 +43,9 @@ class _Quantized:
     """A program that is being compiled, with what is to be put under its compile."""
 
     report: str = ""
-    steps: list[tuple[StageKind, str, Any]] = field(default_factory=list)
+    is_ours: bool = False
+    """Whether irscope has quantized it; else the script has."""
+    steps: list[Step] = field(default_factory=list)
     left: list[tuple[Operation, str]] = field(default_factory=list)
     """What is not quantized and worth a finding, with the stack traces of the nodes."""
     function: types.CodeType | None = None
@@ -58,12 +61,13 @@ class TorchaoCapture(InductorCapture):
         self._nodes = NodeWriter() if self._deep_lane is None else self._deep_lane.nodes
         self._now: _Quantized | None = None
         self._is_busy = False
+        self._own = StepsOfScript(book, self._nodes, lambda: self._is_busy)
 
     def hooks(self) -> list[Hook]:
         """What is patched in PyTorch: besides Inductor's hooks, in the deep lane, torch.compile."""
         if not self.book.is_deep:
             return super().hooks()
-        return [*super().hooks(), compile_calls.compiling_hook(self._take), frames_hook()]
+        return [*super().hooks(), compile_calls.compiling_hook(self._take), frames_hook(), self._own.hook()]
 
     # --- the script's programs ----------------------------------------------------------------------------------------
 
@@ -77,9 +81,10 @@ class TorchaoCapture(InductorCapture):
                 return program(*args, **kwargs)
             if chosen:
                 return chosen[0](*args, **kwargs)
-            if pt2e.is_quantized(program):
+            modules = modules_of(program)
+            if is_quantized(modules):
                 chosen.append(compile(program, **options))
-                return self._first_call(_of_the_script(program), chosen[0], args, kwargs)
+                return self._first_call(self._of_the_script(modules), chosen[0], args, kwargs)
             chosen.append(program)
             made = self._try(program, compile, args, kwargs) if self.book.is_open else None
             result = program(*args, **kwargs)
@@ -114,13 +119,10 @@ class TorchaoCapture(InductorCapture):
         torch: Any = sys.modules["torch"]
         if getattr(program, "training", False):
             raise ValueError("it is in training mode, and quantization after training needs model.eval()")
-        now = _Quantized(function=_code_of(program))
+        now = _Quantized(is_ours=True, function=_code_of(program))
         with self.book.quietly(), torch.random.fork_rng():
             graph = pt2e.quantized(program, args, kwargs, functools.partial(self._step, now))
-            operations = operations_of(graph)
-            now.report = report_text(operations)
-            traces = {node.name: str(node.meta.get("stack_trace") or "") for node in graph.graph.nodes}
-            now.left = [(one, traces[one.node]) for one in operations if one.code and one.is_weighty]
+            _report(now, graph)
         with warnings.catch_warnings(), torch.no_grad(), torch.random.fork_rng(), inductor_set({}, FREEZING):
             warnings.simplefilter("ignore")
             return now, self._first_call(now, compile(graph), args, kwargs)
@@ -130,8 +132,22 @@ class TorchaoCapture(InductorCapture):
         self.book.write_stage(now.compile, stages.REPORT.name, now.report_id, text)
 
     def _step(self, now: _Quantized, name: str, graph: Any) -> None:
-        text = graph.print_readable(print_output=False)
-        now.steps.append((_STEPS[name], text, self._nodes.describe(graph)))
+        now.steps.append(step_of(name, graph, self._nodes))
+
+    def _of_the_script(self, modules: list[Any]) -> _Quantized:
+        """What is known about a program that the script has quantized."""
+        now = _Quantized()
+        self.book.caught(lambda: self._look(now, modules))
+        return now
+
+    def _look(self, now: _Quantized, modules: list[Any]) -> None:
+        graph = quantized_graph(modules)
+        if graph is None:
+            now.report = modules_text(modules)
+            return
+        steps = self._own.of(graph)
+        now.steps, now.function = list(steps.made), steps.function
+        _report(now, graph, steps.quantizer)
 
     # --- the trace ----------------------------------------------------------------------------------------------------
 
@@ -143,21 +159,21 @@ class TorchaoCapture(InductorCapture):
 
     def is_about_the_script(self, record: Record) -> bool:
         """Whether a record may be a finding: no cache keeps a frozen graph, and the script did not ask for it."""
-        return self._now is None or not self._now.steps or record.event not in cache_bypass.EVENTS
+        return self._now is None or not self._now.is_ours or record.event not in cache_bypass.EVENTS
 
     def stage_written(self, record: Record, kind: StageKind, id: str, text: str, backward: bool, data: object) -> None:
         """A stage is in the store: that of Dynamo's graph is followed by those of the quantization above it."""
         super().stage_written(record, kind, id, text, backward, data)
         now, compile = self._now, record.compile or ""
         if kind is OUTPUT_CODE:
-            summary = fused_text(text, is_frozen=now is not None and bool(now.steps))
+            summary = fused_text(text, is_frozen=now is not None and now.is_ours)
             self.book.put_stage(compile, stages.FUSED.name, summary, record.attempt, backward=backward)
         if kind is not DYNAMO_GRAPH or now is None:
             return
         now.compile = compile
-        for step, step_text, step_data in now.steps:
-            self.book.put_stage(compile, step.name, step_text, record.attempt, step_data)
-            for file in dict.fromkeys(file for file, _, _ in step_data["frames"]):
+        for step in now.steps:
+            self.book.put_stage(compile, step.kind.name, step.text, record.attempt, step.data)
+            for file in dict.fromkeys(file for file, _, _ in step.data["frames"]):
                 self.book.keep_source(file)
         now.report_id = self.book.put_stage(compile, stages.REPORT.name, now.report, record.attempt)
         self._find(compile, now.left)
@@ -195,11 +211,12 @@ def _finding(operations: list[Operation], compile: str, file: str, where: Range)
     )
 
 
-def _of_the_script(program: Any) -> _Quantized:
-    torch: Any = sys.modules["torch"]
-    if isinstance(program, torch.fx.GraphModule):
-        return _Quantized(report=report_text(operations_of(program)))
-    return _Quantized(report=modules_text(program))
+def _report(now: _Quantized, graph: Any, quantizer: str = X86) -> None:
+    """Notes what of a converted graph is quantized."""
+    operations = operations_of(graph, quantizer)
+    now.report = report_text(operations)
+    traces = {node.name: str(node.meta.get("stack_trace") or "") for node in graph.graph.nodes}
+    now.left = [(one, traces[one.node]) for one in operations if one.code and one.is_weighty]
 
 
 def _code_of(program: Any) -> types.CodeType | None:

@@ -48,16 +48,6 @@ def x86_module() -> Any:
     return importlib.import_module(f"{_PT2E}.quantizer.x86_inductor_quantizer")
 
 
-def is_quantized(program: Any) -> bool:
-    """Whether the script has quantized a program itself: a converted graph, or tensors of torchao's classes."""
-    torch: Any = sys.modules["torch"]
-    if not isinstance(program, torch.nn.Module):
-        return False
-    if isinstance(program, torch.fx.GraphModule) and any(is_q_dq(node) for node in program.graph.nodes):
-        return True
-    return any(is_quantized_tensor(one) for one in (*program.parameters(), *program.buffers()))
-
-
 def is_quantized_tensor(tensor: Any) -> bool:
     """Whether a tensor is of one of torchao's classes."""
     return type(tensor).__module__.partition(".")[0] == "torchao" or _is_wrapped(tensor)

@@ -38,20 +38,29 @@ class Operation:
     is_weighty: bool
 
 
-def operations_of(graph: Any) -> list[Operation]:
-    """The operations of a converted program that compute, in their order."""
-    return [_operation(node) for node in graph.graph.nodes if _computes(node)]
+X86 = "X86InductorQuantizer"
+
+
+def operations_of(graph: Any, quantizer: str = X86) -> list[Operation]:
+    """The operations of a converted program that compute, in their order.
+
+    Parameters
+    ----------
+    quantizer
+        The class that chose what is quantized; empty if it is not known.
+    """
+    return [_operation(node, quantizer) for node in graph.graph.nodes if _computes(node)]
 
 
 def _computes(node: Any) -> bool:
     return node.op == "call_function" and getattr(node.target, "namespace", "") == "aten"
 
 
-def _operation(node: Any) -> Operation:
+def _operation(node: Any, quantizer: str) -> Operation:
     name = str(node.target)
     inputs = [one for one in node.all_input_nodes if _is_floating(one)]
     is_done = any(is_dequantize(one) for one in node.all_input_nodes) or _goes_on(node)
-    why, code = ("", "") if is_done else _reason(node, inputs)
+    why, code = ("", "") if is_done else _reason(node, inputs, quantizer)
     return Operation(node.name, name, why, code, any(word in name for word in _WEIGHTY))
 
 
@@ -62,12 +71,14 @@ def _goes_on(node: Any) -> bool:
     return bool(into) and any(is_dequantize(above) for one in before for above in one.all_input_nodes)
 
 
-def _reason(node: Any, floating: list[Any]) -> tuple[str, str]:
-    x86 = x86_module()
+def _reason(node: Any, floating: list[Any], quantizer: str) -> tuple[str, str]:
     if any(is_dequantize(above) for one in floating if _computes(one) for above in one.all_input_nodes):
         return "it follows a quantized operation, which it may be fused into", "follows"
     if not floating:
         return "its inputs are integers: an embedding or an index", "integer-inputs"
+    if quantizer != X86:
+        return f"the script's {quantizer or 'quantizer'} did not choose it", "not-chosen"
+    x86 = x86_module()
     if node.target in x86.default_quantizable_ops:
         return (
             "it is in no pattern of the quantizer: its weight is not constant, or its inputs are not tensors",
@@ -98,9 +109,9 @@ def report_text(operations: list[Operation]) -> str:
 # --- a model that the script has quantized ----------------------------------------------------------------------------
 
 
-def modules_text(program: Any) -> str:
+def modules_text(modules: list[Any]) -> str:
     """The stage of a model that ``quantize_`` has changed: which modules have quantized tensors, and which have not."""
-    rows = list(_modules(program))
+    rows = [row for one in modules for row in _modules(one)]
     done, left = [row for row in rows if row[2]], [row for row in rows if not row[2]]
     lines = [f"Quantized by the script: {len(done)} of {len(rows)} modules with weights"]
     lines += [f"  {name} ({kind}): {how}" for name, kind, how in done]
