@@ -21,6 +21,7 @@ from irscope.ir.graphs import GraphNode
 from irscope.ir.guards import Guard, GuardList
 from irscope.ir.phases import Phase, Total
 from irscope.ir.roofline import Work
+from irscope.profiling.profile import CudaGraphs, Gap, MeasuredKernel, MeasuredLine, MeasuredProgram, Profile
 from irscope.protocol import (
     SCHEMA,
     CompileSeen,
@@ -124,6 +125,7 @@ DOCUMENTED: dict[str, Any] = {
         LineTrail, LineStep, StageElement, GraphNode, GuardList, Guard,
         RunDiff, CompileChange, Change, GraphDiff, NodeChange, FusionAnswer, Decision, Side, Work, Phase, Total,
         Drawing, PipelineFigures, Figure, Timing, Left,
+        Profile, MeasuredLine, MeasuredKernel, Gap, CudaGraphs, MeasuredProgram,
     )
 }  # fmt: skip
 

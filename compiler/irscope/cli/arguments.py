@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from irscope import __version__
-from irscope.cli import compare_arguments, environment_arguments, graph_arguments, limits
+from irscope.cli import compare_arguments, environment_arguments, graph_arguments, limits, profile_arguments
 from irscope.cli.completing import SHELLS
 from irscope.ir.roofline import TARGETS
 from irscope.protocol import DEFAULT_PIPELINE
@@ -33,6 +33,8 @@ examples:
   irscope run --model 'net.py:Net()' --inputs 'net.py:torch.ones(2, 8)'     a model without a script
   irscope run train.py --steady-calls 32      stop once nothing new appears
   irscope run train.py --pipeline torchscript      through another compiler than Inductor
+  irscope profile train.py                    what each line costs, measured, next to what is possible
+  irscope open trace.json.gz                  the same of a trace that torch.profiler exported
   irscope pipelines                           the compilers, and which of them work here
   irscope targets                             the devices that bounds are known for, with the source of each figure
   irscope env create xla                      an environment with what a compiler needs
@@ -128,7 +130,7 @@ Prints the script that makes a shell complete irscope's commands, options and fi
   irscope completion tcsh > ~/.irscope.tcsh     and `source ~/.irscope.tcsh` in ~/.tcshrc"""
 
 
-RUNS = ("run", "compare", "values", "diverge")
+RUNS = ("run", "profile", "compare", "values", "diverge")
 """The commands that run a script, which has arguments of its own after ``--``."""
 
 
@@ -161,6 +163,8 @@ def parsers() -> tuple[Parser, Mapping[str, Parser]]:
         _add_targets(commands),
         _add_environments(commands),
         _add_compare(commands, shared),
+        _add_profile(commands, shared),
+        _add_open(commands, shared),
         _add_list(commands, shared),
         _add_show(commands, shared),
         _add_graph(commands, shared),
@@ -194,7 +198,7 @@ def read(given: Sequence[str]) -> argparse.Namespace:
         command.error(f"unexpected: {' '.join(unknown)}.{hint}")
     if rest is not None:
         if not has_script:
-            command.error("only `irscope run`, `compare`, `values` and `diverge` take arguments after --")
+            command.error("only `irscope run`, `profile`, `compare`, `values` and `diverge` take arguments after --")
         options.args = [*options.args, *rest]
     if has_script:
         _settle_entry(command, options)
@@ -271,6 +275,26 @@ def _add_compare(commands: _Commands, shared: argparse.ArgumentParser) -> Parser
     compare_arguments.add_to(compare)
     compare.set_defaults(do=("comparing", "compare"))
     return compare
+
+
+def _add_profile(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
+    profile = commands.add_parser(
+        "profile", parents=[shared], help="measure what each line of a script costs",
+        description=profile_arguments.PROFILE,
+    )  # fmt: skip
+    _add_entry(profile)
+    profile_arguments.add_profile(profile)
+    profile.set_defaults(do=("profiling", "profile"))
+    return profile
+
+
+def _add_open(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
+    command = commands.add_parser(
+        "open", parents=[shared], help="show whose time a profiler's trace is", description=profile_arguments.OPEN
+    )
+    profile_arguments.add_open(command)
+    command.set_defaults(do=("profiling", "open_trace"))
+    return command
 
 
 def _add_pipelines(commands: _Commands) -> Parser:
@@ -447,7 +471,7 @@ def _settle_entry(command: Parser, options: argparse.Namespace) -> None:
         entries = {"-m": options.module, "--pytest": options.pytest, "--model": options.model}
         *first, last = [option for option, given in entries.items() if given is not None]
         command.error(f"{', '.join(first)} and {last}: use only one of them")
-    if options.command in ("run", "compare") and (options.model is None) != (options.inputs is None):
+    if options.command in ("run", "compare", "profile") and (options.model is None) != (options.inputs is None):
         command.error("--model FILE:EXPR and --inputs FILE:EXPR belong together")
     if named and options.script is not None:
         options.args.insert(0, options.script)

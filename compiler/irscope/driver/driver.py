@@ -92,6 +92,8 @@ class RunSpec:
         What an entry of the kind `EntryKind.MODEL` compiles and calls.
     rounds
         The folder of a comparison; see `RunRequest.rounds`.
+    profile
+        How many calls are measured; see `RunRequest.profile`.
     """
 
     script: str
@@ -111,6 +113,7 @@ class RunSpec:
     without_compile: bool = False
     model: ModelCall | None = None
     rounds: str = ""
+    profile: int = 0
 
     @property
     def stored_script(self) -> str:
@@ -258,6 +261,7 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
         without_compile=spec.without_compile,
         model=spec.model,
         rounds=spec.rounds,
+        profile=spec.profile,
     )
 
 

@@ -24,7 +24,7 @@ complete irscope \
         'c/--open=/f/' \
         'c/--inputs=/f/' \
         'c/--reproducer=/f/' \
-        'c/--/(again all baseline budget call check-without-compile compile costs cwd depth exit-code folder fusion guards help inputs json kernel lane limit line max-nodes memory-budget model no-browser no-symbolic-trace node open output output-budget pipeline pipelines port pytest python read-only reproducer rounds severity stage steady-calls store target text theme time timeout version write-baseline yes)/' \
+        'c/--/(again all baseline budget call calls check-without-compile compile costs cwd depth exit-code folder fusion guards help inputs json kernel lane limit line max-nodes memory-budget model no-browser no-symbolic-trace node open output output-budget pipeline pipelines port pytest python read-only reproducer rounds run severity stage steady-calls store target text theme time timeout version write-baseline yes)/' \
         'c/-/(- h m o)/' \
         'n/--store/f/' \
         'n/--pytest/f/' \
@@ -42,10 +42,11 @@ complete irscope \
         'n/--open/f/' \
         'n/--inputs/f/' \
         'n/--reproducer/f/' \
-        'p/1/(run pipelines targets env compare list show graph explain diff view values diverge completion)/' \
+        'p/1/(run pipelines targets env compare profile open list show graph explain diff view values diverge completion)/' \
         'n/run/f/' \
         'n/env/(create)/' \
         'n/compare/f/' \
+        'n/profile/f/' \
         'n/values/f/' \
         'n/diverge/f/' \
         'n/completion/(bash zsh fish tcsh)/' \
