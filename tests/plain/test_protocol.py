@@ -23,6 +23,7 @@ from irscope.ir.graphs import GraphNode
 from irscope.ir.guards import Guard, GuardList
 from irscope.ir.phases import Phase, Total
 from irscope.ir.roofline import Work
+from irscope.profiling.profile import CudaGraphs, Gap, MeasuredKernel, MeasuredLine, MeasuredProgram, Profile
 from irscope.protocol import (
     SCHEMA,
     CompileSeen,
@@ -126,6 +127,7 @@ DOCUMENTED: dict[str, Any] = {
         LineTrail, LineStep, StageElement, GraphNode, GuardList, Guard,
         RunDiff, CompileChange, Change, GraphDiff, NodeChange, FusionAnswer, Decision, Side, Work, Phase, Total,
         Drawing, PipelineFigures, Figure, Timing, Left, Check, ScriptCheck, Measured,
+        Profile, MeasuredLine, MeasuredKernel, Gap, CudaGraphs, MeasuredProgram,
     )
 }  # fmt: skip
 

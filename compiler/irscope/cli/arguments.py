@@ -15,6 +15,7 @@ from irscope.cli import (
     environment_arguments,
     graph_arguments,
     limits,
+    profile_arguments,
     run_arguments,
 )
 from irscope.cli.completing import SHELLS
@@ -37,6 +38,8 @@ examples:
   irscope run --model 'net.py:Net()' --inputs 'net.py:torch.ones(2, 8)'     a model without a script
   irscope run train.py --steady-calls 32      stop once nothing new appears
   irscope run train.py --pipeline torchscript      through another compiler than Inductor
+  irscope profile train.py                    what each line costs, measured, next to what is possible
+  irscope open trace.json.gz                  the same of a trace that torch.profiler exported
   irscope pipelines                           the compilers, and which of them work here
   irscope run train.py --target h100          also the kernels that an H100 would get, on any machine
   irscope targets                             the devices that bounds are known for, with the source of each figure
@@ -135,7 +138,7 @@ Prints the script that makes a shell complete irscope's commands, options and fi
   irscope completion tcsh > ~/.irscope.tcsh     and `source ~/.irscope.tcsh` in ~/.tcshrc"""
 
 
-RUNS = ("run", "check", "compare", "values", "diverge")
+RUNS = ("run", "check", "profile", "compare", "values", "diverge")
 """The commands that run a script, which has arguments of its own after ``--``."""
 
 
@@ -164,6 +167,8 @@ def parsers() -> tuple[Parser, Mapping[str, Parser]]:
         _add_targets(commands),
         _add_environments(commands),
         _add_compare(commands, shared),
+        _add_profile(commands, shared),
+        _add_open(commands, shared),
         _add_list(commands, shared),
         _add_show(commands, shared),
         _add_graph(commands, shared),
@@ -274,6 +279,26 @@ def _add_compare(commands: _Commands, shared: argparse.ArgumentParser) -> Parser
     compare_arguments.add_to(compare)
     compare.set_defaults(do=("comparing", "compare"))
     return compare
+
+
+def _add_profile(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
+    profile = commands.add_parser(
+        "profile", parents=[shared], help="measure what each line of a script costs",
+        description=profile_arguments.PROFILE,
+    )  # fmt: skip
+    _add_entry(profile)
+    profile_arguments.add_profile(profile)
+    profile.set_defaults(do=("profiling", "profile"))
+    return profile
+
+
+def _add_open(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
+    command = commands.add_parser(
+        "open", parents=[shared], help="show whose time a profiler's trace is", description=profile_arguments.OPEN
+    )
+    profile_arguments.add_open(command)
+    command.set_defaults(do=("profiling", "open_trace"))
+    return command
 
 
 def _add_pipelines(commands: _Commands) -> Parser:
@@ -450,7 +475,7 @@ def _settle_entry(command: Parser, options: argparse.Namespace) -> None:
         entries = {"-m": options.module, "--pytest": options.pytest, "--model": options.model}
         *first, last = [option for option, given in entries.items() if given is not None]
         command.error(f"{', '.join(first)} and {last}: use only one of them")
-    if options.command in ("run", "compare") and (options.model is None) != (options.inputs is None):
+    if options.command in ("run", "compare", "profile") and (options.model is None) != (options.inputs is None):
         command.error("--model FILE:EXPR and --inputs FILE:EXPR belong together")
     if named and options.script is not None:
         options.args.insert(0, options.script)

@@ -94,6 +94,8 @@ class RunSpec:
         Names of devices that code is generated for, too.
     rounds
         The folder of a comparison; see `RunRequest.rounds`.
+    profile
+        How many calls are measured; see `RunRequest.profile`.
     """
 
     script: str
@@ -114,6 +116,7 @@ class RunSpec:
     model: ModelCall | None = None
     targets: tuple[str, ...] = ()
     rounds: str = ""
+    profile: int = 0
 
     @property
     def stored_script(self) -> str:
@@ -262,6 +265,7 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
         model=spec.model,
         targets=spec.targets,
         rounds=spec.rounds,
+        profile=spec.profile,
     )
 
 

@@ -123,3 +123,6 @@ class RunRequest:
     rounds: str = ""
     """A folder in which the compiled programs are to be timed on request after the script has ended
     (`irscope.runner.rounds`); empty: they are not."""
+    profile: int = 0
+    """How many calls of each compiled program are measured with PyTorch's profiler after the script has ended, into the
+    folder of ``rounds`` (`irscope.runner.profiling`); 0: none."""

@@ -44,7 +44,7 @@ def answer_file(number: int) -> str:
 
 
 @dataclass
-class _Measured:
+class Measured:
     """A program of the script, with a copy of the arguments of its first call and the modes of that call."""
 
     program: Program
@@ -71,12 +71,15 @@ class Rounds:
 
     def __init__(self, folder: str, why_as_python: Callable[[object], str]) -> None:
         self._folder, self._why_as_python = folder, why_as_python
-        self._measured: list[_Measured] = []
+        self._measured: list[Measured] = []
         self._inside = False
 
-    def hook(self) -> Hook:
+    def hooks(self) -> list[Hook]:
         """The hook that sees what ``torch.compile`` gives."""
-        return result_hook(self._see)
+        return [result_hook(self._see)]
+
+    def look(self) -> None:
+        """Called after the script, while the capture is still open."""
 
     def _see(self, program: Program, compiled: Any) -> Any:
         if isinstance(compiled, sys.modules["torch"].nn.Module):
@@ -103,7 +106,7 @@ class Rounds:
         if torch.compiler.is_compiling():  # a part of a program that is noted already
             return
         modes = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
-        self._measured.append(_Measured(program, compiled, cloned(args), cloned(kwargs), *modes))
+        self._measured.append(Measured(program, compiled, cloned(args), cloned(kwargs), *modes))
 
     # --- after the script ---------------------------------------------------------------------------------------------
 
@@ -124,12 +127,12 @@ class Rounds:
             json.dump(data, file)
         os.replace(part, os.path.join(self._folder, name))
 
-    def _prepared(self, one: _Measured) -> dict[str, Any]:
+    def _prepared(self, one: Measured) -> dict[str, Any]:
         """Warms a program up, and compares what it gives with what the program itself gives."""
         function, file, line = place_of(one.program)
         facts: dict[str, Any] = {"function": function, "file": file, "line": line, "grad": one.grad}
         try:
-            with _modes(one):
+            with modes(one):
                 difference, why = largest_difference(one.program, one.compiled, one.args, one.kwargs)
                 one.eager_calls = _warmed(one, one.program)
                 facts |= {"difference": difference, "why_no_difference": why}
@@ -142,29 +145,29 @@ class Rounds:
         return {**facts, "why_no_seconds": ""}
 
 
-def _timed(one: _Measured, number: int) -> dict[str, float | None]:
+def _timed(one: Measured, number: int) -> dict[str, float | None]:
     """Seconds of a call, compiled and eager; which of them is first changes with each round."""
     sides = [("seconds", one.compiled, one.calls), ("eager", one.program, one.eager_calls)]
     found: dict[str, float | None] = {"seconds": None, "eager": None}
-    with _modes(one):
+    with modes(one):
         for name, program, calls in sides[:: 1 if number % 2 else -1]:
             if calls:
                 found[name] = _seconds(one, program, calls)
     return found
 
 
-def _seconds(one: _Measured, program: Program, calls: int) -> float:
+def _seconds(one: Measured, program: Program, calls: int) -> float:
     """Of one call, on average over so many calls, or over fewer where they take too long on a busy machine."""
-    _synchronize()
+    synchronize()
     start, done = time.perf_counter(), 0
     while done < calls and time.perf_counter() - start < _LONGEST_SECONDS:
         program(*one.args, **one.kwargs)
         done += 1
-    _synchronize()
+    synchronize()
     return (time.perf_counter() - start) / done
 
 
-def _warmed(one: _Measured, program: Program) -> int:
+def _warmed(one: Measured, program: Program) -> int:
     """Calls a program until it is warm; returns how many calls fill a round."""
     with seeded(0):
         seconds = [_seconds(one, program, 1) for _ in range(_WARM_CALLS)]
@@ -174,13 +177,15 @@ def _warmed(one: _Measured, program: Program) -> int:
 
 
 @contextlib.contextmanager
-def _modes(one: _Measured) -> Iterator[None]:
+def modes(one: Measured) -> Iterator[None]:
+    """The modes of the program's first call."""
     torch: Any = sys.modules["torch"]
     with torch.inference_mode(one.inference), torch.set_grad_enabled(one.grad and not one.inference):
         yield
 
 
-def _synchronize() -> None:
+def synchronize() -> None:
+    """Waits for the GPU, if there is one."""
     torch: Any = sys.modules["torch"]
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.synchronize()

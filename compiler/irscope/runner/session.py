@@ -13,12 +13,14 @@ from irscope.capture.listening import listen
 from irscope.capture.raised import raised_of
 from irscope.capture.run_book import RunBook
 from irscope.internals.hooks import Hooks, Undo
-from irscope.pipelines.registry import pipeline_named
+from irscope.pipelines.registry import pipeline_named, role_of
 from irscope.protocol import CaptureGap, CompileSeen, FindingSeen, Message, RunRequest, ScriptEnded
+from irscope.provenance import chain
 from irscope.runner import entries
 from irscope.runner.descriptors import high_numbers
 from irscope.runner.device import device_name
 from irscope.runner.messages import MessagePipe
+from irscope.runner.profiling import Profiling
 from irscope.runner.rounds import Rounds
 from irscope.runner.run_store import RunStore
 from irscope.runner.steady import SteadyState
@@ -26,6 +28,7 @@ from irscope.store.store import StoreError
 from irscope.system.commands import name_folders_after
 from irscope.usercode.source import digest_of, read_source
 from irscope.usercode.user_files import is_user_file
+from irscope.vocabulary.stages import Role
 from irscope.vocabulary.visible import bounded
 
 
@@ -44,10 +47,26 @@ class Session:
         self._stop_listening: list[Undo] = []
         self._device = ""
         steady = [self._steady.hook()] if request.budget.steady_calls else []
-        self._rounds = Rounds(request.rounds, self._capture.why_as_python) if request.rounds else None
-        rounds = [self._rounds.hook()] if self._rounds else []  # after the capture's, so that it sees their results
+        self._rounds = self._new_rounds() if request.rounds else None
+        rounds = self._rounds.hooks() if self._rounds else []  # after the capture's, so that it sees their results
         hooks = [*self._capture.hooks(), *entries.hooks_for(request), *steady, *rounds]
         self._hooks = Hooks(hooks, self._book.gap)
+
+    def _new_rounds(self) -> Rounds:
+        request, why = self._request, self._capture.why_as_python
+        if not request.profile:
+            return Rounds(request.rounds, why)
+        return Profiling(request.rounds, why, request.profile, self._has_backward)
+
+    def _has_backward(self) -> bool:
+        """Whether a backward was compiled so far."""
+        store = self._book.store
+        with contextlib.suppress(LookupError, StoreError, sqlite3.Error):
+            stages = [] if store is None else [
+                stage for compile in store.report(self._request.run).compiles for stage in compile.stages
+            ]  # fmt: skip
+            return any(role_of(stage.name) is Role.CODE and chain.is_backward(stage) for stage in stages)
+        return False
 
     def start(self) -> None:
         """Open the store and begin to capture; without a store, a gap is reported and the run goes on."""
@@ -78,8 +97,9 @@ class Session:
         self._book.gap(CaptureGap(f"what the cells do with {package}: it is left out", why))
 
     def serve_rounds(self) -> None:
-        """If this run is a part of a comparison: end the capture, and time the compiled programs on request."""
+        """If this run is a part of a comparison or profiled: end the capture, and time the compiled programs."""
         if self._rounds is not None and self._book.is_open:
+            self._rounds.look()
             self.finish()
             self._rounds.serve()
 

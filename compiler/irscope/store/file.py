@@ -15,11 +15,12 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from irscope.protocol import DEFAULT_PIPELINE
 from irscope.store.texts import CHANGES_FROM_4, TABLES
 
-VERSION = 8
+VERSION = 9
 _TRAILS = (
     "CREATE TABLE trails (run TEXT NOT NULL, compile TEXT NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (run, compile))"
 )
 _COMPARISONS = "CREATE TABLE comparisons (run TEXT PRIMARY KEY, digest BLOB NOT NULL)"
+_PROFILES = "CREATE TABLE profiles (run TEXT PRIMARY KEY, digest BLOB NOT NULL)"
 _PIPELINE = f"pipeline TEXT NOT NULL DEFAULT '{DEFAULT_PIPELINE}'"
 _ADD_PIPELINE = f"ALTER TABLE runs ADD COLUMN {_PIPELINE}"
 _TABLES = f"""
@@ -39,19 +40,21 @@ CREATE TABLE findings (run TEXT NOT NULL, cause TEXT NOT NULL, position INTEGER 
 CREATE TABLE gaps (run TEXT NOT NULL, what TEXT NOT NULL, why TEXT NOT NULL, PRIMARY KEY (run, what, why));
 {_TRAILS};
 {_COMPARISONS};
+{_PROFILES};
 {TABLES.strip()};
 """
 USED_TEXTS = (
     "SELECT digest FROM stages UNION SELECT data FROM stages WHERE data IS NOT NULL UNION SELECT digest FROM sources"
-    " UNION SELECT digest FROM trails UNION SELECT digest FROM comparisons"
+    " UNION SELECT digest FROM trails UNION SELECT digest FROM comparisons UNION SELECT digest FROM profiles"
 )
 """The digests of all texts that are needed."""
 _CHANGES = {
     0: _TABLES,
-    4: f"{CHANGES_FROM_4};\nALTER TABLE stages ADD COLUMN nodes INTEGER;\n{_TRAILS};\n{_ADD_PIPELINE};\n{_COMPARISONS}",
-    5: f"{_TRAILS};\n{_ADD_PIPELINE};\n{_COMPARISONS}",
-    6: f"{_ADD_PIPELINE};\n{_COMPARISONS}",
-    7: _COMPARISONS,
+    4: f"{CHANGES_FROM_4};\nALTER TABLE stages ADD COLUMN nodes INTEGER;\n{_TRAILS};\n{_ADD_PIPELINE};\n{_COMPARISONS};\n{_PROFILES}",
+    5: f"{_TRAILS};\n{_ADD_PIPELINE};\n{_COMPARISONS};\n{_PROFILES}",
+    6: f"{_ADD_PIPELINE};\n{_COMPARISONS};\n{_PROFILES}",
+    7: f"{_COMPARISONS};\n{_PROFILES}",
+    8: _PROFILES,
 }
 """What makes a file of these versions one of the newest."""
 

@@ -193,6 +193,12 @@ class Store:
             digest = self._texts.put(json.dumps(comparison, separators=(",", ":")))[0]
             self._db.executemany("INSERT OR REPLACE INTO comparisons VALUES (?, ?)", [(run, digest) for run in runs])
 
+    def put_profile(self, run: str, profile: object) -> None:
+        """Keeps with a run the time that was measured, as plain JSON values."""
+        with self.transaction():
+            digest = self._texts.put(json.dumps(profile, separators=(",", ":")))[0]
+            self._db.execute("INSERT OR REPLACE INTO profiles VALUES (?, ?)", (run, digest))
+
     def put_source(self, run: str, file: str, text: str) -> None:
         """Keeps the text of a source file as it was in this run."""
         with self.transaction():
@@ -354,6 +360,13 @@ class Store:
             with contextlib.suppress(ValueError, RecursionError):
                 found[from_json(str, compile)] = json.loads(self._text(digest) or "null")
         return found
+
+    @reading
+    def profile(self, run: str) -> Any:
+        """What `put_profile` kept with a run, as plain JSON values; None if the run was not profiled."""
+        row = self._db.execute("SELECT digest FROM profiles WHERE run = ?", (run,)).fetchone()
+        text = self._text(row[0]) if row else None
+        return None if text is None else json.loads(text)
 
     @reading
     def comparison(self, run: str) -> Any:

@@ -88,5 +88,15 @@ class Upkeep:
         """Deletes all that a run has found, but not the run."""
         with contextlib.suppress(DamagedValues):
             shutil.rmtree(folder_of(self._path, run), ignore_errors=True)
-        for table in ("compiles", "stages", "sources", "kernels", "findings", "gaps", "trails", "comparisons"):
+        for table in (
+            "compiles",
+            "stages",
+            "sources",
+            "kernels",
+            "findings",
+            "gaps",
+            "trails",
+            "comparisons",
+            "profiles",
+        ):
             self._db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))

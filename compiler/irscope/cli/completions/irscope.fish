@@ -50,8 +50,8 @@ function _shtab_irscope_using
   test "$_shtab_irscope_cmdpath" = "$argv"
 end
 
-set -g _shtab_irscope_commands run check pipelines targets env compare list show graph explain diff view values diverge completion
-set -g _shtab_irscope_opts_with_value --baseline --budget --call --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --memory-budget --model --node --open --output --output-budget --pipeline --pipelines --port --pytest --python --reproducer --rounds --severity --stage --steady-calls --store --target --theme --timeout --write-baseline -m -o
+set -g _shtab_irscope_commands run check pipelines targets env compare profile open list show graph explain diff view values diverge completion
+set -g _shtab_irscope_opts_with_value --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --memory-budget --model --node --open --output --output-budget --pipeline --pipelines --port --pytest --python --reproducer --rounds --run --severity --stage --steady-calls --store --target --theme --timeout --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -136,6 +136,24 @@ complete -c irscope -n '_shtab_irscope_using compare' -l python -xka "(__fish_co
 complete -c irscope -n '_shtab_irscope_using compare' -l cwd -xka "(__fish_complete_directories)" -d 'working folder of the script (default: the current one)'
 complete -c irscope -n '_shtab_irscope_using compare; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python script, or a notebook (.ipynb)'
 complete -c irscope -n '_shtab_irscope_using compare; and test $_shtab_irscope_npos -ge 1' -ka "(__fish_complete_path (commandline -ct))" -d 'its arguments, after --'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a profile -d 'measure what each line of a script costs'
+complete -c irscope -n '_shtab_irscope_using profile' -s h -l help -d 'show this help message and exit'
+complete -c irscope -n '_shtab_irscope_using profile' -l json -d 'print data instead of text (docs/json.md)'
+complete -c irscope -n '_shtab_irscope_using profile' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
+complete -c irscope -n '_shtab_irscope_using profile' -s m -x -d 'run a module or package instead, by its dotted name'
+complete -c irscope -n '_shtab_irscope_using profile' -l pytest -xka "(__fish_complete_path (commandline -ct))" -d 'run tests instead: a file, or one test as FILE::NAME'
+complete -c irscope -n '_shtab_irscope_using profile' -l model -x -d 'compile and call a model instead: what the Python expression gives in the namespace of the file'
+complete -c irscope -n '_shtab_irscope_using profile' -l inputs -x -d 'with --model: what to call it with; a tuple or list by position, a dict by name'
+complete -c irscope -n '_shtab_irscope_using profile' -l calls -x -d 'calls of each program'
+complete -c irscope -n '_shtab_irscope_using profile' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that runs the script'
+complete -c irscope -n '_shtab_irscope_using profile' -l cwd -xka "(__fish_complete_directories)" -d 'working folder of the script (default: the current one)'
+complete -c irscope -n '_shtab_irscope_using profile; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python script, or a notebook (.ipynb)'
+complete -c irscope -n '_shtab_irscope_using profile; and test $_shtab_irscope_npos -ge 1' -ka "(__fish_complete_path (commandline -ct))" -d 'its arguments, after --'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a open -d 'show whose time a profiler'"'"'s trace is'
+complete -c irscope -n '_shtab_irscope_using open' -s h -l help -d 'show this help message and exit'
+complete -c irscope -n '_shtab_irscope_using open' -l json -d 'print data instead of text (docs/json.md)'
+complete -c irscope -n '_shtab_irscope_using open' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
+complete -c irscope -n '_shtab_irscope_using open' -l run -x -d 'the run it is of: its ID or prefix (default: none)'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a list -d 'list the runs in the store'
 complete -c irscope -n '_shtab_irscope_using list' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using list' -l json -d 'print data instead of text (docs/json.md)'

@@ -19,7 +19,9 @@ _shtab_irscope_commands() {
     explain:'why Inductor did what it did'
     graph:'draw a graph as SVG, PDF, PNG or DOT'
     list:'list the runs in the store'
+    open:'show whose time a profiler'"'"'s trace is'
     pipelines:'list the pipelines, and which of them work here'
+    profile:'measure what each line of a script costs'
     run:'run a script and show what was compiled'
     show:'show a run, a stage, a kernel or what a line became'
     targets:'list the devices that are known, and their figures'
@@ -178,6 +180,17 @@ _shtab_irscope_list_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_irscope_list_defaults_added=0
 
+_shtab_irscope_open_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print data instead of text (docs\/json.md)]"
+  "--store[file of the run store]:FILE:_files"
+  "--run[the run it is of\: its ID or prefix (default\: none)]:RUN:"
+  ":the trace, .json or .json.gz:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_irscope_open_defaults_added=0
+
 _shtab_irscope_pipelines_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print data instead of text (docs\/json.md)]"
@@ -187,6 +200,24 @@ _shtab_irscope_pipelines_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_irscope_pipelines_defaults_added=0
+
+_shtab_irscope_profile_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print data instead of text (docs\/json.md)]"
+  "--store[file of the run store]:FILE:_files"
+  "-m[run a module or package instead, by its dotted name]:MODULE:"
+  "--pytest[run tests instead\: a file, or one test as FILE\:\:NAME]:NODE:_files"
+  "--model[compile and call a model instead\: what the Python expression gives in the namespace of the file]:FILE:EXPR:"
+  "--inputs[with --model\: what to call it with\; a tuple or list by position, a dict by name]:FILE:EXPR:"
+  "--calls[calls of each program]:N:"
+  "--python[interpreter that runs the script]:PATH:_files"
+  "--cwd[working folder of the script (default\: the current one)]:DIR:_files -/"
+  ":the Python script, or a notebook (.ipynb):_files"
+  "(*)::its arguments, after --:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_irscope_profile_defaults_added=0
 
 _shtab_irscope_run_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -313,7 +344,9 @@ _shtab_irscope() {
         explain) _arguments -C -s $_shtab_irscope_explain_options ;;
         graph) _arguments -C -s $_shtab_irscope_graph_options ;;
         list) _arguments -C -s $_shtab_irscope_list_options ;;
+        open) _arguments -C -s $_shtab_irscope_open_options ;;
         pipelines) _arguments -C -s $_shtab_irscope_pipelines_options ;;
+        profile) _arguments -C -s $_shtab_irscope_profile_options ;;
         run) _arguments -C -s $_shtab_irscope_run_options ;;
         show) _arguments -C -s $_shtab_irscope_show_options ;;
         targets) _arguments -C -s $_shtab_irscope_targets_options ;;

@@ -1,0 +1,45 @@
+"""The arguments of ``irscope profile`` and ``irscope open``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+PROFILE = """\
+Runs a script through Inductor to its end, then calls each compiled program again with copies of the arguments of its first call,
+until it is warm, and measures N calls with PyTorch's profiler; with a backward, if the script had one compiled.
+Prints for each line of your code what its kernels took and what is possible at least, each kernel, and whose the rest of
+the time is: guards, generated wrappers, eager operators at graph breaks, Python.  The profile stays with the run in the
+store.  The script's results and output do not change; C++ kernels get one statement by which the profiler sees them."""
+
+OPEN = """\
+Reads a trace that torch.profiler has exported (export_chrome_trace; .json or .json.gz) and prints whose time it is.  With
+--run it is joined to the kernels and lines of a run in the store; without one it has the names in the trace."""
+
+
+def add_profile(profile: argparse.ArgumentParser) -> None:
+    """Adds all of `profile` to a parser."""
+    profile.add_argument(
+        "--calls", metavar="N", type=_calls, default=20, help="calls of each program (default: %(default)s)"
+    )
+    profile.add_argument(
+        "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
+        help="interpreter that runs the script (default: %(default)s; variable IRSCOPE_PYTHON)",
+    )  # fmt: skip
+    profile.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
+
+
+def add_open(command: argparse.ArgumentParser) -> None:
+    """Adds all of `open` to a parser."""
+    command.add_argument("trace", metavar="TRACE", help="the trace, .json or .json.gz")
+    command.add_argument("--run", metavar="RUN", help="the run it is of: its ID or prefix (default: none)")
+
+
+def _calls(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST_CALLS:
+        raise argparse.ArgumentTypeError(f"Invalid number of calls: {text!r} (1 to {_MOST_CALLS})")
+    return int(text)
+
+
+_MOST_CALLS = 10_000

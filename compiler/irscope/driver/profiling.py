@@ -1,0 +1,119 @@
+"""Runs a script, measures what it compiled, and keeps the measured time with the run."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import tempfile
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from irscope.driver.driver import RunSpec, execute
+from irscope.ir.kineto import TraceError, read_events
+from irscope.ir.roofline import Peaks, peaks_of
+from irscope.profiling.joining import Joined
+from irscope.profiling.measuring import profile_of
+from irscope.profiling.profile import MeasuredProgram, Profile
+from irscope.profiling.timeline import timeline
+from irscope.protocol import Message, Outcome, OutcomeKind, to_json
+from irscope.runner.profiling import TRACE
+from irscope.runner.rounds import READY
+from irscope.store.store import Store
+from irscope.vocabulary.visible import bounded
+
+_MOST_BYTES = 10_000_000
+
+
+class NotMeasured(Exception):
+    """The run has no measured time; the message says why."""
+
+
+def profiled(
+    spec: RunSpec,
+    store: Store,
+    *,
+    on_message: Callable[[Message], None] = lambda message: None,
+    on_output: Callable[[str, str], None] | None = None,
+    stdout: int | None = None,
+    cancel: threading.Event | None = None,
+) -> tuple[str, Outcome, Profile]:
+    """Runs a script whose ``spec.profile`` is at least 1; the other parameters are those of `execute`.
+
+    Raises
+    ------
+    NotMeasured
+        The script failed, compiled nothing, or what it compiled could not be called again.  The run stays in the store.
+    """
+    with tempfile.TemporaryDirectory(prefix="irscope-profile-") as folder:
+        spec = dataclasses.replace(spec, rounds=folder)
+        run, outcome = execute(
+            spec, store, on_message=on_message, on_output=on_output, stdout=stdout, cancel=cancel
+        )  # fmt: skip
+        if outcome.kind is not OutcomeKind.COMPLETED:
+            raise NotMeasured(outcome.message)
+        facts = _facts(os.path.join(folder, READY))
+        programs = [_program(one) for one in facts.get("programs", ()) if isinstance(one, dict)]
+        if not programs:
+            raise NotMeasured("Nothing to measure: the script called no program that it had passed to torch.compile.")
+        if all(one.why_not for one in programs):
+            raise NotMeasured(f"Nothing was measured: {programs[0].why_not}")
+        try:
+            found = timeline(read_events(os.path.join(folder, TRACE)))
+        except (OSError, TraceError) as error:
+            raise NotMeasured(f"The profiler's trace cannot be read: {error}") from error
+    peaks = peaks_of(store.device_of(run)) or _measured_peaks(facts.get("peaks"))
+    report = store.report(run)
+    profile = profile_of(found, Joined(store, report, peaks), report, programs, peaks.name if peaks else "")
+    store.put_profile(run, to_json(profile))
+    return run, outcome, profile
+
+
+def opened(path: str, store: Store | None, run: str | None) -> Profile:
+    """The profile of a trace from elsewhere, joined to a run if one is given.  Raises OSError and TraceError."""
+    found = timeline(read_events(path))
+    if not found.segments:
+        raise TraceError(f"{path} has no operators and no kernels: record it with torch.profiler.")
+    if store is None or run is None:
+        return profile_of(found)
+    report = store.report(run)
+    peaks = peaks_of(store.device_of(run))
+    return profile_of(found, Joined(store, report, peaks), report, (), peaks.name if peaks else "")
+
+
+def _facts(path: str) -> dict[str, Any]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.loads(file.read(_MOST_BYTES))
+    except (OSError, ValueError) as error:
+        raise NotMeasured("The script ended its process before anything was measured.") from error
+    return found if isinstance(found, dict) else {}
+
+
+def _program(facts: dict[str, Any]) -> MeasuredProgram:
+    line = facts.get("line")
+    return MeasuredProgram(
+        bounded(str(facts.get("function", "")), 500),
+        bounded(str(facts.get("file", "")), 4096),
+        line if isinstance(line, int) else 0,
+        _number(facts.get("seconds")),
+        _number(facts.get("plain_seconds")),
+        facts.get("backward") is True,
+        bounded(str(facts.get("why_not", ""))),
+    )
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) and value >= 0 else None
+
+
+def _measured_peaks(facts: object) -> Peaks | None:
+    """What the process reached on its CPU."""
+    if not isinstance(facts, dict):
+        return None
+    moved, worked = _number(facts.get("bandwidth")), _number(facts.get("flops"))
+    if not moved or not worked:
+        return None
+    return Peaks("this CPU, measured", moved, {"float32": worked})

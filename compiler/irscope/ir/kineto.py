@@ -1,0 +1,143 @@
+"""Traces of PyTorch's profiler (Kineto), as its ``export_chrome_trace`` writes them: the events, read one by one.
+
+A trace may come from elsewhere and have hundreds of megabytes.  So it is never parsed as a whole: the reader holds one block
+of text and gives one event after the other, without what nobody asks for.  What is too long, too deep or not a number is
+an error with a sentence.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import zlib
+from collections.abc import Iterator
+from typing import IO, Any, NamedTuple
+
+_BLOCK = 1 << 22
+_LONGEST_EVENT = 1 << 20
+"""Characters.  Kineto writes the stacks of an operator into its event, which are some thousands."""
+_LONGEST_HEAD = 1 << 24
+"""Characters before the events: the properties of devices."""
+MOST_EVENTS = 10_000_000
+_MOST_CHARACTERS = 8 << 30
+_LONGEST_NAME = 2000
+_KEPT = ("External id", "correlation", "Sequence number", "kernel_file", "stream")
+
+
+class TraceError(Exception):
+    """A file is not a trace, or is too large; the message says which."""
+
+
+class Event(NamedTuple):
+    """Something that took time.
+
+    Parameters
+    ----------
+    category
+        Kineto's: ``cpu_op``, ``user_annotation``, ``kernel``, ``cuda_runtime``, ``python_function``, …
+    start, seconds
+        In seconds; the start counts from wherever the trace's clock does.
+    thread
+        The row of the trace that it is in: process and thread, or device and stream.
+    args
+        What Kineto says beside: ``External id``, ``correlation``, ``Sequence number``, ``kernel_file``, ``stream``.
+    """
+
+    name: str
+    category: str
+    start: float
+    seconds: float
+    thread: tuple[str, str]
+    args: dict[str, Any]
+
+
+def read_events(path: str) -> Iterator[Event]:
+    """The events of a trace that have a duration, in the order of the file.
+
+    Raises
+    ------
+    TraceError
+        It is not a trace, is damaged, or has more than `MOST_EVENTS` events.
+    OSError
+        The file cannot be read.
+    """
+    with open(path, "rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if packed else open(path, encoding="utf-8") as text:
+            yield from _events(text)
+    except (UnicodeDecodeError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise TraceError(f"{path} cannot be read as a trace: {error}.") from error
+
+
+def _events(text: IO[str]) -> Iterator[Event]:
+    names: dict[str, str] = {}
+    for number, raw in enumerate(_objects(text)):
+        if number >= MOST_EVENTS:
+            raise TraceError(f"The trace has more than {MOST_EVENTS} events.")
+        if isinstance(raw, dict) and raw.get("ph") == "X" and (event := _event(raw, names)) is not None:
+            yield event
+
+
+def _event(raw: dict[str, Any], names: dict[str, str]) -> Event | None:
+    start, duration, args = raw.get("ts"), raw.get("dur", 0), raw.get("args")
+    if not isinstance(start, (int, float)) or not isinstance(duration, (int, float)):
+        return None
+    try:
+        start, duration = float(start), float(duration)
+    except OverflowError:
+        return None
+    if not (math.isfinite(start) and math.isfinite(duration)) or duration < 0:
+        return None
+    name = str(raw.get("name", ""))[:_LONGEST_NAME]
+    kept = {key: args[key] for key in _KEPT if key in args} if isinstance(args, dict) else {}
+    thread = str(raw.get("pid", ""))[:80], str(raw.get("tid", ""))[:80]
+    category = str(raw.get("cat", ""))[:80]
+    return Event(names.setdefault(name, name), names.setdefault(category, category), start / 1e6, duration / 1e6,
+                 thread, kept)  # fmt: skip
+
+
+def _objects(text: IO[str]) -> Iterator[Any]:
+    """The elements of the list of events, one by one."""
+    decoder = json.JSONDecoder()
+    block, at, seen = _begun(text)
+    while True:
+        at = _next(block, at)
+        if at < len(block) and block[at] == "]":
+            return
+        try:
+            value, at = decoder.raw_decode(block, at)
+        except RecursionError as error:
+            raise TraceError("An event of the trace is nested too deep.") from error
+        except ValueError as error:  # it ends in the next block, or is damaged
+            more = text.read(_BLOCK) if len(block) - at <= _LONGEST_EVENT else ""
+            seen += len(more)
+            if not more or seen > _MOST_CHARACTERS:
+                raise TraceError("The trace is damaged or cut off in its list of events.") from error
+            block, at = block[at:] + more, 0
+            continue
+        yield value
+
+
+def _begun(text: IO[str]) -> tuple[str, int, int]:
+    """The first block, and where in it the list of events begins."""
+    block = text.read(_BLOCK)
+    if block.lstrip()[:1] == "[":
+        return block, block.index("[") + 1, len(block)
+    while True:
+        key = block.find('"traceEvents"')
+        begin = block.find("[", key) if key >= 0 else -1
+        if begin >= 0 and block[key + len('"traceEvents"') : begin].strip() == ":":
+            return block, begin + 1, len(block)
+        more = text.read(_BLOCK) if len(block) < _LONGEST_HEAD else ""
+        if not more:
+            raise TraceError('It is not a trace of PyTorch\'s profiler: there is no list "traceEvents".')
+        block += more
+
+
+def _next(block: str, at: int) -> int:
+    """After spaces and the comma between two events."""
+    while at < len(block) and block[at] in " \t\r\n,":
+        at += 1
+    return at

@@ -1,0 +1,147 @@
+"""Joins a timeline to a run: calls of kernels to the calls in its output code, and these to the user's lines.
+
+The kernels of one call of a graph are in the order of its output code.  So each is joined to the next call there that has
+its name; a name alone would not do, because one kernel may be called for several lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from irscope.ir.roofline import Peaks, Work, kernel_costs
+from irscope.pipelines.registry import role_of
+from irscope.profiling.timeline import Segment, kernel_name
+from irscope.protocol import Compile, Origin, Report
+from irscope.provenance import Provenance, chain
+from irscope.store.store import Store
+from irscope.vocabulary.stages import Role
+
+_OPERATOR = re.compile(r"\w+::\w+\Z")
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call in output code."""
+
+    kernel: str
+    stage: str
+    short: str
+    origins: tuple[Origin, ...]
+    bound_seconds: float | None
+
+
+@dataclass
+class _Code:
+    """An output code with its calls in their order."""
+
+    calls: list[Call] = field(default_factory=list)
+
+
+class Joined:
+    """The output codes of a run, for a timeline of it."""
+
+    def __init__(self, store: Store, report: Report, peaks: Peaks | None) -> None:
+        self._store, self._report = store, report
+        self._thread = Provenance(store, report)
+        self._costs = {(cost.stage, cost.name): cost for cost in kernel_costs(store, report, peaks)}
+        self.compiles: dict[str, Compile] = {one.id.partition("#")[0]: one for one in report.compiles}
+        """By PyTorch's names, of which the last round counts: it is the one that is called."""
+        self._codes: dict[tuple[str, bool], _Code] = {}
+        for compile in self.compiles.values():
+            for stage in compile.stages:
+                if role_of(stage.name) is Role.CODE:
+                    data = store.stage_data(report.run, stage.id)
+                    calls = data.get("calls", ()) if isinstance(data, dict) else ()
+                    name = compile.id.partition("#")[0]
+                    self._codes[name, chain.is_backward(stage)] = self._code(stage.id, calls)
+
+    def _code(self, stage: str, rows: Sequence[dict[str, Any]]) -> _Code:
+        elements = {one.name: one for one in self._thread.elements(stage)}
+        code, number, seen = _Code(), Counter[str](), set[tuple[str, object]]()
+        for row in rows:
+            kernel, handle = row["kernel"], row["handle"]
+            if handle is not None and (kernel, handle) in seen:
+                continue  # the loops of one kernel are told one by one
+            seen.add((kernel, handle))
+            number[kernel] += 1
+            element = elements.get(f"{kernel}:{number[kernel]}") or elements.get(kernel)
+            lines = tuple(self._thread.origins(element)) if element is not None else ()
+            # PyTorch's stacks name the innermost lines of all calls of a kernel, the links every line of this call.
+            named = self._kernel_origins(stage, kernel)
+            origins = tuple(line for line in lines if line in named) or lines or named
+            code.calls.append(Call(kernel, stage, short_name(row.get("operator") or kernel), origins,
+                                   _bound(self._costs.get((stage, kernel)))))  # fmt: skip
+        return code
+
+    def _kernel_origins(self, stage: str, kernel: str) -> tuple[Origin, ...]:
+        return next(
+            (
+                one.origins
+                for one in self._report.kernels
+                if one.name == kernel and (one.stage == stage or self._code_of(one.stage) == stage)
+            ),
+            (),
+        )
+
+    def _code_of(self, kernel_stage: str) -> str:
+        code = self._thread.codes.get(chain.folder_of(kernel_stage))
+        return "" if code is None else code.id
+
+    def calls_of(self, segments: Sequence[Segment]) -> dict[int, Call]:
+        """For segments of kernels, by their ``id()``: the call in output code; one that has none is not there."""
+        by_graph: dict[tuple[str, bool, int], list[Segment]] = defaultdict(list)
+        for segment in segments:
+            around = segment.around
+            by_graph[around.compile, around.backward, around.graph].append(segment)
+        found: dict[int, Call] = {}
+        for (compile, backward, _), mine in by_graph.items():
+            code = self._codes.get((compile, backward))
+            if code is not None:
+                mine.sort(key=lambda segment: segment.start)
+                _align(mine, code.calls, found)
+        return found
+
+
+def short_name(name: str) -> str:
+    """What is common to a library call's names: ``addmm`` of ``extern_kernels.addmm`` and ``aten::addmm``."""
+    for prefix in ("extern_kernels.", "torch.ops."):
+        if name.startswith(prefix):
+            name = name.removeprefix(prefix)
+    if "::" in name:
+        return name.rpartition("::")[2].partition(".")[0]
+    parts = name.split(".")
+    return parts[0] if len(parts) == 1 else parts[1]
+
+
+def _align(segments: Sequence[Segment], calls: Sequence[Call], found: dict[int, Call]) -> None:
+    """Joins by name, in order; what is between two that are joined by their places, where that leaves no choice."""
+    at, between = 0, []
+    for segment in segments:
+        names = {kernel_name(segment.name), short_name(segment.name)}
+        ahead = next((n for n in range(at, len(calls)) if names & {calls[n].kernel, calls[n].short}), None)
+        if ahead is None:
+            between.append(segment)
+            continue
+        _fill(between, calls[at:ahead], found)
+        found[id(segment)] = calls[ahead]
+        at, between = ahead + 1, []
+    _fill(between, calls[at:], found)
+
+
+def _fill(segments: Sequence[Segment], calls: Sequence[Call], found: dict[int, Call]) -> None:
+    """Kernels of a library, which have other names than the calls that launched them, as in a CUDA graph."""
+    mine = [one for one in segments if one.device is not None and not _OPERATOR.match(one.name)]
+    if len(calls) == 1:
+        later = replace(calls[0], bound_seconds=None)  # one call that launched several kernels has one bound
+        found.update((id(segment), later if number else calls[0]) for number, segment in enumerate(mine))
+    elif len(calls) == len(mine):
+        found.update((id(segment), call) for segment, call in zip(mine, calls, strict=True))
+
+
+def _bound(cost: Work | None) -> float | None:
+    """Of one call."""
+    return None if cost is None or cost.seconds is None else cost.seconds / max(1, cost.calls)

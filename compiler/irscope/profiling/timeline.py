@@ -1,0 +1,326 @@
+"""A trace as steps, in which every moment belongs to one thing.
+
+PyTorch's own spans say what runs: the region of a compile, the look at its guards, the call of a compiled graph, and in
+it kernels and library calls.  Spans of one thread are nested; what a span does not leave to spans inside it is its own.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from irscope.ir.kineto import Event
+
+STEP = "irscope::step"
+"""What a span of `irscope profile` around one call of a program is named, with the number of the program after it."""
+_FOREIGN_STEP = "ProfilerStep#"
+_REGION = re.compile(r"Torch-Compiled Region: (\d+/\d+)")
+_CPP_KERNEL = re.compile(r"graph_\d+_(?P<name>\w+)\Z")
+_DEVICE = frozenset(["kernel", "gpu_memcpy", "gpu_memset"])
+_HOST = frozenset(["cpu_op", "user_annotation", "cuda_runtime", "cuda_driver", "python_function"])
+_RUNTIME = frozenset(["cuda_runtime", "cuda_driver"])
+_WAITING = ("cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize")
+
+
+class Kind(str, enum.Enum):
+    """Whose time it is."""
+
+    KERNEL = "kernel"
+    """A kernel or a library call of a compiled graph."""
+    EAGER = "eager operator"
+    """An operator outside of compiled graphs, as at a graph break."""
+    GUARDS = "guards"
+    """The search for compiled code whose guards hold."""
+    WRAPPER = "generated wrapper"
+    """The generated code around the kernels of a graph: it allocates, and calls them."""
+    RUNTIME = "graph runtime"
+    """PyTorch's code around a compiled graph: AOTAutograd's prologue, and what keeps values for the backward."""
+    PYTHON = "python"
+    """Python in a compiled function, between its graphs."""
+    AUTOGRAD = "autograd"
+    """The engine of the backward, and the accumulation of gradients."""
+    OUTSIDE = "outside"
+    """Around the compiled functions: the caller and ``torch.compile``'s own entry."""
+    LAUNCH = "launch"
+    """The host, while no kernel runs on the device."""
+    WAITING = "waiting"
+    """The host waits for the device."""
+    COPY = "copy"
+    """Copies between host and device."""
+    PROFILER = "profiler"
+    """The profiler itself, which asks for memory in the middle of a step."""
+
+
+@dataclass(frozen=True)
+class Around:
+    """What is around a moment: the program of the step, the compile, and whether a backward."""
+
+    step: int = 0
+    program: int = 0
+    compile: str = ""
+    backward: bool = False
+    graph: int = 0
+    """Which call of a compiled graph it is in, counted over the trace; 0: in none."""
+    autograd: bool = False
+    place: str = ""
+    """The Python function, where the trace has them."""
+
+
+@dataclass
+class Segment:
+    """A piece of a step, in seconds of the trace's clock."""
+
+    start: float
+    end: float
+    kind: Kind
+    name: str
+    around: Around
+    device: float | None = None
+    """Seconds on the device, for what was launched there."""
+    file: str = ""
+    """The file of the kernel, where the trace has it."""
+
+    @property
+    def seconds(self) -> float:
+        """What it took: on the device if it ran there."""
+        return self.end - self.start if self.device is None else self.device
+
+
+@dataclass
+class Timeline:
+    """All steps of a trace."""
+
+    steps: list[tuple[int, float]] = field(default_factory=list)
+    """Of each step the number of its program, and seconds."""
+    segments: list[Segment] = field(default_factory=list)
+    has_device: bool = False
+    busy: list[tuple[float, float]] = field(default_factory=list)
+    """When the device worked, without overlaps."""
+    overhead: list[tuple[float, float]] = field(default_factory=list)
+    """When the profiler did something for itself."""
+    graphs_recorded: int = 0
+    graphs_replayed: int = 0
+
+
+@dataclass
+class _Span:
+    event: Event
+    end: float
+    inside: list[_Span] = field(default_factory=list)
+
+
+def is_cpp_kernel(event: str) -> bool:
+    """Whether a span is of a C++ kernel that Inductor generated."""
+    return _CPP_KERNEL.match(event) is not None
+
+
+def kernel_name(event: str) -> str:
+    """The name of a C++ kernel without the number of its graph, which Inductor puts before it."""
+    match = _CPP_KERNEL.match(event)
+    return match["name"] if match else event
+
+
+def timeline(events: Iterable[Event]) -> Timeline:
+    """The steps of a trace; a trace without steps is one step."""
+    threads: dict[tuple[str, str], list[Event]] = defaultdict(list)
+    device: list[Event] = []
+    overhead: list[Event] = []
+    found = Timeline()
+    for event in events:
+        if event.category in _DEVICE:
+            device.append(event)
+        elif event.category == "overhead":
+            overhead.append(event)
+        elif event.category in _HOST:
+            threads[event.thread].append(event)
+            found.graphs_recorded += event.name.startswith("cudaStreamBeginCapture")
+            found.graphs_replayed += event.name.startswith("cudaGraphLaunch")
+    launched: dict[Any, list[Event]] = defaultdict(list)
+    for event in device:
+        launched[_id(event)].append(event)
+    found.has_device, found.busy, found.overhead = bool(device), _merged(device), _merged(overhead)
+    _Walk(found, launched).over([_nested(each) for each in threads.values()])
+    return found
+
+
+def _id(event: Event) -> Any:
+    """What a kernel and its launch have in common; an operator has its launches inside."""
+    for key in ("correlation", "External id"):
+        if isinstance(id := event.args.get(key), (int, str)):
+            return key, id
+    return None
+
+
+def _nested(events: list[Event]) -> list[_Span]:
+    events.sort(key=lambda event: (event.start, -event.seconds))
+    outer: list[_Span] = []
+    open_: list[_Span] = []
+    for event in events:
+        while open_ and open_[-1].end <= event.start:
+            open_.pop()
+        end = event.start + event.seconds
+        span = _Span(event, min(end, open_[-1].end) if open_ else end)
+        (open_[-1].inside if open_ else outer).append(span)
+        open_.append(span)
+    return outer
+
+
+def _merged(events: Iterable[Event]) -> list[tuple[float, float]]:
+    """The intervals in which one of them goes on."""
+    found: list[tuple[float, float]] = []
+    for start, end in sorted((one.start, one.start + one.seconds) for one in events):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found
+
+
+class _Walk:
+    """Down the spans of all threads."""
+
+    def __init__(self, found: Timeline, launched: dict[Any, list[Event]]) -> None:
+        self._found, self._launched = found, launched
+        self._graphs = 0
+        self._compile_of: dict[Any, str] = {}
+        """The compile of a forward by the sequence number that autograd gives it and its backward."""
+
+    def over(self, threads: list[list[_Span]]) -> None:
+        steps = [span for spans in threads for span in spans if _program(span.event.name) is not None]
+        if not steps:  # from elsewhere: each thread that calls operators
+            steps = [_whole(spans) for spans in threads if spans]
+        else:
+            _take_in(steps, [span for spans in threads for span in spans if _program(span.event.name) is None])
+        for number, step in enumerate(sorted(steps, key=lambda span: span.event.start)):
+            program = _program(step.event.name) or 0
+            self._found.steps.append((program, step.end - step.event.start))
+            self._down(step, Around(step=number, program=program))
+
+    def _down(self, step: _Span, around: Around) -> None:
+        todo = [(step, around, Kind.OUTSIDE)]
+        while todo:
+            span, here, kind = todo.pop()
+            if kind in (Kind.KERNEL, Kind.EAGER, Kind.GUARDS, Kind.COPY):
+                self._whole(span, here, kind)
+                continue
+            for start, end in _own(span):
+                self._found.segments.append(Segment(start, end, kind, span.event.name, here))
+            # The last one is taken first: a forward must be seen before its backward, and graphs in their order.
+            todo += [self._inside(span, number, here, kind) for number in reversed(range(len(span.inside)))]
+
+    def _whole(self, span: _Span, here: Around, kind: Kind) -> None:
+        event = span.event
+        if event.name.startswith("cudaGraphLaunch"):
+            self._replay(span, here)
+            return
+        segment = Segment(event.start, span.end, kind, event.name, here, file=str(event.args.get("kernel_file", "")))
+        if self._found.has_device and kind is not Kind.GUARDS:
+            mine = [one for each in _all(span) for one in self._launched.pop(_id(each.event), ())]
+            if mine:
+                segment.device = sum(one.seconds for one in mine)
+                segment.name = mine[0].name if event.category != "cpu_op" else event.name
+        self._found.segments.append(segment)
+
+    def _replay(self, span: _Span, here: Around) -> None:
+        """A CUDA graph that is replayed: all of its kernels have one launch."""
+        start, event = span.event.start, span.event
+        for one in sorted(self._launched.pop(_id(event), ()), key=lambda one: one.start):
+            self._found.segments.append(Segment(start, span.end, Kind.KERNEL, one.name, here, one.seconds))
+            start = span.end
+        if start != span.end:
+            self._found.segments.append(Segment(start, span.end, Kind.LAUNCH, event.name, here))
+
+    def _inside(self, parent: _Span, number: int, here: Around, kind: Kind) -> tuple[_Span, Around, Kind]:
+        """A span in another one, with what is around it, and whose time its own is."""
+        span = parent.inside[number]
+        event, name = span.event, span.event.name
+        if match := _REGION.match(name):
+            return span, replace(here, compile=match[1], graph=0), Kind.PYTHON
+        if name == "TorchDynamo Cache Lookup":
+            after = (each.event.name for each in parent.inside[number + 1 :])
+            compile = next((match[1] for each in after if (match := _REGION.match(each))), here.compile)
+            return span, replace(here, compile=compile), Kind.GUARDS
+        if name == "CompiledFunction":
+            self._compile_of[event.args.get("Sequence number")] = here.compile
+            return span, here, Kind.RUNTIME
+        if name == "CompiledFunctionBackward":
+            compile = self._compile_of.get(event.args.get("Sequence number"), "")
+            return span, replace(here, compile=compile, backward=True, autograd=False), Kind.RUNTIME
+        if name.startswith("## Call CompiledFxGraph"):
+            self._graphs += 1
+            return span, replace(here, graph=self._graphs), Kind.WRAPPER
+        if name.startswith(_WAITING):
+            return span, here, Kind.WAITING
+        if event.category == "python_function":
+            return span, replace(here, place=name), kind
+        if here.graph and event.category in _RUNTIME and _id(event) not in self._launched:
+            return span, here, Kind.LAUNCH
+        if here.graph or _CPP_KERNEL.match(name):
+            return span, here, Kind.KERNEL
+        if name in ("Pregraph bytecode", "AOTDispatcher Runtime Wrapper Prologue"):
+            return span, here, Kind.RUNTIME
+        if name.startswith(("autograd::engine", "torch::autograd")):
+            return span, replace(here, autograd=True), Kind.AUTOGRAD
+        if event.category in _RUNTIME:
+            return span, here, Kind.COPY if "emcpy" in name else Kind.LAUNCH
+        if event.category == "user_annotation":
+            return span, here, kind
+        if here.autograd:
+            return span, here, Kind.AUTOGRAD
+        return span, here, Kind.RUNTIME if kind is Kind.RUNTIME else Kind.EAGER
+
+
+def _take_in(steps: list[_Span], others: list[_Span]) -> None:
+    """Puts what other threads did into the steps in which it was: a backward on a GPU runs in a separate thread, for which
+    the step waits.  What goes on beside a step's own spans is left out, since a moment belongs to one thing."""
+    steps.sort(key=lambda span: span.event.start)
+    others.sort(key=lambda span: span.event.start)
+    at = 0
+    for step in steps:
+        while at < len(others) and others[at].event.start < step.event.start:
+            at += 1
+        mine = step.inside
+        while at < len(others) and others[at].event.start < step.end:
+            mine.append(others[at])
+            at += 1
+        mine.sort(key=lambda span: span.event.start)
+        kept: list[_Span] = []
+        for span in mine:
+            if (not kept or kept[-1].end <= span.event.start) and span.end <= step.end:
+                kept.append(span)
+        step.inside = kept
+
+
+def _program(name: str) -> int | None:
+    if name.startswith(_FOREIGN_STEP):
+        return 0
+    number = name.removeprefix(STEP + ":")
+    return int(number) if number != name and number.isdecimal() and len(number) < 9 else None
+
+
+def _whole(spans: list[_Span]) -> _Span:
+    start, end = spans[0].event.start, max(span.end for span in spans)
+    return _Span(Event("trace", "user_annotation", start, end - start, spans[0].event.thread, {}), end, spans)
+
+
+def _own(span: _Span) -> Iterator[tuple[float, float]]:
+    """The pieces of a span that are in no span inside it."""
+    at = span.event.start
+    for each in span.inside:
+        if each.event.start > at:
+            yield at, each.event.start
+        at = max(at, each.end)
+    if span.end > at:
+        yield at, span.end
+
+
+def _all(span: _Span) -> Iterator[_Span]:
+    todo = [span]
+    while todo:
+        one = todo.pop()
+        yield one
+        todo += one.inside

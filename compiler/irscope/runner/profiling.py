@@ -1,0 +1,194 @@
+"""Measures the compiled programs of a script, after its end, with PyTorch's profiler.
+
+Each program is called again with copies of the arguments of its first call, until it is warm, and then so many times as
+are asked for.  If its backward was compiled in the run, each call has a backward, too, with gradients of one.  The trace and what
+was measured beside it go into a private folder, where the driver reads them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from irscope.capture.programs import place_of
+from irscope.internals import kernel_profile
+from irscope.internals.hooks import Hook
+from irscope.profiling.timeline import STEP
+from irscope.runner.rounds import READY, Measured, Rounds, modes, synchronize
+from irscope.vocabulary.visible import bounded
+
+TRACE = "trace.json"
+_WARM_CALLS, _WARM_SECONDS, _MOST_WARM_SECONDS = 5, 0.5, 20.0
+_COPIED_BYTES = (1 << 15, 1 << 18, 1 << 22, 1 << 26)
+"""Small blocks stay in caches, which are faster: a bound must hold for kernels whose data does, too."""
+_MATRIX = 768
+
+
+class Profiling(Rounds):
+    """As `Rounds`, but measures once, by itself.
+
+    Parameters
+    ----------
+    calls
+        Of each program.
+    has_backward
+        Whether the run compiled a backward.  Called after the script.
+    """
+
+    def __init__(
+        self, folder: str, why_as_python: Callable[[object], str], calls: int, has_backward: Callable[[], bool]
+    ) -> None:
+        super().__init__(folder, why_as_python)
+        self._each_calls, self._has_backward = calls, has_backward
+        self._backward = False
+        self._facts: list[dict[str, Any]] = []
+
+    def hooks(self) -> list[Hook]:
+        """With the one that has C++ kernels take part in profiles."""
+        return [*super().hooks(), kernel_profile.hook()]
+
+    def look(self) -> None:
+        """Warms the programs up while the run is still captured: a compile that these calls need is seen, too."""
+        self._backward = self._has_backward()
+        with _silent():
+            self._facts = [self._prepared_facts(one) for one in self._measured]
+
+    def serve(self) -> None:
+        """Measure each program, and say what was measured."""
+        torch: Any = sys.modules.get("torch")
+        peaks = None
+        if torch is not None and self._facts:
+            with _silent():
+                self._profile(torch, self._facts)
+                peaks = _peaks(torch) if not torch.cuda.is_initialized() else None
+        self._write(READY, {"programs": self._facts, "peaks": peaks})
+
+    def _prepared_facts(self, one: Measured) -> dict[str, Any]:
+        """Warms a program up; says why it cannot be measured."""
+        function, file, line = place_of(one.program)
+        facts: dict[str, Any] = {"function": function, "file": file, "line": line, "backward": False, "why_not": ""}
+        facts |= {"seconds": None, "plain_seconds": None}
+        try:
+            with modes(one):
+                facts["backward"] = self._backward and one.grad and _call(one, True)
+                self._warm(one, facts["backward"])
+        except Exception as error:  # noqa: BLE001  whatever the program raises is the answer
+            facts["why_not"] = bounded(f"{type(error).__name__}: {error}".splitlines()[0])
+        return facts
+
+    def _warm(self, one: Measured, backward: bool) -> None:
+        start, calls = time.perf_counter(), 0
+        while calls < _WARM_CALLS or time.perf_counter() - start < _WARM_SECONDS:
+            _call(one, backward)
+            calls += 1
+            if time.perf_counter() - start > _MOST_WARM_SECONDS:
+                return
+
+    def _profile(self, torch: Any, facts: list[dict[str, Any]]) -> None:
+        mine = [number for number, each in enumerate(facts) if not each["why_not"]]
+        for number in mine:
+            facts[number]["plain_seconds"] = self._plain(self._measured[number], facts[number]["backward"])
+        kinds = torch.profiler.ProfilerActivity
+        activities = [kinds.CPU, *([kinds.CUDA] if torch.cuda.is_initialized() else [])]
+        with torch.profiler.profile(activities=activities, acc_events=True):  # the first one has more to set up
+            self._steps(torch, mine[:1], facts, 1)
+        with torch.profiler.profile(activities=activities, acc_events=True) as profiler:
+            self._steps(torch, mine, facts, self._each_calls)
+        profiler.export_chrome_trace(os.path.join(self._folder, TRACE))
+
+    def _plain(self, one: Measured, backward: bool) -> float:
+        with modes(one):
+            start = time.perf_counter()
+            for _ in range(self._each_calls):
+                _call(one, backward)
+                synchronize()
+            return (time.perf_counter() - start) / self._each_calls
+
+    def _steps(self, torch: Any, programs: list[int], facts: list[dict[str, Any]], calls: int) -> None:
+        for _ in range(calls):
+            for number in programs:
+                one = self._measured[number]
+                with modes(one):
+                    start = time.perf_counter()
+                    with torch.profiler.record_function(f"{STEP}:{number}"):
+                        _call(one, facts[number]["backward"])
+                        synchronize()
+                    spent = time.perf_counter() - start
+                facts[number]["seconds"] = (facts[number]["seconds"] or 0.0) + spent / self._each_calls
+
+
+def _call(one: Measured, backward: bool) -> bool:
+    """Calls a program, with its backward if that is wanted; returns whether there was one."""
+    torch: Any = sys.modules["torch"]
+    result = one.compiled(*one.args, **one.kwargs)
+    if not backward:
+        return False
+    outputs = [tensor for tensor in _tensors(result) if tensor.requires_grad and tensor.is_floating_point()]
+    if outputs:
+        torch.autograd.backward(outputs, [torch.ones_like(tensor) for tensor in outputs])
+    return bool(outputs)
+
+
+_DEEPEST = 20
+
+
+def _tensors(value: Any, depth: int = 0) -> Iterator[Any]:
+    """The tensors that a program returned."""
+    if isinstance(value, sys.modules["torch"].Tensor):
+        yield value
+    elif depth < _DEEPEST and isinstance(value, dict):
+        for one in list(value.values()):
+            yield from _tensors(one, depth + 1)
+    elif depth < _DEEPEST and isinstance(value, (tuple, list)):
+        for one in value:
+            yield from _tensors(one, depth + 1)
+
+
+def _peaks(torch: Any) -> dict[str, float]:
+    """Bytes and operations (float32) per second that this machine's CPU reached here, the most of some tries.
+
+    A kernel may still be faster: with other instructions, or with data in a cache that is nearer.
+    """
+    moved = worked = 0.0
+    with torch.no_grad():
+        for size in _COPIED_BYTES:
+            source, target = torch.ones(size // 4), torch.empty(size // 4)
+            moved = max(moved, 2 * size / _least_seconds(functools.partial(target.copy_, source)))
+        left, right, out = (torch.ones(_MATRIX, _MATRIX) for _ in range(3))
+        worked = 2 * _MATRIX**3 / _least_seconds(lambda: torch.mm(left, right, out=out))
+    return {"bandwidth": moved, "flops": worked}
+
+
+def _least_seconds(work: Callable[[], object]) -> float:
+    best, until = float("inf"), time.perf_counter() + 0.1
+    while time.perf_counter() < until:
+        start = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - start)
+    return max(best, 1e-9)
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """What the programs print when they are called again is not the script's output."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    kept = [(fd, os.dup(fd)) for fd in (1, 2)]
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        for fd, _ in kept:
+            os.dup2(nowhere, fd)
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        for fd, copy in kept:
+            os.dup2(copy, fd)
+            os.close(copy)
+        os.close(nowhere)

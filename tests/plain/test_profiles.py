@@ -1,0 +1,210 @@
+"""Whose time a trace is: recordings of a real GPU, a CPU's by hand, and traces that are damaged or hostile."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from irscope.cli.main import main
+from irscope.driver.profiling import opened
+from irscope.ir import kineto
+from irscope.ir.kineto import TraceError, read_events
+from irscope.profiling.measuring import profile_of
+from irscope.profiling.profile import Profile
+from irscope.profiling.timeline import Kind, timeline
+from irscope.store.store import Store
+
+RECORDED = Path(__file__).parent / "profiles"
+
+
+def recorded(name: str, folder: Path) -> Profile:
+    """The profile of a recording, joined to its run."""
+    path = folder / "runs.db"
+    path.write_bytes(gzip.decompress((RECORDED / f"{name}.db.gz").read_bytes()))
+    with Store(str(path)) as store:
+        return opened(str(RECORDED / f"{name}.json.gz"), store, store.find_run())
+
+
+def by_line(found: Profile) -> dict[int, set[str]]:
+    return {one.line: set(one.kernels) for one in found.lines}
+
+
+def event(name: str, start: float, micros: float, cat: str = "cpu_op", tid: object = 1, **args: Any) -> dict[str, Any]:
+    return {"ph": "X", "cat": cat, "name": name, "ts": start, "dur": micros, "pid": 1, "tid": tid,
+            "args": {key.replace("_", " "): value for key, value in args.items()}}  # fmt: skip
+
+
+def written(folder: Path, events: list[Any], head: str = "") -> str:
+    path = folder / "trace.json"
+    path.write_text(f'{{{head}"traceEvents": {json.dumps(events)}}}')
+    return str(path)
+
+
+# --- recordings of a GPU ----------------------------------------------------------------------------------------------
+
+
+def test_kernels_of_a_gpu_are_on_the_lines_that_they_came_from(tmp_path: Path) -> None:
+    found = recorded("inference", tmp_path)
+    assert found.steps == 3 and all(one.origins for one in found.kernels)
+    assert sum(one.calls for one in found.kernels) == 8
+    assert by_line(found)[16] == {"extern_kernels.mm", "triton_per_fused_add_addmm_native_layer_norm_view_0"}
+    assert by_line(found)[19] == {"extern_kernels.mm", "triton_poi_fused_addmm_gelu_view_1"}
+    assert {one.line: one.calls for one in found.lines} == {14: 2, 15: 1, 16: 2, 19: 3, 20: 2}, "each call by itself"
+    assert by_line(found)[15] == {"torch.ops.aten._scaled_dot_product_efficient_attention.default"}
+    assert found.device_seconds == pytest.approx(90.2e-6, rel=0.01)
+    assert all(one.bound_seconds is not None and one.bound_seconds < one.seconds for one in found.lines)
+
+
+def test_a_backward_on_a_thread_of_its_own_is_a_part_of_the_step(tmp_path: Path) -> None:
+    found = recorded("training", tmp_path)
+    backward = [one for one in found.kernels if one.stage.endswith("-backward")]
+    assert len(backward) > 8 and all(one.origins for one in backward)
+    assert {one.stage for one in backward} == {"0/0/output-code-backward", "1/0/output-code-backward"}
+    assert set(by_line(found)) == {14, 15, 16, 19, 20}
+
+
+def test_kernels_of_a_replayed_cuda_graph_are_joined_by_their_order(tmp_path: Path) -> None:
+    found, plain = recorded("graphs", tmp_path), recorded("inference", tmp_path)
+    assert found.cuda_graphs.replayed == 1 and found.cuda_graphs.recorded == 0
+    assert by_line(found) == by_line(plain)
+    assert [one.name for one in found.kernels if not one.origins] == ["aten::_foreach_copy_"], "of the graph's inputs"
+
+
+def test_on_a_gpu_each_moment_is_counted_once(tmp_path: Path) -> None:
+    for name in ("inference", "training", "graphs"):
+        found = recorded(name, tmp_path)
+        assert sum(one.seconds for one in found.gaps) <= found.step_seconds * (1 + 1e-9)
+        assert found.owned_seconds <= found.step_seconds
+
+
+# --- a CPU, by hand ---------------------------------------------------------------------------------------------------
+
+
+def a_step() -> list[dict[str, Any]]:
+    return [
+        event("irscope::step:0", 0, 100, "user_annotation"),
+        event("TorchDynamo Cache Lookup", 5, 5),
+        event("Torch-Compiled Region: 0/0", 10, 80),
+        event("## Call CompiledFxGraph f1 ##", 20, 40),
+        event("aten::addmm", 25, 10),
+        event("aten::copy_", 27, 2),
+        event("graph_3_cpp_fused_relu_0", 40, 15),
+        event("aten::sort", 70, 8),
+    ]
+
+
+def test_each_microsecond_has_one_owner(tmp_path: Path) -> None:
+    found = timeline(read_events(written(tmp_path, a_step())))
+    seconds: dict[Kind, float] = {}
+    for one in found.segments:
+        seconds[one.kind] = seconds.get(one.kind, 0) + one.seconds * 1e6
+    assert {kind: round(each, 3) for kind, each in seconds.items()} == {
+        Kind.OUTSIDE: 15, Kind.GUARDS: 5, Kind.PYTHON: 32, Kind.WRAPPER: 15, Kind.KERNEL: 25, Kind.EAGER: 8,
+    }  # fmt: skip
+    profile = profile_of(found)
+    whole = sum(one.seconds for one in profile.kernels) + sum(one.seconds for one in profile.gaps)
+    assert whole == pytest.approx(profile.step_seconds) == pytest.approx(100e-6)
+    assert [(one.name, round(one.seconds * 1e6)) for one in profile.kernels] == [("cpp_fused_relu_0", 15), ("aten::addmm", 10)]  # fmt: skip
+
+
+def test_what_other_threads_do_beside_a_step_is_not_counted_twice(tmp_path: Path) -> None:
+    beside = [event("aten::mm", 12, 30, tid=2), event("aten::mm", 92, 5, tid=2), event("aten::mm", 98, 50, tid=2)]
+    found = profile_of(timeline(read_events(written(tmp_path, a_step() + beside))))
+    assert found.step_seconds == pytest.approx(100e-6)
+    seconds = [one.seconds for one in found.kernels] + [one.seconds for one in found.gaps]
+    assert sum(seconds) == pytest.approx(100e-6)
+    assert ("eager operator", "aten::mm") in {(one.kind, one.where) for one in found.gaps}, "in a gap of the step"
+
+
+# --- from elsewhere ---------------------------------------------------------------------------------------------------
+
+
+def test_a_trace_is_read_block_by_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kineto, "_BLOCK", 7)
+    path = written(tmp_path, [*a_step(), {"ph": "M"}, 5, "text", None], '"a": [1, {"b": "}]"}], ')
+    packed = tmp_path / "trace.json.gz"
+    packed.write_bytes(gzip.compress(Path(path).read_bytes()))
+    names = [one["name"] for one in a_step()]
+    assert [one.name for one in read_events(path)] == [one.name for one in read_events(str(packed))] == names
+    bare = tmp_path / "bare.json"
+    bare.write_text(json.dumps(a_step()))
+    assert [one.name for one in read_events(str(bare))] == names
+
+
+def damaged() -> Iterator[tuple[str, bytes]]:
+    good = json.dumps({"traceEvents": a_step()}).encode()
+    yield "empty", b""
+    yield "another file", b'{"runs": []}'
+    yield "cut off", good[:-40]
+    yield "cut off, packed", gzip.compress(good)[:-20]
+    yield "not packed", b"\x1f\x8b" + b"nothing"
+    yield "not UTF-8", good.replace(b"relu", b"re\xff\xfe")
+    yield "too deep", b'{"traceEvents": [' + b"[" * 100_000
+    yield "too long", b'{"traceEvents": ["' + b"x" * 3_000_000
+    yield "a number that is too long", b'{"traceEvents": [' + b"1" * 10_000 + b"]}"
+
+
+@pytest.mark.parametrize(("name", "content"), [pytest.param(*each, id=each[0]) for each in damaged()])
+def test_a_damaged_trace_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, content: bytes
+) -> None:
+    monkeypatch.setattr(kineto, "_BLOCK", 1 << 16)
+    path = tmp_path / "trace.json"
+    path.write_bytes(content)
+    with pytest.raises(TraceError):
+        list(read_events(str(path)))
+    assert main(["open", str(path)]) == 3
+    printed = capsys.readouterr()
+    assert printed.out == "" and printed.err.startswith("irscope: ") and printed.err.count("\n") == 1
+
+
+def test_numbers_that_are_none_are_left_out(tmp_path: Path) -> None:
+    odd: list[dict[str, Any]] = [
+        event("nan", float("nan"), 1), event("inf", 0, float("inf")), event("back", 0, -5),
+        {**event("text", 0, 1), "ts": "5"}, {**event("huge", 0, 1), "ts": 10**400},
+        {**event("args", 0, 1), "args": [1]},
+    ]  # fmt: skip
+    assert [one.name for one in read_events(written(tmp_path, odd))] == ["args"]
+
+
+def test_too_many_events_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kineto, "MOST_EVENTS", 3)
+    with pytest.raises(TraceError, match="more than 3 events"):
+        list(read_events(written(tmp_path, a_step())))
+
+
+def test_spans_may_be_nested_as_deep_as_they_like(tmp_path: Path) -> None:
+    deep = [event(f"aten::op{n}", n, 20_000 - 2 * n, "user_annotation") for n in range(9000)]
+    assert timeline(read_events(written(tmp_path, deep))).segments
+
+
+def test_names_do_not_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    events = [event("aten::\x1b[31mred\u202e", 0, 10), event("\x1b]0;title\x07", 20, 5, "user_annotation")]
+    assert main(["open", written(tmp_path, events)]) == 0
+    printed = capsys.readouterr().out
+    assert "red" in printed and not set("\x1b\x07\u202e") & set(printed)
+
+
+def test_open_prints_what_json_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, a_step())
+    assert main(["open", path, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["steps"] == 1 and told["lines"] == [] and told["run"] == ""
+    assert {"device_seconds", "step_seconds", "owned_seconds", "kernels", "gaps", "cuda_graphs"} <= set(told)
+    assert main(["open", path]) == 0
+    assert "cpp_fused_relu_0" in capsys.readouterr().out
+
+
+def test_a_profile_stays_with_its_run(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    path.write_bytes(gzip.decompress((RECORDED / "inference.db.gz").read_bytes()))
+    with Store(str(path)) as store:
+        run = store.find_run()
+        assert store.profile(run) is None
+        store.put_profile(run, {"steps": 3})
+        store.tidy(run)
+        assert store.profile(run) == {"steps": 3}

@@ -1,0 +1,103 @@
+"""`irscope profile`: a real script with a graph break and a backward, measured on the CPU."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from irscope.pipelines.registry import role_of
+from irscope.store.store import Store
+from irscope.vocabulary.stages import Role
+from support import run_cli_forked, write
+
+pytestmark = pytest.mark.worker
+
+SMALL = """\
+import torch
+
+
+def f(x):
+    y = x @ x
+    return torch.relu(y) * 2
+
+
+fast = torch.compile(f)
+print("printed", fast(torch.ones(16, 16)).sum().item())
+"""
+NET = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(8, 16), torch.nn.Linear(16, 8)
+
+    def forward(self, x):
+        y = torch.relu(self.first(x)) * 2
+        torch._dynamo.graph_break()
+        y = y.sort(-1)[0]
+        return self.second(y).softmax(-1)
+
+
+torch.manual_seed(0)
+net = Net()
+fast = torch.compile(net)
+loss = fast(torch.ones(4, 8)).square().sum()
+loss.backward()
+print("printed", loss.item(), net.first.weight.grad.sum().item())
+"""
+
+
+def profiled(script: Path, store: Path) -> dict[str, Any]:
+    """The profile of a script: all time has an owner, and what was measured is what the output code calls."""
+    done = run_cli_forked("profile", script, "--calls", "3", "--json", "--store", store)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert len(re.findall("printed", done.stderr)) == 1, "what repeated calls print is not the script's output"
+    assert found["steps"] == 3 and all(one["origins"] and one["seconds"] > 0 for one in found["kernels"])
+    with Store(str(store)) as opened:
+        assert opened.profile(found["run"]) == found
+        report = opened.report(found["run"])
+        codes = [one for each in report.compiles for one in each.stages if role_of(one.name) is Role.CODE]
+        calls = Counter(
+            (call["kernel"], stage.id) for stage in codes for call in opened.stage_data(report.run, stage.id)["calls"]
+        )
+        texts = [opened.stage_text(report.run, one.stage) for one in report.kernels if one.language == "cpp"]
+    assert {(one["name"], one["stage"]): one["calls"] for one in found["kernels"]} == calls
+    assert texts and all(text.count("RAIIAtenRecordFunctionHandle") == 1 for text in texts)
+    assert "unknown" not in {one["kind"] for one in found["gaps"]}
+    total = sum(one["seconds"] for one in found["kernels"]) + sum(one["seconds"] for one in found["gaps"])
+    assert total == pytest.approx(found["step_seconds"])
+    assert found["owned_seconds"] >= 0.95 * found["step_seconds"]
+    return found
+
+
+def test_each_line_has_its_kernels_and_all_time_an_owner(tmp_path: Path) -> None:
+    found = profiled(write(tmp_path, SMALL), tmp_path / "runs.db")
+    assert {one["line"]: one["kernels"] for one in found["lines"]} == {
+        5: ["extern_kernels.mm"], 6: ["cpp_fused_mul_relu_0"],
+    }  # fmt: skip
+    assert all(one["bound_seconds"] > 0 for one in found["lines"])
+    assert {"guards", "generated wrapper", "python"} <= {one["kind"] for one in found["gaps"]}
+
+
+@pytest.mark.nightly
+def test_a_break_and_a_backward(tmp_path: Path) -> None:
+    found = profiled(write(tmp_path, NET), tmp_path / "runs.db")
+    assert [one["backward"] for one in found["programs"]] == [True]
+    by_line = {one["line"]: one["kernels"] for one in found["lines"]}
+    assert set(by_line) == {10, 12, 13}
+    assert "torch.ops.aten.sort.stable" in by_line[12] and "extern_kernels.addmm" in by_line[10]
+    assert "autograd" in {one["kind"] for one in found["gaps"]}
+    assert any(one["stage"].endswith("-backward") for one in found["kernels"])
+
+
+def test_nothing_to_measure_is_said(tmp_path: Path) -> None:
+    script = write(tmp_path, "import torch\nprint(torch.ones(2).sum())\n")
+    done = run_cli_forked("profile", script, "--store", tmp_path / "runs.db")
+    assert done.returncode == 3 and "Nothing to measure" in done.stderr
