@@ -7,8 +7,9 @@ import os
 import sqlite3
 import sys
 import types
+from typing import TYPE_CHECKING
 
-from irscope.capture.base import capture_of
+from irscope.capture.base import Capture, capture_of
 from irscope.capture.listening import listen
 from irscope.capture.raised import raised_of
 from irscope.capture.run_book import RunBook
@@ -19,7 +20,6 @@ from irscope.runner import entries
 from irscope.runner.descriptors import high_numbers
 from irscope.runner.device import device_name
 from irscope.runner.messages import MessagePipe
-from irscope.runner.rounds import Rounds
 from irscope.runner.run_store import RunStore
 from irscope.runner.steady import SteadyState
 from irscope.store.store import StoreError
@@ -27,6 +27,9 @@ from irscope.system.commands import name_folders_after
 from irscope.usercode.source import digest_of, read_source
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.visible import bounded
+
+if TYPE_CHECKING:
+    from irscope.runner.rounds import Rounds
 
 
 class Session:
@@ -44,7 +47,7 @@ class Session:
         self._stop_listening: list[Undo] = []
         self._device = ""
         steady = [self._steady.hook()] if request.budget.steady_calls else []
-        self._rounds = Rounds(request.rounds, self._capture.why_as_python) if request.rounds else None
+        self._rounds = _rounds_of(request, self._capture) if request.rounds else None
         rounds = [self._rounds.hook()] if self._rounds else []  # after the capture's, so that it sees their results
         hooks = [*self._capture.hooks(), *entries.hooks_for(request), *steady, *rounds]
         self._hooks = Hooks(hooks, self._book.gap)
@@ -123,6 +126,12 @@ class Session:
     def _in_child(self) -> None:
         self._messages.close()
         self._book.abandon()
+
+
+def _rounds_of(request: RunRequest, capture: Capture) -> Rounds:
+    from irscope.runner.rounds import Rounds  # here: only the runs of a comparison need it
+
+    return Rounds(request.rounds, capture.why_as_python)
 
 
 _MOST_FILES = 2000

@@ -28,7 +28,10 @@ class Spot:
         self.file = context.file
         self.node = context.node
         self.cause = context.messages[0] if context.messages else _NO_MESSAGE
-        self._parents = parents(context.file)
+
+    @functools.cached_property
+    def _parents(self) -> dict[ast.AST, ast.AST]:
+        return parents(self.file)
 
     @functools.cached_property
     def tree(self) -> ast.Module | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from irscope.vocabulary.records import dataclass
 
 _PREFIX = re.compile(r"\[\w+ [\w.]+:\d+\] ?(?P<content>.*)$")
 _BEGINS = re.compile(r"(?P<title>.*?)(?P<graph>graph\((?=%|\):).*)$")

@@ -12,7 +12,7 @@ import keyword
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from irscope.capture.versions import WrittenGraph
@@ -25,6 +25,7 @@ from irscope.ir.torchscript import (
     printed_type,
     tensor_type,
 )
+from irscope.vocabulary.records import dataclass
 
 Frames = tuple[tuple[str, int, str], ...]
 """File, line and function; the innermost comes first."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from irscope.vocabulary.records import dataclass
 
 LAST_OF_RELAX = "AttachGlobalSymbol"
 _PACKED = "tirx.MakePackedAPI"
