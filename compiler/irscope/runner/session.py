@@ -142,10 +142,21 @@ _GENERATED = "torch."
 def _files_of_the_user() -> dict[str, str]:
     """The user's files that were imported, with digests of their texts."""
     paths = [
-        vars(module).get("__file__")
+        (name, path)
         for name, module in list(sys.modules.items())
         # A script may put there what it likes, and asking such an object for an attribute can do anything.
-        if issubclass(type(module), types.ModuleType) and not str(name).startswith(_GENERATED)
+        if issubclass(type(module), types.ModuleType) and type(name) is str and not name.startswith(_GENERATED)
+        if isinstance(path := vars(module).get("__file__"), str) and path.endswith(".py")
     ]
-    mine = [path for path in paths if isinstance(path, str) and path.endswith(".py") and is_user_file(path)]
+    # Thousands of modules are below a few packages that are not the user's: only these are looked up on the disk.
+    libraries = {
+        name: os.path.dirname(path) + os.sep
+        for name, path in paths
+        if "." not in name and path.endswith("__init__.py") and not is_user_file(path)
+    }
+    mine = [
+        path
+        for name, path in paths
+        if not path.startswith(libraries.get(name.partition(".")[0], "\0")) and is_user_file(path)
+    ]
     return {path: digest_of(text) for path in mine[:_MOST_FILES] if (text := read_source(path))}

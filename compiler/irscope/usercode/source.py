@@ -198,9 +198,15 @@ def node_at_range(path: str, where: Range) -> ast.expr | ast.stmt | None:
 
     A range that only names a line (where Python tells no columns) holds the statement that begins there.
     """
+    tree = parse(path)
+    return None if tree is None else _node_at_range(tree, path, where)
+
+
+@functools.lru_cache(maxsize=64)
+def _node_at_range(tree: ast.Module, path: str, where: Range) -> ast.expr | ast.stmt | None:
     found: ast.expr | ast.stmt | None = None
     found_range: Range | None = None
-    for node in _nodes_in(tree) if (tree := parse(path)) is not None else ():
+    for node in _nodes_in(tree):
         if not isinstance(node, (ast.expr, ast.stmt)) or not (
             node.lineno <= where.start.line <= (node.end_lineno or 0)
         ):
