@@ -139,10 +139,43 @@ def test_a_text_that_is_made_from_data(store: Store) -> None:
         with pytest.raises(LookupError, match=r"1/0/symbolic-trace .* cannot be read: not a symbolic trace"):
             store.stage_text(run, "1/0/symbolic-trace")
         if not has_ended:
-            store.measure_made_texts(run)
             store.tidy(run)
     (stage,) = store.report(run).compiles[0].stages
     assert stage.bytes == len(WALK_TEXT.encode())
+
+
+def test_the_next_run_packs_what_the_last_one_left(store: Store) -> None:
+    runs = [a_run(store, *versions()), a_run(store, *versions()[:2])]
+    going_on = a_run(store, GRAPH.replace("relu", "sigmoid"), ended=False)
+    before = [contents(store, run) for run in (*runs, going_on)]
+    for run in runs:
+        assert store.tidy(run, packs=False) == 0
+    assert store._db.execute("SELECT count(*) FROM packs").fetchone() == (0,)
+    store.pack_newest()
+    assert store._db.execute("SELECT count(*) FROM packs").fetchone() > (0,)
+    alone = store._db.execute("SELECT stages.id FROM stages JOIN texts USING (digest) WHERE pack IS NULL").fetchall()
+    assert len(alone) == 1  # of the run that goes on
+    store.pack_newest()
+    assert [contents(store, run) for run in (*runs, going_on)] == before
+
+
+def test_sizes_of_made_texts_are_measured_for_who_asks(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = a_run(store, ended=False)
+    store.put_stage(run, "0/0", dataclasses.replace(a_stage("symbolic-trace"), bytes=0), None, 1, WALK)
+    size = len(WALK_TEXT.encode())
+
+    def told(**options: bool) -> int:
+        return store.report(run, **options).compiles[0].stages[0].bytes
+
+    assert told() == 0  # it goes on
+    store.set_outcome(run, an_outcome())
+    assert told(sizes=False) == 0
+    store._db.execute("PRAGMA query_only = ON")  # as where the store cannot be written
+    assert (told(), told(sizes=False)) == (size, 0)
+    store._db.execute("PRAGMA query_only = OFF")
+    assert told() == size
+    monkeypatch.setattr(Store, "_made_text", lambda *_: pytest.fail("it was measured before"))
+    assert (told(), told(sizes=False)) == (size, size)
 
 
 def test_a_store_of_version_4_is_read_on(path: str) -> None:

@@ -7,7 +7,8 @@ import json
 import os
 import re
 import sys
-from dataclasses import dataclass
+
+from irscope.vocabulary.records import dataclass
 
 _CHAIN = re.compile(r"\*\*\* While handling this graph break, another graph break occurred: \*\*\*")
 _LINK = re.compile(r"https?://\S*/gb/gb(?P<number>\d+)\.html")

@@ -9,11 +9,12 @@ import keyword
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from irscope.usercode.source import line_text
 from irscope.usercode.user_files import is_user_file
+from irscope.vocabulary.records import dataclass
 
 Frames = tuple[tuple[str, int, str], ...]
 """File, line and function; the outermost comes first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from operator import is_
 from typing import Any
 
@@ -56,6 +57,7 @@ class Recording:
         self._last = -1  # the frame of which a step ran last
         # id of an instruction → its index, if it may change locals, if it may change anything else
         self._known: dict[int, tuple[int, bool, bool]] = {}
+        self._rows = _Rows(self._text)
         self._instructions: list[Any] = []  # they are kept, so that ids stay theirs
         self._codes: list[Any] = []  # the code object of each
         self._frame_column: list[int] = []
@@ -271,45 +273,25 @@ class Recording:
 
     def data(self) -> dict[str, Any]:
         """As told in `irscope.symbolic.trace`."""
-        codes: dict[int, int] = {}
-        code_rows: list[list[Any]] = []
-
-        def code_number(code: Any) -> int:
-            number = codes.get(id(code))
-            if number is None:
-                number = codes[id(code)] = len(code_rows)
-                code_rows.append([self._text(code.co_filename), self._text(code.co_name), code.co_firstlineno])
-            return number
-
-        columns = Columns()
-
-        def row(instruction: Any, code: Any) -> list[int]:
-            return [
-                code_number(code),
-                -1 if instruction.offset is None else instruction.offset,
-                self._text(instruction.opname),
-                self._text(argument_of(instruction)),
-                *columns.of(code.co_filename, instruction),
-            ]
-
+        rows = self._rows
         instructions = [
-            row(instruction, code) for instruction, code in zip(self._instructions, self._codes, strict=True)
+            rows.of(instruction, code) for instruction, code in zip(self._instructions, self._codes, strict=True)
         ]
-        frames = [[code_number(code)] for code in self._frame_codes]
-        listings: list[list[int]] = [[] for _ in code_rows]
+        frames = [[rows.code(code)] for code in self._frame_codes]
+        listings: list[list[int]] = [[] for _ in rows.codes]
         listed = dict(self._listings)
         for code in self._frame_codes:
             for instruction in listed.pop(id(code), ()):
                 known = self._known.get(id(instruction))
-                listings[code_number(code)].append(len(instructions) if known is None else known[0])
+                listings[rows.code(code)].append(len(instructions) if known is None else known[0])
                 if known is None:
-                    instructions.append(row(instruction, code))
+                    instructions.append(rows.of(instruction, code))
         return {
             "version": VERSION,
             "attempt": self.attempt,
             "last": not self.restarts,
             "seconds": round(time.perf_counter() - self.began, 6),
-            "codes": code_rows,
+            "codes": rows.codes,
             "instructions": instructions,
             "listings": listings,
             "frames": frames,
@@ -331,6 +313,37 @@ class Recording:
             ],
             "strings": [text_of(text) for text in self._strings],  # last: all of them are known now
         }
+
+
+class _Rows:
+    """Instructions and code objects as rows; a recording is written twice, and most of its rows are the same then."""
+
+    def __init__(self, text: Callable[[str], int]) -> None:
+        self.codes: list[list[int]] = []
+        self._text, self._columns = text, Columns()
+        self._numbers: dict[int, int] = {}  # id of a code object → its row
+        self._of: dict[int, list[int]] = {}  # id of an instruction, which the recording keeps alive → its row
+
+    def code(self, code: Any) -> int:
+        """The number of a code object."""
+        number = self._numbers.get(id(code))
+        if number is None:
+            number = self._numbers[id(code)] = len(self.codes)
+            self.codes.append([self._text(code.co_filename), self._text(code.co_name), code.co_firstlineno])
+        return number
+
+    def of(self, instruction: Any, code: Any) -> list[int]:
+        """The row of an instruction."""
+        row = self._of.get(id(instruction))
+        if row is None:
+            row = self._of[id(instruction)] = [
+                self.code(code),
+                -1 if instruction.offset is None else instruction.offset,
+                self._text(instruction.opname),
+                self._text(argument_of(instruction)),
+                *self._columns.of(code.co_filename, instruction),
+            ]
+        return row
 
 
 class _Seen:

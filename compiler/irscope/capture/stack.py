@@ -11,7 +11,6 @@ import sys
 import traceback
 import types
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -30,6 +29,7 @@ from irscope.usercode.source import (
 )
 from irscope.usercode.user_files import is_package_file, is_user_file
 from irscope.vocabulary.function_names import RESUME_PREFIX, plain_name, qualified_name
+from irscope.vocabulary.records import dataclass
 
 CAUSE_IN_LIBRARY = "the cause lies here"  # how the note at a library's line begins
 
@@ -44,6 +44,8 @@ class FramePlace:
         Whether it is a resume function: it goes on with what the frame that called it has left.
     traced
         Whether Dynamo traces it, and Python does not run it.
+    qualname
+        The function with what it is defined in, as Python names it; empty if that is not known.
     """
 
     file: str
@@ -51,6 +53,7 @@ class FramePlace:
     range: Range
     resumes: bool = False
     traced: bool = False
+    qualname: str = ""
 
     @property
     def is_user(self) -> bool:
@@ -60,7 +63,8 @@ class FramePlace:
     @property
     def qualified(self) -> str:
         """The function with its classes: ``Block.forward``."""
-        return qualified_name_at(self.file, self.function, self.range.start.line)
+        known = qualified_name(self.qualname)
+        return known or qualified_name_at(self.file, self.function, self.range.start.line)
 
 
 def places_now(error: BaseException | None) -> list[FramePlace]:
@@ -86,9 +90,7 @@ def _live_places() -> list[FramePlace]:
     for frame in callers():
         code = frame.f_code
         if is_user_file(code.co_filename):
-            places.append(
-                FramePlace(code.co_filename, plain_name(code.co_name), _live_range(frame), _is_resume(code.co_name))
-            )
+            places.append(_place_in(code, _live_range(frame)))
     places.reverse()
     return places
 
@@ -98,7 +100,7 @@ def call_into_compiled_code() -> FramePlace | None:
     ``torch.compile`` wrapper (a function of eval_frame.py), however many resume functions lie below it."""
     for frame in callers_of_compiled_code():
         if is_user_file(frame.f_code.co_filename):
-            return FramePlace(frame.f_code.co_filename, plain_name(frame.f_code.co_name), _live_range(frame))
+            return dataclasses.replace(_place_in(frame.f_code, _live_range(frame)), resumes=False)
     return None
 
 
@@ -171,10 +173,20 @@ def _called_from(function: str) -> str:
 
 def name_of_code(code: types.CodeType) -> str:
     """A code object's function with its classes, also of a resume function: ``Block.forward``."""
-    if qualname := getattr(code, "co_qualname", ""):  # since Python 3.11
-        around, dot, last = qualname.rpartition(".")
-        return qualified_name(around + dot + plain_name(last))
+    if qualname := _qualname_of(code):
+        return qualified_name(qualname)
     return qualified_name_at(code.co_filename, plain_name(code.co_name), code.co_firstlineno)
+
+
+def _qualname_of(code: types.CodeType) -> str:
+    """As Python has it since 3.11, of a resume function that of the function; empty before."""
+    around, dot, last = getattr(code, "co_qualname", "").rpartition(".")
+    return str(around + dot + plain_name(last))
+
+
+def _place_in(code: types.CodeType, where: Range) -> FramePlace:
+    qualname = _qualname_of(code)
+    return FramePlace(code.co_filename, plain_name(code.co_name), where, _is_resume(code.co_name), qualname=qualname)
 
 
 def _is_resume(function: str) -> bool:
@@ -263,5 +275,5 @@ def _traced_by(translators: list[Any]) -> Iterator[_Traced]:
         done.add(id(translator))
         where = _range(code.co_filename, at.lineno, at.end_lineno, at.col_offset, at.end_col_offset)
         if where is not None:
-            place = FramePlace(code.co_filename, plain_name(code.co_name), where, _is_resume(code.co_name))
+            place = _place_in(code, where)
             yield place, int(getattr(translator, "lineno", where.start.line))

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.capture.listening import LogHandler
+from irscope.vocabulary.records import dataclass
 
 GRAPH_BREAK = "dynamo_graph_break_reason"
 RECOMPILATION = "recompile_reasons"

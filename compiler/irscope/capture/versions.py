@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.capture.run_book import RunBook
 from irscope.pipelines.registry import position
 from irscope.protocol import StageRef
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.stages import StageKind
 
 

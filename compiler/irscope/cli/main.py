@@ -22,17 +22,27 @@ def _command(given: list[str]) -> int:
         from irscope.cli import viewing
 
         return viewing.view(given[1:])
+    collects = gc.isenabled()
+    gc.disable()  # of what is imported nothing becomes garbage
+    try:
+        return _carried_out(given, collects)
+    finally:
+        if collects:  # a command may have stopped it by itself
+            gc.enable()
+
+
+def _carried_out(given: list[str], collects: bool) -> int:
     from irscope.cli.arguments import RUNS, read  # here: what fails while it is imported has an exit code, too
     from irscope.store.store import StoreError
     from irscope.vocabulary.visible import printable
 
     options = read(given)
     module, function = options.do
-    collects = gc.isenabled()
-    if options.command not in RUNS:
-        gc.disable()  # what is read of a large run is all in use until the command ends, a second later
     try:
-        return int(getattr(importlib.import_module(f"irscope.cli.{module}"), function)(options))
+        command = getattr(importlib.import_module(f"irscope.cli.{module}"), function)
+        if collects and options.command in RUNS:
+            gc.enable()  # of others all that they read is in use until the command ends, a second later
+        return int(command(options))
     except StoreError as error:
         complain(f"irscope: {printable(str(error))}")
         return 3
@@ -49,6 +59,3 @@ def _command(given: list[str]) -> int:
             raise
         complain(f"irscope: {printable(error.filename)} cannot be used: {error.strerror}.")
         return 3
-    finally:
-        if collects:  # a command may have stopped it by itself
-            gc.enable()

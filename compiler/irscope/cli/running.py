@@ -30,6 +30,7 @@ from irscope.protocol import (
     Outcome,
     OutcomeKind,
     Report,
+    Started,
     to_json,
 )
 from irscope.provenance.trails import keep_trails
@@ -74,6 +75,9 @@ def run(options: argparse.Namespace) -> int:
             progress.see(message)
             if isinstance(message, GapSeen):
                 gaps[message.gap] = None
+            elif isinstance(message, Started):
+                with contextlib.suppress(sqlite3.Error):
+                    store.pack_newest()  # now, while the script imports torch and this process has nothing else to do
 
         run_id, outcome = execute(
             spec, store, on_message=on_message, on_bytes=echo, on_exit=exits.append, stdout=stdout
@@ -84,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
             check_without_compile(spec, store, run_id, on_message=progress.see)
         progress.wipe()
         # On a full disk the store knows neither the outcome nor the gaps.
-        report = store.report(run_id)
+        report = store.report(run_id, sizes=options.json)
         gaps.update(dict.fromkeys(report.capture_gaps))
         report = dataclasses.replace(report, outcome=outcome, capture_gaps=tuple(gaps))
         use_cells(store, run_id)
@@ -101,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
             with contextlib.suppress(sqlite3.Error):
                 gc.disable()  # from here on everything is in use until the end, where `main` sets it back
                 keep_trails(store, run_id)
-                store.tidy(run_id)
+                store.tidy(run_id, packs=False)  # the next run does it
     return _exit_code(outcome, exits, options.exit_code)
 
 

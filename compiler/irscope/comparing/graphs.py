@@ -16,9 +16,9 @@ import heapq
 import itertools
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 
 from irscope.ir.graphs import Graph, GraphNode, parse_graph
+from irscope.vocabulary.records import dataclass
 
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _NEAR = 16

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.ir.roofline import Work, kernel_costs, node_costs
@@ -16,6 +15,7 @@ from irscope.pipelines.registry import pipelines, role_of, stage_kind
 from irscope.protocol import Compile, CompileOutcome, Report, Severity, StageRef
 from irscope.provenance import Element, Provenance
 from irscope.store.store import Store
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.stages import KERNELS, Role
 
 

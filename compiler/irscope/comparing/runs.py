@@ -11,12 +11,12 @@ import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Compile, Finding, Kernel, Report
 from irscope.store.store import Store
 from irscope.vocabulary.function_names import function_title
+from irscope.vocabulary.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.driver.debuggers import without_debugger
@@ -18,6 +17,7 @@ from irscope.driver.environments import interpreter_of
 from irscope.pipelines.base import Package, Pipeline, install_command
 from irscope.store.store import default_path
 from irscope.system.commands import run_bounded, temporary_folder
+from irscope.vocabulary.records import dataclass
 
 TRIAL_SECONDS = 180.0
 """The time limit of a trial.  On a busy machine the first compile with Inductor takes a minute."""

@@ -9,6 +9,7 @@ import sys
 
 AT_START = frozenset(sys.modules)
 
+import gc  # noqa: E402
 import json  # noqa: E402
 import os  # noqa: E402
 
@@ -39,6 +40,7 @@ def boot():
         os.write(message_fd, (json.dumps({"is": "Refused", "reason": reason}) + "\n").encode())
         return
 
+    gc.disable()  # nothing of what is imported here becomes garbage
     load_package()
     from irscope.runner.hidden_modules import shield_from
 
@@ -51,6 +53,7 @@ def boot():
     from irscope.runner.warden import part
 
     part(message_fd)
+    gc.enable()
     run(from_json(RunRequest, request), MessagePipe(message_fd))
 
 

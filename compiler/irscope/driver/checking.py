@@ -11,7 +11,6 @@ import signal
 import tempfile
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from irscope.driver.driver import RunSpec, execute
 from irscope.findings.endings import is_user
@@ -30,6 +29,7 @@ from irscope.protocol import (
     ScriptEnded,
 )
 from irscope.store.store import Store
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.stages import Role
 from irscope.worker.client import Worker
 

@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irscope.driver.budgets import Limits
 from irscope.driver.debuggers import without_debugger
@@ -47,6 +47,7 @@ from irscope.system.commands import remove_folders_of
 from irscope.usercode.notebooks import cell_name, joined, python_of_cell, read_cells
 from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source, digest_of
+from irscope.vocabulary.records import dataclass
 from irscope.worker.client import Worker
 
 
@@ -212,7 +213,6 @@ def execute(
     try:
         if spec.lane is Lane.DEEP:
             add_missing_origins(store, run)
-        store.measure_made_texts(run)
         store.set_outcome(run, outcome)
     except sqlite3.Error as error:
         unkept = (

@@ -13,7 +13,6 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from irscope.driver.debuggers import without_debugger
@@ -21,6 +20,7 @@ from irscope.driver.stub_libraries import StubError, add_stubs
 from irscope.pipelines.base import Pipeline
 from irscope.store.store import default_path
 from irscope.system.commands import run_bounded
+from irscope.vocabulary.records import dataclass
 
 _DONE = ".irscope-done"
 _LOOK_SECONDS = 60.0

@@ -7,9 +7,9 @@ import json
 import os
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from irscope.protocol import RunRequest, to_json
+from irscope.vocabulary.records import dataclass
 from irscope.worker.client import Worker
 from irscope.worker.process import FreshProcess, RunProcess
 

@@ -8,13 +8,14 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from irscope.driver.driver import RunSpec, execute
 from irscope.protocol import Outcome
 from irscope.runner.rounds import READY, STOP, answer_file, round_file
 from irscope.store.store import Store
+from irscope.vocabulary.records import dataclass
 
 _POLL_SECONDS = 0.01
 _TURN_SECONDS = 300.0

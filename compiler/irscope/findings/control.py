@@ -16,7 +16,6 @@ import re
 import tokenize
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from irscope.findings.kinds import unused_ignore
 from irscope.findings.places import function_of
@@ -25,6 +24,7 @@ from irscope.protocol import Finding, Lane, OutcomeKind, Position, Range, Report
 from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import function_around, line_text, parents, read_source
 from irscope.vocabulary.findings import DEEP_ONLY
+from irscope.vocabulary.records import dataclass
 
 UNUSED = unused_ignore.KIND.id
 _COMMENT = re.compile(r"#\s*irscope:\s*ignore(?:\[(?P<codes>[^\]]*)\])?")

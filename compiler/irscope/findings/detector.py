@@ -7,11 +7,11 @@ each detector when its event happens.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from irscope.capture.listening import LogHandler
 from irscope.internals.hooks import Hook
 from irscope.protocol import Finding
+from irscope.vocabulary.records import dataclass
 
 Receive = Callable[..., None]
 """Takes the data of a signal."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from irscope.findings.kinds.compiled_code_error import CHECK, KIND
 from irscope.internals.compiled_frames import call_around, compiled_frame, function_around
@@ -14,6 +13,7 @@ from irscope.protocol import Compile, Finding, Origin, Position, Raised, Range, 
 from irscope.provenance.linked import LinkedLines
 from irscope.store.store import Store
 from irscope.usercode.user_files import is_user_file
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.stages import Role
 from irscope.vocabulary.visible import bounded
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from irscope.capture.compiles import CompileBook
 from irscope.capture.trace import Record
 from irscope.internals.dynamo_frames import break_error, is_fullgraph
 from irscope.protocol import Compile, Finding
+from irscope.vocabulary.records import dataclass
 
 
 @dataclass(frozen=True)

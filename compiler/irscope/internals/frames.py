@@ -13,10 +13,10 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.protocol import CaptureGap
+from irscope.vocabulary.records import dataclass
 
 OnGap = Callable[[CaptureGap], None]
 

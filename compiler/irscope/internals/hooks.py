@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from irscope.internals.frames import report_to
 from irscope.internals.importing import ImportWatcher
 from irscope.protocol import CaptureGap
+from irscope.vocabulary.records import dataclass
 
 Undo = Callable[[], None]
 

@@ -8,11 +8,11 @@ below, with the versions on which it was checked.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.internals.frames import report
 from irscope.protocol import CaptureGap
+from irscope.vocabulary.records import dataclass
 
 _MISSING = object()
 

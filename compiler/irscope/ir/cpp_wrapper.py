@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from irscope.ir.kernels import KernelSource
+from irscope.vocabulary.records import dataclass
 
 _HANDLES = re.compile(r"^\s*// \[Provenance debug handles\] (?P<handles>.+)$")
 _CALLED = re.compile(r"(?<![\w.>])(?P<name>[A-Za-z_]\w*)\(")

@@ -9,9 +9,9 @@ import ast
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from irscope.protocol import Origin
+from irscope.vocabulary.records import dataclass
 
 # Annotations, what checkpointing decided and, from torch 2.15 on, "Backward of forward node:" are before the file.
 ORIGIN_HEAD = r"[ \t]*# (?:[^\n]*? )??File: (?P<file>[^\n]+?):(?P<line>\d+) in "

@@ -10,10 +10,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from irscope.ir.graph_statements import GraphNode as GraphNode
 from irscope.ir.graph_statements import StatementReader
+from irscope.vocabulary.records import dataclass
 
 # PyTorch prints the name of the module's class, which for an inference graph is `<lambda>`: no name in Python.
 _CLASS = re.compile(r"^( *class )[^(:\n]+", re.MULTILINE)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.ir.guard_text import FailedGuard, parse_failed_guard, readable, without_type
 from irscope.protocol import Compile, Origin
+from irscope.vocabulary.records import dataclass
 
 _GUARD = re.compile(r"^[| ]*\+- (?P<kind>[A-Z][A-Z_0-9]+): (?=.)", re.MULTILINE)
 _LATENCY = re.compile(r"^Guard latency = (?P<microseconds>[\d.]+) us\s*$", re.MULTILINE)

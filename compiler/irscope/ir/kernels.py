@@ -6,11 +6,11 @@ import ast
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from irscope.ir.graphs import Graph
 from irscope.protocol import Origin
 from irscope.usercode.user_files import is_package_file, is_user_file
+from irscope.vocabulary.records import dataclass
 
 _LANGUAGES = {"cpp_pybinding": "cpp", "cpp": "cpp"}
 _DEFINITION = re.compile(r"^(?P<name>\w+) = async_compile\.\w+\(", re.MULTILINE)

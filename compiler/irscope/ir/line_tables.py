@@ -21,7 +21,8 @@ import os
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from irscope.vocabulary.records import dataclass
 
 Lines = list[tuple[int, int]]
 

@@ -7,9 +7,9 @@ the stage at which the pipeline ended.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from irscope.ir.line_tables import Lines
+from irscope.vocabulary.records import dataclass
 
 _HEAD = re.compile(
     r"^// -----// IR Dump (?P<when>Before|After) (?P<name>[^\s:]+)"

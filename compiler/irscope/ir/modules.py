@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from irscope.vocabulary.graph_looks import MANY_INPUTS
+from irscope.vocabulary.records import dataclass
 
 Path = tuple[str, ...]
 """Names of modules, outermost first."""

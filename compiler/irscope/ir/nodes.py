@@ -42,11 +42,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from irscope.ir.graphs import parse_graph
 from irscope.pipelines.registry import stage_kind
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.stages import Role
 
 # A statement or a declared input on its own line; an input in a list of them.

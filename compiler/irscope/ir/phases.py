@@ -21,8 +21,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from irscope.vocabulary.records import dataclass
 
 VERSION = 1
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from irscope.ir.nodes import NodeFacts, dtypes_of, facts_of
 from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Report, StageRef
 from irscope.targets.catalogue import Target, catalogue
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.stages import Role
 
 

@@ -18,8 +18,10 @@ number; PyTorch may know more.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+
+from irscope.vocabulary.records import dataclass
 
 VERSION = 1
 EVENTS = ("create_symbol", "create_unbacked_symbol", "guard_added_fast", "symbolic_shape_specialization")

@@ -10,11 +10,11 @@ import html
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from irscope.pictures.folding import Box, Frame, Picture
 from irscope.pictures.graph import PictureGraph
 from irscope.vocabulary.graph_looks import CATEGORIES, FAMILIES
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.units import count
 from irscope.vocabulary.visible import printable
 

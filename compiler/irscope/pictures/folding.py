@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from irscope.ir.modules import Path
 from irscope.pictures.graph import PictureGraph
 from irscope.vocabulary.graph_looks import MANY_INPUTS, MOST_NODES
+from irscope.vocabulary.records import dataclass
 
 _INPUTS = "inputs"
 

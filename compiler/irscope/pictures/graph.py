@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from irscope.ir.graphs import edges_of, operation_name, parse_graph
 from irscope.ir.modules import Path, PlacedNodes, has_both_ways, homes, is_call, split_module
@@ -11,6 +10,7 @@ from irscope.protocol import Compile, StageRef
 from irscope.provenance.graph_facts import facts_along
 from irscope.store.store import Store
 from irscope.vocabulary.graph_looks import Family, family_of, input_name, title_of
+from irscope.vocabulary.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from irscope.vocabulary.findings import FindingKind
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.stages import StageKind
 
 

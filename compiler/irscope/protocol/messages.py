@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import typing
-from dataclasses import dataclass
 from typing import Any, Union
 
 from irscope.protocol.plain import encodable, from_json, to_json
 from irscope.protocol.report import CaptureGap, Compile, Finding, Raised
 from irscope.vocabulary.limits import Limit
+from irscope.vocabulary.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,15 @@ Lines are 1-based, columns are 0-based indices into the line as a Python string,
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from irscope.vocabulary.function_names import function_title, plain_name
 from irscope.vocabulary.lanes import DEFAULT_PIPELINE, Lane
 from irscope.vocabulary.limits import Limit
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.severities import Severity
 
 SCHEMA = 1
@@ -49,7 +50,7 @@ class CompileOutcome(str, enum.Enum):
     """Not ended yet, or the process died in it."""
 
 
-@dataclass(frozen=True, order=True)
+@dataclasses.dataclass(frozen=True, order=True)
 class Position:
     """A place between two characters of a file."""
 
@@ -57,7 +58,7 @@ class Position:
     column: int
 
 
-@dataclass(frozen=True, order=True)
+@dataclasses.dataclass(frozen=True, order=True)
 class Range:
     """A range of a file; `end` is exclusive."""
 
@@ -226,7 +227,7 @@ class Compile:
         return function_title(self.function, self.qualified)
 
 
-@dataclass(frozen=True, order=True)
+@dataclasses.dataclass(frozen=True, order=True)
 class Origin:
     """A line of the user's files that something came from."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irscope.vocabulary.lanes import DEFAULT_PIPELINE, Lane
 from irscope.vocabulary.limits import Budget
+from irscope.vocabulary.records import dataclass
 
 EAGER = "eager"
 """The backend that executes a graph as it is."""

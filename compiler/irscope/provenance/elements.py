@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from irscope.ir.cpp_wrapper import calls_in
@@ -18,6 +18,7 @@ from irscope.ir.nodes import NodeFacts, facts_of
 from irscope.ir.own_kernels import places_of
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Origin, StageRef
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.stages import Role
 
 SOURCE = "source"

@@ -6,13 +6,13 @@ The layout of that stage's data is that of `irscope.pipelines.inductor.fusion`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Origin, Report, StageRef
 from irscope.provenance import Element, Provenance, chain
 from irscope.store.store import Store
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.stages import Role
 from irscope.vocabulary.suggestions import did_you_mean, listed
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from irscope.ir.graphs import GraphNode, read_nodes
 from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Kernel, Origin, Report
@@ -11,6 +9,7 @@ from irscope.provenance import chain
 from irscope.provenance.kernels import output_code_of
 from irscope.provenance.trails import reached
 from irscope.store.store import Store
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.stages import Role
 
 

@@ -13,9 +13,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irscope.provenance.elements import Item, Items
+from irscope.vocabulary.records import dataclass
 
 VIEWS = frozenset({
     "view", "reshape", "_unsafe_view", "permute", "transpose", "t", "expand", "unsqueeze", "squeeze", "select", "slice",

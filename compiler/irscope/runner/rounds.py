@@ -14,13 +14,13 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.capture.programs import Program, place_of
 from irscope.internals.compile_calls import result_hook
 from irscope.internals.hooks import Hook
 from irscope.runner.tensors import cloned, largest_difference, seeded
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.visible import bounded
 
 READY, STOP = "ready.json", "stop"

@@ -9,10 +9,10 @@ import runpy
 import sys
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.usercode.source import overlay_of
+from irscope.vocabulary.records import dataclass
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 

@@ -7,6 +7,7 @@ import os
 import sqlite3
 import sys
 import types
+from typing import TYPE_CHECKING
 
 from irscope.capture.base import capture_of
 from irscope.capture.listening import listen
@@ -20,8 +21,6 @@ from irscope.runner import entries
 from irscope.runner.descriptors import high_numbers
 from irscope.runner.device import device_name
 from irscope.runner.messages import MessagePipe
-from irscope.runner.profiling import Profiling
-from irscope.runner.rounds import Rounds
 from irscope.runner.run_store import RunStore
 from irscope.runner.steady import SteadyState
 from irscope.store.store import StoreError
@@ -30,6 +29,9 @@ from irscope.usercode.source import digest_of, read_source
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.stages import Role
 from irscope.vocabulary.visible import bounded
+
+if TYPE_CHECKING:
+    from irscope.runner.rounds import Rounds
 
 
 class Session:
@@ -53,6 +55,9 @@ class Session:
         self._hooks = Hooks(hooks, self._book.gap)
 
     def _new_rounds(self) -> Rounds:
+        from irscope.runner.profiling import Profiling  # here: only the runs of a comparison and profiles need them
+        from irscope.runner.rounds import Rounds
+
         request, why = self._request, self._capture.why_as_python
         if not request.profile:
             return Rounds(request.rounds, why)
@@ -153,10 +158,21 @@ _GENERATED = "torch."
 def _files_of_the_user() -> dict[str, str]:
     """The user's files that were imported, with digests of their texts."""
     paths = [
-        vars(module).get("__file__")
+        (name, path)
         for name, module in list(sys.modules.items())
         # A script may put there what it likes, and asking such an object for an attribute can do anything.
-        if issubclass(type(module), types.ModuleType) and not str(name).startswith(_GENERATED)
+        if issubclass(type(module), types.ModuleType) and type(name) is str and not name.startswith(_GENERATED)
+        if isinstance(path := vars(module).get("__file__"), str) and path.endswith(".py")
     ]
-    mine = [path for path in paths if isinstance(path, str) and path.endswith(".py") and is_user_file(path)]
+    # Thousands of modules are below a few packages that are not the user's: only these are looked up on the disk.
+    libraries = {
+        name: os.path.dirname(path) + os.sep
+        for name, path in paths
+        if "." not in name and path.endswith("__init__.py") and not is_user_file(path)
+    }
+    mine = [
+        path
+        for name, path in paths
+        if not path.startswith(libraries.get(name.partition(".")[0], "\0")) and is_user_file(path)
+    ]
     return {path: digest_of(text) for path in mine[:_MOST_FILES] if (text := read_source(path))}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from irscope.protocol import (
@@ -26,19 +26,20 @@ from irscope.store.file import transaction
 from irscope.store.repeats import without_repeats
 
 
-def report_of(db: sqlite3.Connection, run: str) -> Report:
-    """All that is known about a run.  Raises LookupError for an unknown run."""
+def report_of(db: sqlite3.Connection, run: str, sizes: Mapping[str, int]) -> Report:
+    """All that is known about a run, with the sizes of some stages' texts.  Raises LookupError for an unknown run."""
     with transaction(db, "BEGIN"):  # one snapshot, however much is written meanwhile
         row = db.execute("SELECT script, torch, outcome, started, pipeline FROM runs WHERE id = ?", (run,)).fetchone()
         if row is None:
             raise LookupError(f"No run is named {run}.")
         stages: dict[str, list[StageRef]] = {}
-        for compile_id, *facts in db.execute(
+        for compile_id, id, name, language, size, *facts in db.execute(
             "SELECT compile, id, name, language, bytes, passed, seconds, nodes FROM stages WHERE run = ?"
             " ORDER BY position, rowid",
             (run,),
         ):
-            stages.setdefault(compile_id, []).append(StageRef(*facts))
+            stage = StageRef(id, name, language, sizes.get(id, size), *facts)
+            stages.setdefault(compile_id, []).append(stage)
         every = [
             _below_target(from_json(Compile, {**json.loads(facts), "stages": to_json(stages.get(compile_id, []))}))
             for compile_id, facts in db.execute(

@@ -14,6 +14,7 @@ import ctypes
 import json
 import os
 import secrets
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -234,20 +235,21 @@ class Store:
         how, _ = self.how_run(run)
         self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (json.dumps({**how, "device": name}), run))
 
-    def measure_made_texts(self, run: str) -> None:
-        """Fills in how long the texts are that are made from data."""
-        rows = self._db.execute("SELECT id, name FROM stages WHERE run = ? AND digest = ?", (run, NO_TEXT)).fetchall()
-        with self.transaction():
-            for id, name in rows:
-                with contextlib.suppress(LookupError):
-                    size = len((self._made_text(run, id, name) or "").encode("utf-8", "surrogatepass"))
-                    self._db.execute("UPDATE stages SET bytes = ? WHERE run = ? AND id = ?", (size, run, id))
-
-    def tidy(self, run: str, keep_bytes: int = KEEP_BYTES, keep_runs: int = KEEP_RUNS) -> int:
+    def tidy(self, run: str, keep_bytes: int = KEEP_BYTES, keep_runs: int = KEEP_RUNS, packs: bool = True) -> int:
         """What is to be done when a run has ended, and can wait: packs its texts, and prunes; returns how many runs
-        went.  Takes about a second for 25 MB of texts.  A run that did not begin is deleted: the environment could not
-        run it, and it must not be in the place of the newest run."""
-        return self._upkeep.tidy(run, made_texts(), keep_bytes, keep_runs)
+        went.  A run that did not begin is deleted: the environment could not run it, and it must not be in the place of
+        the newest run.
+
+        Parameters
+        ----------
+        packs
+            Whether texts are packed, which takes about a second for 25 MB; else the next run does it (`pack_newest`).
+        """
+        return self._upkeep.tidy(run, made_texts() if packs else None, keep_bytes, keep_runs)
+
+    def pack_newest(self) -> None:
+        """Packs the texts of the newest runs that have ended and were not packed then."""
+        self._upkeep.pack_newest(made_texts())
 
     def prune(self, keep_bytes: int, keep_runs: int = KEEP_RUNS) -> int:
         """Deletes the oldest runs until there are no more than ``keep_runs``, whose texts fit into ``keep_bytes``; two
@@ -309,12 +311,18 @@ class Store:
         return Lane(row[0])
 
     @reading
-    def report(self, run: str) -> Report:
+    def report(self, run: str, sizes: bool = True) -> Report:
         """All that is known about a run, also of a run in progress (its outcome is then *running so far* as cancelled).
+
+        Parameters
+        ----------
+        sizes
+            Whether the sizes of texts that are made from data are needed: of a run that has ended they are measured
+            when a caller first asks for them, which takes some tenths of a second.
 
         Raises LookupError for an unknown run.
         """
-        return report_of(self._db, run)
+        return report_of(self._db, run, self._measured(run) if sizes else {})
 
     @reading
     def stage_text(self, run: str, stage: str) -> str:
@@ -408,6 +416,23 @@ class Store:
         except ValueError:
             how = {}
         return (how if isinstance(how, dict) else {"args": how}), str(row[1])
+
+    def _measured(self, run: str) -> dict[str, int]:
+        """How long the texts are that are made from data, by stage, of those that nobody has measured yet."""
+        rows = self._db.execute(
+            "SELECT stages.id, name FROM stages JOIN runs ON runs.id = run"
+            " WHERE run = ? AND digest = ? AND bytes = 0 AND outcome IS NOT NULL",
+            (run, NO_TEXT),
+        ).fetchall()
+        found = {}
+        for id, name in rows:
+            with contextlib.suppress(LookupError, StoreError):
+                found[id] = len((self._made_text(run, id, name) or "").encode("utf-8", "surrogatepass"))
+        if found:
+            with contextlib.suppress(sqlite3.Error), transaction(self._db, "BEGIN IMMEDIATE"):  # it may be read-only
+                for id, size in found.items():
+                    self._db.execute("UPDATE stages SET bytes = ? WHERE run = ? AND id = ?", (size, run, id))
+        return found
 
     def _stage(self, run: str, stage: str) -> tuple[str, bytes, bytes | None]:
         row = self._db.execute(

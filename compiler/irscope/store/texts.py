@@ -14,8 +14,9 @@ import sqlite3
 import zlib
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
+
+from irscope.vocabulary.records import dataclass
 
 _PACKS = "CREATE TABLE packs (id INTEGER PRIMARY KEY, codec TEXT NOT NULL, bytes INTEGER NOT NULL, data BLOB NOT NULL)"
 TABLES = f"""

@@ -16,6 +16,8 @@ from irscope.store.value_file import DamagedValues, folder_of
 KEEP_BYTES = 1_000_000_000
 """Of texts in a store as they are stored; the oldest runs go."""
 KEEP_RUNS = 1000
+_PACKED_LATER = 3
+"""Runs that are looked at: several at a time may have ended since the last run began."""
 
 
 class Upkeep:
@@ -32,17 +34,28 @@ class Upkeep:
     def __init__(self, path: str, db: sqlite3.Connection, texts: Texts) -> None:
         self._path, self._db, self._texts = path, db, texts
 
-    def tidy(self, run: str, made: Container[str], keep_bytes: int, keep_runs: int) -> int:
-        """As `Store.tidy`; ``made``: the names of stages whose texts are made from their data."""
+    def tidy(self, run: str, made: Container[str] | None, keep_bytes: int, keep_runs: int) -> int:
+        """As `Store.tidy`; ``made``: the names of stages whose texts are made from their data, None: nothing is packed."""
         if self._did_not_begin(run):
             self._delete(run)
             return 1
-        self._pack(run, made)
+        if made is not None:
+            self._pack(run, made)
         with transaction(self._db, "BEGIN IMMEDIATE"):
             self._texts.sweep(USED_TEXTS)  # what a stage had before it was written again
         gone = self.prune(keep_bytes, keep_runs)
         self._db.executescript("PRAGMA incremental_vacuum")  # `execute` would free a single page
         return gone
+
+    def pack_newest(self, made: Container[str]) -> None:
+        """As `Store.pack_newest`."""
+        rows = self._db.execute(
+            "SELECT id FROM runs WHERE outcome IS NOT NULL ORDER BY started DESC, rowid DESC LIMIT ?", (_PACKED_LATER,)
+        ).fetchall()
+        for (run,) in rows:
+            self._pack(run, made)
+        if rows:
+            self._db.executescript("PRAGMA incremental_vacuum")
 
     def prune(self, keep_bytes: int, keep_runs: int) -> int:
         """As `Store.prune`."""

@@ -12,10 +12,10 @@ import os
 import re
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.store.file import make_private_folder, open_private
+from irscope.vocabulary.records import dataclass
 
 SUFFIX = ".values"
 """The folder of values of a store is its path with this suffix; in it is one folder for each run."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from irscope.vocabulary.records import dataclass
 
 _EVERY = 64  # steps of a frame between two states that are kept
 

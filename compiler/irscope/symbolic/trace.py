@@ -32,13 +32,13 @@ The standard library is all that is needed to read it; no torch.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 from irscope.protocol import Position, Range
 from irscope.symbolic.data import Events, check_numbers, without
 from irscope.symbolic.states import FrameStates
+from irscope.vocabulary.records import dataclass
 
 VERSION = 1
 

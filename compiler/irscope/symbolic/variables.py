@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from irscope.vocabulary.records import dataclass
 
 _UNSEEN = "not looked at yet: "
 _SOURCE = re.compile(r"^(?P<rest>.*?) from (?P<source>(?:[A-Z]+\[|…|\(|\w+\().*)$", re.DOTALL)

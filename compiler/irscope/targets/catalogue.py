@@ -13,10 +13,10 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.usercode.reading import read_bounded
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.suggestions import did_you_mean, listed
 from irscope.vocabulary.visible import printable
 

@@ -8,10 +8,10 @@ import hashlib
 import io
 import tokenize
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from irscope.protocol import Position, Range
 from irscope.usercode.reading import read_bounded, real_path
+from irscope.vocabulary.records import dataclass
 
 _overlays: dict[str, str] = {}
 
@@ -56,8 +56,13 @@ def decode_source(data: bytes) -> str:
 
 def line_text(path: str, line: int) -> str:
     """One line (1-based) without its end; empty if there is none."""
-    lines = read_source(path).split("\n")
+    lines = _lines_in(read_source(path))
     return lines[line - 1] if 1 <= line <= len(lines) else ""
+
+
+@functools.lru_cache(maxsize=16)
+def _lines_in(text: str) -> list[str]:
+    return text.split("\n")
 
 
 def column_of_byte(path: str, line: int, byte: int) -> int:
@@ -122,12 +127,18 @@ def head_of(path: str, where: Range) -> Range:
     stays the same: where the condition begins on a later one, the range begins at the statement.  Any other range is
     itself.
     """
+    if not line_text(path, where.start.line).startswith(_HEADS, where.start.column):
+        return where  # also spares reading the syntax of a large file of a library
     for node in nodes_at(path, where.start.line):
         if (last := _end_of_head(node)) is not None and range_of_node(path, node) == where:
             head = range_of_node(path, last)
             whole = isinstance(node, (ast.With, ast.AsyncWith, ast.ClassDef)) or head.start.line != where.start.line
             return Range(where.start, head.end) if whole else head
     return where
+
+
+_HEADS = ("if", "elif", "while", "assert", "for", "async", "with", "class")
+"""How the statements begin that `_end_of_head` knows."""
 
 
 def _end_of_head(node: ast.AST) -> ast.expr | None:
@@ -149,9 +160,23 @@ def nodes_at(path: str, line: int) -> Iterator[ast.AST]:
 
 
 @functools.lru_cache(maxsize=16)
+def _nodes_in(tree: ast.Module) -> list[ast.AST]:
+    """What `ast.walk` yields, in its order; the files of libraries are large and are asked for more than once."""
+    found: list[ast.AST] = [tree]
+    for node in found:
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, ast.AST):
+                found.append(value)
+            elif isinstance(value, list):
+                found += [item for item in value if isinstance(item, ast.AST)]
+    return found
+
+
+@functools.lru_cache(maxsize=16)
 def _nodes_by_line(tree: ast.Module) -> dict[int, list[ast.AST]]:
     found: dict[int, list[ast.AST]] = {}
-    for node in ast.walk(tree):
+    for node in _nodes_in(tree):
         if (line := getattr(node, "lineno", None)) is not None:
             found.setdefault(line, []).append(node)
     return found
@@ -165,7 +190,7 @@ def parents(path: str) -> dict[ast.AST, ast.AST]:
 
 @functools.lru_cache(maxsize=16)
 def _parents_in(tree: ast.Module) -> dict[ast.AST, ast.AST]:
-    return {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    return {child: node for node in _nodes_in(tree) for child in ast.iter_child_nodes(node)}
 
 
 def node_at_range(path: str, where: Range) -> ast.expr | ast.stmt | None:
@@ -173,9 +198,15 @@ def node_at_range(path: str, where: Range) -> ast.expr | ast.stmt | None:
 
     A range that only names a line (where Python tells no columns) holds the statement that begins there.
     """
+    tree = parse(path)
+    return None if tree is None else _node_at_range(tree, path, where)
+
+
+@functools.lru_cache(maxsize=64)
+def _node_at_range(tree: ast.Module, path: str, where: Range) -> ast.expr | ast.stmt | None:
     found: ast.expr | ast.stmt | None = None
     found_range: Range | None = None
-    for node in ast.walk(tree) if (tree := parse(path)) is not None else ():
+    for node in _nodes_in(tree):
         if not isinstance(node, (ast.expr, ast.stmt)) or not (
             node.lineno <= where.start.line <= (node.end_lineno or 0)
         ):
@@ -188,7 +219,7 @@ def node_at_range(path: str, where: Range) -> ast.expr | ast.stmt | None:
 
 def text_of_range(path: str, where: Range) -> str:
     """The source text in a range."""
-    lines = read_source(path).split("\n")[where.start.line - 1 : where.end.line]
+    lines = _lines_in(read_source(path))[where.start.line - 1 : where.end.line]
     if not lines:
         return ""
     lines[-1] = lines[-1][: where.end.column]
@@ -201,7 +232,7 @@ def function_at(path: str, name: str, first_line: int) -> ast.FunctionDef | ast.
     tree = parse(path)
     if tree is None:
         return None
-    for node in ast.walk(tree):
+    for node in _nodes_in(tree):
         if isinstance(node, ast.Lambda) and name == "<lambda>" and node.lineno == first_line:
             return node
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
@@ -215,7 +246,7 @@ def function_around(path: str, line: int) -> ast.FunctionDef | ast.AsyncFunction
     """The innermost function whose text holds a line."""
     tree = parse(path)
     best: ast.FunctionDef | ast.AsyncFunctionDef | None = None
-    for node in ast.walk(tree) if tree else ():
+    for node in _nodes_in(tree) if tree else ():
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.lineno <= line <= (node.end_lineno or 0):
             if best is None or node.lineno >= best.lineno:
                 best = node
@@ -259,7 +290,7 @@ def _definitions_in(tree: ast.Module) -> tuple[_Definition, ...]:
             node.end_lineno or node.lineno,
             not isinstance(node, ast.ClassDef),
         )
-        for node in ast.walk(tree)
+        for node in _nodes_in(tree)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
     )
 

@@ -28,7 +28,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.pipelines.dynamo_stages import DYNAMO_GRAPH
@@ -43,6 +42,7 @@ from irscope.values.check.tolerance import tolerance_data
 from irscope.values.run.interpreting import KeptGraph
 from irscope.values.run.running import CallMoment
 from irscope.values.run.subgraph_compile import Drawing, Region, region_of
+from irscope.vocabulary.records import dataclass
 
 DYNAMO = DYNAMO_GRAPH.name
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in ', re.MULTILINE)

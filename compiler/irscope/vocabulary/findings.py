@@ -5,9 +5,8 @@ Each kind is declared once, in its own module of `irscope.findings.kinds`; `irsc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from irscope.vocabulary.lanes import Lane
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.severities import Severity
 
 FAST_AND_DEEP = (Lane.FAST, Lane.DEEP)

@@ -11,7 +11,8 @@ tell the colours apart (M. Okabe, K. Ito: Color Universal Design, 2008; the scal
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from irscope.vocabulary.records import dataclass
 
 THEMES = ("light", "dark")
 CATEGORIES = {

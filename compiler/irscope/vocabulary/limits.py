@@ -8,10 +8,10 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.vocabulary.lanes import Lane
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.setting import Kind, Setting, declared, row_of
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from irscope.vocabulary.records import dataclass
 
 SECTION = "irscope"
 """What the keys of all settings begin with in VS Code, and the section that the server asks clients for."""

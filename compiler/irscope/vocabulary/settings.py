@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.vocabulary.lanes import DEFAULT_PIPELINE, Lane
 from irscope.vocabulary.limits import LIMITS
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.setting import Goes, Kind, Setting, declared, row_of
 
 SEVERITIES = {
@@ -52,7 +52,7 @@ class SettingValues:
         "cancels it and starts a new run. `0`: run the whole pipeline only if you ask for a kernel or a stage.",
         unit="seconds", restricted=True,
     )  # fmt: skip
-    on_save: Lane | None = _setting(  # noqa: RUF009
+    on_save: Lane | None = _setting(
         "run.onSave", Kind.LANE, Lane.FAST.value,
         "lane of the run that starts when a file is opened or saved",
         "What to run when a Python file that uses `torch.compile` is opened or saved.",

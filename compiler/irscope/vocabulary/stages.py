@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from irscope.vocabulary.records import dataclass
 
 KERNELS = "kernel"
 """In the IDs of stages the folder of what a program's kernels are: ``0/0/kernel/NAME``, ``0/0/kernel-backward/NAME``.

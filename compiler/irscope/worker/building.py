@@ -19,13 +19,14 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from irscope.internals.dynamo_hooks import compile_calls_hook
 from irscope.internals.hooks import Hooks
 from irscope.internals.modes import dispatch_mode
 from irscope.protocol import CaptureGap
+from irscope.vocabulary.records import dataclass
 from irscope.worker import cuda
 from irscope.worker.head import Step
 from irscope.worker.modules import AskedNames, ModuleKind, kind_of_file

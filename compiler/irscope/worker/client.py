@@ -13,10 +13,10 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from irscope.protocol import RunRequest, to_json
 from irscope.system import processes
+from irscope.vocabulary.records import dataclass
 from irscope.worker.process import ForkedProcess
 from irscope.worker.wire import send
 

@@ -12,9 +12,10 @@ import ast
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from irscope.vocabulary.records import dataclass
 from irscope.worker.modules import ModuleKind, find, kind_of_file
 
 

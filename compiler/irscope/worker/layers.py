@@ -15,10 +15,11 @@ import sys
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from irscope.protocol import EntryKind, RunRequest, from_json
+from irscope.vocabulary.records import dataclass
 from irscope.worker.building import Built, UnsafeError, build, mtime
 from irscope.worker.child import READ_AT_IMPORT
 from irscope.worker.head import Step, head_of

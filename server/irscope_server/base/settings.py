@@ -9,12 +9,12 @@ import dataclasses
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.protocol import Budget, Lane
 from irscope.store.store import default_path
 from irscope.vocabulary.limits import LIMITS, budget_of
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.setting import SECTION as SECTION
 from irscope.vocabulary.setting import Kind, Setting, row_of
 from irscope.vocabulary.settings import OFF, SETTINGS, SettingValues

@@ -109,12 +109,17 @@ def test_who_traces_as_well_gets_every_record(tmp_path: Path) -> None:
 
 @pytest.fixture
 def printed(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Bodies of loops under the hook, and how often PyTorch printed one."""
+    """Bodies of loops under the hook, how often PyTorch printed one, and how often one was printed at all."""
     from torch import fx
     from torch._inductor import loop_body
 
     times: list[str] = []
-    original = loop_body.LoopBodyBlock.debug_str
+    all_times: list[fx.Graph] = []
+    original, code_of = loop_body.LoopBodyBlock.debug_str, fx.Graph.python_code
+
+    def counted_code(self: fx.Graph, *args: Any, **kwargs: Any) -> Any:
+        all_times.append(self)
+        return code_of(self, *args, **kwargs)
 
     def counted(self: Any, name: str = "block") -> Any:
         times.append(name)
@@ -130,8 +135,9 @@ def printed(monkeypatch: pytest.MonkeyPatch) -> Any:
         return block
 
     monkeypatch.setattr(loop_body.LoopBodyBlock, "debug_str", counted)
+    monkeypatch.setattr(fx.Graph, "python_code", counted_code)
     undo = looptext.hook().apply(sys.modules["torch._inductor.loop_body"])
-    yield SimpleNamespace(body=body, times=times, original=original)
+    yield SimpleNamespace(body=body, times=times, all_times=all_times, original=original)
     undo()
     assert loop_body.LoopBodyBlock.debug_str is counted
 
@@ -139,9 +145,17 @@ def printed(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_bodies_that_do_the_same_are_printed_once(printed: Any) -> None:
     bodies = [printed.body(2.0), printed.body(2.0), printed.body(3.0), printed.body(2.0, "store_reduction")]
     texts = [block.debug_str("body") for block in bodies]
-    assert len(printed.times) == 3
+    assert len(printed.times) == 1  # the first, to see that ours is the same
+    assert len(printed.all_times) == 1 + 3
     assert texts == [printed.original(block, "body") for block in bodies]
     assert texts[0] != texts[2] != texts[3]
+
+
+def test_where_inductor_prints_in_another_way_it_prints_all(printed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(looptext, "_text", lambda graph, name: "another text")
+    bodies = [printed.body(2.0), printed.body(2.0), printed.body(3.0)]
+    assert [block.debug_str("body") for block in bodies] == [printed.original(block, "body") for block in bodies]
+    assert len(printed.times) == 2
 
 
 def test_a_body_that_changes_is_printed_again(printed: Any) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from irscope.findings.advice.common import called, some
 from irscope.findings.advice.conditions import Decision, condition, decision_at, failed_assertion, looks_like_tensor
 from irscope.findings.advice.model import Advice, Option
 from irscope.findings.advice.spot import Spot, bound_names, loaded_names
 from irscope.protocol import Edit
+from irscope.vocabulary.records import dataclass
 
 _WHY = "A graph has no branches: while it is traced, tensors have shapes but no values."
 _BOTH = "Both sides are computed, and their shapes must broadcast."

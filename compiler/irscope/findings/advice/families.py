@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from irscope.findings.advice import arrays, randomness
 from irscope.findings.advice.common import around, guard, hoist, pass_in, some
 from irscope.findings.advice.model import Option
 from irscope.findings.advice.spot import Spot
+from irscope.vocabulary.records import dataclass
 
 OUTSIDE = "Compiled code is a graph of tensor operations; this reaches outside of Python and must happen in its place."
 _CHANGING = ("pop", "popitem", "update", "setdefault", "clear")

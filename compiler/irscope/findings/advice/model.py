@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from irscope.capture.break_message import BreakMessage
 from irscope.protocol import Edit, Range
+from irscope.vocabulary.records import dataclass
 
 if TYPE_CHECKING:
     from irscope.capture.stack import FramePlace

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
+import itertools
 import textwrap
 
 from irscope.capture.break_message import BreakMessage
@@ -28,7 +29,10 @@ class Spot:
         self.file = context.file
         self.node = context.node
         self.cause = context.messages[0] if context.messages else _NO_MESSAGE
-        self._parents = parents(context.file)
+
+    @functools.cached_property
+    def _parents(self) -> dict[ast.AST, ast.AST]:
+        return parents(self.file)
 
     @functools.cached_property
     def tree(self) -> ast.Module | None:
@@ -234,14 +238,9 @@ class Spot:
         """The names that the top level of the file binds."""
         return {name for node in (self.tree.body if self.tree is not None else ()) for name in _bound_at_top(node)}
 
-    def _bound_above(self) -> set[str]:
-        names: set[str] = set()
-        tree, top = parse(self.file), self._top_statement()
-        for node in tree.body if tree is not None else ():
-            if node is top:
-                break
-            names.update(bound_names(node))
-        return names
+    def _bound_above(self) -> frozenset[str]:
+        tree = parse(self.file)
+        return frozenset() if tree is None else _bound_before(tree, self._top_statement())
 
     # --- edits --------------------------------------------------------------------------------------------------------
 
@@ -290,6 +289,14 @@ class Spot:
     def _top_statement(self) -> ast.stmt | None:
         chain = [self.node, *self.ancestors]
         return next((node for node in reversed(chain) if isinstance(node, ast.stmt)), None)
+
+
+@functools.lru_cache(maxsize=16)
+def _bound_before(tree: ast.Module, top: ast.stmt | None) -> frozenset[str]:
+    """The names that the statements of a file before one of them bind; the same place may break at each compile."""
+    return frozenset(
+        name for node in itertools.takewhile(lambda node: node is not top, tree.body) for name in bound_names(node)
+    )
 
 
 def _bound_at_top(statement: ast.stmt) -> set[str]:

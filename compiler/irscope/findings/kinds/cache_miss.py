@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from irscope.findings import signals
 from irscope.findings.detector import Detector
@@ -17,6 +16,7 @@ from irscope.findings.places import at_function
 from irscope.ir.graphs import Graph
 from irscope.protocol import Finding, Severity
 from irscope.vocabulary.findings import DEEP_ONLY, FindingKind
+from irscope.vocabulary.records import dataclass
 
 KIND = FindingKind(
     id="cache-miss",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from irscope.findings import signals
@@ -17,6 +16,7 @@ from irscope.protocol import Finding, Origin, Related, Severity
 from irscope.usercode.source import range_of_line
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.findings import DEEP_ONLY, FindingKind
+from irscope.vocabulary.records import dataclass
 
 KIND = FindingKind(
     id="missed-fusion",

@@ -6,7 +6,6 @@ import ast
 import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from irscope.capture.stack import call_into_compiled_code
 from irscope.capture.trace import RECOMPILATION, reasons_in
@@ -33,6 +32,7 @@ from irscope.usercode.source import (
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
 from irscope.vocabulary.function_names import RESUME_PREFIX
+from irscope.vocabulary.records import dataclass
 
 KIND = FindingKind(
     id="recompilation",

@@ -6,11 +6,11 @@ import ast
 import builtins
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from irscope.findings.recompiling.calls import Call
 from irscope.internals.dynamo_frames import Entrance
 from irscope.usercode.source import line_text, node_at_range, parents, range_of_node, text_of_range
+from irscope.vocabulary.records import dataclass
 
 _ROOT = re.compile(r"[^\W\d]\w*")
 _KEY = re.compile(r"\['(?P<name>[^']*)'\]|\[(?P<index>\d+)\]")

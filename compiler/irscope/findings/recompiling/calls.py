@@ -11,13 +11,13 @@ import itertools
 import sys
 import types
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.capture.stack import FramePlace, call_into_compiled_code
 from irscope.findings.moment import Known
 from irscope.internals.dynamo_frames import Entrance, call_to_compile, entrance
 from irscope.internals.modes import sizes_of
+from irscope.vocabulary.records import dataclass
 
 NOTES = "calls-that-compiled"
 _TENSORS, _DEPTH, _CALLS = 300, 3, 16

@@ -6,11 +6,11 @@ import ast
 import functools
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from irscope.findings.recompiling.arguments import Argument, CallSite
 from irscope.findings.recompiling.calls import Call, Sizes, varying
 from irscope.ir.guard_text import FailedGuard
+from irscope.vocabulary.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,13 @@ import dataclasses
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irscope.findings.moment import Known
 from irscope.findings.recompiling.facts import Facts
 from irscope.findings.recompiling.words import DYNAMIC
 from irscope.protocol import Finding, Range, Related, Severity
+from irscope.vocabulary.records import dataclass
 
 NOTES = "parents-of-recompilations"
 _MOST_NAMED = 3

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from irscope.protocol import Fix, Severity
+from irscope.vocabulary.records import dataclass
 
 DYNAMIC = "`torch.compile(..., dynamic=True)`"
 EACH_VALUE = "Each new value is one more compile, up to the recompile limit."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from irscope.capture.dynamo import DynamoCapture
@@ -21,6 +21,7 @@ from irscope.pipelines.dynamo import stages
 from irscope.pipelines.dynamo.returned import backend_described, described, graph_in, text_in
 from irscope.pipelines.inductor import trace
 from irscope.protocol import CaptureGap, Finding
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.stages import Part, StageKind
 
 _EVENTS: Mapping[str, StageKind] = {event: kind for event, kind in trace.EVENTS.items() if kind in stages.STAGES}

@@ -8,10 +8,10 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.internals.exporting import dynamic_dimensions, flatten, silence
+from irscope.vocabulary.records import dataclass
 
 Program = Callable[..., Any]
 

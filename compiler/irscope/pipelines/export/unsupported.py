@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.capture.nodes import NodeWriter
@@ -10,6 +9,7 @@ from irscope.pipelines.export.kinds import UNSUPPORTED_OPERATOR
 from irscope.protocol import Compile, Finding, Origin
 from irscope.usercode.source import range_of_focus
 from irscope.usercode.user_files import is_user_file
+from irscope.vocabulary.records import dataclass
 
 
 @dataclass(frozen=True)

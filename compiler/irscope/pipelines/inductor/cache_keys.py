@@ -75,7 +75,7 @@ class EarlierKeys:
         for summary in self._runs:
             if summary.run != self._run and summary.lane is Lane.DEEP:
                 self._names.append(summary.run)
-                self._found.append(_graphs(self._store.report(summary.run).compiles))
+                self._found.append(_graphs(self._store.report(summary.run, sizes=False).compiles))
                 return True
         return False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 from irscope.capture.dynamo import DynamoCapture
 from irscope.capture.lanes import hooks_for
@@ -20,9 +21,11 @@ from irscope.pipelines.inductor.kernels import Kernels
 from irscope.pipelines.inductor.stages import CACHE_KEY, OUTPUT_CODE
 from irscope.pipelines.inductor.targets import Targets
 from irscope.pipelines.inductor.triton_stages import TritonStages
-from irscope.pipelines.inductor.value_run import ValueRun
 from irscope.protocol import CaptureGap
 from irscope.vocabulary.stages import StageKind
+
+if TYPE_CHECKING:
+    from irscope.pipelines.inductor.value_run import ValueRun
 
 
 class InductorCapture(DynamoCapture):
@@ -35,7 +38,7 @@ class InductorCapture(DynamoCapture):
         super().__init__(book)
         self._kernels = Kernels(book)
         self._triton = TritonStages(book, self._kernels)
-        self._values = ValueRun(book) if book.is_deep and book.request.values is not None else None
+        self._values = _value_run(book) if book.is_deep and book.request.values is not None else None
         self._deep_lane = DeepLane(book, self._values, self._fused) if book.is_deep else None
         self._targets = Targets(book, self._kernels) if book.is_deep else None
         self._earlier_keys: EarlierKeys | None = None
@@ -115,3 +118,11 @@ class InductorCapture(DynamoCapture):
 
     def _fused(self, log: fusion.FusionLog) -> None:
         self.book.findings.signal(signals.FUSED, self.book.current_compile("fusion"), log)
+
+
+def _value_run(book: RunBook) -> ValueRun:
+    from irscope.pipelines.inductor.value_run import (
+        ValueRun,  # here: few runs need it, and it is a tenth of the modules
+    )
+
+    return ValueRun(book)

@@ -6,8 +6,8 @@ import json
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
 
 from irscope.capture.nodes import NodeWriter
 from irscope.capture.run_book import RunBook
@@ -23,10 +23,13 @@ from irscope.ir.cpp_wrapper import calls_in
 from irscope.pipelines.inductor import fusion, memory, partition, stages
 from irscope.pipelines.inductor import scheduler as inductor
 from irscope.pipelines.inductor.passes import PassRun, PassWatcher, Phase
-from irscope.pipelines.inductor.value_run import ValueRun
 from irscope.pipelines.registry import position, stage_kind
 from irscope.protocol import CaptureGap, StageRef
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.stages import Role, StageKind
+
+if TYPE_CHECKING:
+    from irscope.pipelines.inductor.value_run import ValueRun
 
 _BEFORE = {
     "before_pre_grad_graph": stages.PRE_GRAD_GRAPH.name,

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice, product
 from typing import Any
 
 from irscope.internals.fusion_hooks import fusion_hooks
 from irscope.internals.hooks import Hook
 from irscope.ir.fusion_reasons import Reasons, reason_text
+from irscope.vocabulary.records import dataclass
 
 _MOST = 2000
 _MOST_REASONS = 50

@@ -11,13 +11,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from irscope.internals.hooks import Hook
 from irscope.internals.pass_hooks import pass_hooks
 from irscope.internals.sympy_text import remembered_text
 from irscope.pipelines.inductor.stages import JOINT_GRAPH, POST_GRAD_GRAPH, PRE_GRAD_GRAPH
+from irscope.vocabulary.records import dataclass
 
 _STAGE_OF = {
     "_recursive_pre_grad_passes": PRE_GRAD_GRAPH.name,

@@ -26,11 +26,11 @@ PyTorch's ``inductor_provenance_tracking_node_mappings`` (``preToPost``, ``postT
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.internals.scheduler_hooks import constants_read, schedule_text
 from irscope.internals.sympy_text import remembered_text
+from irscope.vocabulary.records import dataclass
 
 
 @dataclass

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.internals.inductor_calls import triton_cache_folder
+from irscope.vocabulary.records import dataclass
 
 BINARIES = ("cubin", "hsaco")
 _FIRST_PLACE = re.compile(r'#loc = loc\("([^"]+)":\d+:\d+\)')

@@ -12,7 +12,6 @@ import base64
 import json
 import os
 import weakref
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.capture.run_book import RunBook
@@ -32,6 +31,7 @@ from irscope.pipelines.inductor.triton import (
 )
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import CaptureGap, Compile, CompileOutcome, Kernel, Origin
+from irscope.vocabulary.records import dataclass
 
 WHAT = "the stages of Triton kernels below their source"
 _NAME_OF_KIND = {"source": "ttir-unoptimized"}

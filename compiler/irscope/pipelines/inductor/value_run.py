@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from irscope.capture.run_book import RunBook
@@ -35,6 +35,7 @@ from irscope.values.run.statistics import described
 from irscope.values.run.text import divergence_text, values_text
 from irscope.values.run.value_rows import node_values
 from irscope.values.verdict import judged
+from irscope.vocabulary.records import dataclass
 
 VALUES, DIVERGENCE = kinds.VALUES.name, kinds.DIVERGENCE.name
 

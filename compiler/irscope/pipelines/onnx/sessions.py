@@ -9,12 +9,12 @@ import statistics
 import sys
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.capture.operation_graphs import Tensor
 from irscope.pipelines.onnx.models import DTYPES
 from irscope.system.commands import temporary_folder
+from irscope.vocabulary.records import dataclass
 
 RUNS = 5
 """Runs whose times are kept, after one that is not."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from irscope.capture.operation_graphs import ITEM, Names, Operation, Tensor
 from irscope.capture.rewrites import inherited, sources_of
+from irscope.vocabulary.records import dataclass
 
 _HIDDEN = frozenset(
     ("shape", "element_type", "offset", "size", "execOrder", "execTimeMcs", "originalLayersNames", "outputPrecisions")

@@ -9,10 +9,10 @@ import glob
 import os
 import re
 import sys
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.system.commands import run_bounded, temporary_folder
+from irscope.vocabulary.records import dataclass
 
 MOST_BYTES = 8 << 20
 """Of a model's constants.  OpenVINO writes them after each of some 300 passes, though they are removed at once."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from irscope.vocabulary.records import dataclass
 
 _PASS = re.compile(r"\.(?P<number>\d{4,})\.(?P<pipeline>[^/]*?)\.after_(?P<passed>[\w.-]+?)(?:\.before_[\w.-]+)?\.txt$")
 _LLVM = re.compile(

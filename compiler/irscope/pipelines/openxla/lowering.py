@@ -9,13 +9,13 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.internals.exporting import flatten
 from irscope.internals.operators import operator_class
 from irscope.internals.torchax import import_torchax
 from irscope.protocol import Origin
+from irscope.vocabulary.records import dataclass
 
 _SCOPE = re.compile(r"(?:^|[/(])(?P<node>\w+)~")
 _CHECKS = (

@@ -10,11 +10,12 @@ import dataclasses
 import keyword
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irscope.capture.operation_graphs import Frames, Names, Operation, Tensor, written_graph
 from irscope.capture.versions import WrittenGraph
 from irscope.ir.hlo import Instruction, Module
+from irscope.vocabulary.records import dataclass
 
 _INLINED = ("fusion", "call", "while", "conditional")
 _LOOPS = ("while", "conditional")

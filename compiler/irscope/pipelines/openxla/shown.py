@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.capture.nodes import NodeWriter
@@ -22,6 +21,7 @@ from irscope.protocol import CaptureGap, Compile, Kernel
 from irscope.protocol import Origin as Line
 from irscope.protocol.report import LIBRARY
 from irscope.system.commands import run_bounded
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.stages import KERNELS
 
 _MOST = 2_000_000

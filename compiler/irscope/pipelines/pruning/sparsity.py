@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from irscope.vocabulary.records import dataclass
 
 _ORIGINAL, _MASK = "_orig", "_mask"
 """How torch.nn.utils.prune calls the parts of a masked parameter."""

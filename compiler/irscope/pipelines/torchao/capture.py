@@ -8,7 +8,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from irscope.capture.nodes import NodeWriter
@@ -31,6 +31,7 @@ from irscope.pipelines.torchscript.making import modules_of
 from irscope.protocol import CaptureGap, Finding, Range
 from irscope.usercode.source import range_of_line
 from irscope.usercode.user_files import is_user_file
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.stages import StageKind
 
 FREEZING = {"freezing": True}

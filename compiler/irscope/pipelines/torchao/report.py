@@ -6,10 +6,10 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.pipelines.torchao.pt2e import is_dequantize, is_q_dq, is_quantized_tensor, x86_module
+from irscope.vocabulary.records import dataclass
 
 _WEIGHTY = ("linear", "conv", "matmul", "bmm", "mm", "attention", "embedding", "lstm", "gru")
 """Operations that have most of the work or of the weights: those that are worth a finding."""

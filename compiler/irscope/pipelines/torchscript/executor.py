@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from irscope.vocabulary.records import dataclass
 
 _PREFIX = re.compile(r"\[(?P<level>\w+) [\w.]+:\d+\] ?(?P<content>.*)$")
 _RUNNING = "Running ProfilingGraphExecutorImpl "

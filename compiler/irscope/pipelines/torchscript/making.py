@@ -10,10 +10,10 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.internals.torchscript import conversions_seen, flatten, has_hooks, unflatten
+from irscope.vocabulary.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import keyword
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from irscope.capture.versions import WrittenGraph
@@ -27,6 +27,7 @@ from irscope.ir.torchscript import (
 from irscope.pipelines.torchscript.lines import Frames, lines_of_added
 from irscope.pipelines.torchscript.literals import literal
 from irscope.pipelines.torchscript.naming import PROFILES, Key, Named, identity, inherited, key_of
+from irscope.vocabulary.records import dataclass
 
 _BYTES = {"float64": 8, "int64": 8, "complex64": 8, "complex128": 16, "float32": 4, "int32": 4, "float16": 2}
 _BYTES |= {"bfloat16": 2, "int16": 2, "int8": 1, "uint8": 1, "bool": 1}

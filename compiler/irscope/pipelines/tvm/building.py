@@ -6,12 +6,13 @@ import dataclasses
 import importlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from irscope.pipelines.tvm.beside import Beside, NotDoneError
 from irscope.pipelines.tvm.cuda import cuda_sources
 from irscope.pipelines.tvm.tir_passes import TirVersion, versions_of
+from irscope.vocabulary.records import dataclass
 
 LAST_OF_RELAX = "AttachGlobalSymbol"
 _PACKED = "tirx.MakePackedAPI"

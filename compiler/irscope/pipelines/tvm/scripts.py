@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from irscope.capture.operation_graphs import ITEM, Names, Operation, Tensor
+from irscope.vocabulary.records import dataclass
 
 MAIN = "main"
 _CLASS = "cls"

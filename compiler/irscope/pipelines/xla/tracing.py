@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.capture.operation_graphs import Frames, Names, Operation, Tensor
@@ -18,6 +17,7 @@ from irscope.pipelines.xla.device import TorchXla
 from irscope.pipelines.xla.frames import program_frames
 from irscope.protocol import Origin
 from irscope.usercode.user_files import is_user_file
+from irscope.vocabulary.records import dataclass
 
 Guard = Callable[[Callable[..., None]], Callable[..., None]]
 _UPLOAD = "aten._to_copy.default"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.pipelines.inductor.stages import JOINT_GRAPH, POST_GRAD_GRAPH
@@ -19,6 +18,7 @@ from irscope.values.run.interpreting import KeptGraph, NodeFailed, Values, draws
 from irscope.values.run.running import CallMoment
 from irscope.values.run.shared_random import Draws, same_draws
 from irscope.values.run.subgraph_compile import Drawing
+from irscope.vocabulary.records import dataclass
 
 _DRAWS_ANEW = ("replace_random_passes",)
 """Passes that replace how random numbers are drawn, after which they are others."""

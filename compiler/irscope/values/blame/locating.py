@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.values.check.comparing import MISSING, Compared, Comparison, CompiledValues, Draw
@@ -18,6 +17,7 @@ from irscope.values.run.interpreting import KeptGraph, Values, mutates
 from irscope.values.run.running import CallMoment, clones
 from irscope.values.run.statistics import first_line
 from irscope.values.run.subgraph_compile import Region, compiled_outputs, region_of
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.units import count
 
 _MOST_NODES = 400

@@ -16,13 +16,13 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.values.blame.locating import differing
 from irscope.values.check.measuring import Measure
 from irscope.values.check.tolerance import RTOL
 from irscope.values.run.subgraph_compile import Region
+from irscope.vocabulary.records import dataclass
 
 INPUTS = "inputs.pt"
 """Stands for the file of inputs in the text of a reproducer, until it is written somewhere."""

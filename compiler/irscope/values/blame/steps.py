@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from irscope.pipelines.dynamo_stages import DYNAMO_GRAPH
@@ -26,6 +26,7 @@ from irscope.values.run.interpreting import KeptGraph, NodeFailed, Values, below
 from irscope.values.run.running import clones
 from irscope.values.run.shared_random import Draws, same_draws
 from irscope.values.run.subgraph_compile import Region, region_of
+from irscope.vocabulary.records import dataclass
 
 STEP = "dynamo graph → {} graph"
 _CHECKED = "(checked on torch 2.11 and 2.13)"

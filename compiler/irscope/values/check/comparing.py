@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from irscope.values.check.measuring import Measure, farthest, measure
 from irscope.values.run.compiled import CannotFollow, Snapshots, followed
 from irscope.values.run.interpreting import KeptGraph, NodeFailed, Values, last_uses
 from irscope.values.run.running import CallMoment
+from irscope.vocabulary.records import dataclass
 
 MISSING = object()
 """The value of a node that could not be run."""

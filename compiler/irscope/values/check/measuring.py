@@ -6,11 +6,11 @@ import itertools
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.values.check.tolerance import PASS_RTOL, RTOL, SLACK
 from irscope.values.run.statistics import plain
+from irscope.vocabulary.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,10 @@ import re
 import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from irscope.vocabulary.records import dataclass
 
 _SEEN = "irscope_seen__"  # two underscores in front would be mangled inside a class
 _ALLOCATES = ("empty_strided", "alloc_from_pool", "reinterpret_tensor", "_empty_strided", "empty_like", "as_strided")

@@ -13,10 +13,11 @@ import re
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from irscope.values.run.interpreting import KeptGraph
+from irscope.vocabulary.records import dataclass
 
 _MODULE = re.compile(r"\b_(parameters|buffers|modules)\b|_(parameters|buffers)_")
 _KEYS = re.compile(r"\[(?:'([^']*)'|\"([^\"]*)\"|(-?\d+))\]")

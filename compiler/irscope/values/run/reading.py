@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.pipelines.registry import role_of
 from irscope.protocol import Report
 from irscope.store.store import Store
 from irscope.store.value_file import DamagedValues, StoredTensor, ValueReader, folder_of
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.stages import Role
 
 _PLAIN_NAME = re.compile(r"[\w.-]+")

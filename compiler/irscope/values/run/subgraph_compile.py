@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from irscope.internals.inductor_calls import compiled_graph, inductor_set
 from irscope.values.run.running import clones
+from irscope.vocabulary.records import dataclass
 
 
 @dataclass
