@@ -195,7 +195,6 @@ class Echo:
 
     def __call__(self, stream: str, data: bytes) -> None:
         """Takes what came from a stream of the script's."""
-        """Takes what came from a stream of the script's."""
         self._last = data[-1:] or self._last
         # The script goes on where this fails; its report will fail as well, which says so.
         with contextlib.suppress(OSError):
