@@ -8,7 +8,7 @@ from typing import Any
 
 from irscope.capture.run_book import RunBook
 from irscope.pipelines.aotinductor.capture import AotInductorCapture
-from irscope.protocol import Kernel, Lane, RunRequest
+from irscope.protocol import CaptureGap, Kernel, Lane, RunRequest
 
 NAME = "triton_poi_fused_relu_0"
 TEXT = f"""\
@@ -46,6 +46,7 @@ class Written(RunBook):
         super().__init__(RunRequest("r", "script.py", (), Lane.DEEP, "store.db"), lambda message: None)
         self.stages: dict[str, str] = {}
         self.kernels: list[Kernel] = []
+        self.gaps: list[CaptureGap] = []
 
     def put_stage(self, compile: str, name: str, text: str, *rest: Any, **more: Any) -> str:
         self.stages[id := f"{compile}/{name}"] = text
@@ -56,6 +57,9 @@ class Written(RunBook):
 
     def put_kernels(self, kernels: Iterable[Kernel]) -> None:
         self.kernels = list(kernels)
+
+    def gap(self, gap: CaptureGap) -> None:
+        self.gaps.append(gap)
 
 
 def told(metadata: dict[str, Any], payload: str) -> logging.LogRecord:
@@ -79,3 +83,13 @@ def test_kernels_are_known_before_they_are_compiled_and_in_the_wrapper() -> None
         (NAME, "triton", f"0/0/kernel/{NAME}"),
         ("aoti_torch_cuda_mm_out", "extern", "0/0/cpp-wrapper"),
     ]
+    assert book.gaps == []
+
+
+def test_kernels_that_were_not_tuned_are_a_gap() -> None:
+    book = Written()
+    [handler] = AotInductorCapture(book).handlers()
+    with book.compiling("0/0"):
+        handler.emit(told({"graph_dump": {"name": "inductor_aot_wrapper_code", "type": "cpp"}}, WRAPPER))
+        handler.emit(told({"graph_dump": {"name": "inductor_aot_kernel_code", "type": "cpp"}}, "// none\n"))
+    assert [gap.what for gap in book.gaps] == ["Triton kernels of the package"]

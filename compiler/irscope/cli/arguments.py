@@ -202,7 +202,7 @@ def read(given: Sequence[str]) -> argparse.Namespace:
         command.error(f"unexpected: {' '.join(unknown)}.{hint}")
     if rest is not None:
         if not has_script:
-            command.error(f"only irscope {', '.join(RUNS[:-1])} and {RUNS[-1]} take arguments after --")
+            command.error(f"only `irscope {'`, `'.join(RUNS[:-1])}` and `{RUNS[-1]}` take arguments after --")
         options.args = [*options.args, *rest]
     if has_script and options.command != "check":
         _settle_entry(command, options)

@@ -99,9 +99,10 @@ def lane_of(kind: str) -> Lane:
 
 
 def pipeline_of(kind: str) -> str:
-    """The pipeline that declares the kind, that with the fewest stages if several do; the usual one, if all have it."""
+    """The pipeline that declares the kind, if several do that which needs the least, with the fewest stages; the usual
+    one, if all have it."""
     own = [one for one in pipelines().values() if any(found.id == kind for found in one.findings)]
-    return min(own, key=lambda one: len(one.stages)).name if own else DEFAULT_PIPELINE
+    return min(own, key=lambda one: (len(one.needs), len(one.stages))).name if own else DEFAULT_PIPELINE
 
 
 def run(kind: str, script: Script, folder: Path, worker: Worker | None) -> Ran:

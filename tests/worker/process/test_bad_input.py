@@ -233,7 +233,10 @@ def test_an_old_python(tmp_path: Path) -> None:
         (["run", "x.py", "--memory-budget", "0"], "the budget must be more than 0 megabytes"),
         (["run", "x.py", "--steady-calls", "-1"], "Invalid number of calls: '-1'"),
         (["run", "-m", "x", "--pytest", "y"], "-m and --pytest: use only one of them"),
-        (["list", "--", "x"], "only `irscope run`, `compare`, `values` and `diverge` take arguments after --"),
+        (
+            ["list", "--", "x"],
+            "only `irscope run`, `check`, `profile`, `compare`, `values` and `diverge` take arguments after --",
+        ),
         (["show", "no-such-run"], "No run is named no-such-run."),
         (["show", "--store", "EMPTY/runs.db"], "yet. Start one: irscope run"),
     ],

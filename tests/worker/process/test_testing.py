@@ -90,7 +90,9 @@ def test_misspelled_fails():
     pass
 """
 MAIN = """\
-import pytest, sys
+import os, pytest, sys
+for name in ("CI", "BUILD_NUMBER"):  # with these the summary has each message in full
+    os.environ.pop(name, None)
 sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore", "--strict-markers", "test_it.py"]))
 """
 LEFT = """\

@@ -192,7 +192,7 @@ print(fast(torch.ones(2, device="meta")).shape)
 def test_a_package_for_another_device_is_not_loaded(tmp_path: Path) -> None:
     """As on a GPU, where to load one has killed the process."""
     ran = ran_aotinductor(tmp_path, ELSEWHERE, lane="fast")
-    assert [gap.what for gap in ran.report.capture_gaps] == ["the kernels of a package for meta"]
+    assert ran.report.capture_gaps == ()
     assert ran.text("0/0/export-signature").rstrip().split("\n")[-1] == (
         "The script goes on with its own program: it uses meta, and irscope loads packages for the CPU only."
     )

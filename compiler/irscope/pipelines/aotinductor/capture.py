@@ -32,7 +32,7 @@ from irscope.pipelines.inductor.fusion import FusionLog
 from irscope.pipelines.inductor.kernels import Kernels
 from irscope.pipelines.inductor.stages import INFERENCE_GRAPH, POST_GRAD_GRAPH
 from irscope.pipelines.inductor.triton_stages import TritonStages
-from irscope.protocol import Compile
+from irscope.protocol import CaptureGap, Compile
 from irscope.system.commands import temporary_folder
 from irscope.vocabulary.stages import StageKind
 
@@ -127,7 +127,10 @@ class AotInductorCapture(ExportCapture):
             self._tune(record, name)
         elif event == _KERNELS:
             id, text = self._wrapper
-            self._kernels.written(name, id, text, False, kernels_of(text, record.payload, self._tuned), WRAPPER)
+            kernels = kernels_of(text, record.payload, self._tuned)
+            self._kernels.written(name, id, text, False, kernels, WRAPPER)
+            if any(kernel.name.startswith("triton_") and not kernel.text for kernel in kernels):
+                self.book.gap(CaptureGap("Triton kernels of the package", "Inductor did not tune them at compile time"))
         elif (kind := _STAGES.get(event)) is not None:
             self._put(lane, record, name, kind)
         elif not lane.note(record, name) and event == trace.KERNEL_STACKS:
