@@ -225,7 +225,7 @@ def run_inductor(
         place = folder / "kernels" / hash
         place.mkdir(parents=True)
         for kind in (*KINDS, "json"):
-            text = moved(GENERATED.text(kind), file).replace("XBLOCK", f"XBLOCK_{hash}")
+            text = moved(GENERATED.text(kind), file) + f"// {hash}\n" * (kind == "ptx")
             (place / f"{GENERATED.name}.{'source' if kind == 'ttir-unoptimized' else kind}").write_text(text)
         (place / f"{GENERATED.name}.cubin").write_bytes(b"\x7fELF" + hash.encode())
     code = f"x = async_compile.triton('{GENERATED.name}', '''\n{GENERATED.text('text')}''', device_str='cuda')\n"
@@ -268,13 +268,16 @@ def test_stages_of_a_kernel_that_inductor_loads(tmp_path: Path) -> None:
     assert not made_on_demand(ran.report, f"{STAGE}/assembly")
 
 
-def test_stages_of_the_configuration_that_was_chosen(tmp_path: Path) -> None:
-    ran = run_inductor(tmp_path, ("ONE", "TWO"))
+@pytest.mark.parametrize(("hashes", "chosen"), [(("ONE", "TWO"), "TWO"), (("ONE", "ONE"), "ONE")])
+def test_stages_of_the_configuration_that_was_chosen(hashes: tuple[str, str], chosen: str, tmp_path: Path) -> None:
+    """Also where it is the one whose texts were written when it was loaded."""
+    ran = run_inductor(tmp_path, hashes)
     assert ran.report.capture_gaps == ()
     with Store(ran.store) as store:
         data = store.stage_data(ran.report.run, f"{STAGE}/binary")
-    assert (data["config"], data["configs"]) == ("XBLOCK of TWO", 1)
-    assert base64.b64decode(data["base64"]) == b"\x7fELFTWO"
+    assert (data["config"], data["configs"]) == (f"XBLOCK of {chosen}", 1)
+    assert base64.b64decode(data["base64"]) == b"\x7fELF" + chosen.encode()
+    assert ran.text(f"{STAGE}/ptx").endswith(f"// {chosen}\n")
 
 
 def test_stages_of_a_kernel_from_the_cache(tmp_path: Path) -> None:

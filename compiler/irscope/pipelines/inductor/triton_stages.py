@@ -49,7 +49,9 @@ class LoweredStage:
     data: dict[str, Any]
 
 
-def lowered_stages(kernel: TritonKernel, stage: str, text: str, first_line: int | None = None) -> list[LoweredStage]:
+def lowered_stages(
+    kernel: TritonKernel, stage: str, text: str, first_line: int | None = None, has_texts: bool = True
+) -> list[LoweredStage]:
     """All that Triton kept of a kernel.
 
     Parameters
@@ -58,6 +60,8 @@ def lowered_stages(kernel: TritonKernel, stage: str, text: str, first_line: int 
         The stage of the kernel's source and its text, in which the line tables count.
     first_line
         The line of the source file at which the text begins; None: the file holds the text, after empty lines.
+    has_texts
+        Whether the texts are wanted, which takes some 20 ms; else only what is known of the binary.
 
     Raises LookupError if Triton kept no stage of it.
     """
@@ -65,7 +69,7 @@ def lowered_stages(kernel: TritonKernel, stage: str, text: str, first_line: int 
         first_line = _line_of_text(kernel.source_file, text)
     place = KernelText(kernel.source_file, first_line, text.count("\n") + 1)
     stages = []
-    for kind in _TEXTS:
+    for kind in _TEXTS if has_texts else ():
         if (written := _read(kernel.files.get(kind))) is not None:
             name = _NAME_OF_KIND.get(kind, kind)
             stages.append(
@@ -76,7 +80,7 @@ def lowered_stages(kernel: TritonKernel, stage: str, text: str, first_line: int 
     binary = next((kind for kind in BINARIES if kind in kernel.files), None)
     if binary is not None and (metadata := _read(kernel.files.get("json"))) is not None:
         stages.append(LoweredStage("binary", _readable(metadata), _of_binary(kernel, binary, place)))
-    if not stages:
+    if not stages and has_texts:
         raise LookupError(f"Triton's cache holds nothing of {kernel.name}")
     return stages
 
@@ -150,6 +154,7 @@ class TritonStages:
     def __init__(self, book: RunBook, kernels: Kernels) -> None:
         self._book, self._kernels = book, kernels
         self._kernel_of: weakref.WeakKeyDictionary[Any, tuple[Kernel, str]] = weakref.WeakKeyDictionary()
+        self._files_of: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
         self._unclaimed: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
         self._launched = 0
 
@@ -190,8 +195,10 @@ class TritonStages:
             if found is None:
                 self._unclaimed[name] = seen.tuner
                 return
-            self._kernel_of[seen.tuner] = found
-            self._write(found[0], lowered_stages(kernel, found[0].stage, _text_of(*found)))
+            # A tuner tells again when it has chosen, often what it had loaded first.
+            is_new = self._files_of.get(seen.tuner) != kernel.files
+            self._kernel_of[seen.tuner], self._files_of[seen.tuner] = found, kernel.files
+            self._write(found[0], lowered_stages(kernel, found[0].stage, _text_of(*found), has_texts=is_new))
         except Exception as error:  # noqa: BLE001  what Triton or Inductor hold may be anything
             self._book.gap(CaptureGap(f"{WHAT}: {name}", f"{type(error).__name__}: {error}"))
 
