@@ -61,7 +61,7 @@ def lowered_stages(
     first_line
         The line of the source file at which the text begins; None: the file holds the text, after empty lines.
     has_texts
-        Whether the texts are wanted, which takes some 20 ms; else only what is known of the binary.
+        Whether the texts are wanted, which takes some 20 ms; else only the facts about the binary.
 
     Raises LookupError if Triton kept no stage of it.
     """
