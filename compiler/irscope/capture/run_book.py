@@ -306,7 +306,7 @@ class RunBook:
             self.store = None
 
     def put_prediction(self, compile: Compile) -> None:
-        """What a target would get of a compile; it is none of the script's own, so nobody is told."""
+        """Store a compile for a target.  No message is sent, since the script itself did not compile it."""
         if self.store is not None:
             self.store.put_compile(self.run, compile)
 
@@ -315,7 +315,7 @@ class RunBook:
         self._stage_ids[id] = self._stage_ids.get(id, 0)
 
     def go_on_in_child(self, store: Any, target: str) -> None:
-        """In a forked child that compiles for a target: captures into what stands in for the store, below the target."""
+        """Capture into another store, with IDs below a target: for a forked child that compiles for that target."""
         self._lock = threading.RLock()  # who held it does not exist here
         self.store, self.send = store, lambda _: None
         self.compiles.target = target

@@ -132,7 +132,7 @@ def _begun(text: IO[str]) -> tuple[str, int, int]:
             return block, begin + 1, len(block)
         more = text.read(_BLOCK) if len(block) < _LONGEST_HEAD else ""
         if not more:
-            raise TraceError('It is not a trace of PyTorch\'s profiler: there is no list "traceEvents".')
+            raise TraceError('This is not a trace from PyTorch\'s profiler: it has no list "traceEvents".')
         block += more
 
 

@@ -107,7 +107,7 @@ def fuser_facts(groups: int) -> str:
         f"fused groups: {groups}",
         f"tensor-expression fuser (NNC): {'on' if now.is_on else 'off'}",
         f"fuses on the CPU: {'yes' if now.on_cpu else 'no'}",
-        f"fuses on a GPU: {'yes' if now.on_gpu else 'no'}{'' if _has_gpu() else ' (there is no GPU)'}",
+        f"fuses on GPUs: {'yes' if now.on_gpu else 'no'}{'' if _has_gpu() else ' (this machine has none)'}",
         f"LLVM in this build of PyTorch: {'yes' if now.has_llvm else 'no'}",
     ]
     if not groups and not now.on_cpu:
