@@ -1,12 +1,15 @@
-"""Runs scripts as plain Python, without irscope, in forks of a process that has imported torch.
+"""Runs scripts as plain Python, without irscope, in forks of a process that has imported torch and its compiler.
 
 `support.run_plain_forked` starts it and writes a JSON object a line to it: ``script``, ``args``, ``cwd``, the
-files ``stdout`` and ``stderr`` for what the script prints, and ``before``, which is executed first.  It answers each with the exit code in a line.
+files ``stdout`` and ``stderr`` for what the script prints, and ``before``, which is executed first.  It answers each with
+the exit code in a line.  Its arguments are the modules that it imports ahead.
 """
 
 from __future__ import annotations
 
 import atexit
+import gc
+import importlib
 import json
 import os
 import runpy
@@ -18,6 +21,10 @@ from typing import Any, NoReturn
 def main() -> None:
     """Answers until its stdin is closed."""
     answers = os.fdopen(os.dup(1), "w")
+    for name in sys.argv[1:]:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # so that a child's collector does not copy the pages that it shares
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from irscope.cli.main import main
 from irscope.driver.driver import RunSpec, execute
+from irscope.internals.first_compile import MODULES
 from irscope.protocol import Compile, Finding, Kernel, Lane, Message, Report
 from irscope.store.store import Store
 from irscope.system import processes
@@ -192,7 +193,7 @@ def plain_forks() -> subprocess.Popen[str]:
     """What `run_plain_forked` forks."""
     # Workers that compile in the background would import torch, too.
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
-    command = [sys.executable, str(REPOSITORY / "tests" / "plain_fork.py")]
+    command = [sys.executable, str(REPOSITORY / "tests" / "plain_fork.py"), "torch", *MODULES]
     return subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
