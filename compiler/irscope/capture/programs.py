@@ -101,7 +101,7 @@ class ProgramCapture(Capture):
         start, outcome = time.perf_counter(), CompileOutcome.ERROR
         self._is_lowering = True
         try:
-            with _older_objects_kept():
+            with older_objects_kept():
                 lowered = self.lower(program, args, kwargs, compile)
             outcome = CompileOutcome.COMPILED
             return lowered
@@ -118,7 +118,7 @@ class ProgramCapture(Capture):
 
 
 @contextlib.contextmanager
-def _older_objects_kept() -> Iterator[None]:
+def older_objects_kept() -> Iterator[None]:
     """For work that makes many objects: the collector does not look again and again at all that was there before.
 
     With transformers loaded that is a million objects, a tenth of a second each time.  Garbage of the work itself is
