@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from five_models import lines_kept
+import pytest
+from five_models import SCRIPTS, lines_kept
+from irscope.driver.comparison import compared
+from irscope.driver.driver import RunSpec
+from irscope.driver.environments import Environment, default_folder
+from irscope.pipelines.registry import pipeline_named
 from irscope.provenance import Provenance
 from irscope.store.store import Store
 from pipeline_client import row_of, shown
-from support import Ran, lines_marked, run_plain
+from support import Ran, lines_marked, run_plain, write
 
 PythonWith = Callable[[str], str]
 
@@ -172,3 +178,24 @@ async def check_client(ran: Ran, graphs: Sequence[str], node: str, statement: st
         [mean] = lines_marked(CONV, "# mean")
         assert lines[client.source] == [mean - 1]
         assert lines[client.uris[above]]
+
+
+def is_compared_with_inductor(
+    name: str, python_with: PythonWith, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pipeline, which runs in its own environment, has all numbers of a comparison."""
+    monkeypatch.setenv("IRSCOPE_STORE", str(folder / "runs.db"))
+    pipeline = pipeline_named(name)
+    made = Environment(pipeline, default_folder(pipeline), sys.executable)
+    made.folder.mkdir(parents=True)
+    for file in Path(python_with(name)).parents[1].iterdir():
+        (made.folder / file.name).symlink_to(file)
+    made.done()
+    script = str(write(folder, SCRIPTS["mlp"]))
+    specs = [RunSpec(script, pipeline=one, symbolic_trace=False) for one in ("inductor", name)]
+    found = compared(specs, str(folder / "runs.db"), 2).pipelines
+    assert [one.problem for one in found] == ["", ""]
+    assert [one.pipeline for one in found] == ["inductor", name]
+    for one in found:
+        assert one.call.median and one.eager.median and one.kernels.value
+        assert one.relative_difference.value is not None and one.relative_difference.value < 1e-5

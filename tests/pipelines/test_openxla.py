@@ -13,7 +13,7 @@ from irscope.protocol import CompileOutcome
 from irscope.provenance import Provenance
 from irscope.store.store import Store
 from pipeline_client import row_of, shown, steps_down
-from runtimes import NET, RELU
+from runtimes import NET, RELU, is_compared_with_inductor
 from support import REPOSITORY, Ran, lines_marked, run_captured, run_plain, write
 
 RunOpenXla = Callable[[Path, str], Ran]
@@ -360,3 +360,10 @@ def test_the_debugger_steps_from_the_line_down_to_hlo(net: Ran) -> None:
     seen = steps_down(net, RELU, 8, lambda name: "kernel" in name)
     order = ["exported-program", "decomposed-program", "jaxpr", "stablehlo", "hlo", "hlo-optimized"]
     assert [name.partition(".")[0] for name in seen][: len(order)] == order
+
+
+def test_it_is_compared_with_inductor(
+    python_with: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its device, which torchax registers, has no generators that a program's random numbers could be kept by."""
+    is_compared_with_inductor("openxla", python_with, tmp_path, monkeypatch)

@@ -132,9 +132,9 @@ BY_SCRIPT = """\
 import torch
 from torchao.quantization import Int8WeightOnlyConfig, quantize_
 
-net = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Conv1d(2, 2, 1)).eval()
-fast = torch.compile(lambda x: net(x))
-quantize_(net, Int8WeightOnlyConfig())
+net = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Conv1d(2, 2, 1), torch.nn.Linear(64, 2)).eval()
+fast = torch.compile(lambda x: net(x))  # @call
+quantize_(net, Int8WeightOnlyConfig(), lambda module, name: name == "0")
 x = torch.randn(2, 64)
 with torch.no_grad():
     torch.testing.assert_close(fast(x), net(x))
@@ -146,9 +146,16 @@ def test_what_quantize_has_changed_is_told(tmp_path: Path, python: str) -> None:
     ran = ran_torchao(tmp_path, BY_SCRIPT, python)
     assert (ran.report.capture_gaps, ran.stdout) == ((), "agree\n")
     rows = ran.text("0/0/quantization").split("\n")
-    assert rows[0] == "Quantized by the script: 1 of 2 modules with weights"
+    assert rows[0] == "Quantized by the script: 1 of 3 modules with weights"
     assert rows[1].startswith("  0 (Linear): Int8Tensor")
     assert rows[4].startswith("  1 (Conv1d): its weight is a plain tensor; quantize_ takes only nn.Linear")
+    assert rows[5].startswith("  2 (Linear): its weight is a plain tensor; the filter_fn of quantize_")
+    found = {one.code: one for one in ran.findings("not-quantized")}
+    assert {code: (one.count, one.range.start.line) for code, one in found.items()} == {
+        code: (1, *lines_marked(BY_SCRIPT, "# @call")) for code in ("left-out", "not-a-linear")
+    }
+    assert "conv1d" in found["not-a-linear"].message
+    assert "linear" in found["left-out"].message
     assert {"post-grad-graph", "output-code"} <= {stage.name for stage in ran.compile("0/0").stages}
     assert not set(STEPS) & {stage.name for stage in ran.compile("0/0").stages}
 

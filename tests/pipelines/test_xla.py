@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from five_models import SCRIPTS, TRAINING_SCRIPTS
-from irscope.driver.comparison import compared
-from irscope.driver.driver import RunSpec
-from irscope.driver.environments import Environment, default_folder
-from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import Origin, Severity
 from irscope.provenance import Provenance
 from irscope.store.store import Store
 from pipeline_client import row_of, shown, steps_down
-from runtimes import NET, RELU
+from runtimes import NET, RELU, is_compared_with_inductor
 from support import Ran, lines_marked, run_captured, run_plain, write
 
 RunXla = Callable[[Path, str], Ran]
@@ -464,18 +459,4 @@ def test_the_debugger_steps_from_the_line_down_to_hlo(net: Ran) -> None:
 def test_it_is_compared_with_a_pipeline_of_another_interpreter(
     python_with: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("IRSCOPE_STORE", str(tmp_path / "runs.db"))
-    xla = pipeline_named("xla")
-    made = Environment(xla, default_folder(xla), sys.executable)
-    made.folder.mkdir(parents=True)
-    for file in Path(python_with("xla")).parents[1].iterdir():
-        (made.folder / file.name).symlink_to(file)
-    made.done()
-    script = str(write(tmp_path, SCRIPTS["mlp"]))
-    specs = [RunSpec(script, pipeline=name, symbolic_trace=False) for name in ("inductor", "xla")]
-    found = compared(specs, str(tmp_path / "runs.db"), 2).pipelines
-    assert [one.problem for one in found] == ["", ""]
-    assert [one.pipeline for one in found] == ["inductor", "xla"]
-    for one in found:
-        assert one.call.median and one.eager.median and one.kernels.value
-        assert one.relative_difference.value is not None and one.relative_difference.value < 1e-5
+    is_compared_with_inductor("xla", python_with, tmp_path, monkeypatch)

@@ -143,6 +143,17 @@ def test_what_is_written_into_memory_keeps_the_name_of_the_result() -> None:
     assert after.called == {"fused": ("lv",), "split": ("two",)}
 
 
+def test_what_functions_of_tir_compute_is_not_parsed() -> None:
+    tir = _TIR.replace("NAME", "fused")
+    long = (
+        tir.replace("(x: ", "(\n        x: ")
+        .replace("):\n", ",\n    ):\n# a comment\n")
+        .replace("y[i] = x[i]", "y[i] = = x[i]")
+    )
+    assert long.count("= =") == 1
+    assert RelaxReader().read(CALLED.replace(tir, long)) == RelaxReader().read(CALLED)
+
+
 def test_branches_are_told_and_other_texts_are_refused() -> None:
     branch = f"{_START}{_MAIN}        if x:\n            y = x\n        else:\n            y = w\n        return x\n"
     assert RelaxReader().read(branch).left_out == ("if",)

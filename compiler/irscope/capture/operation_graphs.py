@@ -232,11 +232,12 @@ def _data_of(number: int, operations: Sequence[Operation], above: int, passed: s
     targets, values, frames, stacks, modules, sources = (_Table() for _ in range(6))
     index = {one.name: at for at, one in enumerate(operations)}
     for one in operations:
-        stack = [frames(frame, list(frame)) for frame in one.frames]
+        if one.frames and one.frames not in stacks.index:
+            stacks(one.frames, [frames(frame, list(frame)) for frame in one.frames])
         made = [sources(name, [name, passed, "create", above, []]) for name in one.sources]
         row = (
             one.name, one.op, targets(one.target), [index[name] for name in dict.fromkeys(one.inputs)],
-            _value(one.value, values), None, stacks(one.frames, stack) if stack else -1,
+            _value(one.value, values), None, stacks.index.get(one.frames, -1),
             modules(one.module, list(one.module)) if one.module else -1, -1, None, made,
         )  # fmt: skip
         for key, cell in zip(keys, row, strict=True):

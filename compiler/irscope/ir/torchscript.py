@@ -6,6 +6,7 @@ blocks below it (``prim::If``), and graphs of its own after the main graph (``wi
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import field
@@ -170,6 +171,7 @@ _SHORT = {
 }  # fmt: skip
 
 
+@functools.lru_cache(maxsize=4096)  # a graph is printed after each pass, and its types are the same
 def tensor_type(type_: str) -> TensorType | None:
     """Reads ``Float(3, 8, strides=[8, 1], requires_grad=0, device=cpu)``; None for any other type."""
     match = _TENSOR.match(type_)
@@ -187,6 +189,7 @@ def tensor_type(type_: str) -> TensorType | None:
     )
 
 
+@functools.lru_cache(maxsize=4096)
 def printed_type(tensor: TensorType) -> str:
     """As FX prints it: ``f32[3, 8][8, 1]cpu``."""
     if tensor.sizes is None:

@@ -10,8 +10,9 @@ PIPELINE = Pipeline(
     stages=(),
     needs=(Package("torch_tensorrt", "torch-tensorrt"),),
     unsupported=(
-        "It needs an NVIDIA GPU, the library libnvinfer and the package tensorrt: without them torch_tensorrt 2.13.0 cannot be "
-        "imported (Could not find libnvinfer.so.11), and neither can its partitioner. irscope does not capture it yet."
+        "torch_tensorrt 2.13.0 cannot be imported without the libraries libnvinfer, libnvinfer_plugin and libnvonnxparser (Could not "
+        "find libnvinfer.so.11), a PyTorch that was built for CUDA, and an NVIDIA GPU. Its partitioner uses none of them, but comes "
+        "with it. irscope does not capture it yet."
     ),
     shows="which operators TensorRT takes and which stay with PyTorch, the partitions and why they are cut, and the layers of each engine",
 )

@@ -23,7 +23,9 @@ def cloned(value: Any) -> Any:
 def seeded(seed: int) -> Iterator[None]:
     """Random numbers begin with a seed, and go on as before afterwards."""
     torch: Any = sys.modules["torch"]
-    with torch.random.fork_rng():
+    # A pipeline may have registered another device, whose generators cannot be read.
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+    with torch.random.fork_rng(devices=devices):
         torch.manual_seed(seed)
         yield
 

@@ -51,6 +51,7 @@ def is_package_file(path: str) -> bool:
     return _in_site_packages(real) and not real.startswith((*_torch, _irscope_folder()))
 
 
+@functools.lru_cache(maxsize=4096)
 def is_irscope_file(path: str) -> bool:
     """True for a file of irscope's own."""
     return real_path(path).startswith(_irscope_folder())
@@ -72,5 +73,6 @@ def _library_folders() -> tuple[str, ...]:
     return (*real, *_torch, _irscope_folder())
 
 
+@functools.lru_cache(maxsize=1)
 def _irscope_folder() -> str:
     return real_path(os.path.dirname(os.path.dirname(__file__))) + os.sep

@@ -58,6 +58,8 @@ class Memory:
     names: Names = field(default_factory=Names)
     first: dict[str, list[tuple[str, Instruction]]] = field(default_factory=dict)
     """Node of the program → those of the graph before optimizations that came from it."""
+    alike: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
+    """Node of the program, ``op_name`` and opcode → of its nodes in `first` those that are most like that."""
     above: dict[str, list[str]] = field(default_factory=dict)
     """``op_name`` → lines of StableHLO."""
 
@@ -158,7 +160,10 @@ class _Reader:
     def _sources(self, name: str, node: str, one: Instruction) -> list[str]:
         """The nodes that it came from: of the program for the graph before optimizations, else of that graph."""
         if not self._is_first:
-            return _most_like(one, self._memory.first.get(node, ()) if node else ())
+            key = node, one.op_name, one.opcode  # the same in the graphs of most passes
+            if key not in self._memory.alike:
+                self._memory.alike[key] = _most_like(one, self._memory.first.get(node, ()) if node else ())
+            return self._memory.alike[key]
         self._memory.first.setdefault(node, []).append((name, one))
         if lines := self._memory.above.get(one.op_name):
             self.ancestors[name] = lines

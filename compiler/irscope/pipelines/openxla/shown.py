@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from irscope.capture.nodes import NodeWriter
@@ -29,6 +30,8 @@ _MOST = 2_000_000
 _MOST_LINKS = 50_000
 """Links of a kernel with the nodes that it computes, of which each line has all."""
 _SECONDS = 20.0
+_AT_ONCE = 100
+"""Objects that are disassembled by one process; a command line has a bounded length."""
 _DISASSEMBLERS = ("llvm-objdump", "objdump")
 
 
@@ -128,11 +131,14 @@ class Shown:
     def _put_kernels(self, dump: Dump, module: Module, graph: PrintedHlo) -> None:
         known = {name: one for one in module.instructions() for name in (one.name, one.name.replace(".", "_"))}
         kernels, generated = [], set()
-        for one in dump.kernels():
+        dumped = list(dump.kernels())
+        assembly = self._assembly(dumped)
+        for one in dumped:
             instruction = next((known[name] for name in (one.name, *one.functions) if name in known), None)
             stage = f"{self._compile.id}/{KERNELS}{self._suffix}/{one.name}"
             parts = _with_called(module, instruction) if instruction else []
-            self._put_kernel(stage, one, [graph.nodes[part.name] for part in parts if part.name in graph.nodes])
+            nodes = [graph.nodes[part.name] for part in parts if part.name in graph.nodes]
+            self._put_kernel(stage, one, nodes, "" if one.object is None else assembly.get(one.object, ""))
             lines = self._lines_of_instruction(module, instruction) if instruction else ()
             kernels.append(Kernel(one.name, stages.KERNEL.language, self._compile.id, stage, lines))
             generated.add(instruction.name if instruction else "")
@@ -167,7 +173,7 @@ class Shown:
         origins = [self._memory.origins[node] for node in nodes if node in self._memory.origins]
         return dict.fromkeys(line for one in origins for line in user_lines(one.frames))
 
-    def _put_kernel(self, stage: str, one: KernelDump, nodes: list[str]) -> None:
+    def _put_kernel(self, stage: str, one: KernelDump, nodes: list[str], assembly: str) -> None:
         """Puts a kernel with what it is lowered to; all its lines came from all nodes that it computes."""
         text = one.llvm or one.optimized
         rows = text.rstrip("\n").split("\n")
@@ -175,28 +181,46 @@ class Shown:
         lines = [(number, node) for number in range(1, len(rows) + 1) for node in nodes[:count]]
         self._write(stages.KERNEL.name, stage, text, {"lines": lines})
         start = next((number for number, row in enumerate(rows, 1) if row.startswith("define ")), 1)
-        for kind, below in ((stages.LLVM, one.optimized), (stages.ASSEMBLY, self._assembly(one))):
+        for kind, below in ((stages.LLVM, one.optimized), (stages.ASSEMBLY, assembly)):
             if below:
                 count = below.rstrip("\n").count("\n") + 1
                 data = {"lines": [(number, str(start)) for number in range(1, count + 1)]}
                 self._write(kind.name, f"{stage}/{kind.name}", below, data)
 
-    def _assembly(self, one: KernelDump) -> str:
-        tool = next((found for name in _DISASSEMBLERS if (found := shutil.which(name))), None)
-        if one.object is None:
-            return ""
+    def _assembly(self, kernels: Iterable[KernelDump]) -> dict[Path, str]:
+        """The assembly by object; one process for all, since its start takes longer than its work."""
+        objects = {one.object: None for one in kernels if one.object is not None}
+        if not objects:
+            return {}
+        tool = next((path for name in _DISASSEMBLERS if (path := shutil.which(name))), None)
         if tool is None:
             self._gap("the assembly of kernels", f"there is no {' or '.join(_DISASSEMBLERS)} on PATH")
-            return ""
-        options = ["--disassemble", "--no-show-raw-insn", "--reloc", str(one.object)]
+            return {}
+        found: dict[Path, str] = {}
+        known = list(objects)
+        for start in range(0, len(known), _AT_ONCE):
+            found |= self._disassembled(tool, known[start : start + _AT_ONCE])
+        return found
+
+    def _disassembled(self, tool: str, objects: Sequence[Path]) -> dict[Path, str]:
+        options = ["--disassemble", "--no-show-raw-insn", "--reloc", *map(str, objects)]
         try:
             done = run_bounded([tool, *options], _SECONDS)
         except (OSError, subprocess.TimeoutExpired) as error:
             self._gap("the assembly of kernels", f"{type(error).__name__}: {error}")
-            return ""
+            return {}
         if done.returncode != 0:
             self._gap("the assembly of kernels", done.stderr.strip() or f"{tool} ended with {done.returncode}")
-        return done.stdout[done.stdout.find("\n\n") :].strip("\n") + "\n" if done.returncode == 0 else ""
+        heads = {f"{one}:": one for one in objects}
+        found: dict[Path, list[str]] = {}
+        rows: list[str] = []
+        for row in done.stdout.split("\n"):
+            name, is_head, _ = row.partition("file format ")
+            if is_head and (object := heads.get(name.strip())):
+                rows = found.setdefault(object, [])
+            else:
+                rows.append(row)
+        return {one: "\n".join(rows).strip("\n") + "\n" for one, rows in found.items() if any(rows)}
 
     # --- writing ------------------------------------------------------------------------------------------------------
 

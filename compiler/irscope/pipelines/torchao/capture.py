@@ -26,7 +26,18 @@ from irscope.pipelines.inductor.capture import InductorCapture
 from irscope.pipelines.inductor.stages import OUTPUT_CODE
 from irscope.pipelines.torchao import pt2e, stages
 from irscope.pipelines.torchao.by_script import Step, StepsOfScript, is_quantized, quantized_graph, step_of
-from irscope.pipelines.torchao.report import X86, Operation, fused_text, modules_text, operations_of, report_text
+from irscope.pipelines.torchao.report import (
+    X86,
+    Operation,
+    Stack,
+    WithWeight,
+    fused_text,
+    left_by_quantize,
+    modules_text,
+    modules_with_weights,
+    operations_of,
+    report_text,
+)
 from irscope.pipelines.torchscript.making import modules_of
 from irscope.protocol import CaptureGap, Finding, Range
 from irscope.usercode.source import range_of_line
@@ -47,8 +58,10 @@ class _Quantized:
     is_ours: bool = False
     """Whether irscope has quantized it; else the script has."""
     steps: list[Step] = field(default_factory=list)
-    left: list[tuple[Operation, str]] = field(default_factory=list)
-    """What is not quantized and worth a finding, with the stack traces of the nodes."""
+    left: list[tuple[Operation, Stack]] = field(default_factory=list)
+    """What is not quantized and worth a finding, with the lines of the nodes."""
+    modules: list[WithWeight] = field(default_factory=list)
+    """Of a model that the script has changed by ``quantize_``."""
     function: types.CodeType | None = None
     compile: str = ""
     report_id: str = ""
@@ -123,7 +136,7 @@ class TorchaoCapture(InductorCapture):
         now = _Quantized(is_ours=True, function=_code_of(program))
         with self.book.quietly(), torch.random.fork_rng():
             graph = pt2e.quantized(program, args, kwargs, functools.partial(self._step, now))
-            _report(now, graph)
+            self._report(now, graph)
         with warnings.catch_warnings(), torch.no_grad(), torch.random.fork_rng(), inductor_set({}, FREEZING):
             warnings.simplefilter("ignore")
             return now, self._first_call(now, compile(graph), args, kwargs)
@@ -144,11 +157,21 @@ class TorchaoCapture(InductorCapture):
     def _look(self, now: _Quantized, modules: list[Any]) -> None:
         graph = quantized_graph(modules)
         if graph is None:
-            now.report = modules_text(modules)
+            now.modules = modules_with_weights(modules)
+            now.report = modules_text(now.modules)
             return
         steps = self._own.of(graph)
         now.steps, now.function = list(steps.made), steps.function
-        _report(now, graph, steps.quantizer)
+        self._report(now, graph, steps.quantizer)
+
+    def _report(self, now: _Quantized, graph: Any, quantizer: str = X86) -> None:
+        """Notes what of a converted graph is quantized."""
+        operations = operations_of(graph, quantizer)
+        now.report = report_text(operations)
+        traces = {node.name: str(node.meta.get("stack_trace") or "") for node in graph.graph.nodes}
+        for one in operations:
+            if one.code and one.is_weighty:
+                now.left.append((one, [(file, line) for file, line, _ in self._nodes.frames(traces[one.node])]))
 
     # --- the trace ----------------------------------------------------------------------------------------------------
 
@@ -177,16 +200,16 @@ class TorchaoCapture(InductorCapture):
             for file in dict.fromkeys(file for file, _, _ in step.data["frames"]):
                 self.book.keep_source(file)
         now.report_id = self.book.put_stage(compile, stages.REPORT.name, now.report, record.attempt)
-        self._find(compile, now.left)
+        self._find(compile, [*now.left, *(left_by_quantize(now.modules, data) if now.modules and data else ())])
 
-    def _find(self, compile_id: str, left: list[tuple[Operation, str]]) -> None:
+    def _find(self, compile_id: str, left: list[tuple[Operation, Stack]]) -> None:
         """One finding for each of the user's lines and each reason, with all operations."""
         compile = self.book.compiles.get(compile_id)
         if compile is None:
             return
         by_place: dict[tuple[str, Range, str], list[Operation]] = {}
-        for operation, trace in left:
-            mine = [(file, line) for file, line, _ in self._nodes.frames(trace) if is_user_file(file)]
+        for operation, stack in left:
+            mine = [(file, line) for file, line in stack if is_user_file(file)]
             file, where = compile.file, function_range(compile)
             if mine:
                 file, where = mine[-1][0], range_of_line(*mine[-1])
@@ -210,14 +233,6 @@ def _finding(operations: list[Operation], compile: str, file: str, where: Range)
         count=len(operations),
         compiles=(compile,),
     )
-
-
-def _report(now: _Quantized, graph: Any, quantizer: str = X86) -> None:
-    """Notes what of a converted graph is quantized."""
-    operations = operations_of(graph, quantizer)
-    now.report = report_text(operations)
-    traces = {node.name: str(node.meta.get("stack_trace") or "") for node in graph.graph.nodes}
-    now.left = [(one, traces[one.node]) for one in operations if one.code and one.is_weighty]
 
 
 def _code_of(program: Any) -> types.CodeType | None:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from irscope.ir.nodes import facts_of
 from irscope.pipelines.torchao.pt2e import is_dequantize, is_q_dq, is_quantized_tensor, x86_module
 from irscope.vocabulary.records import dataclass
 
@@ -39,6 +40,10 @@ class Operation:
 
 
 X86 = "X86InductorQuantizer"
+THE_MODULE = "the module"
+"""The name of a module that is the program itself."""
+Stack = list[tuple[str, int]]
+"""Files and lines, outermost first."""
 
 
 def operations_of(graph: Any, quantizer: str = X86) -> list[Operation]:
@@ -109,30 +114,81 @@ def report_text(operations: list[Operation]) -> str:
 # --- a model that the script has quantized ----------------------------------------------------------------------------
 
 
-def modules_text(modules: list[Any]) -> str:
+@dataclass(frozen=True)
+class WithWeight:
+    """A module with a weight.
+
+    Parameters
+    ----------
+    quantized
+        The class of the quantized tensor; empty if it is a plain one.
+    """
+
+    name: str
+    kind: str
+    quantized: str
+
+    @property
+    def why(self) -> str:
+        """Why its weight is a plain tensor."""
+        if "Linear" in self.kind:
+            return "the filter_fn of quantize_, or its configuration, left this layer out"
+        return "quantize_ takes only nn.Linear, if its filter_fn does not say otherwise"
+
+    @property
+    def code(self) -> str:
+        """The same as a code."""
+        return "left-out" if "Linear" in self.kind else "not-a-linear"
+
+
+def modules_with_weights(programs: list[Any]) -> list[WithWeight]:
+    """The modules of programs that ``quantize_`` could have changed."""
+    return [row for one in programs for row in _modules(one)]
+
+
+def modules_text(rows: list[WithWeight]) -> str:
     """The stage of a model that ``quantize_`` has changed: which modules have quantized tensors, and which have not."""
-    rows = [row for one in modules for row in _modules(one)]
-    done, left = [row for row in rows if row[2]], [row for row in rows if not row[2]]
+    done, left = [row for row in rows if row.quantized], [row for row in rows if not row.quantized]
     lines = [f"Quantized by the script: {len(done)} of {len(rows)} modules with weights"]
-    lines += [f"  {name} ({kind}): {how}" for name, kind, how in done]
+    lines += [f"  {one.name} ({one.kind}): {one.quantized}" for one in done]
     if left:
         lines += ["", "Not quantized:"]
-        for name, kind, _ in left:
-            why = (
-                "" if "Linear" in kind else "; quantize_ takes only nn.Linear, if its filter_fn does not say otherwise"
-            )
-            lines.append(f"  {name} ({kind}): its weight is a plain tensor{why}")
+        lines += [f"  {one.name} ({one.kind}): its weight is a plain tensor; {one.why}" for one in left]
     return "\n".join([*lines, ""])
 
 
-def _modules(program: Any) -> Iterator[tuple[str, str, str]]:
-    """Of each module with a weight its name, its class and the class of the quantized tensor, empty if it is plain."""
+def left_by_quantize(rows: list[WithWeight], data: Any) -> list[tuple[Operation, Stack]]:
+    """Of a graph of Dynamo's the operations with much of the work that compute with plain weights of such modules, each
+    with the lines that it came from, outermost first.
+
+    Parameters
+    ----------
+    data
+        What is kept of the graph (`irscope.ir.nodes`).
+    """
+    plain = {one.name: one for one in rows if not one.quantized}
+    found = []
+    for fact in facts_of(data):
+        module = plain.get(_below(fact.module[0])) if fact.module else None
+        if module is not None and any(word in fact.target for word in _WEIGHTY):
+            one = Operation(fact.name, fact.target, module.why, module.code, is_weighty=True)
+            found.append((one, [(frame.file, frame.line) for frame in fact.stack]))
+    return found
+
+
+def _below(path: str) -> str:
+    """The name of a module in its program, of Dynamo's path: ``L['self'].layers.0`` → ``layers.0``."""
+    return path.rpartition("].")[2] if "]." in path else THE_MODULE
+
+
+def _modules(program: Any) -> Iterator[WithWeight]:
     torch: Any = sys.modules["torch"]
     for name, module in program.named_modules():
         weight = getattr(module, "weight", None)
         if isinstance(weight, torch.Tensor):
             kind = next((type(one).__name__ for one in (weight, weight.data) if _is_torchao(one)), "")
-            yield name or "the module", type(module).__name__, kind if is_quantized_tensor(weight) else ""
+            quantized = kind if is_quantized_tensor(weight) else ""
+            yield WithWeight(name or THE_MODULE, type(module).__name__, quantized)
 
 
 def _is_torchao(tensor: Any) -> bool:

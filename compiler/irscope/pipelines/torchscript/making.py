@@ -171,6 +171,12 @@ def script(program: Any) -> Any:
         return sys.modules["torch"].jit.script(program)
 
 
+def needs_gradients(result: Any) -> bool:
+    """Whether any tensor of a result has a backward."""
+    tensor: Any = sys.modules["torch"].Tensor
+    return any(isinstance(one, tensor) and one.requires_grad for one in flatten(result)[0])
+
+
 def differentiate(result: Any, program: Any, call: Call) -> None:
     """Runs the backward of a result on its tensors' behalf, without a change of any gradient.  It does nothing if the
     result needs none, or if a parameter has hooks, which would be called once more.

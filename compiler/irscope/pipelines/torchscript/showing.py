@@ -16,7 +16,7 @@ from irscope.pipelines.torchscript.executor import BACKWARD, FORWARD, GUARDED, O
 from irscope.pipelines.torchscript.frames import learn_frames, nodes_of
 from irscope.pipelines.torchscript.gradients import Derived, learn_gradient
 from irscope.pipelines.torchscript.loops import GROUP, fuser_facts, loops_of
-from irscope.pipelines.torchscript.making import Call, differentiate, leaving_no_trace
+from irscope.pipelines.torchscript.making import Call, differentiate, leaving_no_trace, needs_gradients
 from irscope.pipelines.torchscript.naming import PROFILES
 from irscope.pipelines.torchscript.printing import Memory, PrintedGraph, printed
 from irscope.protocol import CaptureGap
@@ -107,9 +107,11 @@ class Shown:
         log, backward = list[str](), list[str]()
         try:
             with leaving_no_trace(program, call) as (copy, _):
-                for _ in range(_RUNS):
+                for number in range(_RUNS):
                     with executor_log(log.append):
                         result = run(copy)
+                    if number > 0 and not needs_gradients(result):
+                        break
                     with executor_log(backward.append):
                         differentiate(result, program, copy)
         except Exception as error:  # noqa: BLE001  the graph itself is there
@@ -126,6 +128,7 @@ class Shown:
         derived: list[Derived] = []
         guarded: tuple[Logged, PrintedGraph] | None = None
         forward: Logged | None = None
+        last = ""
         for one in logged:
             if one.title == FORWARD:
                 forward = one
@@ -142,12 +145,14 @@ class Shown:
                 self.show_text(stages.FUSER, fuser_facts(one.text.count(f"with {GROUP}")))
                 self._show_loops(one, before)
             else:
-                after = printed(parse_script(one.text), self.memory, before)
+                # Most passes change nothing: what is printed already is not read once more.
+                after = before if one.text == last else printed(parse_script(one.text), self.memory, before)
                 if not after.is_like(before):
                     number += 1
                     put_version(self._book, self._compile, kind, one.title, number, before, after)
                 before = after
                 guarded = (one, after) if one.title == GUARDED else guarded
+            last = one.text
         if not any(one.title == OPTIMIZED and one.takes(inputs) for one in logged):
             self.gap("the optimized graph", "the executor did not log one; a script can turn its profiling off")
         return derived
@@ -168,13 +173,14 @@ class Shown:
             gradient = learn_gradient(part, memory)
             self._put_backward(stages.GRADIENT, gradient)
             suffix = "-backward" if index == 0 else f"-backward-{index + 1}"
-            before, kind, number, ended = gradient, stages.PROFILED, 0, False
+            before, kind, number, ended, last = gradient, stages.PROFILED, 0, False, ""
             mine = [one for one in logged if one.takes(part.backward.inputs) and one.executor not in seen]
             seen.update(one.executor for one in mine[:1])
             for one in mine:
                 if ended or one.executor != mine[0].executor or one.title in (FORWARD, BACKWARD):
                     continue
-                after = printed(parse_script(one.text), memory, before)
+                after = before if one.text == last else printed(parse_script(one.text), memory, before)
+                last = one.text
                 if one.title in (PROFILED, OPTIMIZED):
                     self._put_backward(stages.PROFILED if one.title == PROFILED else stages.OPTIMIZED, after)
                     if one.title == OPTIMIZED:
