@@ -112,6 +112,7 @@ class Session:
         """Undoes everything that `start` did."""
         if not self._book.is_open:
             return
+        self._book.guarded(self._capture.finish)()
         with self._book.lock:
             for stop in self._stop_listening:
                 stop()
