@@ -67,6 +67,8 @@ def become(properties: Any) -> None:
     torch.set_num_threads(1)  # threads of the parent do not exist here
     capability = (properties.major, properties.minor)
     _set_guard(torch)
+    # It would make a real tensor where there is a GPU.
+    replace_attribute(importlib.import_module("torch._subclasses.fake_tensor"), "init_gpu_context", _answering(None))
     if properties.gcnArchName:
         torch.version.hip, torch.version.cuda = _HIP, None
     _set_interface(properties)
@@ -76,6 +78,10 @@ def become(properties: Any) -> None:
         ("get_device_name", properties.name),
         ("current_device", 0),
         ("device_count", 1),
+        # Where there is a GPU, too: what asks for one wants to use it.
+        ("is_available", False),
+        ("is_initialized", False),
+        ("_lazy_init", None),
     ):
         setattr(torch.cuda, name, _answering(answer))
     _forget_answers()
@@ -97,15 +103,12 @@ def _answering(answer: Any) -> Callable[..., Any]:
 
 
 def _set_guard(torch: Any) -> None:
-    """Operators on fake tensors change to the tensors' device first, which needs a guard of its kind; a build for CUDA
-    has one for machines without a GPU, and in one for the CPU that of the device *meta* takes its place."""
-    if torch.version.cuda:
-        torch._C._ensureCUDADeviceGuardSet()
-        return
+    """Operators on fake tensors change to the tensors' device first, which needs a guard of its kind.  That of the device
+    *meta* takes its place, which does nothing: a build for the CPU has none for CUDA, and that of a build for CUDA would
+    talk to a GPU where there is one."""
     library = ctypes.CDLL(os.path.join(os.path.dirname(torch.__file__), "lib", "libc10.so"))
     guards = (ctypes.c_void_p * (_META + 1)).in_dll(library, _GUARDS)
-    if not guards[_CUDA]:
-        guards[_CUDA] = guards[_META]
+    guards[_CUDA] = guards[_META]
 
 
 def _set_interface(properties: Any) -> None:

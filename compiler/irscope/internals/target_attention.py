@@ -11,6 +11,7 @@ import importlib
 import sys
 from typing import Any
 
+_LOWEST_OF_CUDNN = -65504.0
 _CUDNN, _FLASH, _EFFICIENT, _MATH = "cudnn", "flash", "efficient", "math"
 
 
@@ -50,7 +51,8 @@ def attention(
         )
     chosen = _choose(torch, query, key, value, attn_mask, dropout_p, is_causal, enable_gqa)
     if attn_mask is not None and attn_mask.dtype is torch.bool:
-        least = torch.scalar_tensor(float("-inf"), dtype=query.dtype, device=attn_mask.device)
+        lowest = _LOWEST_OF_CUDNN if chosen == _CUDNN else float("-inf")
+        least = torch.scalar_tensor(lowest, dtype=query.dtype, device=attn_mask.device)
         attn_mask = aten.where.ScalarSelf(attn_mask, 0.0, least)
     needs_sums = torch.is_grad_enabled() and any(each.requires_grad for each in (query, key, value))
     if chosen == _CUDNN:
