@@ -16,7 +16,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from irscope.internals import target_attention
+from irscope.internals import target_attention, target_decisions
 from irscope.internals.hooks import Hook, Undo, replace_attribute
 
 _CUDA, _META = 1, 14
@@ -174,6 +174,7 @@ def compile_for(compile: Compile, program: Any, args: tuple[Any, ...], kwargs: d
     compile_fx._compile_fx_inner = _compile_fx_inner
     compile_fx._recursive_joint_graph_passes = _recursive_joint_graph_passes
     target_attention.use_that_of_the_device(program)
+    target_decisions.decide_as_on(_there())
     with _written_only(compile_fx):
         compile(program, *args, **kwargs)
 
@@ -183,7 +184,7 @@ def _written_only(compile_fx: Any) -> Iterator[None]:
     codecache: Any = importlib.import_module("torch._inductor.codecache")
 
     def load_by_key_path(key: str, path: str, *_: Any, **__: Any) -> Any:
-        return types.SimpleNamespace(__file__=path, call=None)
+        return types.SimpleNamespace(__file__=path, key=key, call=None)
 
     class CompiledFxGraph:
         def __init__(self, *_: Any, **__: Any) -> None:
@@ -209,19 +210,31 @@ def _code_that_does_nothing() -> type[Any]:
     return Nothing
 
 
+open_choices: list[str] = []
+"""What PyTorch would have chosen by timing in this process, in words for the user."""
+
+
 def _do_not_tune() -> None:
-    """Where Inductor would time templates it takes the first of Triton's, and it never pads a matrix, which is timed, too."""
+    """Where Inductor would time templates it takes the first of Triton's, whose fusions it believes in; where it would
+    time whether to pad a matrix it does not."""
     select: Any = importlib.import_module("torch._inductor.select_algorithm")
+    scheduler: Any = importlib.import_module("torch._inductor.scheduler")
+    pad: Any = importlib.import_module("torch._inductor.fx_passes.pad_mm")
 
     def do_autotuning(_: Any, name: str, inputs: Any, layout: Any, gen: Any, key: Any, choices: Any, *__: Any, **___: Any) -> Any:  # fmt: skip
         ordered = sorted(choices, key=lambda choice: not isinstance(choice, select.TritonTemplateCaller))
+        open_choices.append(f"one of {len(ordered)} templates for {name}")
         return {choice: 1.0 + number for number, choice in enumerate(ordered)}
+
+    def get_cached_should_pad(_: str) -> bool:
+        open_choices.append("whether to pad a matrix")
+        return False
 
     select.AlgorithmSelectorCache.do_autotuning = do_autotuning
     select.AlgorithmSelectorCache.make_precompile_fn = lambda *_, **__: lambda: None
-    pad: Any = importlib.import_module("torch._inductor.fx_passes.pad_mm")
-    pad.should_pad_bench = _answering(False)
-    pad._should_pad_bench = _answering(False)
+    for name in ("benchmark_fused_nodes", "benchmark_codegened_module"):
+        replace_attribute(scheduler.Scheduler, name, _answering((1.0, "")))
+    replace_attribute(pad, "get_cached_should_pad", get_cached_should_pad)
 
 
 # --- moving -----------------------------------------------------------------------------------------------------------

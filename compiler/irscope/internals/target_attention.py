@@ -102,12 +102,12 @@ def _choose(
     is_grouped = not heads[0] == heads[1] == heads[2]
     batches = {each.size(0) for each in tensors}
     fits = len(batches) == 1 and (not is_grouped or grouped)
-    rows_are_whole = all(each.stride(-1) == 1 for each in tensors)
+    rows_are_whole = all(each.stride(-1) == 1 for each in (*tensors, *(() if mask is None else (mask,))))
     wide, deep = query.size(-1), value.size(-1)
     same_width = wide == key.size(-1) == deep
     can = {
         _CUDNN: (
-            cuda.cudnn_sdp_enabled() and not is_amd and half and fits and rows_are_whole and _cudnn_takes(dropout)
+            cuda.cudnn_sdp_enabled() and not is_amd and half and fits and rows_are_whole and _cudnn_takes(dropout, mask, query, key)
             and wide % 8 == 0 and deep % 8 == 0 and wide <= 128 and deep <= 128 and key.size(2) != 1
             and not (dropout and query.size(2) == 1) and not torch.are_deterministic_algorithms_enabled()
         ),
@@ -119,12 +119,18 @@ def _choose(
             cuda.mem_efficient_sdp_enabled() and fits and not (is_grouped and is_amd)
             and query.dtype in (torch.float16, torch.bfloat16, torch.float32) and wide == key.size(-1)
             and wide % (8 if half else 4) == 0 and deep % (8 if half else 4) == 0
-            and all(each.stride(-1) == 1 for each in tensors) and (mask is None or mask.stride(-1) <= 1)
+            and rows_are_whole
         ),
     }  # fmt: skip
     first = (_CUDNN, _FLASH, _EFFICIENT) if major in (9, 10) and not is_amd else (_FLASH, _EFFICIENT)
     return next((each for each in first if can[each]), _MATH)
 
 
-def _cudnn_takes(dropout: float) -> bool:
-    return float(dropout * 16).is_integer()
+def _cudnn_takes(dropout: float, mask: Any, query: Any, key: Any) -> bool:
+    if not float(dropout * 16).is_integer():
+        return False
+    if mask is None:
+        return True
+    shape = (query.size(0), query.size(1), query.size(2), key.size(2))
+    fits = all(given in (1, wanted) for given, wanted in zip(mask.shape[::-1], shape[::-1], strict=False))
+    return fits and mask.dim() in (2, 4) and not mask.requires_grad

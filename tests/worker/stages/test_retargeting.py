@@ -42,6 +42,24 @@ q, k, v = (torch.ones(2, 4, 32, 16, dtype=torch.bfloat16, requires_grad=True) fo
 f(q, k, v).backward()
 print(q.grad.shape)
 """
+ON_CUDA = """\
+import sys
+import torch
+from helper import moved
+
+assert torch.cuda.is_available()
+model = torch.nn.Linear(8, 8).cuda()
+start = torch.cuda.Event(enable_timing=True)
+start.record()
+
+@torch.compile
+def f(x):
+    return torch.relu(model(x))
+
+y = f(moved(torch.ones(2, 8, device="cuda:0")))
+torch.cuda.synchronize()
+print(sys.argv[1:], y.device, torch.cuda.get_device_name(), torch.cuda.max_memory_allocated())
+"""
 TRITON = pytest.mark.skipif(find_spec("triton") is None, reason="the package triton is not installed")
 
 
@@ -74,6 +92,17 @@ def test_without_triton_a_gap_says_so(ran: Ran) -> None:
     (gap,) = ran.report.capture_gaps
     assert gap.what == "kernels of 0/0 for h100" and "triton" in gap.why
     assert ran.report.predictions[0].outcome is CompileOutcome.ERROR
+
+
+def test_a_script_that_names_cuda_runs_on_the_cpu(tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text("def moved(x):\n    return x.to('cuda', non_blocking=True)\n")
+    script = write(tmp_path, ON_CUDA)
+    ran = run_forked(script, tmp_path / "runs.db", "deep", targets=("h100",), args=("--device=cuda", "cuda-like"))
+    assert ran.stdout == "['--device=cpu', 'cuda-like'] cpu NVIDIA H100 80GB HBM3 0\n"
+    why = {gap.what: gap.why for gap in ran.report.capture_gaps}["what the script does on the GPU"]
+    assert why == f"a run with --target is on the CPU: {script.name}:6, {script.name}:14, helper.py:2"
+    assert [prediction.id for prediction in ran.report.predictions] == ["0/0/h100"]
+    assert not list(tmp_path.glob("__pycache__/helper*"))
 
 
 @TRITON

@@ -16,11 +16,12 @@ import sys
 import threading
 import time
 import types
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from irscope.capture.run_book import RunBook
-from irscope.internals.device_stand_in import become
+from irscope.internals.device_stand_in import become, open_choices
 from irscope.internals.triton_compiling import NotCompiledError, compiled_kernel
 from irscope.pipelines.inductor.kernels import Kernels
 from irscope.pipelines.inductor.stages import KERNEL
@@ -28,6 +29,7 @@ from irscope.pipelines.inductor.triton import TritonKernel, files_in
 from irscope.pipelines.inductor.triton_stages import lowered_stages
 from irscope.protocol import CaptureGap, Compile, Kernel, StageRef, to_json
 from irscope.targets.catalogue import Target
+from irscope.targets.properties import properties_of
 
 _LOOK_SECONDS = 0.5
 
@@ -117,6 +119,10 @@ def work(
         compile_program()
     except BaseException as error:  # noqa: BLE001  whatever it is, it is the reason
         why = f"{type(error).__name__}: {str(error).strip()}"
+    if open_choices:
+        counted = [f"{text} ({count}×)" if count > 1 else text for text, count in Counter(open_choices).items()]
+        what = f"what PyTorch chooses by timing in {compile} for {target.name}"
+        book.gap(CaptureGap(what, f"not tuned: {', '.join(counted)}"))
     copied.write({"codegen": why, "seconds": time.monotonic() - started})
     file.flush()
     os.nice(10)  # from here on nobody waits
@@ -200,30 +206,4 @@ def _set_driver(target: Target, properties: Any) -> None:
             is_active=lambda: True,
             launcher_cls=None,
         )
-    )
-
-
-def properties_of(target: Target) -> Any:
-    """What ``torch.cuda.get_device_properties`` would answer on a target."""
-    is_amd = target.kind == "hip"
-    # gfx942 is 9.4.2: the last two digits are the minor version and the stepping.
-    version = target.architecture.removeprefix("gfx")
-    major, minor = (version[:-2], version[-2]) if is_amd else target.architecture.split(".")
-    number = {name: int(figure.value) for name, figure in target.figures.items()}
-    return types.SimpleNamespace(
-        name=target.reported[0] if target.reported else target.title,
-        major=int(major),
-        minor=int(minor),
-        multi_processor_count=number["processors"],
-        total_memory=number["memory"],
-        regs_per_multiprocessor=number["registers"],
-        max_threads_per_multi_processor=number["threads"],
-        max_threads_per_block=number.get("threads_per_block", 1024),
-        warp_size=number["warp"],
-        L2_cache_size=number["l2"],
-        shared_memory_per_block=number["shared_memory_per_block"],
-        shared_memory_per_block_optin=number.get("shared_memory_per_block_optin", number["shared_memory_per_block"]),
-        shared_memory_per_multiprocessor=number["shared_memory"],
-        gcnArchName=target.architecture if is_amd else "",
-        is_integrated=False,
     )
