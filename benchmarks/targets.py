@@ -17,7 +17,6 @@ import argparse
 import concurrent.futures
 import json
 import os
-import re
 import subprocess
 import sys
 import time
@@ -26,6 +25,11 @@ from pathlib import Path
 from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(REPOSITORY / "compiler"))
+
+from irscope.comparing.certificates import comparable_ptx, comparable_source  # noqa: E402
+from irscope.store.store import Store  # noqa: E402
+
 TINY = "vocab_size=1000, hidden_size=128, num_hidden_layers=2, num_attention_heads=4, intermediate_size=256"
 IDS = "torch.randint(3, 99, (4, 64), device=device)"
 IMAGE = "torch.randn(4, 3, 64, 64, device=device, dtype=dtype)"
@@ -155,9 +159,6 @@ def run(case: str, folder: Path, target: str, seconds: float) -> dict[str, Any]:
 
 def read(store: Path, report: dict[str, Any], target: str) -> list[dict[str, Any]]:
     """The Triton kernels of the newest run: compile, name, source, configuration and PTX."""
-    sys.path.insert(0, str(REPOSITORY / "compiler"))
-    from irscope.store.store import Store
-
     found, run_id = [], report["run"]
     with Store(str(store)) as opened:
         whole = opened.report(run_id)
@@ -175,35 +176,24 @@ def read(store: Path, report: dict[str, Any], target: str) -> list[dict[str, Any
     return found
 
 
-def same_for_all(text: str) -> str:
-    """A kernel's source without the hash of PyTorch."""
-    return re.sub(r"'backend_hash': '[0-9A-F]*'", "'backend_hash': ''", text).strip()
-
-
 def compared(real: dict[str, Any], made: dict[str, Any]) -> dict[str, Any]:
     """How many kernels of the GPU were predicted, and those that were not."""
-    wanted = Counter(same_for_all(row["source"]) for row in real["kernels"])
-    have = Counter(same_for_all(row["source"]) for row in made["kernels"])
-    by_source = {same_for_all(row["source"]): row for row in made["kernels"]}
-    pairs = [(row, by_source.get(same_for_all(row["source"]), {})) for row in real["kernels"]]
+    wanted = Counter(comparable_source(row["source"]) for row in real["kernels"])
+    have = Counter(comparable_source(row["source"]) for row in made["kernels"])
+    by_source = {comparable_source(row["source"]): row for row in made["kernels"]}
+    pairs = [(row, by_source.get(comparable_source(row["source"]), {})) for row in real["kernels"]]
     ptx = [(a["ptx"], b["ptx"]) for a, b in pairs if "ptx" in a and "ptx" in b and a["config"] == b["config"]]
-    different = [pair for pair in ptx if without_places(pair[0]) != without_places(pair[1])]
+    different = [pair for pair in ptx if comparable_ptx(pair[0]) != comparable_ptx(pair[1])]
     return {
         "kernels": len(real["kernels"]), "same": sum((wanted & have).values()), "predicted": len(made["kernels"]),
         "ptx": len(ptx), "ptx_same": len(ptx) - len(different), "ptx_different": different[:2],
-        "only_real": [_without_ptx(row) for row in real["kernels"] if same_for_all(row["source"]) not in have],
-        "only_predicted": [_without_ptx(row) for row in made["kernels"] if same_for_all(row["source"]) not in wanted],
+        "only_real": [_without_ptx(row) for row in real["kernels"] if comparable_source(row["source"]) not in have],
+        "only_predicted": [_without_ptx(row) for row in made["kernels"] if comparable_source(row["source"]) not in wanted],
     }  # fmt: skip
 
 
 def _without_ptx(row: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in row.items() if key != "ptx"}
-
-
-def without_places(ptx: str) -> str:
-    """PTX without its version, places in files, and comments."""
-    rows = (row.split("//")[0].rstrip() for row in ptx.split("\n\t.section", 1)[0].split("\n"))
-    return "\n".join(row for row in rows if not re.match(r"\s*\.(version|file|loc)\b|.*\bassertFile_\d+\[", row))
 
 
 def main() -> int:

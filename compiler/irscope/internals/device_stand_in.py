@@ -29,7 +29,17 @@ Compile = Callable[..., Any]
 
 
 class _CodeIsWritten(BaseException):
-    """Ends the compile of a graph after its code is written; no ``except Exception`` may hold it up."""
+    """Ends the compile of a graph after its code is written; no ``except Exception`` may hold it up.
+
+    Attributes
+    ----------
+    output_strides
+        Of each output, as Inductor has laid it out; a backward reads what the forward has saved in that layout.
+    """
+
+    def __init__(self, output_strides: Any) -> None:
+        super().__init__()
+        self.output_strides = output_strides
 
 
 def each_program_hook(compiled: Callable[[Compile, Any, tuple[Any, ...], dict[str, Any]], Any]) -> Hook:
@@ -157,12 +167,14 @@ def compile_for(compile: Compile, program: Any, args: tuple[Any, ...], kwargs: d
     _do_not_tune()
     inner, joint_passes = compile_fx._compile_fx_inner, compile_fx._recursive_joint_graph_passes
     nothing = _code_that_does_nothing()
+    utils: Any = importlib.import_module("torch._inductor.utils")
 
     def _compile_fx_inner(gm: Any, example_inputs: Any, *rest: Any, **facts: Any) -> Any:
         _move_graph(gm)
         try:
             inner(gm, [_moved(value) for value in example_inputs], *rest, **facts)
-        except _CodeIsWritten:
+        except _CodeIsWritten as written:
+            utils.set_tracing_context_output_strides(example_inputs, written)
             return nothing()
         raise RuntimeError("Inductor did not generate code for this graph")
 
@@ -187,8 +199,8 @@ def _written_only(compile_fx: Any) -> Iterator[None]:
         return types.SimpleNamespace(__file__=path, key=key, call=None)
 
     class CompiledFxGraph:
-        def __init__(self, *_: Any, **__: Any) -> None:
-            raise _CodeIsWritten
+        def __init__(self, code: Any, graph: Any, program: Any, output_strides: Any, *_: Any, **__: Any) -> None:
+            raise _CodeIsWritten(output_strides)
 
     compile_fx.CompiledFxGraph = CompiledFxGraph
     load_again = replace_attribute(codecache.PyCodeCache, "load_by_key_path", load_by_key_path)
