@@ -27,7 +27,7 @@ from typing import Any
 REPOSITORY = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPOSITORY / "compiler"))
 
-from irscope.comparing.certificates import comparable_ptx, comparable_source  # noqa: E402
+from irscope.comparing.certificates import comparable_code, comparable_source  # noqa: E402
 from irscope.store.store import Store  # noqa: E402
 
 TINY = "vocab_size=1000, hidden_size=128, num_hidden_layers=2, num_attention_heads=4, intermediate_size=256"
@@ -183,7 +183,7 @@ def compared(real: dict[str, Any], made: dict[str, Any]) -> dict[str, Any]:
     by_source = {comparable_source(row["source"]): row for row in made["kernels"]}
     pairs = [(row, by_source.get(comparable_source(row["source"]), {})) for row in real["kernels"]]
     ptx = [(a["ptx"], b["ptx"]) for a, b in pairs if "ptx" in a and "ptx" in b and a["config"] == b["config"]]
-    different = [pair for pair in ptx if comparable_ptx(pair[0]) != comparable_ptx(pair[1])]
+    different = [pair for pair in ptx if comparable_code(pair[0]) != comparable_code(pair[1])]
     return {
         "kernels": len(real["kernels"]), "same": sum((wanted & have).values()), "predicted": len(made["kernels"]),
         "ptx": len(ptx), "ptx_same": len(ptx) - len(different), "ptx_different": different[:2],

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from irscope.comparing.certificates import Certificate, Side, certify, comparable_ptx
+from irscope.comparing.certificates import Certificate, Side, certify, comparable_code
 from irscope.protocol import Compile, CompileOutcome, Kernel, Outcome, OutcomeKind, Report, StageRef
 
 SOURCE = """\
@@ -32,7 +32,9 @@ def side(sources: dict[str, str], ptx: str = PTX, config: str = "XBLOCK: 256", t
     texts |= {f"{kernel.stage}/ptx": ptx for kernel in kernels} | {
         f"{kernel.stage}/binary": BINARY for kernel in kernels
     }
-    report = Report(1, "run", "s.py", "2.11.0", Outcome(OutcomeKind.COMPLETED, 0, "", 1.0), (), (), kernels, ())
+    stages = tuple(StageRef(id, id.rpartition("/")[2], "ptx", 1) for id in texts if id.endswith(("/ptx", "/binary")))
+    own = Compile(compile, "f", "s.py", 1, CompileOutcome.COMPILED, 0, 1, 0.1, stages=stages)
+    report = Report(1, "run", "s.py", "2.11.0", Outcome(OutcomeKind.COMPLETED, 0, "", 1.0), (own,), (), kernels, ())
     return Side(report, texts.__getitem__, lambda _: {"config": config})
 
 
@@ -44,7 +46,7 @@ def test_the_same_kernels() -> None:
     elsewhere = SOURCE.replace("'0A'", "'1B'")
     found = certified(side({"k": SOURCE}), side({"k": elsewhere}, PTX.replace("9.0", "8.7").replace("18", "17")))
     assert found.holds
-    assert (found.kernels, found.same, found.ptx_compared, found.ptx_same) == (1, 1, 1, 1)
+    assert (found.kernels, found.same, found.code_compared, found.code_same) == (1, 1, 1, 1)
     assert found.triton == ("3.6.0", "3.6.0")
 
 
@@ -57,7 +59,7 @@ def test_the_same_kernels() -> None:
          "only what Inductor writes about the kernel differs, not its code"),
         (side({"other": SOURCE.replace("def k", "def other")}), "missing", "unknown", "no kernel of this name"),
         (side({"k": SOURCE}, PTX.replace("add", "sub")), "same", "different",
-         "PTX: 1 line of the device's and 1 line of the prediction differ"),
+         "machine code: 1 line of the device's and 1 line of the prediction differ"),
         (side({"k": SOURCE}, config="XBLOCK: 512"), "same", "unknown",
          "the device chose XBLOCK: 256 by timing, not XBLOCK: 512"),
     ],
@@ -65,8 +67,15 @@ def test_the_same_kernels() -> None:
 def test_what_differs(predicted: Side, source: str, ptx: str, why: str) -> None:
     found = certified(side({"k": SOURCE}), predicted)
     (check,) = found.checks
-    assert (check.source, check.ptx, check.why) == (source, ptx, why)
+    assert (check.source, check.code, check.why) == (source, ptx, why)
     assert found.holds == (why.startswith("the device chose"))
+
+
+def test_a_kernel_with_another_number() -> None:
+    named = SOURCE.replace("def k", "def triton_poi_fused_add_3")
+    other = named.replace("add_3", "add_5")
+    (check,) = certified(side({"triton_poi_fused_add_3": named}), side({"triton_poi_fused_add_5": other})).checks
+    assert (check.source, check.why) == ("renumbered", "only its number differs, since kernels before it are others")
 
 
 def test_a_kernel_that_the_device_does_not_have() -> None:
@@ -75,7 +84,7 @@ def test_a_kernel_that_the_device_does_not_have() -> None:
 
 
 def test_places_in_ptx() -> None:
-    assert comparable_ptx(PTX) == ".target sm_90a\n\tadd.f32 %f1, %f2;"
+    assert comparable_code(PTX) == ".target sm_90a\n\tadd.f32 %f1, %f2;"
 
 
 def test_a_target_as_a_report_of_its_own() -> None:

@@ -89,10 +89,10 @@ def _lines(found: Certificate, paint: Paint) -> list[str]:
     lines = [
         paint(f"{found.target} on {printable(found.device)}", "bold"),
         f"real: {versions[0]}; prediction: {versions[1]}",
-        f"{found.same} of {count(found.kernels, 'kernel')} as predicted; PTX of {found.ptx_same} of {found.ptx_compared}",
+        f"{found.same} of {count(found.kernels, 'kernel')} as predicted; machine code of {found.code_same} of {found.code_compared}",
     ]
-    rows = [[each.compile, each.name, each.source, each.ptx, each.why] for each in found.checks if each.why]
+    rows = [[each.compile, each.name, each.source, each.code, each.why] for each in found.checks if each.why]
     if rows:
-        lines += ["", *table(["compile", "kernel", "source", "PTX", "why"], rows, paint, whole=frozenset({0}))]
+        lines += ["", *table(["compile", "kernel", "source", "code", "why"], rows, paint, whole=frozenset({0}))]
     lines += [f"predicted only: {printable(name)}" for name in found.only_predicted]
     return [*lines, paint("The prediction holds.", "green") if found.holds else paint("There are differences.", "red")]

@@ -310,6 +310,16 @@ class Report:
         """The compiles of the run, and those for its targets."""
         return (*self.compiles, *self.predictions)
 
+    @property
+    def whole(self) -> Report:
+        """The same with its predictions among its compiles and kernels, for lists and documents of all that there is."""
+        if not self.predictions:
+            return self
+        kernels = (*self.kernels, *self.predicted_kernels)
+        return dataclasses.replace(
+            self, compiles=self.with_predictions, kernels=kernels, predictions=(), predicted_kernels=()
+        )
+
     def of_target(self, target: str) -> Report:
         """What a run on the target would have found, as a report: its compiles with the stages of the script's own that
         come before the first of the target's, and its kernels.
