@@ -57,7 +57,7 @@ def _opened(path: str | None) -> Iterator[Store | None]:
         yield None
         return
     if not os.path.isfile(path):
-        raise LookupError(f"There is no file {path}.")
+        raise LookupError(f"File not found: {path}.")
     with Store(path) as store:
         yield store
 

@@ -257,11 +257,13 @@ def _there() -> Any:
 
 
 def _moved(value: Any) -> Any:
-    torch: Any = sys.modules["torch"]
-    if isinstance(value, sys.modules["torch._subclasses"].FakeTensor) and value.device.type == "cpu":
-        with value.fake_mode:
-            return torch.empty_strided(value.size(), value.stride(), dtype=value.dtype, device=_there())
-    return value
+    """A fake tensor there that shares the storage with the one here: what aliases what decides what may be merged."""
+    fakes: Any = sys.modules["torch._subclasses.fake_tensor"]
+    if not isinstance(value, fakes.FakeTensor) or value.device.type != "cpu":
+        return value
+    with fakes.in_kernel_invocation_manager(value.fake_mode):
+        meta = sys.modules["torch"].ops.aten.detach.default(value)
+    return fakes.FakeTensor(value.fake_mode, meta, _there())
 
 
 def _move_graph(graph: Any, creates: bool = True) -> None:

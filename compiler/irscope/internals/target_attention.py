@@ -25,7 +25,7 @@ def use_that_of_the_device(program: Any) -> None:
                 if node.op == "call_function" and node.target in on_any:
                     node.target = attention
             module.recompile()
-    torch.nn.functional.scaled_dot_product_attention = attention  # for multi_head_attention_forward, a node of its own
+    torch.nn.functional.scaled_dot_product_attention = attention  # for multi_head_attention_forward, which is one node
     passes: Any = importlib.import_module("torch._inductor.fx_passes.fuse_attention")
     passes._scaled_dot_product_attention = attention
 

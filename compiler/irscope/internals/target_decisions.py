@@ -13,7 +13,6 @@ from __future__ import annotations
 import dis
 import functools
 import importlib
-import itertools
 import sys
 import types
 from typing import Any
@@ -83,10 +82,23 @@ def _is_decomposition(code: types.CodeType) -> bool:
 
 @functools.cache
 def _types_asked(code: types.CodeType) -> frozenset[int]:
-    """The offsets of instructions that load ``x.device`` where ``.type`` is loaded from it at once."""
-    found = list(dis.get_instructions(code))
+    """The offsets of instructions that load ``x.device`` where ``.type`` is loaded from it at once, or where it is compared
+    with the CPU's."""
+    found = [one for one in dis.get_instructions(code) if one.opname not in _PADDING]
     return frozenset(
         one.offset
-        for one, following in itertools.pairwise(found)
-        if (one.argval, following.argval) == ("device", "type") and following.opname.startswith("LOAD_ATTR")
+        for number, one in enumerate(found)
+        if one.argval == "device" and one.opname.startswith("LOAD_ATTR") and _asks(found[number + 1 : number + 7])
     )
+
+
+def _asks(following: list[dis.Instruction]) -> bool:
+    if following and following[0].argval == "type" and following[0].opname.startswith("LOAD_ATTR"):
+        return True
+    # == torch.device("cpu")
+    names = [one.argval for one in following[:3]]
+    is_compared = any(one.opname == "COMPARE_OP" for one in following)
+    return names == ["torch", "device", "cpu"] and is_compared
+
+
+_PADDING = frozenset({"CACHE", "PRECALL", "PUSH_NULL", "EXTENDED_ARG"})
