@@ -17,7 +17,7 @@ import sys
 import types
 from typing import Any
 
-from irscope.internals.frames import is_in
+from irscope.internals.frames import callers, is_in
 
 _FILES = ("torch/_decomp/", "torch/_refs/", "torch/_prims_common/", "torch/_inductor/decomposition.py")
 
@@ -37,14 +37,14 @@ def decide_as_on(device: Any) -> None:
 
     def of_fake(tensor: Any) -> Any:
         found = fake_device.fget(tensor)
-        return device if found.type == "cpu" and _asks_for_the_type(sys._getframe(1)) else found
+        return device if found.type == "cpu" and _asks_for_the_type(next(callers())) else found
 
     def of_functional(tensor: Any) -> Any:
         found = true_device.__get__(tensor)
-        return device if found.type == "cpu" and _asks_for_the_type(sys._getframe(1)) else found
+        return device if found.type == "cpu" and _asks_for_the_type(next(callers())) else found
 
     def is_cuda(tensor: Any) -> Any:
-        return tensor.device.type == device.type or _is_decomposition(sys._getframe(1).f_code)
+        return tensor.device.type == device.type or _is_decomposition(next(callers()).f_code)
 
     fake.device = property(of_fake, fake_device.fset)
     functional.device = property(of_functional)
