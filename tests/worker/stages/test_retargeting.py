@@ -54,9 +54,10 @@ start.record()
 
 @torch.compile
 def f(x):
-    return torch.relu(model(x))
+    h = model(x).bfloat16()
+    return torch.nn.functional.scaled_dot_product_attention(h, h, h)
 
-y = f(moved(torch.ones(2, 8, device="cuda:0")))
+y = f(moved(torch.ones(1, 2, 4, 8, device="cuda:0")))
 torch.cuda.synchronize()
 print(sys.argv[1:], y.device, torch.cuda.get_device_name(), torch.cuda.max_memory_allocated())
 """
@@ -100,9 +101,12 @@ def test_a_script_that_names_cuda_runs_on_the_cpu(tmp_path: Path) -> None:
     ran = run_forked(script, tmp_path / "runs.db", "deep", targets=("h100",), args=("--device=cuda", "cuda-like"))
     assert ran.stdout == "['--device=cpu', 'cuda-like'] cpu NVIDIA H100 80GB HBM3 0\n"
     why = {gap.what: gap.why for gap in ran.report.capture_gaps}["what the script does on the GPU"]
-    assert why == f"a run with --target is on the CPU: {script.name}:6, {script.name}:14, helper.py:2"
+    assert why == f"a run with --target is on the CPU: {script.name}:6, {script.name}:15, helper.py:2"
     assert [prediction.id for prediction in ran.report.predictions] == ["0/0/h100"]
     assert not list(tmp_path.glob("__pycache__/helper*"))
+    # The graph of a training step has the device's attention, with or without triton.
+    assert "_scaled_dot_product_cudnn_attention_backward" in ran.text("0/0/h100/joint-graph")
+    assert "_scaled_dot_product_flash_attention_for_cpu_backward" in ran.text("0/0/joint-graph")
 
 
 @TRITON
