@@ -34,6 +34,9 @@ class Capture:
         """Why a program that the script compiled runs as Python all the same; empty if it does not, or nobody knows."""
         return ""
 
+    def finish(self) -> None:
+        """The script has ended: wait for what was started beside it, while the book is open."""
+
     def handlers(self) -> list[LogHandler]:
         """The log handlers that it listens with."""
         return []

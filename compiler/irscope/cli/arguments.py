@@ -17,6 +17,7 @@ from irscope.cli import (
     limits,
     profile_arguments,
     run_arguments,
+    target_arguments,
 )
 from irscope.cli.completing import SHELLS
 from irscope.ir.roofline import TARGETS
@@ -42,6 +43,7 @@ examples:
   irscope open trace.json.gz                  the same of a trace that torch.profiler exported
   irscope pipelines                           the compilers, and which of them work here
   irscope run train.py --target h100          also the kernels that an H100 would get, on any machine
+  irscope verify-target h100 train.py         whether this H100 gets the kernels that were predicted for it
   irscope targets                             the devices that bounds are known for, with the source of each figure
   irscope env create xla                      an environment with what a compiler needs
   irscope run train.py --exit-code            exit as train.py did, for scripts and CI
@@ -70,7 +72,7 @@ A comment `# irscope: ignore[GB0059] reason` hides a finding on its line.
 
 exit codes:
   0   captured, whatever the script did: its own failure is in the outcome (with `run --exit-code`: the script's own code)
-  1   `irscope diverge` found a divergence, or `irscope check` what must not be there
+  1   `irscope diverge` found a divergence, `irscope verify-target` a difference, or `irscope check` what must not be there
   2   wrong usage, or the store has nothing with that name
   3   the environment cannot run it (no such file, no torch, torch too old), or a file or the store cannot be used
   4   with `irscope check`: a script failed
@@ -100,9 +102,6 @@ Lists the ways from a PyTorch program to machine code that irscope knows.  Each 
 separate process, and is available only if that works.  A trial that succeeded is repeated when Python, a package or the
 trial has changed, or with --again."""
 
-_TARGETS = """\
-Lists the devices whose bounds `irscope show --costs --target` gives: what each is, and what it can do at most.  Every
-figure has its source.  The file that the variable IRSCOPE_TARGETS names adds targets of your own (docs/targets.md)."""
 
 _EXPLAIN = """\
 Why two kernels were or were not fused: what Inductor's scheduler decided on each pair of their parts, with
@@ -138,7 +137,7 @@ Prints the script that makes a shell complete irscope's commands, options and fi
   irscope completion tcsh > ~/.irscope.tcsh     and `source ~/.irscope.tcsh` in ~/.tcshrc"""
 
 
-RUNS = ("run", "check", "profile", "compare", "values", "diverge")
+RUNS = ("run", "check", "profile", "compare", "values", "diverge", "verify-target")
 """The commands that run a script, which has arguments of its own after ``--``."""
 
 
@@ -165,6 +164,7 @@ def parsers() -> tuple[Parser, Mapping[str, Parser]]:
         _add_check(commands),
         _add_pipelines(commands),
         _add_targets(commands),
+        _add_verify(commands, shared),
         _add_environments(commands),
         _add_compare(commands, shared),
         _add_profile(commands, shared),
@@ -317,12 +317,19 @@ def _add_pipelines(commands: _Commands) -> Parser:
 
 def _add_targets(commands: _Commands) -> Parser:
     targets = commands.add_parser(
-        "targets", help="list the devices that are known, and their figures", description=_TARGETS
+        "targets", help="list the devices that are known, and their figures", description=target_arguments.TARGETS
     )
-    targets.add_argument("target", metavar="TARGET", nargs="?", help="only this one, with the source of each figure")
-    targets.add_argument("--json", action="store_true", help="print data instead of text (docs/json.md)")
-    targets.set_defaults(do=("targeting", "list_targets"))
+    target_arguments.add_targets(targets)
     return targets
+
+
+def _add_verify(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
+    verify = commands.add_parser(
+        "verify-target", parents=[shared], help="compare what a GPU gets with what was predicted for it",
+        description=target_arguments.VERIFY,
+    )  # fmt: skip
+    target_arguments.add_verify(verify)
+    return verify
 
 
 def _add_environments(commands: _Commands) -> Parser:
@@ -361,7 +368,7 @@ def _add_show(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
         "--target",
         metavar="TARGET",
         choices=sorted(TARGETS),
-        help="with --costs: the lower bound of the time on this device (irscope targets), and what limits it (default: the GPU of the run)",
+        help="with --costs: the lower bound of the time on this device (irscope targets), and what limits it (default: the GPU of the run); with --line: what irscope run --target predicted for it",
     )
     show.add_argument(
         "--all", action="store_true", help="with --line, --guards or --costs: print every row, also as JSON"

@@ -17,8 +17,8 @@ from irscope.cli.report import report_lines, use_cells
 from irscope.cli.text import Paint, to_stdout
 from irscope.driver.checking import check_without_compile
 from irscope.driver.driver import RunSpec, execute
+from irscope.driver.targets import targets_of
 from irscope.findings.control import controlled, read_baseline, write_baseline
-from irscope.pipelines.base import Pipeline
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import (
     CaptureGap,
@@ -36,9 +36,7 @@ from irscope.protocol import (
 from irscope.provenance.trails import keep_trails
 from irscope.store.store import Store
 from irscope.system.streams import OutputError
-from irscope.targets.catalogue import catalogue
 from irscope.usercode.notebooks import is_notebook
-from irscope.vocabulary.suggestions import listed
 
 
 def run(options: argparse.Namespace) -> int:
@@ -56,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
         symbolic_trace=options.symbolic_trace,
         pipeline=pipeline.name,
         model=model,
-        targets=targets_of(options.target, pipeline, Lane(options.lane)),
+        targets=targets_of(options.target or "", pipeline, Lane(options.lane)),
     )
     baseline = read_baseline(options.baseline) if options.baseline else {}
     if options.write_baseline:
@@ -107,22 +105,6 @@ def run(options: argparse.Namespace) -> int:
                 keep_trails(store, run_id)
                 store.tidy(run_id, packs=False)  # the next run does it
     return _exit_code(outcome, exits, options.exit_code)
-
-
-def targets_of(given: str | None, pipeline: Pipeline, lane: Lane) -> tuple[str, ...]:
-    """The names of ``--target h100,a100``.  Raises LookupError for one that the pipeline generates no code for."""
-    if not given:
-        return ()
-    known = catalogue()
-    chosen = [known.named(name.strip()) for name in given.split(",")]
-    if lane is not Lane.DEEP:
-        raise LookupError("--target needs the deep lane, which generates code: leave out --lane fast.")
-    for target in chosen:
-        if target.kind not in pipeline.targets:
-            able = [each.name for each in known.targets.values() if each.kind in pipeline.targets]
-            there = f"It does for {listed(able)}." if able else "It does for no target yet; --pipeline inductor does."
-            raise LookupError(f"The pipeline {pipeline.name} does not generate code for {target.name}. {there}")
-    return tuple(dict.fromkeys(target.name for target in chosen))
 
 
 def entry_of(options: argparse.Namespace) -> tuple[EntryKind, str, ModelCall | None]:

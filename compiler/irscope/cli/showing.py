@@ -42,7 +42,7 @@ def show(options: argparse.Namespace) -> int:
         use_cells(store, run)
         report = controlled(store.report(run), store.lane_of(run))
         if options.line is not None:
-            return _line(store, report, options)
+            return _line(store, report.of_target(options.target) if options.target else report, options)
         if options.kernel is not None:
             return _kernel(store, report, options)
         if options.costs:
@@ -154,7 +154,7 @@ def _stage(store: Store, report: Report, options: argparse.Namespace) -> int:
     from irscope.lowering import made_on_demand, make
 
     wanted = options.stage
-    if made_on_demand(report, wanted) and not any(s.id == wanted for c in report.compiles for s in c.stages):
+    if made_on_demand(report, wanted) and not any(s.id == wanted for c in report.with_predictions for s in c.stages):
         make(store, report, wanted, options.python)
         report = store.report(report.run)
     compiles = [_find_compile(report, options.compile)] if options.compile else list(report.compiles)

@@ -23,6 +23,7 @@ from irscope.driver.debuggers import without_debugger
 from irscope.driver.endings import with_finding
 from irscope.driver.environments import interpreter_of
 from irscope.driver.launch import CannotStartError, Launch
+from irscope.driver.targets import checked
 from irscope.driver.watch import Watch
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import (
@@ -183,6 +184,7 @@ def execute(
             reason = f"{path} cannot be run: {error}."
     try:
         pipeline = pipeline_named(spec.pipeline)
+        checked(spec.targets, pipeline)
     except LookupError as error:
         pipeline, reason = None, str(error.args[0])
     try:

@@ -9,38 +9,56 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import importlib
-import operator
 import os
 import sys
+import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from irscope.internals import target_attention, target_decisions
 from irscope.internals.hooks import Hook, Undo, replace_attribute
 
 _CUDA, _META = 1, 14
 """Numbers of ``c10::DeviceType``."""
 _GUARDS = "_ZN3c104impl26device_guard_impl_registryE"
+_HIP = "7.0.51831"
+"""The version of HIP that PyTorch is then built for; nothing but whether there is one is of interest."""
 
-
-class NotRetargetedError(Exception):
-    """A graph cannot be compiled for another device; the message says why."""
+Compile = Callable[..., Any]
 
 
 class _CodeIsWritten(BaseException):
-    """Ends the compile of a graph after its code is written; no ``except Exception`` may hold it up."""
+    """Ends the compile of a graph after its code is written; no ``except Exception`` may hold it up.
+
+    Attributes
+    ----------
+    output_strides
+        Of each output, as Inductor has laid it out; a backward reads what the forward has saved in that layout.
+    """
+
+    def __init__(self, output_strides: Any) -> None:
+        super().__init__()
+        self.output_strides = output_strides
 
 
-def each_graph_hook(compiled: Callable[[Callable[..., Any], Any, tuple[Any, ...], dict[str, Any]], Any]) -> Hook:
-    """``compiled(original, graph, args, kwargs)`` is called in place of Inductor's compile of each graph."""
+def each_program_hook(compiled: Callable[[Compile, Any, tuple[Any, ...], dict[str, Any]], Any]) -> Hook:
+    """``compiled(original, graph, args, kwargs)`` is called in place of Inductor's compile of each of Dynamo's graphs."""
+    inside = threading.local()
 
     def apply(compile_fx: types.ModuleType) -> Undo:
-        original: Any = compile_fx._compile_fx_inner
+        original: Any = compile_fx.compile_fx
 
-        def _compile_fx_inner(gm: Any, *args: Any, **kwargs: Any) -> Any:
-            return compiled(original, gm, args, kwargs)
+        def seen(model_: Any, *args: Any, **kwargs: Any) -> Any:
+            if getattr(inside, "yes", False):  # it calls itself where options of the compile are given
+                return original(model_, *args, **kwargs)
+            inside.yes = True
+            try:
+                return compiled(original, model_, args, kwargs)
+            finally:
+                inside.yes = False
 
-        return replace_attribute(compile_fx, "_compile_fx_inner", _compile_fx_inner)
+        return replace_attribute(compile_fx, "compile_fx", seen)
 
     return Hook("kernels for other devices", "torch._inductor.compile_fx", "2.11 and 2.13", apply)
 
@@ -51,7 +69,7 @@ def become(properties: Any) -> None:
     Parameters
     ----------
     properties
-        An object with the attributes of ``torch.cuda.get_device_properties``.
+        An object with the attributes of ``torch.cuda.get_device_properties``; with a ``gcnArchName`` it is one of AMD's.
 
     Raises AttributeError or OSError if torch is not as expected.
     """
@@ -59,6 +77,10 @@ def become(properties: Any) -> None:
     torch.set_num_threads(1)  # threads of the parent do not exist here
     capability = (properties.major, properties.minor)
     _set_guard(torch)
+    # It would make a real tensor where there is a GPU.
+    replace_attribute(importlib.import_module("torch._subclasses.fake_tensor"), "init_gpu_context", _answering(None))
+    if properties.gcnArchName:
+        torch.version.hip, torch.version.cuda = _HIP, None
     _set_interface(properties)
     for name, answer in (
         ("get_device_properties", properties),
@@ -66,6 +88,10 @@ def become(properties: Any) -> None:
         ("get_device_name", properties.name),
         ("current_device", 0),
         ("device_count", 1),
+        # Where there is a GPU, too: what asks for one wants to use it.
+        ("is_available", False),
+        ("is_initialized", False),
+        ("_lazy_init", None),
     ):
         setattr(torch.cuda, name, _answering(answer))
     _forget_answers()
@@ -87,15 +113,12 @@ def _answering(answer: Any) -> Callable[..., Any]:
 
 
 def _set_guard(torch: Any) -> None:
-    """Operators on fake tensors change to the tensors' device first, which needs a guard of its kind; a build for CUDA
-    has one for machines without a GPU, and in one for the CPU that of the device *meta* takes its place."""
-    if torch.version.cuda:
-        torch._C._ensureCUDADeviceGuardSet()
-        return
+    """Operators on fake tensors change to the tensors' device first, which needs a guard of its kind.  That of the device
+    *meta* takes its place, which does nothing: a build for the CPU has none for CUDA, and that of a build for CUDA would
+    talk to a GPU where there is one."""
     library = ctypes.CDLL(os.path.join(os.path.dirname(torch.__file__), "lib", "libc10.so"))
     guards = (ctypes.c_void_p * (_META + 1)).in_dll(library, _GUARDS)
-    if not guards[_CUDA]:
-        guards[_CUDA] = guards[_META]
+    guards[_CUDA] = guards[_META]
 
 
 def _set_interface(properties: Any) -> None:
@@ -108,7 +131,9 @@ def _set_interface(properties: Any) -> None:
         "current_device": zero,
         "device_count": _answering(1),
         "get_device_properties": _answering(properties),
-        "get_compute_capability": _answering(10 * properties.major + properties.minor),
+        "get_compute_capability": _answering(
+            properties.gcnArchName.partition(":")[0] or 10 * properties.major + properties.minor
+        ),
         "get_raw_stream": zero,
         "is_triton_capable": yes,
         "raise_if_triton_unavailable": nothing,
@@ -124,90 +149,142 @@ def _set_interface(properties: Any) -> None:
         interfaces.register_interface_for_device(name, type("Interface", (interfaces.CudaInterface,), members))
 
 
-# --- one graph --------------------------------------------------------------------------------------------------------
+# --- one program ------------------------------------------------------------------------------------------------------
 
 
-def compile_for(compile: Callable[..., Any], graph: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Compiles a graph of fake CPU tensors as one of ``cuda:0``, down to its code, which is not loaded.
+def compile_for(compile: Compile, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Compiles Dynamo's graph of CPU tensors as one of ``cuda:0``, down to its code, which is not loaded.
 
-    Raises NotRetargetedError for what cannot be put on another device, and what Inductor raises.
+    Forward and backward are traced with CPU tensors, since autograd's engine needs a real device, but for attention,
+    whose operator is the device's.  The graph that comes of it is moved before the first pass that asks for the device.
+
+    Raises what Inductor raises.
     """
-    codecache: Any = importlib.import_module("torch._inductor.codecache")
     compile_fx: Any = importlib.import_module("torch._inductor.compile_fx")
+    functorch: Any = importlib.import_module("torch._functorch.config")
+    functorch.enable_autograd_cache = False
+    functorch.force_non_lazy_backward_lowering = True
+    _do_not_tune()
+    inner, joint_passes = compile_fx._compile_fx_inner, compile_fx._recursive_joint_graph_passes
+    nothing = _code_that_does_nothing()
+    utils: Any = importlib.import_module("torch._inductor.utils")
+
+    def _compile_fx_inner(gm: Any, example_inputs: Any, *rest: Any, **facts: Any) -> Any:
+        _move_graph(gm)
+        try:
+            inner(gm, [_moved(value) for value in example_inputs], *rest, **facts)
+        except _CodeIsWritten as written:
+            utils.set_tracing_context_output_strides(example_inputs, written)
+            return nothing()
+        raise RuntimeError("Inductor did not generate code for this graph")
+
+    def _recursive_joint_graph_passes(gm: Any, *rest: Any, **facts: Any) -> Any:
+        # Patterns are made of real tensors, so of the CPU's, and constants are computed.
+        _move_graph(gm, creates=False)
+        return joint_passes(gm, *rest, **facts)
+
+    compile_fx._compile_fx_inner = _compile_fx_inner
+    compile_fx._recursive_joint_graph_passes = _recursive_joint_graph_passes
+    target_attention.use_that_of_the_device(program)
+    target_decisions.decide_as_on(_there())
+    with _written_only(compile_fx):
+        compile(program, *args, **kwargs)
+
+
+@contextlib.contextmanager
+def _written_only(compile_fx: Any) -> Iterator[None]:
+    codecache: Any = importlib.import_module("torch._inductor.codecache")
 
     def load_by_key_path(key: str, path: str, *_: Any, **__: Any) -> Any:
-        return types.SimpleNamespace(__file__=path, call=None)
+        return types.SimpleNamespace(__file__=path, key=key, call=None)
 
-    def written(*_: Any, **__: Any) -> Any:
-        raise _CodeIsWritten
+    class CompiledFxGraph:
+        def __init__(self, code: Any, graph: Any, program: Any, output_strides: Any, *_: Any, **__: Any) -> None:
+            raise _CodeIsWritten(output_strides)
 
-    codecache.PyCodeCache.load_by_key_path = load_by_key_path
-    compile_fx.CompiledFxGraph = written
-    inputs, *rest = args
-    moved = _retarget(graph, inputs)
-    with contextlib.suppress(_CodeIsWritten):
-        compile(graph, moved, *rest, **kwargs)
+    compile_fx.CompiledFxGraph = CompiledFxGraph
+    load_again = replace_attribute(codecache.PyCodeCache, "load_by_key_path", load_by_key_path)
+    try:
+        yield
+    finally:
+        load_again()
 
 
-def _retarget(graph: Any, inputs: Any) -> list[Any]:
-    """Moves a graph to ``cuda:0`` in place; returns its example inputs there."""
-    torch: Any = sys.modules["torch"]
-    fake_tensor: Any = sys.modules["torch._subclasses"].FakeTensor
-    pytree: Any = sys.modules["torch.utils._pytree"]
-    there = torch.device("cuda:0")
+def _code_that_does_nothing() -> type[Any]:
+    output_code: Any = importlib.import_module("torch._inductor.output_code")
 
-    def moved(value: Any) -> Any:
-        if isinstance(value, fake_tensor) and value.device.type == "cpu":
-            with value.fake_mode:
-                return torch.empty_strided(value.size(), value.stride(), dtype=value.dtype, device=there)
+    class Nothing(output_code.OutputCode):  # type: ignore[misc]
+        _boxed_call = True
+
+        def post_compile(self, *_: Any, **__: Any) -> None:
+            """There is nothing to load."""
+
+    return Nothing
+
+
+open_choices: list[str] = []
+"""What PyTorch would have chosen by timing in this process, in words for the user."""
+
+
+def _do_not_tune() -> None:
+    """Where Inductor would time templates it takes the first of Triton's, whose fusions it believes in; where it would
+    time whether to pad a matrix it does not."""
+    select: Any = importlib.import_module("torch._inductor.select_algorithm")
+    scheduler: Any = importlib.import_module("torch._inductor.scheduler")
+    pad: Any = importlib.import_module("torch._inductor.fx_passes.pad_mm")
+
+    def do_autotuning(_: Any, name: str, inputs: Any, layout: Any, gen: Any, key: Any, choices: Any, *__: Any, **___: Any) -> Any:  # fmt: skip
+        ordered = sorted(choices, key=lambda choice: not isinstance(choice, select.TritonTemplateCaller))
+        open_choices.append(f"one of {len(ordered)} templates for {name}")
+        return {choice: 1.0 + number for number, choice in enumerate(ordered)}
+
+    def get_cached_should_pad(_: str) -> bool:
+        open_choices.append("whether to pad a matrix")
+        return False
+
+    select.AlgorithmSelectorCache.do_autotuning = do_autotuning
+    select.AlgorithmSelectorCache.make_precompile_fn = lambda *_, **__: lambda: None
+    for name in ("benchmark_fused_nodes", "benchmark_codegened_module"):
+        replace_attribute(scheduler.Scheduler, name, _answering((1.0, "")))
+    replace_attribute(pad, "get_cached_should_pad", get_cached_should_pad)
+
+
+# --- moving -----------------------------------------------------------------------------------------------------------
+
+
+def _there() -> Any:
+    return sys.modules["torch"].device("cuda:0")
+
+
+def _moved(value: Any) -> Any:
+    """A fake tensor there that shares the storage with the one here: what aliases what decides what may be merged."""
+    fakes: Any = sys.modules["torch._subclasses.fake_tensor"]
+    if not isinstance(value, fakes.FakeTensor) or value.device.type != "cpu":
         return value
+    with fakes.in_kernel_invocation_manager(value.fake_mode):
+        meta = sys.modules["torch"].ops.aten.detach.default(value)
+    return fakes.FakeTensor(value.fake_mode, meta, _there())
+
+
+def _move_graph(graph: Any, creates: bool = True) -> None:
+    """Moves a graph to ``cuda:0`` in place, with the graphs in it; one that is there stays as it is.
+
+    Parameters
+    ----------
+    creates
+        Whether the operations, too, that create tensors create them there.
+    """
+    torch: Any = sys.modules["torch"]
+    pytree: Any = sys.modules["torch.utils._pytree"]
 
     def device_of(argument: Any) -> Any:
-        return there if isinstance(argument, torch.device) and argument.type == "cpu" else argument
+        return _there() if isinstance(argument, torch.device) and argument.type == "cpu" else argument
 
-    inner = [each for each in graph.modules() if isinstance(each, torch.fx.GraphModule) and each is not graph]
-    for module in (graph, *inner):
-        _choose_attention(module.graph, torch)
+    for module in [each for each in graph.modules() if isinstance(each, torch.fx.GraphModule)]:
         for node in module.graph.nodes:
-            node.args = torch.fx.node.map_aggregate(node.args, device_of)
-            node.kwargs = torch.fx.node.map_aggregate(node.kwargs, device_of)
-            if node.op == "placeholder" and "val" in node.meta:
-                node.meta["val"] = pytree.tree_map(moved, node.meta["val"])
+            if creates:
+                node.args = torch.fx.node.map_aggregate(node.args, device_of)
+                node.kwargs = torch.fx.node.map_aggregate(node.kwargs, device_of)
+            if "val" in node.meta:
+                node.meta["val"] = pytree.tree_map(_moved, node.meta["val"])
         module.recompile()
-    return [moved(value) for value in inputs]
-
-
-_FLASH_ON_CPU = "_scaled_dot_product_flash_attention_for_cpu"
-
-
-def _choose_attention(graph: Any, torch: Any) -> None:
-    """Attention is chosen by device before the graph is made.  A graph without its backward gets the operator that
-    PyTorch chooses on the GPU: cuDNN's from Hopper on, else flash attention; the memory-efficient one for float32."""
-    for node in list(graph.nodes):
-        name = str(getattr(node.target, "_opname", ""))
-        if name == f"{_FLASH_ON_CPU}_backward":
-            raise NotRetargetedError(
-                "the attention of a backward is the CPU's, which is chosen before the graph is made"
-            )
-        if name != _FLASH_ON_CPU:
-            continue
-        if any(user.target is not operator.getitem or user.args[1] != 0 for user in node.users):
-            raise NotRetargetedError(
-                "the attention of a training step is the CPU's, which is chosen before the graph is made"
-            )
-        query, key, value = node.args[:3]
-        dropout = node.args[3] if len(node.args) > 3 else 0.0
-        causal = node.args[4] if len(node.args) > 4 else False
-        mask, scale = node.kwargs.get("attn_mask"), node.kwargs.get("scale")
-        half = query.meta["val"].dtype in (torch.float16, torch.bfloat16)
-        aten, is_new = torch.ops.aten, torch.cuda.get_device_capability()[0] >= 9
-        if half and is_new:
-            node.target = aten._scaled_dot_product_cudnn_attention.default
-            node.args = (query, key, value, mask, False, dropout, causal, False)
-        elif half and mask is None:
-            node.target = aten._scaled_dot_product_flash_attention.default
-            node.args = (query, key, value, dropout, causal, False)
-        else:
-            node.target = aten._scaled_dot_product_efficient_attention.default
-            node.args = (query, key, value, mask, False, dropout, causal)
-        node.kwargs = {"scale": scale}

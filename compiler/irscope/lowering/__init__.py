@@ -47,7 +47,7 @@ def could_be_made(report: Report) -> dict[str, list[StageRef]]:
     These have no size.
     """
     found: dict[str, list[StageRef]] = {}
-    for compile in report.compiles:
+    for compile in report.with_predictions:
         ids = {ref.id for ref in compile.stages}
         for kernel in compile.stages:
             for what in _possible(kernel, ids) if role_of(kernel.name) is Role.KERNEL else ():
@@ -102,7 +102,7 @@ def _put(store: Store, run: str, compile: str, id: str, name: str, text: str, ba
 
 def _split(report: Report, stage: str) -> tuple[str, StageRef, str] | None:
     """The compile, its kernel and the kind of a stage's id."""
-    for compile in report.compiles:
+    for compile in report.with_predictions:
         ids = {ref.id for ref in compile.stages}
         for kernel in compile.stages:
             if role_of(kernel.name) is not Role.KERNEL or not stage.startswith(kernel.id + "/"):

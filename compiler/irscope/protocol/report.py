@@ -310,6 +310,38 @@ class Report:
         """The compiles of the run, and those for its targets."""
         return (*self.compiles, *self.predictions)
 
+    @property
+    def whole(self) -> Report:
+        """The same with its predictions among its compiles and kernels, for lists and documents of all that there is."""
+        if not self.predictions:
+            return self
+        kernels = (*self.kernels, *self.predicted_kernels)
+        return dataclasses.replace(
+            self, compiles=self.with_predictions, kernels=kernels, predictions=(), predicted_kernels=()
+        )
+
+    def of_target(self, target: str) -> Report:
+        """What a run on the target would have found, as a report: its compiles with the stages of the script's own that
+        come before the first of the target's, and its kernels.
+
+        Raises LookupError with a message for the user if the run has no predictions for it.
+        """
+        compiles = tuple(self._with_shared(each) for each in self.predictions if each.target == target)
+        if not compiles:
+            there = sorted({each.target for each in self.predictions})
+            known = f"It has: {', '.join(there)}." if there else "Name it with irscope run --target."
+            raise LookupError(f"Run {self.run} has no predictions for {target}. {known}")
+        kernels = tuple(each for each in self.predicted_kernels if each.target == target)
+        return dataclasses.replace(self, compiles=compiles, kernels=kernels, predictions=(), predicted_kernels=())
+
+    def _with_shared(self, prediction: Compile) -> Compile:
+        own = f"/{prediction.target}"
+        base = next((each for each in self.compiles if each.id + own == prediction.id), None)
+        predicted = {stage.name for stage in prediction.stages}
+        stages = base.stages if base is not None else ()
+        first = next((number for number, stage in enumerate(stages) if stage.name in predicted), len(stages))
+        return dataclasses.replace(prediction, stages=(*stages[:first], *prediction.stages))
+
 
 @dataclass(frozen=True)
 class RunSummary:

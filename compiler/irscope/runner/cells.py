@@ -11,6 +11,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from irscope.runner import on_cpu
 from irscope.runner.script import OnEnd, ScriptFailure, main_module, run_main
 from irscope.runner.standins import Nothing, StandIns
 from irscope.usercode.source import overlay_of
@@ -40,7 +41,7 @@ def run_cells_as_main(
 
     A cell may ``await`` at its top level; all of them share an event loop.  For the rest see `run_as_main`.
     """
-    sys.argv = [notebook, *args]
+    sys.argv = [notebook, *on_cpu.arguments(args)]
     namespace = main_module(None).__dict__
     own = {"get_ipython": _get_ipython, "display": _display}
     namespace.update(own)
@@ -55,7 +56,7 @@ def run_cells_as_main(
             for name in cells:
                 text = overlay_of(name) or ""
                 flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | inherited
-                code = compile(text, name, "exec", flags, dont_inherit=True)
+                code = on_cpu.compiled(text, name, flags)
                 inherited |= code.co_flags & _FUTURE  # `from __future__ import …` holds for the cells below, too
                 if code.co_flags & inspect.CO_COROUTINE:
                     loop = loop or importlib.import_module("asyncio").new_event_loop()

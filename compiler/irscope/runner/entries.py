@@ -7,13 +7,15 @@ import os
 import sys
 from collections.abc import Callable
 
-from irscope.internals import pytest_overlays
+from irscope.internals import cuda_on_cpu, pytest_overlays
 from irscope.internals.hooks import Hook
 from irscope.protocol import EntryKind, RunRequest
-from irscope.runner import pytest_entry
+from irscope.runner import on_cpu, pytest_entry
 from irscope.runner.cells import run_cells_as_main
 from irscope.runner.model import run_model
 from irscope.runner.script import OnEnd, ScriptFailure, run_as_main, run_module_as_main
+from irscope.targets.catalogue import catalogue
+from irscope.targets.properties import properties_of
 from irscope.usercode.user_files import treat_as_user_code
 
 
@@ -35,8 +37,11 @@ def why_not(request: RunRequest) -> str:
 
 
 def hooks_for(request: RunRequest) -> list[Hook]:
-    """What a kind of entry changes outside torch."""
-    return [pytest_overlays.OVERLAYS] if request.entry is EntryKind.PYTEST and request.overlays else []
+    """What a kind of entry changes outside torch, and a run with targets in it."""
+    hooks = [pytest_overlays.OVERLAYS] if request.entry is EntryKind.PYTEST and request.overlays else []
+    if request.targets:
+        hooks.append(cuda_on_cpu.hook(properties_of(catalogue().named(request.targets[0])), on_cpu.is_cuda_named))
+    return hooks
 
 
 def run_entry(request: RunRequest, on_end: OnEnd, on_missing: Callable[[str], None]) -> ScriptFailure | None:

@@ -12,6 +12,7 @@ from irscope.capture.base import missing
 from irscope.pipelines.base import install_command
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import Refused, RunRequest, Started
+from irscope.runner import on_cpu
 from irscope.runner.entries import run_entry, set_first_path, why_not
 from irscope.runner.faults import report_faults
 from irscope.runner.hidden_modules import reveal_hidden
@@ -34,6 +35,8 @@ def run(request: RunRequest, messages: MessagePipe) -> None:
     folder, version = found
     set_torch_folder(folder)
     install_overlays(request.overlays)
+    if request.targets:
+        on_cpu.redirect()
     messages.send(Started(version))
     session = Session(request, messages, version)
     session.start()

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from irscope.protocol import ModelCall
+from irscope.runner import on_cpu
 from irscope.runner.script import OnEnd, ScriptFailure, main_module, read_code, run_main
 
 
@@ -26,7 +27,7 @@ def run_model(path: str, call: ModelCall, args: Sequence[str], on_end: OnEnd) ->
 
     For the rest see `irscope.runner.script.run_as_main`.
     """
-    sys.argv = [path, *args]
+    sys.argv = [path, *on_cpu.arguments(args)]
     main_module(None)
 
     def execute() -> None:
@@ -56,7 +57,7 @@ def _imported(path: str) -> dict[str, Any]:
         raise ImportError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules.setdefault(name, module)  # classes are looked up there; a module that exists keeps its name
-    exec(compile(read_code(path), path, "exec", dont_inherit=True), module.__dict__)
+    exec(on_cpu.compiled(read_code(path), path), module.__dict__)
     return module.__dict__
 
 

@@ -11,6 +11,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from irscope.runner import on_cpu
 from irscope.usercode.source import overlay_of
 from irscope.vocabulary.records import dataclass
 
@@ -43,12 +44,11 @@ def run_as_main(path: str, argv0: str, args: Sequence[str], on_end: OnEnd) -> Sc
     Raises SystemExit and KeyboardInterrupt as the script did (the interpreter ends a process in its own ways after
     them); any other exception is printed as the interpreter would print it.  No traceback has irscope's frames.
     """
-    sys.argv = [argv0, *args]
+    sys.argv = [argv0, *on_cpu.arguments(args)]
     module = main_module(path)
 
     def execute() -> None:
-        code = compile(read_code(path), path, "exec", dont_inherit=True)
-        exec(code, module.__dict__)
+        exec(on_cpu.compiled(read_code(path), path), module.__dict__)
 
     return run_main(execute, path, on_end, lambda stop: f"the script ended with sys.exit({stop.code!r})")
 
@@ -68,7 +68,7 @@ def run_module_as_main(
 
     For the rest see `run_as_main`.
     """
-    sys.argv = ["-m", *args]
+    sys.argv = ["-m", *on_cpu.arguments(args)]
     main_module(None)
     as_main: Any = runpy._run_module_as_main  # type: ignore[attr-defined]  # of the standard library: 3.10 to 3.14
     return run_main(lambda: as_main(name), name, on_end, describe_exit or _describe_module_exit)

@@ -17,7 +17,7 @@ from irscope.internals.hooks import Hooks, Undo
 from irscope.pipelines.registry import pipeline_named, role_of
 from irscope.protocol import CaptureGap, CompileSeen, FindingSeen, Message, RunRequest, ScriptEnded
 from irscope.provenance import chain
-from irscope.runner import entries
+from irscope.runner import entries, on_cpu
 from irscope.runner.descriptors import high_numbers
 from irscope.runner.device import device_name
 from irscope.runner.messages import MessagePipe
@@ -112,6 +112,9 @@ class Session:
         """Undoes everything that `start` did."""
         if not self._book.is_open:
             return
+        self._book.guarded(self._capture.finish)()
+        if named := on_cpu.what_changed():
+            self._book.gap(CaptureGap("what the script does on the GPU", f"a run with --target is on the CPU: {named}"))
         with self._book.lock:
             for stop in self._stop_listening:
                 stop()

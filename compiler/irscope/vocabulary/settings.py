@@ -70,6 +70,13 @@ class SettingValues:
         "Pipeline…* lists them all, says which of them work here, and writes this setting. The fast lane is always Dynamo's.",
         flag="--pipeline", restricted=True,
     )  # fmt: skip
+    target: str = _setting(
+        "target", Kind.TEXT, "",
+        "names of devices, separated by commas, whose kernels deep runs predict; empty: none",
+        "Names of GPUs whose kernels deep runs predict, for example `h100` or `h100,mi300x`; `irscope targets` lists them. The "
+        "script runs on the CPU then, also if it names CUDA. Empty: the kernels are those of the device of the script.",
+        flag="--target", restricted=True,
+    )  # fmt: skip
     limits: Mapping[str, float | None] = dataclasses.field(
         default_factory=lambda: {one.key: one.default for row in LIMITS.values() for one in row.settings}
     )

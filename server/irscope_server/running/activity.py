@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import DEFAULT_PIPELINE, CompileSeen, FindingSeen, Lane, OutcomeKind, Progress
 from irscope.store.store import StoreError
 from irscope.usercode.notebooks import notebook_of
@@ -280,6 +281,7 @@ class Activity:
         from irscope.driver.driver import RunSpec
 
         entry = plan.entry
+        chosen = pipeline or (plan.settings.pipeline if lane is Lane.DEEP else DEFAULT_PIPELINE)
         return RunSpec(
             script=entry.target,
             args=plan.args,
@@ -292,7 +294,8 @@ class Activity:
             entry=entry.kind,
             cells=tuple(self._parts.notebooks.cells(entry.file)),
             symbolic_trace=None if plan.settings.symbolic_trace else False,
-            pipeline=pipeline or (plan.settings.pipeline if lane is Lane.DEEP else DEFAULT_PIPELINE),
+            pipeline=chosen,
+            targets=_targets(plan.settings.target, chosen) if lane is Lane.DEEP else (),
         )
 
     def run_began(self, run: Run) -> None:
@@ -415,3 +418,12 @@ class Activity:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("A document could not be looked at", exc_info=error)
+
+
+def _targets(given: str, pipeline: str) -> tuple[str, ...]:
+    """The targets of the setting, where the pipeline generates code for any; the driver says which are unknown."""
+    try:
+        able = bool(pipeline_named(pipeline).targets)
+    except LookupError:
+        able = False
+    return tuple(name.strip() for name in given.split(",") if name.strip()) if able else ()

@@ -39,7 +39,7 @@ async def _report(archive: Archive, run: str) -> Report:
 
 
 def _first_of(report: Report, candidates: tuple[str, ...]) -> StageRef | None:
-    known = {stage.id: stage for compile in report.compiles for stage in compile.stages}
+    known = {stage.id: stage for compile in report.with_predictions for stage in compile.stages}
     return next((known[name] for name in candidates if name in known), None)
 
 

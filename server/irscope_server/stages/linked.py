@@ -91,7 +91,7 @@ class StageReader:
                 return question(known)
             except LookupError:
                 del self._runs[run]  # a stage may have been made since
-        reader = RunReader(self._store[1], self._store[1].report(run))
+        reader = RunReader(self._store[1], self._store[1].report(run).whole)
         if reader.report.outcome.kind is not OutcomeKind.CANCELLED:  # which is also what a run that goes on looks like
             self._runs[run] = reader
             while len(self._runs) > _MOST_RUNS:

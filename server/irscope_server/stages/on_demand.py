@@ -65,7 +65,7 @@ def make_stage(path: str, run: str, stage: str, python: str) -> str:
     try:
         with Store(path) as store:
             report = store.report(run)
-            if not any(ref.id == stage for compile in report.compiles for ref in compile.stages):
+            if not any(ref.id == stage for compile in report.with_predictions for ref in compile.stages):
                 lowering.make(store, report, stage, python)
     except (LookupError, StoreError, sqlite3.Error) as error:  # a LoweringError is a LookupError
         return str(error.args[0] if error.args else error)

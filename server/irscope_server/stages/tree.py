@@ -40,6 +40,7 @@ def run_item(run: RunSummary, uri_of: UriOf) -> RunItem:
 
 def run_tree(run: RunSummary, report: Report, uri_of: UriOf, text_of: TextOf) -> RunTree:
     """One run with all that it holds, but no texts."""
+    report = report.whole
     kernels = _kernels_by_compile(report)
     return RunTree(
         run_item(run, uri_of),
@@ -67,7 +68,7 @@ def _compile_item(
     items = kernel_items(report, kernels, uri_of, text_of)
     return CompileItem(
         compile.id,
-        compile.title,
+        _title(compile),
         uri_of(compile.file),
         max(0, compile.line - 1),
         compile.outcome.value,
@@ -78,6 +79,11 @@ def _compile_item(
         tuple(stage_item(report.run, stage, headings) for stage in headings.in_order(stages)),
         items,
     )
+
+
+def _title(compile: Compile) -> str:
+    """What a prediction is listed as has its target."""
+    return f"{compile.title} · {compile.target}" if compile.target else compile.title
 
 
 def stage_item(run: str, stage: StageRef, headings: Headings, made: bool = True) -> StageItem:
@@ -107,12 +113,12 @@ def stages_of(report: Report) -> tuple[StageOfCompile, ...]:
 
     offered = could_be_made(report)
     found = []
-    for compile in report.compiles:
+    for compile in report.with_predictions:
         headings = Headings(compile.stages)
         for stage, made in _with_offered(headings.in_order(compile.stages), offered):
             if not stage.passed:
                 item = vars(stage_item(report.run, stage, headings, made))
-                found.append(StageOfCompile(**item, compile=compile.id, function=compile.title))
+                found.append(StageOfCompile(**item, compile=compile.id, function=_title(compile)))
     return tuple(found)
 
 
@@ -159,7 +165,7 @@ def call_line(code: str, name: str) -> int:
 
 def stage_named(report: Report, stage: str) -> tuple[Compile, StageRef]:
     """A stage and its compile.  Raises LookupError."""
-    for compile in report.compiles:
+    for compile in report.with_predictions:
         for ref in compile.stages:
             if ref.id == stage:
                 return compile, ref

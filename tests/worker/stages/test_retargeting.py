@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from irscope.protocol import CompileOutcome
+from irscope.store.store import Store
 from support import Ran, run_forked, write
 
 SCRIPT = """\
@@ -28,6 +29,37 @@ def f(x, w):
 w = torch.ones(8, 8, requires_grad=True)
 f(torch.ones(4, 8), w).backward()
 print(w.grad.shape)
+"""
+ATTENTION = """\
+import torch
+import torch.nn.functional as F
+
+@torch.compile
+def f(q, k, v):
+    return F.scaled_dot_product_attention(q * 2, k, v, is_causal=True).float().sum()
+
+q, k, v = (torch.ones(2, 4, 32, 16, dtype=torch.bfloat16, requires_grad=True) for _ in range(3))
+f(q, k, v).backward()
+print(q.grad.shape)
+"""
+ON_CUDA = """\
+import sys
+import torch
+from helper import moved
+
+assert torch.cuda.is_available()
+model = torch.nn.Linear(8, 8).cuda()
+start = torch.cuda.Event(enable_timing=True)
+start.record()
+
+@torch.compile
+def f(x):
+    h = model(x).bfloat16()
+    return torch.nn.functional.scaled_dot_product_attention(h, h, h)
+
+y = f(moved(torch.ones(1, 2, 4, 8, device="cuda:0")))
+torch.cuda.synchronize()
+print(sys.argv[1:], y.device, torch.cuda.get_device_name(), torch.cuda.max_memory_allocated())
 """
 TRITON = pytest.mark.skipif(find_spec("triton") is None, reason="the package triton is not installed")
 
@@ -63,6 +95,20 @@ def test_without_triton_a_gap_says_so(ran: Ran) -> None:
     assert ran.report.predictions[0].outcome is CompileOutcome.ERROR
 
 
+def test_a_script_that_names_cuda_runs_on_the_cpu(tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text("def moved(x):\n    return x.to('cuda', non_blocking=True)\n")
+    script = write(tmp_path, ON_CUDA)
+    ran = run_forked(script, tmp_path / "runs.db", "deep", targets=("h100",), args=("--device=cuda", "cuda-like"))
+    assert ran.stdout == "['--device=cpu', 'cuda-like'] cpu NVIDIA H100 80GB HBM3 0\n"
+    why = {gap.what: gap.why for gap in ran.report.capture_gaps}["what the script does on the GPU"]
+    assert why == f"a run with --target is on the CPU: {script.name}:6, {script.name}:15, helper.py:2"
+    assert [prediction.id for prediction in ran.report.predictions] == ["0/0/h100"]
+    assert not list(tmp_path.glob("__pycache__/helper*"))
+    # The graph of a training step has the device's attention, with or without triton.
+    assert "_scaled_dot_product_cudnn_attention_backward" in ran.text("0/0/h100/joint-graph")
+    assert "_scaled_dot_product_flash_attention_for_cpu_backward" in ran.text("0/0/joint-graph")
+
+
 @TRITON
 def test_the_kernels_of_the_device(ran: Ran) -> None:
     (kernel,) = ran.report.predicted_kernels
@@ -76,12 +122,27 @@ def test_the_kernels_of_the_device(ran: Ran) -> None:
 
 
 @TRITON
+def test_the_kernel_is_compiled_down_to_machine_code(ran: Ran) -> None:
+    (kernel,) = ran.report.predicted_kernels
+    assert ".target sm_90a" in ran.text(f"{kernel.stage}/ptx")
+    with Store(ran.store) as store:
+        lines = {line for _, line in store.stage_data(ran.report.run, f"{kernel.stage}/ptx")["lines"]}
+        binary = store.stage_data(ran.report.run, f"{kernel.stage}/binary")
+    rows = ran.text(kernel.stage).split("\n")
+    assert any("tl.load(" in rows[line - 1] for line in lines)
+    assert (binary["format"], binary["configs"] >= 1, "num_warps" in binary["config"]) == ("cubin", True, True)
+
+
+@TRITON
 @pytest.mark.nightly
-def test_forward_and_backward_for_two_devices(tmp_path: Path) -> None:
-    ran = run_forked(write(tmp_path, TRAINED), tmp_path / "runs.db", "deep", targets=("h100", "l4"))
-    assert ran.stdout == "torch.Size([8, 8])\n" and ran.report.capture_gaps == ()
-    assert [prediction.id for prediction in ran.report.predictions] == ["0/0/h100", "0/0/l4"]
-    assert {
-        (kernel.target, "backward" in kernel.stage) for kernel in ran.report.predicted_kernels if kernel.is_generated
-    } == {("h100", False), ("h100", True), ("l4", False), ("l4", True)}
-    assert "cc=89" in ran.text("0/0/l4/output-code-backward")
+def test_attention_of_a_training_step_is_the_devices(tmp_path: Path) -> None:
+    ran = run_forked(write(tmp_path, ATTENTION), tmp_path / "runs.db", "deep", targets=("h100", "mi300x"))
+    assert ran.report.capture_gaps == () and ran.stdout == "torch.Size([2, 4, 32, 16])\n"
+    for stage in ("output-code", "output-code-backward"):
+        assert "_scaled_dot_product_cudnn_attention" in ran.text(f"0/0/h100/{stage}")
+        assert "_scaled_dot_product_flash_attention" in ran.text(f"0/0/mi300x/{stage}")
+        assert "_for_cpu" in ran.text(f"0/0/{stage}")
+    kernels = [kernel for kernel in ran.report.predicted_kernels if kernel.target == "mi300x" and kernel.is_generated]
+    assert kernels
+    for kernel in kernels:
+        assert 'amdgcn_target "amdgcn-amd-amdhsa--gfx942"' in ran.text(f"{kernel.stage}/amdgcn")

@@ -50,8 +50,8 @@ function _shtab_irscope_using
   test "$_shtab_irscope_cmdpath" = "$argv"
 end
 
-set -g _shtab_irscope_commands run check pipelines targets env compare profile open list show graph explain diff view values diverge completion
-set -g _shtab_irscope_opts_with_value --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --memory-budget --model --node --open --output --output-budget --pipeline --pipelines --port --pytest --python --reproducer --rounds --run --severity --stage --steady-calls --store --target --theme --timeout --write-baseline -m -o
+set -g _shtab_irscope_commands run check pipelines targets verify-target env compare profile open list show graph explain diff view values diverge completion
+set -g _shtab_irscope_opts_with_value --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --memory-budget --model --node --open --output --output-budget --pipeline --pipelines --port --predicted --pytest --python --reproducer --rounds --run --severity --stage --steady-calls --store --target --theme --timeout --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -115,6 +115,14 @@ complete -c irscope -n '_shtab_irscope_using pipelines' -l python -xka "(__fish_
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a targets -d 'list the devices that are known, and their figures'
 complete -c irscope -n '_shtab_irscope_using targets' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using targets' -l json -d 'print data instead of text (docs/json.md)'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a verify-target -d 'compare what a GPU gets with what was predicted for it'
+complete -c irscope -n '_shtab_irscope_using verify-target' -s h -l help -d 'show this help message and exit'
+complete -c irscope -n '_shtab_irscope_using verify-target' -l json -d 'print data instead of text (docs/json.md)'
+complete -c irscope -n '_shtab_irscope_using verify-target' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
+complete -c irscope -n '_shtab_irscope_using verify-target' -l predicted -xka "(__fish_complete_path (commandline -ct))" -d 'run store with the prediction, carried over from elsewhere'
+complete -c irscope -n '_shtab_irscope_using verify-target' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that runs the script'
+complete -c irscope -n '_shtab_irscope_using verify-target; and test $_shtab_irscope_npos -eq 1' -ka "(__fish_complete_path (commandline -ct))" -d 'a script that uses the GPU'
+complete -c irscope -n '_shtab_irscope_using verify-target; and test $_shtab_irscope_npos -ge 2' -ka "(__fish_complete_path (commandline -ct))" -d 'its arguments, after --'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a env -d 'make an environment with what a pipeline needs'
 complete -c irscope -n '_shtab_irscope_using env' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using env' -l yes -d 'do not ask'
@@ -169,7 +177,7 @@ complete -c irscope -n '_shtab_irscope_using show' -l kernel -x -d 'a generated 
 complete -c irscope -n '_shtab_irscope_using show' -l guards -d 'the guards of each compile: the line that made each, and which failed'
 complete -c irscope -n '_shtab_irscope_using show' -l line -xka "(__fish_complete_path (commandline -ct))" -d 'a line of the source'
 complete -c irscope -n '_shtab_irscope_using show' -l costs -d 'bytes and floating-point operations of each kernel, or with --stage of each node of a graph'
-complete -c irscope -n '_shtab_irscope_using show' -l target -xka "a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090" -d 'with --costs: the lower bound of the time on this device (irscope targets), and what limits it (default: the GPU of the run)'
+complete -c irscope -n '_shtab_irscope_using show' -l target -xka "a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090" -d 'with --costs: the lower bound of the time on this device (irscope targets), and what limits it (default: the GPU of the run); with --line: what irscope run --target predicted for it'
 complete -c irscope -n '_shtab_irscope_using show' -l all -d 'with --line, --guards or --costs: print every row, also as JSON'
 complete -c irscope -n '_shtab_irscope_using show' -l time -d 'where the compile time went: per phase, pass and kernel'
 complete -c irscope -n '_shtab_irscope_using show' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter whose compilers make a kernel'"'"'s assembly, sass and passes'

@@ -18,6 +18,7 @@ complete irscope \
         'c/--format=/(text json sarif github junit)/' \
         'c/-o=/f/' \
         'c/--output=/f/' \
+        'c/--predicted=/f/' \
         'c/--folder=/d/' \
         'c/--line=/f/' \
         'c/--target=/(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)/' \
@@ -25,7 +26,7 @@ complete irscope \
         'c/--open=/f/' \
         'c/--inputs=/f/' \
         'c/--reproducer=/f/' \
-        'c/--/(again all baseline budget call calls check-without-compile compile costs cwd depth exit-code fail-on folder format fusion guards help inputs json kernel lane limit line max-compile-seconds max-graph-breaks max-graphs max-kernels max-nodes max-recompiles memory-budget model no-browser no-symbolic-trace node open output output-budget pipeline pipelines port pytest python read-only reproducer rounds run severity stage steady-calls store target text theme time timeout version write-baseline yes)/' \
+        'c/--/(again all baseline budget call calls check-without-compile compile costs cwd depth exit-code fail-on folder format fusion guards help inputs json kernel lane limit line max-compile-seconds max-graph-breaks max-graphs max-kernels max-nodes max-recompiles memory-budget model no-browser no-symbolic-trace node open output output-budget pipeline pipelines port predicted pytest python read-only reproducer rounds run severity stage steady-calls store target text theme time timeout version write-baseline yes)/' \
         'c/-/(- h m o)/' \
         'n/--store/f/' \
         'n/--pytest/f/' \
@@ -37,6 +38,7 @@ complete irscope \
         'n/--format/(text json sarif github junit)/' \
         'n/-o/f/' \
         'n/--output/f/' \
+        'n/--predicted/f/' \
         'n/--folder/d/' \
         'n/--line/f/' \
         'n/--target/(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)/' \
@@ -44,7 +46,7 @@ complete irscope \
         'n/--open/f/' \
         'n/--inputs/f/' \
         'n/--reproducer/f/' \
-        'p/1/(run check pipelines targets env compare profile open list show graph explain diff view values diverge completion)/' \
+        'p/1/(run check pipelines targets verify-target env compare profile open list show graph explain diff view values diverge completion)/' \
         'n/run/f/' \
         'n/check/f/' \
         'n/env/(create)/' \
@@ -53,4 +55,5 @@ complete irscope \
         'n/values/f/' \
         'n/diverge/f/' \
         'n/completion/(bash zsh fish tcsh)/' \
+        'p/4/f/' \
         'p/*/()/'

@@ -26,6 +26,7 @@ _shtab_irscope_commands() {
     show:'show a run, a stage, a kernel or what a line became'
     targets:'list the devices that are known, and their figures'
     values:'show what each node of a compiled graph computes'
+    verify-target:'compare what a GPU gets with what was predicted for it'
     view:'the runs, stages and panels in a web browser'
   )
   _describe 'irscope commands' _commands
@@ -259,7 +260,7 @@ _shtab_irscope_show_options=(
   "--guards[the guards of each compile\: the line that made each, and which failed]"
   "--line[a line of the source]:FILE:LINE:_files"
   "--costs[bytes and floating-point operations of each kernel, or with --stage of each node of a graph]"
-  "--target[with --costs\: the lower bound of the time on this device (irscope targets), and what limits it (default\: the GPU of the run)]:TARGET:(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)"
+  "--target[with --costs\: the lower bound of the time on this device (irscope targets), and what limits it (default\: the GPU of the run)\; with --line\: what irscope run --target predicted for it]:TARGET:(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)"
   "--all[with --line, --guards or --costs\: print every row, also as JSON]"
   "--time[where the compile time went\: per phase, pass and kernel]"
   "--python[interpreter whose compilers make a kernel\'s assembly, sass and passes]:PATH:_files"
@@ -297,6 +298,20 @@ _shtab_irscope_values_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_irscope_values_defaults_added=0
+
+_shtab_irscope_verify_target_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print data instead of text (docs\/json.md)]"
+  "--store[file of the run store]:FILE:_files"
+  "--predicted[run store with the prediction, carried over from elsewhere]:FILE:_files"
+  "--python[interpreter that runs the script]:PATH:_files"
+  ":the name of the device of this machine (irscope targets):"
+  ":a script that uses the GPU:_files"
+  "(*)::its arguments, after --:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_irscope_verify_target_defaults_added=0
 
 _shtab_irscope_view_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -351,6 +366,7 @@ _shtab_irscope() {
         show) _arguments -C -s $_shtab_irscope_show_options ;;
         targets) _arguments -C -s $_shtab_irscope_targets_options ;;
         values) _arguments -C -s $_shtab_irscope_values_options ;;
+        verify-target) _arguments -C -s $_shtab_irscope_verify_target_options ;;
         view) _arguments -C -s $_shtab_irscope_view_options ;;
       esac
   esac

@@ -58,6 +58,11 @@ class InductorCapture(DynamoCapture):
             hooks += self._targets.hooks()
         return [*hooks, *(self._values.hooks() if self._values is not None else ())]
 
+    def finish(self) -> None:
+        """Waits for the compiles for targets."""
+        if self._targets is not None:
+            self._targets.finish()
+
     # --- the trace ----------------------------------------------------------------------------------------------------
 
     def is_backward(self, kind: StageKind, text: str) -> bool:

@@ -83,7 +83,7 @@ def read_inductor_kernel(seen: SeenKernel) -> TritonKernel:
     function = tuner.fn.__name__
     names = ("n_regs", "n_spills", "shared")
     facts = {name: value for name in names if isinstance(value := getattr(launcher, name, None), int)}
-    files = _files_in(folder, function)
+    files = files_in(folder, function)
     return TritonKernel(
         name=str(tuner.inductor_meta.get("kernel_name") or function),
         files=files,
@@ -98,7 +98,8 @@ def _cache_folder(tuner: Any) -> str:
     return triton_cache_folder(tuner.triton_meta.get("device", 0))
 
 
-def _files_in(folder: str, function: str) -> dict[str, str]:
+def files_in(folder: str, function: str) -> dict[str, str]:
+    """What a folder of Triton's cache has of a function: kind → path.  Raises OSError."""
     found = {}
     for name in os.listdir(folder):
         stem, _, kind = name.rpartition(".")

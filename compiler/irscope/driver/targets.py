@@ -1,0 +1,29 @@
+"""The targets of a run: which devices it is to predict kernels for."""
+
+from __future__ import annotations
+
+from irscope.pipelines.base import Pipeline
+from irscope.targets.catalogue import catalogue
+from irscope.vocabulary.lanes import Lane
+from irscope.vocabulary.suggestions import listed
+
+
+def targets_of(given: str, pipeline: Pipeline, lane: Lane) -> tuple[str, ...]:
+    """The names of ``h100,a100``; none of an empty text.  Raises LookupError for one that the pipeline generates no code
+    for."""
+    names = [name.strip() for name in given.split(",") if name.strip()]
+    if names and lane is not Lane.DEEP:
+        raise LookupError("--target needs the deep lane, which generates code: leave out --lane fast.")
+    return checked(names, pipeline)
+
+
+def checked(names: list[str] | tuple[str, ...], pipeline: Pipeline) -> tuple[str, ...]:
+    """The names of targets, each once.  Raises LookupError for one that the pipeline generates no code for."""
+    known = catalogue()
+    chosen = [known.named(name) for name in names]
+    for target in chosen:
+        if target.kind not in pipeline.targets:
+            able = [each.name for each in known.targets.values() if each.kind in pipeline.targets]
+            there = f"It does for {listed(able)}." if able else "It does for no target yet; --pipeline inductor does."
+            raise LookupError(f"The pipeline {pipeline.name} does not generate code for {target.name}. {there}")
+    return tuple(dict.fromkeys(target.name for target in chosen))

@@ -1,0 +1,209 @@
+"""What the forked child of a run does that compiles a program for a device which is not here.
+
+It writes a file of JSON lines: what the capture of its compile sees, then ``codegen`` with how that ended, then for each
+of Triton's kernels its stages below the source, and ``end``.  A child that is ended early leaves what it had.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import importlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import types
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from irscope.capture.run_book import RunBook
+from irscope.internals.device_stand_in import become, open_choices
+from irscope.internals.triton_compiling import NotCompiledError, compiled_kernel
+from irscope.pipelines.inductor.kernels import Kernels
+from irscope.pipelines.inductor.stages import KERNEL
+from irscope.pipelines.inductor.triton import TritonKernel, files_in
+from irscope.pipelines.inductor.triton_stages import lowered_stages
+from irscope.protocol import CaptureGap, Compile, Kernel, StageRef, to_json
+from irscope.targets.catalogue import Target
+from irscope.targets.properties import properties_of
+
+_LOOK_SECONDS = 0.5
+
+
+class Copied:
+    """Takes the place of the run store in a child: writes what is put into it into a file, as plain data."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self.kernels: dict[str, dict[str, Any]] = {}  # id of its stage → a kernel of Triton's
+        self.texts: dict[str, str] = {}  # id → text of a kernel's stage
+
+    def flush(self) -> None:
+        """What was written so far is read even if the process is ended."""
+        self._file.flush()
+
+    def write(self, row: dict[str, Any]) -> None:
+        """Write one line; the parent reads it at the end."""
+        self._file.write(json.dumps(row).encode("utf-8", "surrogatepass") + b"\n")
+
+    def put_stage(self, run: str, compile: str, stage: StageRef, text: str | None, order: float, data: Any) -> None:
+        """See `Store.put_stage`."""
+        if stage.name == KERNEL.name and text:
+            self.texts[stage.id] = text
+        self.write({"stage": to_json(stage), "text": text, "order": order, "data": data})
+
+    def put_stage_data(self, run: str, stage: str, data: Any) -> None:
+        """See `Store.put_stage_data`."""
+        self.write({"of": stage, "data": data})
+
+    def put_kernel(self, run: str, kernel: Kernel) -> None:
+        """See `Store.put_kernel`."""
+        if kernel.language == "triton":
+            self.kernels.setdefault(kernel.stage, {"name": kernel.name, "compile": kernel.compile})
+        self.write({"kernel": to_json(kernel)})
+
+    def put_gap(self, run: str, gap: CaptureGap) -> None:
+        """See `Store.put_gap`."""
+        self.write({"gap": to_json(gap)})
+
+    def put_compile(self, run: str, compile: Compile) -> None:
+        """The parent knows the compile."""
+
+    def put_finding(self, run: str, finding: Any) -> None:
+        """Findings are about the script's own run."""
+
+    def put_source(self, run: str, file: str, text: str) -> None:
+        """The parent keeps the sources of what comes back."""
+
+    def transaction(self) -> contextlib.AbstractContextManager[None]:
+        """Nothing is visible before the end in any case."""
+        return contextlib.nullcontext()
+
+
+def work(
+    book: RunBook,
+    kernels: Kernels,
+    target: Target,
+    compile: str,
+    file: Any,
+    compile_program: Callable[[], None],
+    seconds: float,
+) -> None:
+    """All that the child does.
+
+    Parameters
+    ----------
+    compile
+        The name of the script's own compile.
+    file
+        Where the lines go; a binary file.
+    compile_program
+        Compiles a copy of the program, once this process has become one with the device.
+    seconds
+        How long kernels may be compiled; 0: not at all.
+    """
+    _be_quiet()
+    started = time.monotonic()
+    copied, why = Copied(file), ""
+    book.go_on_in_child(copied, target.name)
+    kernels.same_graph(f"{compile}/{target.name}", compile)
+    try:
+        properties = properties_of(target)
+        with contextlib.suppress(ImportError):  # then Inductor says at the first kernel what is missing
+            _set_driver(target, properties)
+        become(properties)
+        compile_program()
+    except BaseException as error:  # noqa: BLE001  whatever it is, it is the reason
+        why = f"{type(error).__name__}: {str(error).strip()}"
+    if open_choices:
+        counted = [f"{text} ({count}×)" if count > 1 else text for text, count in Counter(open_choices).items()]
+        what = f"what PyTorch chooses by timing in {compile} for {target.name}"
+        book.gap(CaptureGap(what, f"not tuned: {', '.join(counted)}"))
+    copied.write({"codegen": why, "seconds": time.monotonic() - started})
+    file.flush()
+    os.nice(10)  # from here on nobody waits
+    started = time.monotonic()
+    _compile_kernels(book, copied, target, started + seconds)
+    copied.write({"end": time.monotonic() - started})
+    file.flush()
+
+
+def _be_quiet() -> None:
+    faulthandler.disable()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nowhere, descriptor)
+    parent = os.getppid()
+
+    def end_with_the_run() -> None:
+        while os.getppid() == parent:
+            time.sleep(_LOOK_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=end_with_the_run, daemon=True).start()
+
+
+# --- kernels ----------------------------------------------------------------------------------------------------------
+
+
+def _compile_kernels(book: RunBook, copied: Copied, target: Target, until: float) -> None:
+    left = 0
+    for stage, facts in list(copied.kernels.items()):
+        if stage not in copied.texts:
+            continue
+        if time.monotonic() > until:
+            left += 1
+            continue
+        try:
+            _compile_kernel(book, stage, facts, copied.texts[stage])
+        except Exception as error:  # noqa: BLE001  of Triton's and LLVM's, whatever it is
+            why = str(error) if isinstance(error, NotCompiledError) else f"{type(error).__name__}: {error}"
+            book.gap(CaptureGap(f"the stages of {stage} below its source", why[:2000]))
+        copied.flush()
+    if left:
+        what = f"the stages of {left} kernels for {target.name} below their source"
+        book.gap(CaptureGap(what, "the time for compiling kernels of targets is used up (docs/targets.md)"))
+
+
+def _compile_kernel(book: RunBook, stage: str, facts: dict[str, Any], text: str) -> None:
+    made = compiled_kernel(str(facts["name"]), text)
+    kernel = TritonKernel(
+        name=str(facts["name"]),
+        files=files_in(made.folder, made.function),
+        source_file=made.file,
+        config=made.config,
+        configs=made.configs,
+    )
+    backward = "/kernel-backward" in stage
+    for lowered in lowered_stages(kernel, stage, text):
+        id = f"{stage}/{lowered.name}"
+        book.write_stage(str(facts["compile"]), lowered.name, id, lowered.text, lowered.data, backward=backward)
+
+
+# --- the device -------------------------------------------------------------------------------------------------------
+
+
+def _set_driver(target: Target, properties: Any) -> None:
+    """Has triton answer for the device.  Raises ImportError if it is not installed."""
+    compiler: Any = importlib.import_module("triton.backends.compiler")
+    runtime: Any = importlib.import_module("triton.runtime")
+    architecture = target.architecture if target.kind == "hip" else 10 * properties.major + properties.minor
+    gpu = compiler.GPUTarget(target.kind, architecture, properties.warp_size)
+    device = sys.modules["torch"].device("cuda:0")
+    runtime.driver.set_active(
+        types.SimpleNamespace(
+            get_current_target=lambda: gpu,
+            get_current_device=lambda: 0,
+            get_current_stream=lambda *_: 0,
+            get_active_torch_device=lambda: device,
+            set_current_device=lambda *_: None,
+            is_active=lambda: True,
+            launcher_cls=None,
+        )
+    )
