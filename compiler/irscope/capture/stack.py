@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from irscope.capture.told import told_now
 from irscope.internals.compile_context import traced_stack
 from irscope.internals.dynamo_frames import callers_of_compiled_code, live_translators, translators_passed
 from irscope.internals.frames import callers
@@ -86,6 +87,8 @@ def with_traced(traced: list[FramePlace]) -> list[FramePlace]:
 
 
 def _live_places() -> list[FramePlace]:
+    if (told := told_now()) is not None:
+        return list(told.live)
     places: list[FramePlace] = []
     for frame in callers():
         code = frame.f_code
@@ -98,6 +101,8 @@ def _live_places() -> list[FramePlace]:
 def call_into_compiled_code() -> FramePlace | None:
     """The user's call that entered the compiled region which is running now: the first user frame above the innermost
     ``torch.compile`` wrapper (a function of eval_frame.py), however many resume functions lie below it."""
+    if (told := told_now()) is not None:
+        return told.call
     for frame in callers_of_compiled_code():
         if is_user_file(frame.f_code.co_filename):
             return dataclasses.replace(_place_in(frame.f_code, _live_range(frame)), resumes=False)
@@ -109,6 +114,8 @@ def traced_places(error: BaseException | None) -> list[FramePlace]:
 
     Without an exception of Dynamo's (torch 2.9 logs some graph breaks without raising) it is what is traced right now.
     """
+    if (told := told_now()) is not None:
+        return list(told.traced)
     summaries = getattr(error, "real_stack", None)
     if summaries is None:
         summaries = traced_stack()

@@ -15,6 +15,7 @@ from irscope.cli import (
     environment_arguments,
     graph_arguments,
     limits,
+    opening_arguments,
     profile_arguments,
     run_arguments,
 )
@@ -294,10 +295,10 @@ def _add_profile(commands: _Commands, shared: argparse.ArgumentParser) -> Parser
 
 def _add_open(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
     command = commands.add_parser(
-        "open", parents=[shared], help="show whose time a profiler's trace is", description=profile_arguments.OPEN
+        "open", parents=[shared], help="open a trace that was recorded elsewhere", description=opening_arguments.OPEN
     )
-    profile_arguments.add_open(command)
-    command.set_defaults(do=("profiling", "open_trace"))
+    opening_arguments.add_open(command)
+    command.set_defaults(do=("opening", "open_trace"))
     return command
 
 
