@@ -92,7 +92,9 @@ class CompileBook:
                 graph_ops=0,
                 seconds=0.0,
                 reasons=self._reasons.get(name, ()),
-                qualified=name_of_code(code) if code is not None else qualified_name_at(file, plain_name(function), line),
+                qualified=name_of_code(code)
+                if code is not None
+                else qualified_name_at(file, plain_name(function), line),
             )
         if before is None:
             if not name.startswith("!"):

@@ -7,12 +7,13 @@ import os
 
 from irscope.cli.profiling import open_profile
 from irscope.cli.progress import ProgressLine
-from irscope.cli.running import print_report
 from irscope.cli.report import use_cells
+from irscope.cli.running import print_report
 from irscope.findings.control import controlled
 from irscope.opening.logs import is_trace
 from irscope.opening.paths import Roots
-from irscope.opening.trace_run import TraceSpec, open_trace as opened
+from irscope.opening.trace_run import TraceSpec
+from irscope.opening.trace_run import open_trace as opened
 from irscope.opening.warnings import TraceError
 from irscope.protocol import Lane
 from irscope.provenance.trails import keep_trails

@@ -13,6 +13,7 @@ Prints for each line of your code what its kernels took and what is possible at 
 the time is: guards, generated wrappers, eager operators at graph breaks, Python.  The profile stays with the run in the
 store.  The script's results and output do not change; C++ kernels get one statement by which the profiler sees them."""
 
+
 def add_profile(profile: argparse.ArgumentParser) -> None:
     """Adds all of `profile` to a parser."""
     profile.add_argument(

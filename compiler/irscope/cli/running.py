@@ -174,7 +174,7 @@ def _exit_code(outcome: Outcome, exits: list[int], as_script: bool) -> int:
 
 
 def print_report(report: Report, as_json: bool) -> None:
-    """Prints what is known of a run."""
+    """Prints the report of a run."""
     if as_json:
         print(json.dumps(to_json(report), indent=1))
         sys.stdout.flush()

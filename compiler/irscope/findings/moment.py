@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Any
 
 from irscope.capture.compiles import CompileBook
-from irscope.capture.told import told_now
+from irscope.capture.stack import told_now
 from irscope.capture.trace import Record
 from irscope.internals.dynamo_frames import break_error, is_fullgraph
 from irscope.protocol import Compile, Finding

@@ -23,11 +23,10 @@ from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.suggestions import listed
 from irscope.vocabulary.units import size
 
-HEAD = re.compile(
-    rb"V\d{4} (?P<time>\d\d:\d\d:\d\d\.\d{1,9})\s+(?P<thread>\d{1,20})\s[^\n:]{1,4096}:\d{1,9}\] (?=\{)"
-)
+HEAD = re.compile(rb"V\d{4} (?P<time>\d\d:\d\d:\d\d\.\d{1,9})\s+(?P<thread>\d{1,20})\s[^\n:]{1,4096}:\d{1,9}\] (?=\{)")
 """What a line with the metadata of a record begins with."""
 _JSONL = re.compile(rb'^\{"string_table"|^\{[^\n]{0,20000}"(?:frame_compile_id|dynamo_start|has_payload|pathname)"')
+Peeking = io.BufferedReader
 _PEEK = 1 << 17
 _MOST_BYTES = 64 << 30
 _RATIO, _FREE = 400, 64 << 20
@@ -102,7 +101,7 @@ def open_log(path: str, chosen: str, warnings: Warnings) -> Iterator[Log]:
             yield _log(name, stream, path, _others(sizes, name))
         return
     with open_file(path) as stream:
-        if not is_tar(stream.peek(_PEEK)):
+        if not _begins_archive(stream):
             yield _log(os.path.basename(path), stream, os.path.dirname(path), ())
             return
     sizes = _members(path, warnings)
@@ -110,10 +109,17 @@ def open_log(path: str, chosen: str, warnings: Warnings) -> Iterator[Log]:
     with open_file(path) as packed, tarfile.open(fileobj=packed, mode="r|") as archive:
         for member in archive:
             if member.name == name and (found := archive.extractfile(member)) is not None:
-                with _unpacked(io.BufferedReader(found, _PEEK), 0) as stream:  # type: ignore[type-var]
+                with _unpacked(found, 0) as stream:
                     yield _log(os.path.basename(name), stream, "", _others(sizes, name))
                 return
     raise TraceError(f"{path} is damaged before {name}.")
+
+
+def _begins_archive(stream: Peeking) -> bool:
+    try:
+        return is_tar(stream.peek(_PEEK))
+    except _DAMAGED:
+        return False
 
 
 def _members(path: str, warnings: Warnings) -> dict[str, int]:
@@ -134,7 +140,7 @@ def _members(path: str, warnings: Warnings) -> dict[str, int]:
 
 def _may_be_log(name: str) -> bool:
     base = os.path.basename(name)
-    return base == "raw.jsonl" or base.endswith((".log", ".log.gz", ".log.zst")) and base != "raw.log"
+    return base == "raw.jsonl" or (base.endswith((".log", ".log.gz", ".log.zst")) and base != "raw.log")
 
 
 def _others(sizes: dict[str, int], name: str) -> tuple[str, ...]:
@@ -162,8 +168,11 @@ def _size_of(path: str) -> int:
     return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
-def _log(name: str, stream: io.BufferedReader, folder: str, others: tuple[str, ...]) -> Log:
-    block = stream.peek(_PEEK)
+def _log(name: str, stream: Peeking, folder: str, others: tuple[str, ...]) -> Log:
+    try:
+        block = stream.peek(_PEEK)
+    except _DAMAGED as error:
+        raise TraceError(f"{name} is damaged at its beginning ({type(error).__name__}).") from error
     is_jsonl = HEAD.search(block) is None and _JSONL.search(block) is not None
     if not is_jsonl and HEAD.search(block) is None:
         raise TraceError(f"{name} is not a structured log of PyTorch: record one with TORCH_TRACE=FOLDER.")
@@ -174,7 +183,7 @@ def _log(name: str, stream: io.BufferedReader, folder: str, others: tuple[str, .
 
 
 @contextlib.contextmanager
-def open_file(path: str) -> Iterator[io.BufferedReader]:
+def open_file(path: str) -> Iterator[Peeking]:
     """The bytes of a regular file, unpacked if it is packed.  Raises OSError and TraceError."""
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise TraceError(f"{path} is not a file or a folder.")
@@ -188,7 +197,7 @@ def is_tar(block: bytes) -> bool:
 
 
 @contextlib.contextmanager
-def _unpacked(file: io.BufferedReader, length: int) -> Iterator[io.BufferedReader]:
+def _unpacked(file: Any, length: int) -> Iterator[Peeking]:
     begin = file.peek(4)[:4]
     if begin[:2] == b"\x1f\x8b":
         raw: Any = gzip.GzipFile(fileobj=file)
@@ -198,7 +207,7 @@ def _unpacked(file: io.BufferedReader, length: int) -> Iterator[io.BufferedReade
         yield file
         return
     with contextlib.closing(raw), io.BufferedReader(_Bounded(raw, length), _PEEK) as stream:
-        yield stream
+        yield stream  # type: ignore[misc]
 
 
 def _zstandard(file: IO[bytes]) -> Any:
@@ -224,7 +233,7 @@ class _Bounded(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """As of any raw stream."""
-        data = self._raw.read(len(buffer))
+        data = self._raw.read1(len(buffer))  # what is there: where the rest is damaged, that is kept
         self._seen += len(data)
         if self._seen > self._most:
             raise TraceError(f"The trace is packed too tightly: it would have more than {size(self._most)}.")

@@ -6,15 +6,15 @@ import re
 from typing import Any
 
 from irscope.capture.printed_frames import FRAME, range_of
-from irscope.capture.stack import FramePlace
-from irscope.capture.told import Told
+from irscope.capture.stack import FramePlace, Told
 from irscope.capture.trace import GRAPH_BREAK, Record
-from irscope.usercode.source import range_of_focus, read_source
+from irscope.usercode.source import function_at, range_of_focus, range_of_node, read_source
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.function_names import RESUME_PREFIX, plain_name
 
 _STACK = re.compile(r"^(?:User code traceback:|from user code:|User stack:)\s*$", re.MULTILINE)
 _STACK_ENDS = re.compile(r"^(?:Traceback \(most recent call last\):|Set TORCH|\S)", re.MULTILINE)
+_TRACEBACK = re.compile(r"^Traceback \(most recent call last\):", re.MULTILINE)
 _ERROR = re.compile(r"^(?P<type>(?:[\w.]+\.)?(?P<name>[A-Z]\w*)): ", re.MULTILINE)
 _WRAPPER = "torch/_dynamo/eval_frame.py"
 _MOST_FRAMES = 2000
@@ -28,7 +28,7 @@ class Moments:
         self.files: dict[object, str] = {}
         """The interned strings, by number."""
         self._calls: dict[str, tuple[tuple[FramePlace, ...], FramePlace | None]] = {}
-        self._functions: dict[str, tuple[str, str]] = {}
+        self._functions: dict[str, tuple[str, str, int]] = {}
         self._broken: set[tuple[str, int]] = set()
 
     def frames(self, stack: object) -> list[dict[str, Any]]:
@@ -53,7 +53,8 @@ class Moments:
         wrapper = next((i for i in range(len(above) - 1, -1, -1) if _is_wrapper(above[i])), len(above))
         callers = [frame for frame in above[:wrapper] if is_user_file(frame["filename"])]
         self._calls[compile] = live, (_place(callers[-1]) if callers else None)
-        self._functions[compile] = str(last.get("filename", "")), plain_name(str(last.get("name", "")))
+        name = plain_name(str(last.get("name", "")))
+        self._functions[compile] = str(last.get("filename", "")), name, int(last.get("line", 1))
 
     def of(self, record: Record) -> Told:
         """The moment of a record."""
@@ -72,30 +73,37 @@ class Moments:
         self, compile: str | None, places: tuple[FramePlace, ...]
     ) -> tuple[tuple[FramePlace, ...], tuple[FramePlace, ...]]:
         """The frames above the function that is compiled, and the others, which are traced."""
-        function = self._functions.get(compile or "")
+        function = self._functions.get(compile or "", ("", "", 1))
         begin = next(
-            (i for i, place in enumerate(places) if (place.file, plain_name(place.function)) == function), 0
+            (i for i, place in enumerate(places) if (place.file, plain_name(place.function)) == function[:2]), 0
         )  # fmt: skip
         return tuple(place for place in places[:begin] if place.is_user), places[begin:]
 
     def _of_error(self, record: Record, live: tuple[FramePlace, ...], call: FramePlace | None) -> Told:
-        mark = None
-        for mark in _ERROR.finditer(record.payload):
-            if mark["type"] != mark["name"] or mark["name"].endswith(("Error", "Exception", "Unsupported")):
-                break
+        # Of errors that led to each other the last one is in flight.
+        begin = max((one.start() for one in _TRACEBACK.finditer(record.payload)), default=0)
+        mark = _ERROR.search(record.payload, begin)
         name = mark["name"] if mark else "Exception"
         if name.startswith("_") or _DUNDERS.search(name):
             name = "Exception"
         text = record.payload[mark.end() :] if mark else record.payload
         error: Any = type(name, (Exception,), {})(text.strip())
         error.logged = (record.compile or "", record.attempt) in self._broken
-        above, traced = self._split(record.compile, _printed(text))
+        above, traced = self._split(record.compile, _printed(text) or self._at_the_end(record.compile))
         return Told(above or live, traced, call, error, self._allows_no_break(record.compile))
+
+    def _at_the_end(self, compile: str | None) -> tuple[FramePlace, ...]:
+        """The last statement of the function: an error of the backend comes when all is traced, and names no line."""
+        file, function, line = self._functions.get(compile or "", ("", "", 1))
+        node = function_at(file, function, line)
+        if not file or node is None or not isinstance(node.body, list):
+            return ()
+        return (FramePlace(file, function, range_of_node(file, node.body[-1])),)
 
     def _allows_no_break(self, compile: str | None) -> bool:
         """No record says so.  Where the sources are here they do; else an error that left no break is taken for one."""
         live, _ = self._calls.get(compile or "", ((), None))
-        file, _ = self._functions.get(compile or "", ("", ""))
+        file, *_ = self._functions.get(compile or "", ("", "", 1))
         texts = [read_source(name) for name in {file, *(place.file for place in live)} if name and is_user_file(name)]
         return not any(texts) or any("fullgraph" in text or "error_on_graph_break" in text for text in texts)
 
@@ -111,11 +119,10 @@ def _is_wrapper(frame: dict[str, Any]) -> bool:
 
 def _printed(text: str) -> tuple[FramePlace, ...]:
     """The user's stack that a message ends with, outermost first."""
-    begin = None
-    for begin in _STACK.finditer(text):
-        pass
-    if begin is None:
+    begins = list(_STACK.finditer(text))
+    if not begins:
         return ()
+    begin = begins[-1]
     end = _STACK_ENDS.search(text, begin.end() + 1)
     part = text[begin.end() : end.start() if end else len(text)]
     places = []

@@ -14,7 +14,9 @@ from collections.abc import Sequence
 from irscope.usercode.user_files import add_library_folder, set_torch_folder
 from irscope.vocabulary.records import dataclass
 
-_IN_TEXT = re.compile(r'(File:? \\?"?|Filename: |in user code at )((?:/|[A-Za-z]:[\\/])[^"\n]{1,2000}?\.py)(?=["\\:,\s]|$)')
+_IN_TEXT = re.compile(
+    r'(File:? \\?"?|Filename: |in user code at )((?:/|[A-Za-z]:[\\/])[^"\n]{1,2000}?\.py)(?=["\\:,\s]|$)'
+)
 _TORCH = re.compile(r"^(.*/torch)/_(?:dynamo|inductor|logging)/")
 _STDLIB = re.compile(r"^(.*/lib(?:64)?/python3\.\d+)/")
 _MOST_FILES, _LONGEST = 200_000, 4096

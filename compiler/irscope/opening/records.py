@@ -19,6 +19,7 @@ from irscope.vocabulary.records import dataclass
 
 _LONGEST_LINE = 32 << 20
 _LONGEST_PAYLOAD = 128 << 20
+_DECODER = json.JSONDecoder()
 _IDS = ("frame_id", "frame_compile_id", "attempt", "compiled_autograd_id", "rank")
 _CUT = "the log ends within it"
 
@@ -94,26 +95,30 @@ def _of_log(log: Log, warnings: Warnings) -> Iterator[RawRecord]:
             if current is not None:
                 current.add(line[1:], warnings)
             continue
+        if not line.strip():
+            continue
         where = f"{log.name}:{number}"
-        head = HEAD.match(line)
-        if head is None:
-            if not line.strip():
-                continue
-            head = HEAD.search(line)
-            warnings.add("a line is not of PyTorch's trace" if head is None else "a line begins within another", where)
-            if head is None:
-                continue
-        if current is not None:
-            yield current.record(warnings)
-        metadata = _metadata(line[head.end() :], where, warnings)
-        current = None if metadata is None else _Open(metadata, int(head["thread"]), where)
+        heads = list(HEAD.finditer(line))
+        if not heads:
+            warnings.add("a line is not of PyTorch's trace", where)
+            continue
+        if heads[0].start() or len(heads) > 1:
+            warnings.add("a line begins within another", where)
+        for head, end in zip(heads, [*(one.start() for one in heads[1:]), len(line)], strict=True):
+            if current is not None:
+                yield current.record(warnings)
+            metadata = _metadata(line[head.end() : end], where, warnings)
+            current = None if metadata is None else _Open(metadata, int(head["thread"]), where)
     if current is not None:
         yield current.record(warnings)
 
 
 def _metadata(text: bytes, where: str, warnings: Warnings) -> dict[str, Any] | None:
     try:
-        metadata = json.loads(text.decode("utf-8", "replace"))
+        whole = text.decode("utf-8", "replace")
+        metadata, end = _DECODER.raw_decode(whole)
+        if whole[end:].strip():
+            warnings.add("more text follows a record's metadata", where)
     except (ValueError, RecursionError) as error:
         what = "is nested too deep" if isinstance(error, RecursionError) else "cannot be read"
         warnings.add(f"a record's metadata {what}", where)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from irscope.capture import told
+from irscope.capture import stack
 from irscope.capture.run_book import RunBook
 from irscope.capture.trace import RECOMPILATION, Record, TraceHandler, parse_record
 from irscope.opening.logs import open_log
@@ -22,7 +22,6 @@ from irscope.pipelines import dynamo_stages
 from irscope.pipelines.inductor.capture import InductorCapture
 from irscope.protocol import (
     CaptureGap,
-    Compile,
     GapSeen,
     Lane,
     Message,
@@ -98,7 +97,10 @@ def open_trace(spec: TraceSpec, store: Store, on_message: Callable[[Message], No
                 CaptureGap("other logs beside this one", f"Name one to open it (--log NAME): {listed(log.others)}.")
             )
     reading.end()
-    store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, None, "", round(time.monotonic() - started, 3)))
+    store.set_outcome(
+        run,
+        Outcome(OutcomeKind.COMPLETED, None, "The trace was read to its end.", round(time.monotonic() - started, 3)),
+    )
     return run
 
 
@@ -167,12 +169,12 @@ class _Reading:
 
     def _hand_over(self, raw: RawRecord, record: Record) -> None:
         if record.event == "chromium_event":
-            payload, moment = raw.payload, told.Told()
+            payload, moment = raw.payload, stack.Told()
         else:
             payload = self._paths.in_text(raw.payload)
             moment = self._moments.of(dataclasses.replace(record, payload=payload))
         line: Any = logging.makeLogRecord({"metadata": raw.metadata, "payload": payload, "thread": raw.thread})
-        with told.at(moment):
+        with stack.at(moment):
             self._handler.emit(line)
 
     def _string(self, raw: RawRecord, record: Record) -> RawRecord:
@@ -186,7 +188,7 @@ class _Reading:
             version = json.loads(payload)
         except (ValueError, RecursionError):
             return
-        version = version.get("version") if isinstance(version, dict) else version
+        version = version.get("pytorch_version") if isinstance(version, dict) else version
         if isinstance(version, str):
             self._store.set_torch(self._run, version[:80])
 
@@ -218,7 +220,12 @@ class _Reading:
         if self._other_text:
             book.gap(CaptureGap("the lines of files that were others then", listed(sorted(self._other_text))))
         for path, candidates in list(self._paths.ambiguous.items())[:20]:
-            book.gap(CaptureGap(f"the text of {path}: several files may be it", f"{listed(candidates)}. Name the folder (--source-root)."))
+            book.gap(
+                CaptureGap(
+                    f"the text of {path}: several files may be it",
+                    f"{listed(candidates)}. Name the folder (--source-root).",
+                )
+            )
         book.gap(_NOT_HERE)
         book.store = None
         book.close()
@@ -237,7 +244,6 @@ class _TraceCapture(InductorCapture):
                 self.book.put_stage(compile, kind.name, record.payload, record.attempt)
                 return
         super().note(record, compile)
-
 
 
 _BYTECODE = {"_ORIGINAL_BYTECODE": dynamo_stages.BYTECODE, "_MODIFIED_BYTECODE": dynamo_stages.MODIFIED_BYTECODE}

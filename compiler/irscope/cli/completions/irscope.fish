@@ -51,7 +51,7 @@ function _shtab_irscope_using
 end
 
 set -g _shtab_irscope_commands run check pipelines targets env compare profile open list show graph explain diff view values diverge completion
-set -g _shtab_irscope_opts_with_value --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --memory-budget --model --node --open --output --output-budget --pipeline --pipelines --port --pytest --python --reproducer --rounds --run --severity --stage --steady-calls --store --target --theme --timeout --write-baseline -m -o
+set -g _shtab_irscope_opts_with_value --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --memory-budget --model --node --open --output --output-budget --pipeline --pipelines --port --pytest --python --reproducer --rounds --run --severity --source-root --stage --steady-calls --store --target --theme --timeout --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -149,11 +149,16 @@ complete -c irscope -n '_shtab_irscope_using profile' -l python -xka "(__fish_co
 complete -c irscope -n '_shtab_irscope_using profile' -l cwd -xka "(__fish_complete_directories)" -d 'working folder of the script (default: the current one)'
 complete -c irscope -n '_shtab_irscope_using profile; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python script, or a notebook (.ipynb)'
 complete -c irscope -n '_shtab_irscope_using profile; and test $_shtab_irscope_npos -ge 1' -ka "(__fish_complete_path (commandline -ct))" -d 'its arguments, after --'
-complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a open -d 'show whose time a profiler'"'"'s trace is'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a open -d 'open a trace that was recorded elsewhere'
 complete -c irscope -n '_shtab_irscope_using open' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using open' -l json -d 'print data instead of text (docs/json.md)'
 complete -c irscope -n '_shtab_irscope_using open' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
-complete -c irscope -n '_shtab_irscope_using open' -l run -x -d 'the run it is of: its ID or prefix (default: none)'
+complete -c irscope -n '_shtab_irscope_using open' -l run -x -d 'profiler'"'"'s trace: the run it is of, its ID or prefix (default: none)'
+complete -c irscope -n '_shtab_irscope_using open' -l source-root -xka "(__fish_complete_directories)" -d 'look for source files below this folder first (default: the current one, last)'
+complete -c irscope -n '_shtab_irscope_using open' -l map -x -d 'paths that begin with A begin with B here; may be repeated'
+complete -c irscope -n '_shtab_irscope_using open' -l log -x -d 'of several logs, the one with NAME in its name (default: lowest rank)'
+complete -c irscope -n '_shtab_irscope_using open' -l strict -d 'fail at the first thing that is wrong with a structured trace'
+complete -c irscope -n '_shtab_irscope_using open; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the trace: a file, a folder or an archive'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a list -d 'list the runs in the store'
 complete -c irscope -n '_shtab_irscope_using list' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using list' -l json -d 'print data instead of text (docs/json.md)'

@@ -19,7 +19,7 @@ _shtab_irscope_commands() {
     explain:'why Inductor did what it did'
     graph:'draw a graph as SVG, PDF, PNG or DOT'
     list:'list the runs in the store'
-    open:'show whose time a profiler'"'"'s trace is'
+    open:'open a trace that was recorded elsewhere'
     pipelines:'list the pipelines, and which of them work here'
     profile:'measure what each line of a script costs'
     run:'run a script and show what was compiled'
@@ -184,8 +184,12 @@ _shtab_irscope_open_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print data instead of text (docs\/json.md)]"
   "--store[file of the run store]:FILE:_files"
-  "--run[the run it is of\: its ID or prefix (default\: none)]:RUN:"
-  ":the trace, .json or .json.gz:"
+  "--run[profiler\'s trace\: the run it is of, its ID or prefix (default\: none)]:RUN:"
+  "--source-root[look for source files below this folder first (default\: the current one, last)]:DIR:_files -/"
+  "*--map[paths that begin with A begin with B here\; may be repeated]:A=B:"
+  "--log[of several logs, the one with NAME in its name (default\: lowest rank)]:NAME:"
+  "--strict[fail at the first thing that is wrong with a structured trace]"
+  ":the trace\: a file, a folder or an archive:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
