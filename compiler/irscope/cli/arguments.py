@@ -17,6 +17,7 @@ from irscope.cli import (
     limits,
     opening_arguments,
     profile_arguments,
+    reporting_arguments,
     run_arguments,
 )
 from irscope.cli.completing import SHELLS
@@ -173,6 +174,7 @@ def parsers() -> tuple[Parser, Mapping[str, Parser]]:
         _add_list(commands, shared),
         _add_show(commands, shared),
         _add_graph(commands, shared),
+        _add_report(commands, shared),
         _add_explain(commands, shared),
         _add_diff(commands, shared),
         commands.add_parser("view", add_help=False, help="the runs, stages and panels in a web browser"),
@@ -383,6 +385,15 @@ def _add_graph(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
     graph_arguments.add_to(graph)
     graph.set_defaults(do=("graphing", "graph"))
     return graph
+
+
+def _add_report(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
+    report = commands.add_parser(
+        "report", parents=[shared], help="write a run as one page of HTML", description=reporting_arguments.DESCRIPTION,
+    )  # fmt: skip
+    reporting_arguments.add_to(report)
+    report.set_defaults(do=("reporting", "report"))
+    return report
 
 
 def _add_explain(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:

@@ -118,7 +118,7 @@ class _Reading:
         self._handler = next(one for one in self._capture.handlers() if isinstance(one, TraceHandler))
         self._moments = Moments()
         self._held: tuple[RawRecord, Record] | None = None
-        self._script = ""
+        self._script, self._torch = "", "unknown"  # 2.9 does not write its version into a trace
         self._other_text: set[str] = set()
         self.seen = 0
 
@@ -190,7 +190,7 @@ class _Reading:
             return
         version = version.get("pytorch_version") if isinstance(version, dict) else version
         if isinstance(version, str):
-            self._store.set_torch(self._run, version[:80])
+            self._torch = version[:80]
 
     def _begins(self, raw: RawRecord, record: Record) -> RawRecord:
         frames = self._moments.frames(record.facts.get("stack"))
@@ -229,6 +229,7 @@ class _Reading:
         book.gap(_NOT_HERE)
         book.store = None
         book.close()
+        self._store.set_torch(self._run, self._torch)
         add_missing_origins(self._store, self._run)
         if self._script and (text := read_source(self._script)):
             self._store.set_script(self._run, self._script, digest_of(text))
