@@ -5,7 +5,7 @@
 #    source ~/.local/share/bash_completion/irscope
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_irscope_subparsers=(run check pipelines targets env compare profile open list show graph explain diff view values diverge completion)
+_shtab_irscope_subparsers=(run check pipelines targets env compare profile open list show graph report explain diff view values diverge completion)
 
 _shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --model --inputs --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --no-symbolic-trace --check-without-compile --target)
 _shtab_irscope_check_option_strings=(-h --help --fail-on --max-graphs --max-graph-breaks --max-recompiles --max-kernels --max-compile-seconds --format -o --output --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --store)
@@ -18,6 +18,7 @@ _shtab_irscope_open_option_strings=(-h --help --json --store --run --source-root
 _shtab_irscope_list_option_strings=(-h --help --json --store --limit)
 _shtab_irscope_show_option_strings=(-h --help --json --store --compile --stage --kernel --guards --line --costs --target --all --time --python)
 _shtab_irscope_graph_option_strings=(-h --help --json --store --stage --compile -o --output --depth --max-nodes --theme --timeout)
+_shtab_irscope_report_option_strings=(-h --help --json --store -o --output --redact --no-pictures)
 _shtab_irscope_explain_option_strings=(-h --help --json --store --fusion --compile)
 _shtab_irscope_diff_option_strings=(-h --help --json --store --stage --compile --text)
 _shtab_irscope_view_option_strings=(-h --help --open --stage --port --no-browser --store --python --read-only --severity --baseline --version)
@@ -68,6 +69,9 @@ _shtab_irscope_show___python_COMPGEN=_shtab_compgen_files
 _shtab_irscope_graph___store_COMPGEN=_shtab_compgen_files
 _shtab_irscope_graph__o_COMPGEN=_shtab_compgen_files
 _shtab_irscope_graph___output_COMPGEN=_shtab_compgen_files
+_shtab_irscope_report___store_COMPGEN=_shtab_compgen_files
+_shtab_irscope_report__o_COMPGEN=_shtab_compgen_files
+_shtab_irscope_report___output_COMPGEN=_shtab_compgen_files
 _shtab_irscope_explain___store_COMPGEN=_shtab_compgen_files
 _shtab_irscope_diff___store_COMPGEN=_shtab_compgen_files
 _shtab_irscope_view___open_COMPGEN=_shtab_compgen_files
@@ -95,7 +99,7 @@ _shtab_irscope_env_pos_0_choices=(create)
 _shtab_irscope_show___target_choices=(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)
 _shtab_irscope_graph___theme_choices=(light dark)
 _shtab_irscope_completion_pos_0_choices=(bash zsh fish tcsh)
-_shtab_irscope_pos_0_choices=(run check pipelines targets env compare profile open list show graph explain diff view values diverge completion)
+_shtab_irscope_pos_0_choices=(run check pipelines targets env compare profile open list show graph report explain diff view values diverge completion)
 
 _shtab_irscope_run_pos_1_nargs='*'
 _shtab_irscope_run__h_nargs=0
@@ -144,6 +148,10 @@ _shtab_irscope_show___time_nargs=0
 _shtab_irscope_graph__h_nargs=0
 _shtab_irscope_graph___help_nargs=0
 _shtab_irscope_graph___json_nargs=0
+_shtab_irscope_report__h_nargs=0
+_shtab_irscope_report___help_nargs=0
+_shtab_irscope_report___json_nargs=0
+_shtab_irscope_report___no_pictures_nargs=0
 _shtab_irscope_explain__h_nargs=0
 _shtab_irscope_explain___help_nargs=0
 _shtab_irscope_explain___json_nargs=0

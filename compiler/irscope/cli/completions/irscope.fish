@@ -50,8 +50,8 @@ function _shtab_irscope_using
   test "$_shtab_irscope_cmdpath" = "$argv"
 end
 
-set -g _shtab_irscope_commands run check pipelines targets env compare profile open list show graph explain diff view values diverge completion
-set -g _shtab_irscope_opts_with_value --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --memory-budget --model --node --open --output --output-budget --pipeline --pipelines --port --pytest --python --reproducer --rounds --run --severity --source-root --stage --steady-calls --store --target --theme --timeout --write-baseline -m -o
+set -g _shtab_irscope_commands run check pipelines targets env compare profile open list show graph report explain diff view values diverge completion
+set -g _shtab_irscope_opts_with_value --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --memory-budget --model --node --open --output --output-budget --pipeline --pipelines --port --pytest --python --redact --reproducer --rounds --run --severity --source-root --stage --steady-calls --store --target --theme --timeout --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -189,6 +189,13 @@ complete -c irscope -n '_shtab_irscope_using graph' -l depth -x -d 'draw frames 
 complete -c irscope -n '_shtab_irscope_using graph' -l max-nodes -x -d 'draw at most N operations, inputs and folded modules'
 complete -c irscope -n '_shtab_irscope_using graph' -l theme -xka "light dark" -d 'colours for this background'
 complete -c irscope -n '_shtab_irscope_using graph' -l timeout -x -d 'stop Graphviz after this time: first `dot`, then the faster `sfdp`'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a report -d 'write a run as one page of HTML'
+complete -c irscope -n '_shtab_irscope_using report' -s h -l help -d 'show this help message and exit'
+complete -c irscope -n '_shtab_irscope_using report' -l json -d 'print data instead of text (docs/json.md)'
+complete -c irscope -n '_shtab_irscope_using report' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
+complete -c irscope -n '_shtab_irscope_using report' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'the file to write'
+complete -c irscope -n '_shtab_irscope_using report' -l redact -x -d 'leave out paths, source, or both: paths,source'
+complete -c irscope -n '_shtab_irscope_using report' -l no-pictures -d 'draw no graphs; their texts are there'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a explain -d 'why Inductor did what it did'
 complete -c irscope -n '_shtab_irscope_using explain' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using explain' -l json -d 'print data instead of text (docs/json.md)'

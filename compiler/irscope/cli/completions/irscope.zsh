@@ -22,6 +22,7 @@ _shtab_irscope_commands() {
     open:'open a trace that was recorded elsewhere'
     pipelines:'list the pipelines, and which of them work here'
     profile:'measure what each line of a script costs'
+    report:'write a run as one page of HTML'
     run:'run a script and show what was compiled'
     show:'show a run, a stage, a kernel or what a line became'
     targets:'list the devices that are known, and their figures'
@@ -223,6 +224,19 @@ _shtab_irscope_profile_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_irscope_profile_defaults_added=0
 
+_shtab_irscope_report_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print data instead of text (docs\/json.md)]"
+  "--store[file of the run store]:FILE:_files"
+  {-o,--output}"[the file to write]:FILE:_files"
+  "--redact[leave out paths, source, or both\: paths,source]:PARTS:"
+  "--no-pictures[draw no graphs\; their texts are there]"
+  ":run ID or prefix (default\: the newest):"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_irscope_report_defaults_added=0
+
 _shtab_irscope_run_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print data instead of text (docs\/json.md)]"
@@ -351,6 +365,7 @@ _shtab_irscope() {
         open) _arguments -C -s $_shtab_irscope_open_options ;;
         pipelines) _arguments -C -s $_shtab_irscope_pipelines_options ;;
         profile) _arguments -C -s $_shtab_irscope_profile_options ;;
+        report) _arguments -C -s $_shtab_irscope_report_options ;;
         run) _arguments -C -s $_shtab_irscope_run_options ;;
         show) _arguments -C -s $_shtab_irscope_show_options ;;
         targets) _arguments -C -s $_shtab_irscope_targets_options ;;
