@@ -379,6 +379,12 @@ export interface CompareResult {
   message: string;
 }
 
+/** The run that a trace from elsewhere was opened as; `run` is null if it was not, and `message` says why. */
+export interface OpenTraceResult {
+  run: string | null;
+  message: string;
+}
+
 /** The kernels of a line; `reason` says in words why there are none. */
 export interface KernelsAt {
   run: string | null;

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import importlib.util
 import json
 import os
 import re
@@ -106,11 +108,18 @@ def code_of_type(type: str) -> str:
 
 @functools.lru_cache(maxsize=1)
 def _registry() -> dict[str, str]:
-    torch = sys.modules.get("torch")
-    path = os.path.join(os.path.dirname(getattr(torch, "__file__", None) or ""), "_dynamo", "graph_break_registry.json")
+    torch = getattr(sys.modules.get("torch"), "__file__", None) or _file_of_torch()
+    path = os.path.join(os.path.dirname(torch), "_dynamo", "graph_break_registry.json")
     try:
         with open(path, encoding="utf-8") as file:
             entries = json.load(file)
         return {str(versions[0]["Gb_type"]): str(code) for code, versions in entries.items() if versions}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
+
+
+def _file_of_torch() -> str:
+    """Of a torch that is installed here and not imported, as where a trace is opened."""
+    with contextlib.suppress(ImportError, ValueError):
+        return getattr(importlib.util.find_spec("torch"), "origin", None) or ""
+    return ""

@@ -8,7 +8,8 @@ from typing import Any
 from irscope.capture.stack import name_of_code
 from irscope.capture.trace import GRAPH_BREAK, RECOMPILATION, Record, is_skipped, reasons_in
 from irscope.protocol import Compile, CompileOutcome
-from irscope.vocabulary.function_names import RESUME_PREFIX
+from irscope.usercode.source import qualified_name_at
+from irscope.vocabulary.function_names import RESUME_PREFIX, plain_name
 
 
 class CompileBook:
@@ -78,17 +79,22 @@ class CompileBook:
     def _changed(self, record: Record, name: str, code: Any, before: Compile | None) -> Compile | None:
         if record.event == "dynamo_start":
             frames = record.facts.get("stack") or [{}]
+            function = str(getattr(code, "co_name", None) or frames[-1].get("name", "?"))
+            file = str(getattr(code, "co_filename", None) or frames[-1].get("filename", "?"))
+            line = int(getattr(code, "co_firstlineno", None) or frames[-1].get("line") or 1)
             return Compile(
                 id=name,
-                function=str(getattr(code, "co_name", None) or frames[-1].get("name", "?")),
-                file=str(getattr(code, "co_filename", None) or frames[-1].get("filename", "?")),
-                line=int(getattr(code, "co_firstlineno", None) or frames[-1].get("line") or 1),
+                function=function,
+                file=file,
+                line=line,
                 outcome=CompileOutcome.RUNNING,
                 restarts=0,
                 graph_ops=0,
                 seconds=0.0,
                 reasons=self._reasons.get(name, ()),
-                qualified=name_of_code(code) if code is not None else "",
+                qualified=name_of_code(code)
+                if code is not None
+                else qualified_name_at(file, plain_name(function), line),
             )
         if before is None:
             if not name.startswith("!"):

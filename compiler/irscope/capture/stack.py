@@ -6,6 +6,7 @@ inlined function, and in the ``real_stack`` of the exceptions that it raises.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import sys
 import traceback
@@ -67,6 +68,55 @@ class FramePlace:
         return known or qualified_name_at(self.file, self.function, self.range.start.line)
 
 
+@dataclass(frozen=True)
+class Told:
+    """A moment, as a stored trace tells it.
+
+    A live record is handled on the stack of its event.  Of a stored one there is only text: `at` makes that the answer
+    to the questions for the stack, until the record is handled.
+
+    Parameters
+    ----------
+    live
+        The user's frames on the Python stack, outermost first.
+    traced
+        The frames that Dynamo was tracing, outermost first.
+    call
+        The user's call that entered the compiled code; None if the trace does not tell.
+    error
+        What stands for the exception in flight.
+    fullgraph
+        Whether a graph break was an error there.
+    """
+
+    live: tuple[FramePlace, ...] = ()
+    traced: tuple[FramePlace, ...] = ()
+    call: FramePlace | None = None
+    error: BaseException | None = None
+    fullgraph: bool = False
+
+
+class _Now:
+    """One trace is read at a time in a process."""
+
+    told: Told | None = None
+
+
+@contextlib.contextmanager
+def at(told: Told) -> Iterator[None]:
+    """While a record of a stored trace is handled."""
+    before, _Now.told = _Now.told, told
+    try:
+        yield
+    finally:
+        _Now.told = before
+
+
+def told_now() -> Told | None:
+    """What the trace tells; None for a live record, whose stack is there."""
+    return _Now.told
+
+
 def places_now(error: BaseException | None) -> list[FramePlace]:
     """Where it happens, outermost first: the user's frames on the Python stack, and what Dynamo traces below them."""
     return with_traced(traced_places(error))
@@ -86,6 +136,8 @@ def with_traced(traced: list[FramePlace]) -> list[FramePlace]:
 
 
 def _live_places() -> list[FramePlace]:
+    if (told := told_now()) is not None:
+        return list(told.live)
     places: list[FramePlace] = []
     for frame in callers():
         code = frame.f_code
@@ -98,6 +150,8 @@ def _live_places() -> list[FramePlace]:
 def call_into_compiled_code() -> FramePlace | None:
     """The user's call that entered the compiled region which is running now: the first user frame above the innermost
     ``torch.compile`` wrapper (a function of eval_frame.py), however many resume functions lie below it."""
+    if (told := told_now()) is not None:
+        return told.call
     for frame in callers_of_compiled_code():
         if is_user_file(frame.f_code.co_filename):
             return dataclasses.replace(_place_in(frame.f_code, _live_range(frame)), resumes=False)
@@ -109,6 +163,8 @@ def traced_places(error: BaseException | None) -> list[FramePlace]:
 
     Without an exception of Dynamo's (torch 2.9 logs some graph breaks without raising) it is what is traced right now.
     """
+    if (stored := told_now()) is not None:
+        return list(stored.traced)
     summaries = getattr(error, "real_stack", None)
     if summaries is None:
         summaries = traced_stack()

@@ -15,7 +15,9 @@ from irscope.cli import (
     environment_arguments,
     graph_arguments,
     limits,
+    opening_arguments,
     profile_arguments,
+    reporting_arguments,
     run_arguments,
     target_arguments,
 )
@@ -172,6 +174,7 @@ def parsers() -> tuple[Parser, Mapping[str, Parser]]:
         _add_list(commands, shared),
         _add_show(commands, shared),
         _add_graph(commands, shared),
+        _add_report(commands, shared),
         _add_explain(commands, shared),
         _add_diff(commands, shared),
         commands.add_parser("view", add_help=False, help="the runs, stages and panels in a web browser"),
@@ -294,10 +297,10 @@ def _add_profile(commands: _Commands, shared: argparse.ArgumentParser) -> Parser
 
 def _add_open(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
     command = commands.add_parser(
-        "open", parents=[shared], help="show whose time a profiler's trace is", description=profile_arguments.OPEN
+        "open", parents=[shared], help="open a trace that was recorded elsewhere", description=opening_arguments.OPEN
     )
-    profile_arguments.add_open(command)
-    command.set_defaults(do=("profiling", "open_trace"))
+    opening_arguments.add_open(command)
+    command.set_defaults(do=("opening", "open_trace"))
     return command
 
 
@@ -389,6 +392,15 @@ def _add_graph(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
     graph_arguments.add_to(graph)
     graph.set_defaults(do=("graphing", "graph"))
     return graph
+
+
+def _add_report(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
+    report = commands.add_parser(
+        "report", parents=[shared], help="write a run as one page of HTML", description=reporting_arguments.DESCRIPTION,
+    )  # fmt: skip
+    reporting_arguments.add_to(report)
+    report.set_defaults(do=("reporting", "report"))
+    return report
 
 
 def _add_explain(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:

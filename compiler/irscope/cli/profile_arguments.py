@@ -1,4 +1,4 @@
-"""The arguments of ``irscope profile`` and ``irscope open``."""
+"""The arguments of ``irscope profile``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,6 @@ Prints for each line of your code what its kernels took and what is possible at 
 the time is: guards, generated wrappers, eager operators at graph breaks, Python.  The profile stays with the run in the
 store.  The script's results and output do not change; C++ kernels get one statement by which the profiler sees them."""
 
-OPEN = """\
-Reads a trace that torch.profiler has exported (export_chrome_trace; .json or .json.gz) and prints whose time it is.  With
---run it is joined to the kernels and lines of a run in the store; without one it has the names in the trace."""
-
 
 def add_profile(profile: argparse.ArgumentParser) -> None:
     """Adds all of `profile` to a parser."""
@@ -28,12 +24,6 @@ def add_profile(profile: argparse.ArgumentParser) -> None:
         help="interpreter that runs the script (default: %(default)s; variable IRSCOPE_PYTHON)",
     )  # fmt: skip
     profile.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
-
-
-def add_open(command: argparse.ArgumentParser) -> None:
-    """Adds all of `open` to a parser."""
-    command.add_argument("trace", metavar="TRACE", help="the trace, .json or .json.gz")
-    command.add_argument("--run", metavar="RUN", help="the run it is of: its ID or prefix (default: none)")
 
 
 def _calls(text: str) -> int:

@@ -1,4 +1,4 @@
-"""``irscope profile`` and ``irscope open``: measured time on the lines that cost it."""
+"""``irscope profile``, and ``irscope open`` of a profiler's trace: measured time on the lines that cost it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def profile(options: argparse.Namespace) -> int:
     return 0
 
 
-def open_trace(options: argparse.Namespace) -> int:
+def open_profile(options: argparse.Namespace) -> int:
     """Prints whose time a trace from elsewhere is."""
     try:
         if options.run is None:

@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
         if options.write_baseline:
             write_baseline(options.write_baseline, report.findings)
         try:
-            _print(report, options.json)
+            print_report(report, options.json)
         except OutputError as error:
             if outcome.kind is not OutcomeKind.ENVIRONMENT_ERROR:
                 error.next_step = f"The run is stored: irscope show {run_id}"
@@ -155,7 +155,8 @@ def _exit_code(outcome: Outcome, exits: list[int], as_script: bool) -> int:
     return exits[-1] if exits[-1] >= 0 else 128 - exits[-1]
 
 
-def _print(report: Report, as_json: bool) -> None:
+def print_report(report: Report, as_json: bool) -> None:
+    """Prints the report of a run."""
     if as_json:
         print(json.dumps(to_json(report), indent=1))
         sys.stdout.flush()

@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import Any
 
 from irscope.capture.compiles import CompileBook
+from irscope.capture.stack import told_now
 from irscope.capture.trace import Record
 from irscope.internals.dynamo_frames import break_error, is_fullgraph
 from irscope.protocol import Compile, Finding
@@ -59,4 +60,6 @@ class Moment:
 
 def look(record: Record, compile: Compile | None, known: Known | None = None) -> Moment:
     """The moment at which an event is being handled, on the stack on which it was written."""
+    if (told := told_now()) is not None:
+        return Moment(record, compile, told.error, told.fullgraph, known or Known())
     return Moment(record, compile, break_error(), is_fullgraph(), known or Known())

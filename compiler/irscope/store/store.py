@@ -133,6 +133,14 @@ class Store:
         """Record the version of torch that a run uses."""
         self._db.execute("UPDATE runs SET torch = ? WHERE id = ?", (version, run))
 
+    def set_script(self, run: str, script: str, source: str) -> None:
+        """Record the script of a run that is known only now, and the digest of its text."""
+        self._db.execute("UPDATE runs SET script = ?, source = ? WHERE id = ?", (script, source, run))
+
+    def delete(self, run: str) -> None:
+        """Deletes a run that came to nothing."""
+        self._upkeep.delete(run)
+
     def set_outcome(self, run: str, outcome: Outcome) -> None:
         """Record how a run ended."""
         self._db.execute("UPDATE runs SET outcome = ? WHERE id = ?", (_dump(outcome), run))

@@ -37,7 +37,7 @@ class Upkeep:
     def tidy(self, run: str, made: Container[str] | None, keep_bytes: int, keep_runs: int) -> int:
         """As `Store.tidy`; ``made``: the names of stages whose texts are made from their data, None: nothing is packed."""
         if self._did_not_begin(run):
-            self._delete(run)
+            self.delete(run)
             return 1
         if made is not None:
             self._pack(run, made)
@@ -66,11 +66,12 @@ class Upkeep:
             ).fetchone()
             if oldest is None or self._count() <= 2:
                 break
-            self._delete(oldest[0])
+            self.delete(oldest[0])
             gone += 1
         return gone
 
-    def _delete(self, run: str) -> None:
+    def delete(self, run: str) -> None:
+        """Deletes a run and what no other run uses."""
         with transaction(self._db, "BEGIN IMMEDIATE"):
             self.delete_facts(run)
             self._db.execute("DELETE FROM runs WHERE id = ?", (run,))

@@ -11,12 +11,23 @@ from irscope.usercode.reading import real_path
 
 _own: set[str] = set()
 _torch: list[str] = []
+_libraries: set[str] = set()
 
 
 def set_torch_folder(path: str) -> None:
     """Where torch lies; it may be a source checkout outside any site-packages."""
-    _torch[:] = [real_path(path) + os.sep]
-    _forget()
+    folder = real_path(path) + os.sep
+    if _torch != [folder]:
+        _torch[:] = [folder]
+        _forget()
+
+
+def add_library_folder(path: str) -> None:
+    """Another interpreter's standard library: a trace of another machine has its paths."""
+    folder = real_path(path) + os.sep
+    if folder not in _libraries:
+        _libraries.add(folder)
+        _forget()
 
 
 def _forget() -> None:
@@ -70,7 +81,7 @@ def _library_folders() -> tuple[str, ...]:
     if getattr(site, "ENABLE_USER_SITE", False):
         folders.add(site.getusersitepackages())
     real = {real_path(folder) + os.sep for folder in folders if folder}
-    return (*real, *_torch, _irscope_folder())
+    return (*real, *_torch, *_libraries, _irscope_folder())
 
 
 @functools.lru_cache(maxsize=1)

@@ -8,6 +8,7 @@ import { chooseEntry } from "./chooseEntry";
 import { comparePipelines } from "./comparePipelines";
 import { guarded, type Services } from "./context";
 import { showMenu } from "./menu";
+import { openTrace } from "./openTrace";
 import { cancelRun, checkWithoutCompile, runActiveFile, runFile } from "./run";
 import { selectPipeline } from "./selectPipeline";
 import { showKernel } from "./showKernel";
@@ -33,6 +34,7 @@ export function registerCommands(services: Services): vscode.Disposable {
     "irscope.chooseEntry": (argument?: { uri?: string }) => chooseEntry(services, argument?.uri),
     "irscope.selectPipeline": () => selectPipeline(services),
     "irscope.comparePipelines": () => comparePipelines(services),
+    "irscope.openTrace": (trace?: vscode.Uri) => openTrace(services, trace),
     "irscope.showKernel": (place?: Partial<Place>) => showKernel(services, place),
     "irscope.toggleLineColours": () => linked.toggle(),
     "irscope.showStage": () => showStage(services),

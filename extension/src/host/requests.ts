@@ -4,6 +4,7 @@ import { NotificationType, RequestType } from "vscode-languageclient/node";
 import type { Step, SubjectOf } from "../panels/results";
 import type {
   CompareResult,
+  OpenTraceResult,
   Counterparts,
   Entries,
   FileState,
@@ -40,6 +41,9 @@ export const CheckRequest = new RequestType<
   { run: string | null; message: string },
   void
 >("irscope/checkWithoutCompile");
+export const OpenTraceRequest = new RequestType<{ uri: string; folder: string }, OpenTraceResult, void>(
+  "irscope/openTrace",
+);
 export const CompareRequest = new RequestType<{ uri: string; pipelines: string[] }, CompareResult, void>(
   "irscope/compare",
 );

@@ -11,6 +11,7 @@ from lsprotocol import types
 
 from irscope_server.app import requests
 from irscope_server.app.comparing import compare
+from irscope_server.app.opening import open_trace
 from irscope_server.app.pipelines import pipelines
 from irscope_server.app.server import IrscopeServer
 from irscope_server.base import wire
@@ -252,6 +253,7 @@ _FEATURES: dict[str, Any] = {
     "irscope/cancel": _request(requests.cancel),
     "irscope/checkWithoutCompile": _request(requests.check_without_compile),
     "irscope/compare": _request(compare),
+    "irscope/openTrace": _request(open_trace),
     "irscope/entries": _request(requests.entries),
     "irscope/kernelsAt": _request(requests.kernels_at),
     "irscope/stagesOf": _request(requests.stages),

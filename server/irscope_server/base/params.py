@@ -73,6 +73,14 @@ class CompareParams:
 
 
 @dataclass(frozen=True)
+class OpenTraceParams:
+    """A trace from elsewhere (a file or a folder), and the folder in which its source files are looked for."""
+
+    uri: str
+    folder: str = ""
+
+
+@dataclass(frozen=True)
 class UriParams:
     """A document, for requests without other parameters."""
 
@@ -171,6 +179,7 @@ PARAMS: dict[str, type[Any]] = {
     "irscope/cancel": UriParams,
     "irscope/checkWithoutCompile": CheckParams,
     "irscope/compare": CompareParams,
+    "irscope/openTrace": OpenTraceParams,
     "irscope/entries": UriParams,
     "irscope/kernelsAt": KernelsAtParams,
     "irscope/stagesOf": StagesOfParams,

@@ -180,6 +180,14 @@ class CompareResult:
 
 
 @dataclass(frozen=True)
+class OpenTraceResult:
+    """The run that a trace from elsewhere was opened as; `run` is None if it was not, and `message` says why."""
+
+    run: str | None
+    message: str
+
+
+@dataclass(frozen=True)
 class CheckResult:
     """Whether a script that failed inside compiled code fails without compile, too, in words; `run` is None if nothing
     was checked, and `message` says why."""

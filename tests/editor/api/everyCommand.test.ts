@@ -194,6 +194,22 @@ describe("the other commands", () => {
     subscription.dispose();
   });
 
+  it("Open Trace asks the server for a run, and reveals it in the tree", async () => {
+    const { server, tree } = await internals();
+    await elements();
+    const trace = vscode.Uri.file("/tmp/trace/dedicated_log_torch_trace_abc.log");
+    await vscode.commands.executeCommand("irscope.openTrace", trace);
+    const { opened } = await server.request(
+      new RequestType<object, { opened: { uri: string }[] }, void>("test/checked"),
+      {},
+    );
+    assert.deepEqual(
+      opened.map(({ uri }) => uri),
+      [trace.toString()],
+    );
+    await until("the run", () => tree.view.selection[0]?.kind === "run");
+  });
+
   it("Debug Compilation launches the active file, Debug Stored Run attaches to a run", async () => {
     const { run } = await elements();
     const [launched] = await debugged("irscope.debug");

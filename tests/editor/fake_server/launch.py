@@ -42,6 +42,7 @@ class Server:
         self.next_id = 1
         self.checked: list[Any] = []
         self.compared: list[Any] = []
+        self.opened: list[Any] = []
         self.cancelled = threading.Event()
         self.runs: list[dict[str, Any]] = []
 
@@ -122,6 +123,7 @@ class Server:
             "irscope/cancel": self.cancel,
             "irscope/checkWithoutCompile": self.check_without_compile,
             "irscope/compare": self.compare,
+            "irscope/openTrace": self.open_trace,
             "irscope/kernelsAt": self.kernels_at,
             "irscope/stagesOf": self.stages_of,
             "irscope/graph": self.graph,
@@ -133,7 +135,7 @@ class Server:
             "irscope/entries": self.entries,
             "textDocument/codeAction": self.code_actions,
             "test/environment": self.environment,
-            "test/checked": lambda _: {"checked": self.checked, "compared": self.compared},
+            "test/checked": lambda _: {"checked": self.checked, "compared": self.compared, "opened": self.opened},
             "test/die": lambda _: os._exit(3),
             "test/tell": lambda params: self.notify(params["method"], params["params"]),
             **panels.ANSWERS,
@@ -223,6 +225,10 @@ class Server:
 
     def compare(self, params: Any) -> Any:
         self.compared.append(params)
+        return {"run": RUN, "message": ""}
+
+    def open_trace(self, params: Any) -> Any:
+        self.opened.append(params)
         return {"run": RUN, "message": ""}
 
     def stage(self, path: str, title: str) -> dict[str, Any]:

@@ -19,9 +19,10 @@ _shtab_irscope_commands() {
     explain:'why Inductor did what it did'
     graph:'draw a graph as SVG, PDF, PNG or DOT'
     list:'list the runs in the store'
-    open:'show whose time a profiler'"'"'s trace is'
+    open:'open a trace that was recorded elsewhere'
     pipelines:'list the pipelines, and which of them work here'
     profile:'measure what each line of a script costs'
+    report:'write a run as one page of HTML'
     run:'run a script and show what was compiled'
     show:'show a run, a stage, a kernel or what a line became'
     targets:'list the devices that are known, and their figures'
@@ -185,8 +186,12 @@ _shtab_irscope_open_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print data instead of text (docs\/json.md)]"
   "--store[file of the run store]:FILE:_files"
-  "--run[the run it is of\: its ID or prefix (default\: none)]:RUN:"
-  ":the trace, .json or .json.gz:"
+  "--run[profiler\'s trace\: the run it is of, its ID or prefix (default\: none)]:RUN:"
+  "--source-root[look for source files below this folder first (default\: the current one, last)]:DIR:_files -/"
+  "*--map[paths that begin with A begin with B here\; may be repeated]:A=B:"
+  "--log[of several logs, the one with NAME in its name (default\: lowest rank)]:NAME:"
+  "--strict[fail at the first thing that is wrong with a structured trace]"
+  ":the trace\: a file, a folder or an archive:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -219,6 +224,19 @@ _shtab_irscope_profile_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_irscope_profile_defaults_added=0
+
+_shtab_irscope_report_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print data instead of text (docs\/json.md)]"
+  "--store[file of the run store]:FILE:_files"
+  {-o,--output}"[the file to write]:FILE:_files"
+  "--redact[leave out paths, source, or both\: paths,source]:PARTS:"
+  "--no-pictures[draw no graphs\; their texts are there]"
+  ":run ID or prefix (default\: the newest):"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_irscope_report_defaults_added=0
 
 _shtab_irscope_run_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -362,6 +380,7 @@ _shtab_irscope() {
         open) _arguments -C -s $_shtab_irscope_open_options ;;
         pipelines) _arguments -C -s $_shtab_irscope_pipelines_options ;;
         profile) _arguments -C -s $_shtab_irscope_profile_options ;;
+        report) _arguments -C -s $_shtab_irscope_report_options ;;
         run) _arguments -C -s $_shtab_irscope_run_options ;;
         show) _arguments -C -s $_shtab_irscope_show_options ;;
         targets) _arguments -C -s $_shtab_irscope_targets_options ;;

@@ -7,15 +7,15 @@ import re
 from collections.abc import Iterator
 
 from irscope.capture.break_message import DATA_DEPENDENT_GUARD, parse_break_messages, sentences
+from irscope.capture.printed_frames import FRAME, range_of
 from irscope.capture.stack import FramePlace, innermost_user, related_to, traced_places, with_traced
 from irscope.findings.detector import Detector
 from irscope.findings.kinds import graph_break
 from irscope.findings.kinds.specialization import readable_size
 from irscope.findings.moment import Moment
 from irscope.findings.places import function_range
-from irscope.protocol import Compile, Finding, Fix, Position, Range, Severity
+from irscope.protocol import Compile, Finding, Fix, Severity
 from irscope.store import repeats
-from irscope.usercode.source import line_text, range_of_focus
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
 
 KIND = FindingKind(
@@ -30,10 +30,6 @@ KIND = FindingKind(
     order=110,
 )
 _STACK_MARKS = ("User stack:", "Found from :", "Original traceback:")
-_FRAME = re.compile(
-    r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)\n(?P<code>.*)(?:\n(?P<carets>[ ]*[~^]+)[ ]*$)?',
-    re.MULTILINE,
-)
 # How PyTorch reports that an operation fails on fake tensors, as it would on real ones.
 _FAILURE = re.compile(r"got (?P<type>\w+)\((?P<quote>['\"])(?P<text>.*?)(?P=quote)\)", re.DOTALL)
 _EXPLAINED_LINES = 12
@@ -159,20 +155,12 @@ def _places_in_message(text: str) -> list[FramePlace]:
     for mark in _STACK_MARKS:
         _, found, stack = text.rpartition(mark)
         if found:
-            return [_place(match) for match in _FRAME.finditer(stack)]
+            return [_place(match) for match in FRAME.finditer(stack)]
     return []
 
 
 def _place(match: re.Match[str]) -> FramePlace:
-    """A printed frame; its carets, where it has some, say which part of the line is meant."""
-    file, line, carets = match["file"], int(match["line"]), match["carets"]
-    where = range_of_focus(file, line)
-    if carets:
-        indent = len(match["code"]) - len(match["code"].lstrip())
-        text = line_text(file, line)
-        start = len(text) - len(text.lstrip()) + len(carets) - len(carets.lstrip()) - indent
-        where = Range(Position(line, start), Position(line, start + len(carets.strip())))
-    return FramePlace(file, match["function"], where)
+    return FramePlace(match["file"], match["function"], range_of(match))
 
 
 def first_sentence(text: str) -> str:

@@ -1,0 +1,43 @@
+"""``irscope open``: by what a file has in it, a run from a structured trace, or the time in a profiler's."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from irscope.cli.profiling import open_profile
+from irscope.cli.progress import ProgressLine
+from irscope.cli.report import use_cells
+from irscope.cli.running import print_report
+from irscope.findings.control import controlled
+from irscope.opening.logs import is_trace
+from irscope.opening.paths import Roots
+from irscope.opening.trace_run import TraceSpec
+from irscope.opening.trace_run import open_trace as opened
+from irscope.opening.warnings import TraceError
+from irscope.protocol import Lane
+from irscope.provenance.trails import keep_trails
+from irscope.store.store import Store
+from irscope.system.streams import complain
+from irscope.vocabulary.visible import printable
+
+
+def open_trace(options: argparse.Namespace) -> int:
+    """Opens a trace and prints what is in it."""
+    if options.run is not None or not is_trace(options.trace):
+        return open_profile(options)
+    roots = Roots(os.path.abspath(options.source_root or os.getcwd()), bool(options.source_root), tuple(options.map))
+    progress = ProgressLine()
+    with Store(options.store) as store:
+        try:
+            run = opened(TraceSpec(options.trace, roots, options.log, options.strict), store, progress.see)
+        except TraceError as error:
+            progress.wipe()
+            complain(f"irscope: {printable(str(error))}")
+            return 3
+        progress.wipe()
+        keep_trails(store, run)
+        use_cells(store, run)
+        print_report(controlled(store.report(run, sizes=options.json), Lane.DEEP, {}, {}), options.json)
+        store.tidy(run)
+    return 0

@@ -1,0 +1,48 @@
+"""The arguments of ``irscope open``."""
+
+from __future__ import annotations
+
+import argparse
+
+OPEN = """\
+Opens what PyTorch has recorded elsewhere.
+
+A structured trace (a folder of TORCH_TRACE, a log of it, an archive or raw.jsonl of tlparse; .gz and .zst, too) becomes a run
+in the store, with its findings, stages, graphs and kernels.  Its source files are looked for below the current folder.
+It is never executed; what is damaged is counted and the rest is read.
+
+A trace that torch.profiler has exported (export_chrome_trace; .json or .json.gz) is read, and whose time it is, is printed.
+With --run it is joined to the kernels and lines of a run in the store; without one it has the names in the trace."""
+
+
+def add_open(command: argparse.ArgumentParser) -> None:
+    """Adds all of `open` to a parser."""
+    command.add_argument("trace", metavar="PATH", help="the trace: a file, a folder or an archive")
+    command.add_argument(
+        "--run", metavar="RUN", help="profiler's trace: the run it is of, its ID or prefix (default: none)"
+    )
+    command.add_argument(
+        "--source-root",
+        metavar="DIR",
+        help="look for source files below this folder first (default: the current one, last)",
+    )
+    command.add_argument(
+        "--map", metavar="A=B", type=_replacement, action="append", default=[],
+        help="paths that begin with A begin with B here; may be repeated",
+    )  # fmt: skip
+    command.add_argument(
+        "--log",
+        metavar="NAME",
+        default="",
+        help="of several logs, the one with NAME in its name (default: lowest rank)",
+    )
+    command.add_argument(
+        "--strict", action="store_true", help="fail at the first thing that is wrong with a structured trace"
+    )
+
+
+def _replacement(text: str) -> tuple[str, str]:
+    before, equals, after = text.partition("=")
+    if not before or not equals:
+        raise argparse.ArgumentTypeError(f"Invalid replacement: {text!r} (A=B)")
+    return before, after

@@ -1,0 +1,169 @@
+"""The records of a log, one after the other: damaged ones are counted, the others read.
+
+A record is a line with its metadata, and its payload in the lines after it, each behind a tab.  tlparse's ``raw.jsonl``
+has a JSON object in each line, and the payloads in files beside it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from irscope.opening.logs import HEAD, Log
+from irscope.opening.warnings import Warnings
+from irscope.usercode.reading import read_bounded, real_path
+from irscope.vocabulary.records import dataclass
+
+_LONGEST_LINE = 32 << 20
+_LONGEST_PAYLOAD = 128 << 20
+_DECODER = json.JSONDecoder()
+_IDS = ("frame_id", "frame_compile_id", "attempt", "compiled_autograd_id", "rank")
+_CUT = "the log ends within it"
+
+
+@dataclass(frozen=True)
+class RawRecord:
+    """A record as it is in the log: its metadata, its payload, and the thread that wrote it."""
+
+    metadata: dict[str, Any]
+    payload: str
+    thread: int
+
+
+def read_records(log: Log, warnings: Warnings) -> Iterator[RawRecord]:
+    """The records of a log.  A log that is cut off or damaged ends where nothing can be read any more."""
+    yield from _of_jsonl(log, warnings) if log.is_jsonl else _of_log(log, warnings)
+
+
+def _lines(log: Log, warnings: Warnings) -> Iterator[tuple[int, bytes]]:
+    """The lines with their numbers, without those that are too long."""
+    number, skipping = 0, False
+    while True:
+        try:
+            line = log.stream.readline(_LONGEST_LINE)
+        except (OSError, EOFError, ValueError, ArithmeticError) as error:
+            warnings.add(f"the rest cannot be unpacked ({type(error).__name__})", f"{log.name}:{number + 1}")
+            return
+        except Exception as error:
+            if type(error).__name__ not in ("error", "ZstdError"):
+                raise
+            warnings.add(f"the rest cannot be unpacked ({type(error).__name__})", f"{log.name}:{number + 1}")
+            return
+        if not line:
+            return
+        ends = line.endswith(b"\n")
+        number += not skipping
+        if not skipping and (ends or len(line) < _LONGEST_LINE):
+            yield number, line
+        elif not skipping:
+            warnings.add("a line is too long", f"{log.name}:{number}")
+        skipping = not ends and (skipping or len(line) >= _LONGEST_LINE)
+
+
+class _Open:
+    """A record whose payload is still being read."""
+
+    def __init__(self, metadata: dict[str, Any], thread: int, where: str) -> None:
+        self.metadata, self.thread, self.where = metadata, thread, where
+        self.parts: list[bytes] = []
+        self.length = 0
+
+    def add(self, line: bytes, warnings: Warnings) -> None:
+        """One more line of the payload, without its tab."""
+        if self.length < _LONGEST_PAYLOAD <= self.length + len(line):
+            warnings.add("a payload is too long", self.where)
+        self.length += len(line)
+        if self.length < _LONGEST_PAYLOAD:
+            self.parts.append(line)
+
+    def record(self, warnings: Warnings) -> RawRecord:
+        """The whole of it."""
+        payload = b"".join(self.parts).removesuffix(b"\n")
+        told = self.metadata.get("has_payload")
+        if isinstance(told, str) and hashlib.md5(payload, usedforsecurity=False).hexdigest() != told:
+            warnings.add("a payload is not what was written (its checksum differs)", self.where)
+        return RawRecord(self.metadata, payload.decode("utf-8", "replace"), self.thread)
+
+
+def _of_log(log: Log, warnings: Warnings) -> Iterator[RawRecord]:
+    current: _Open | None = None
+    for number, line in _lines(log, warnings):
+        if line[:1] == b"\t":
+            if current is not None:
+                current.add(line[1:], warnings)
+            continue
+        if not line.strip():
+            continue
+        where = f"{log.name}:{number}"
+        heads = list(HEAD.finditer(line))
+        if not heads:
+            warnings.add("a line is not of PyTorch's trace", where)
+            continue
+        if heads[0].start() or len(heads) > 1:
+            warnings.add("a line begins within another", where)
+        for head, end in zip(heads, [*(one.start() for one in heads[1:]), len(line)], strict=True):
+            if current is not None:
+                yield current.record(warnings)
+            metadata = _metadata(line[head.end() : end], where, warnings)
+            current = None if metadata is None else _Open(metadata, int(head["thread"]), where)
+    if current is not None:
+        yield current.record(warnings)
+
+
+def _metadata(text: bytes, where: str, warnings: Warnings) -> dict[str, Any] | None:
+    try:
+        whole = text.decode("utf-8", "replace")
+        metadata, end = _DECODER.raw_decode(whole)
+        if whole[end:].strip():
+            warnings.add("more text follows a record's metadata", where)
+    except (ValueError, RecursionError) as error:
+        what = "is nested too deep" if isinstance(error, RecursionError) else "cannot be read"
+        warnings.add(f"a record's metadata {what}", where)
+        return None
+    if not isinstance(metadata, dict) or any(not _is_number(metadata.get(key)) for key in _IDS):
+        warnings.add("a record's metadata is not what PyTorch writes", where)
+        return None
+    return metadata
+
+
+def _is_number(value: object) -> bool:
+    return value is None or (isinstance(value, int) and 0 <= value < 1 << 40)
+
+
+def _of_jsonl(log: Log, warnings: Warnings) -> Iterator[RawRecord]:
+    for number, line in _lines(log, warnings):
+        where = f"{log.name}:{number}"
+        if not line.strip() or (metadata := _metadata(line, where, warnings)) is None:
+            continue
+        table = metadata.pop("string_table", None)
+        if isinstance(table, list):
+            for index, text in enumerate(table):
+                if isinstance(text, str):
+                    yield RawRecord({"str": [text, index]}, "", 0)
+            continue
+        thread = metadata.pop("thread", 0)
+        name = metadata.pop("payload_filename", None)
+        payload = metadata.pop("payload", "")
+        if name is None and not payload and isinstance(told := metadata.get("has_payload"), str) and told.isalnum():
+            name = os.path.join("payloads", f"{told}.txt")
+        if isinstance(name, str):
+            payload = _payload(log, name, where, warnings)
+        payload = payload if isinstance(payload, str) else ""
+        yield RawRecord(metadata, payload, thread if isinstance(thread, int) else 0)
+
+
+def _payload(log: Log, name: str, where: str, warnings: Warnings) -> str:
+    """The text of a file below the folder of the log."""
+    path = os.path.join(log.folder, name)
+    inside = log.folder and real_path(path).startswith(real_path(log.folder) + os.sep)
+    if not inside:
+        warnings.add("a payload is not beside the log", where)
+        return ""
+    try:
+        return read_bounded(path, _LONGEST_PAYLOAD).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        warnings.add("a payload is missing", where)
+        return ""

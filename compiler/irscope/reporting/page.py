@@ -1,0 +1,206 @@
+"""The page: what was found, what was compiled, the stages of each compile, and where it ran."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import time
+from collections.abc import Iterator, Sequence
+
+from irscope.findings.registry import kind_of
+from irscope.pipelines.registry import pipeline_named, role_of, stage_kind
+from irscope.protocol import Compile, Finding, Range, Report, StageRef, causes_only
+from irscope.reporting.graphs import Pictures
+from irscope.reporting.markup import Markup, element, link, text_of
+from irscope.reporting.redaction import LEFT_OUT, REDACTIONS, Redaction
+from irscope.reporting.style import STYLE
+from irscope.store.store import Store, StoreError
+from irscope.vocabulary.function_names import function_title
+from irscope.vocabulary.stages import Role
+from irscope.vocabulary.units import count, duration, size
+
+_LONGEST_STAGE = 200_000
+_MOST_TEXT = 20_000_000
+"""Characters of all stages."""
+_MOST_FINDINGS, _MOST_COMPILES = 500, 500
+_MOST_RELATED = 8
+
+
+def page_of(store: Store, report: Report, redaction: Redaction, pictures: bool = True) -> str:
+    """The whole page.
+
+    Parameters
+    ----------
+    pictures
+        Whether graphs are drawn.
+    """
+    return _Page(store, report, redaction, pictures).text()
+
+
+class _Page:
+    def __init__(self, store: Store, report: Report, redaction: Redaction, pictures: bool) -> None:
+        self._store, self._report, self._redaction = store, report, redaction
+        self._sources = {} if redaction.takes_source else store.sources(report.run)
+        self._pictures = Pictures(store, report.run) if pictures and not redaction.takes_source else None
+        self._room = _MOST_TEXT
+
+    def text(self) -> str:
+        """The page."""
+        title = f"irscope: {os.path.basename(self._report.script)}"
+        digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+        policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+        stages = element("h2", "Stages"), *(self._compile(one) for one in self._report.compiles[:_MOST_COMPILES])
+        body = [*self._head(), *self._findings(), *self._compiles(), *stages, *self._environment()]
+        return "".join(
+            [
+                '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
+                f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
+                '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
+                element("title", title), f"\n<style>{STYLE}</style>\n</head>\n<body>\n",
+                "\n".join(body), "\n</body>\n</html>\n",
+            ]
+        )  # fmt: skip
+
+    def _head(self) -> Iterator[Markup]:
+        report = self._report
+        causes = causes_only(report.findings)
+        kernels = sum(kernel.is_generated for kernel in report.kernels)
+        yield element("h1", self._redaction.path(report.script))
+        yield element(
+            "p", f"{count(len(causes), 'finding')}, {count(len(report.compiles), 'compile')}, {count(kernels, 'kernel')} · "
+            f"{report.outcome.message} · {duration(report.outcome.seconds)}", class_="dim",
+        )  # fmt: skip
+
+    # --- findings -----------------------------------------------------------------------------------------------------
+
+    def _findings(self) -> Iterator[Markup]:
+        yield element("h2", "Findings")
+        findings = causes_only(self._report.findings)
+        if not findings:
+            yield element("p", "There are none.")
+        for finding in findings[:_MOST_FINDINGS]:
+            yield self._finding(finding)
+        if len(findings) > _MOST_FINDINGS:
+            yield element("p", f"{len(findings) - _MOST_FINDINGS} more are left out.", class_="dim")
+
+    def _finding(self, finding: Finding) -> Markup:
+        words, where = self._redaction.words, self._place(finding.file, finding.range)
+        times = f" ×{finding.count}" if finding.count > 1 else ""
+        head = element("span", f"{kind_of(finding.kind).label} {finding.code}{times}", class_="kind")
+        parts = [element("h3", head, Markup(" · "), where), element("p", words(finding.message))]
+        parts += self._excerpt(finding)
+        # What PyTorch says of a failure may quote any line.
+        if not self._redaction.takes_source and (explanation := words(finding.explanation).strip()):
+            parts.append(element("pre", explanation, class_="words dim"))
+        if hints := [hint for hint in map(words, finding.hints) if hint.strip()]:
+            parts.append(element("ul", *(element("li", element("pre", hint, class_="words")) for hint in hints)))
+        parts += [
+            element("p", f"{self._place(one.file, one.range)}: {words(one.message)}", class_="dim")
+            for one in finding.related[:_MOST_RELATED]
+        ]
+        if finding.compiles:
+            parts.append(element("p", f"In {', '.join(finding.compiles[:20])}", class_="dim"))
+        if finding.link:
+            parts.append(element("p", link(finding.link, finding.link)))
+        return element("section", *parts, class_=f"finding {finding.severity.value}")
+
+    def _place(self, file: str, where: Range) -> str:
+        return f"{self._redaction.path(file)}:{where.start.line}"
+
+    def _excerpt(self, finding: Finding) -> Iterator[Markup]:
+        lines = self._sources.get(finding.file, "").split("\n")
+        start, end = finding.range.start, finding.range.end
+        shown = []
+        for number in range(start.line, min(end.line, start.line + 3) + 1):
+            if not 1 <= number <= len(lines) or not (text := lines[number - 1].expandtabs(4)).strip():
+                continue
+            begin = start.column if number == start.line else len(text) - len(text.lstrip())
+            until = end.column if number == end.line else len(text.rstrip())
+            shown += [text_of(f"{number:>5} │ {text}\n      │ {' ' * begin}"),
+                      element("span", "^" * max(1, until - begin), class_="carets"), Markup("\n")]  # fmt: skip
+        if shown:
+            yield element("pre", *shown)
+
+    # --- compiles and stages ------------------------------------------------------------------------------------------
+
+    def _compiles(self) -> Iterator[Markup]:
+        yield element("h2", "Compiles")
+        by_compile: dict[str, int] = {}
+        for kernel in self._report.kernels:
+            by_compile[kernel.compile] = by_compile.get(kernel.compile, 0) + kernel.is_generated
+        rows = [
+            [one.id, function_title(one.function, one.qualified), f"{self._redaction.path(one.file)}:{one.line}", one.outcome.value,
+             str(one.graph_ops), str(by_compile.get(one.id, 0)), str(one.restarts), duration(one.seconds)]
+            for one in self._report.compiles[:_MOST_COMPILES]
+        ]  # fmt: skip
+        yield _table(["compile", "function", "at", "outcome", "operations", "kernels", "restarts", "time"], rows, 4)
+        if len(self._report.compiles) > _MOST_COMPILES:
+            more = len(self._report.compiles) - _MOST_COMPILES
+            yield element("p", f"{more} more compiles are left out.", class_="dim")
+
+    def _compile(self, compile: Compile) -> Markup:
+        stages = [self._stage(compile, stage) for stage in compile.stages if not stage.passed]
+        title = f"{compile.id} {function_title(compile.function, compile.qualified)}"
+        return element("details", element("summary", title), *stages)
+
+    def _stage(self, compile: Compile, stage: StageRef) -> Markup:
+        kind = stage_kind(stage.name)
+        name = stage.id.rpartition("/")[2]
+        title = f"{kind.title} {name}" if role_of(stage.name) is Role.KERNEL else f"{kind.title} ({stage.id})"
+        drawn = Markup()
+        if self._redaction.takes_source and not (kind.is_graph or role_of(stage.name) in (Role.CODE, Role.KERNEL)):
+            return element("details", element("summary", title), element("p", LEFT_OUT, class_="dim"))
+        try:
+            text = self._store.stage_text(self._report.run, stage.id)
+        except (LookupError, StoreError) as error:
+            return element("details", element("summary", title), element("p", str(error.args[0]), class_="dim"))
+        if kind.is_graph and self._pictures is not None and not self._redaction.takes_paths:
+            drawn = self._pictures.of(compile, stage)
+        kept = text[: min(_LONGEST_STAGE, self._room)]
+        self._room -= len(kept)
+        cut = [element("p", f"Cut: it has {size(len(text))}.", class_="dim")] if len(kept) < len(text) else []
+        return element("details", element("summary", title), drawn, element("pre", self._redaction.text(kept)), *cut)
+
+    # --- environment --------------------------------------------------------------------------------------------------
+
+    def _environment(self) -> Iterator[Markup]:
+        report = self._report
+        how, _ = self._store.how_run(report.run)
+        args = how.get("args")
+        facts = [
+            ["Run", report.run],
+            ["Script", self._redaction.path(report.script)],
+            ["Arguments", LEFT_OUT if self._redaction.takes_paths else " ".join(map(str, args or ()))],
+            ["PyTorch", report.torch or "unknown"],
+            ["Pipeline", pipeline_named(report.pipeline).title],
+            ["Lane", self._store.lane_of(report.run).value],
+            ["GPU", str(how.get("device") or "none was used")],
+            ["Outcome", f"{report.outcome.kind.value}: {self._redaction.words(report.outcome.message)}"],
+            ["Reported", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())],
+        ]
+        yield element("h2", "Environment")
+        yield _table([], [row for row in facts if row[1]], 2)
+        gaps = [(one.what, one.why) for one in report.capture_gaps]
+        if self._pictures is not None and self._pictures.problem:
+            gaps.append(("pictures of graphs", self._pictures.problem))
+        if gaps:
+            yield element("h2", "Not captured")
+            yield element("ul", *(element("li", self._redaction.words(f"{what}: {why}")) for what, why in gaps))
+        if self._redaction.takes_paths or self._redaction.takes_source:
+            taken = [one for one in REDACTIONS if one in self._redaction.parts]
+            yield element("p", f"Left out of this report: {', '.join(taken)}.", class_="dim")
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> Markup:
+    """A table whose columns after the first ``texts`` are numbers."""
+    lines = (
+        [element("tr", *(element("th", cell, class_="number" if at >= texts else "") for at, cell in enumerate(head)))]
+        if head
+        else []
+    )
+    lines += [
+        element("tr", *(element("td", cell, class_="number" if at >= texts else "") for at, cell in enumerate(row)))
+        for row in rows
+    ]
+    return element("div", element("table", *lines), class_="table")

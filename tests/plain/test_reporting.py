@@ -1,0 +1,142 @@
+"""A run as a page of HTML: what is in it, what cannot be in it, and what redaction takes out."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Callable, Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from irscope.cli.main import main
+from irscope.opening.paths import Roots
+from irscope.opening.trace_run import TraceSpec, open_trace
+from irscope.protocol import (
+    Compile,
+    CompileOutcome,
+    Finding,
+    Lane,
+    Outcome,
+    OutcomeKind,
+    Position,
+    Range,
+    Severity,
+    StageRef,
+)
+from irscope.reporting.page import page_of
+from irscope.reporting.redaction import PATHS, SOURCE, Redaction
+from irscope.store.store import Store
+
+TRACES = Path(__file__).parent / "traces"
+SCRIPT = TRACES / "project" / "steps.py"
+MARKUP = '<script>alert(1)</script><img src=x onerror="alert(1)">\u202e'
+
+PageOf = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageOf]:
+    """The page of the recorded run, with what is to be left out."""
+    with Store(str(tmp_path_factory.mktemp("report") / "runs.db")) as store:
+        run = open_trace(TraceSpec(str(TRACES / "trace.log.gz"), Roots(str(TRACES))), store)
+        report = store.report(run)
+        yield lambda *parts: page_of(store, report, Redaction(parts, [report.script]), pictures=False)
+
+
+class Tags(HTMLParser):
+    """The elements of a page, and the addresses in their attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.loaded: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag not in ("meta", "img", "source"):
+            self.open.append(tag)
+        self.loaded += [
+            value or "" for name, value in attrs if name in ("src", "srcset", "style") or name.startswith("on")
+        ]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_has_all_of_the_run_and_loads_nothing(page: PageOf) -> None:
+    text = page()
+    tags = Tags(text)
+    assert tags.open == [] and tags.loaded == []
+    assert not {"script", "iframe", "object", "link", "form"} & set(tags.tags)
+    shown = html.unescape(re.sub(r"<[^>]+>", "", text))
+    for part in ("Graph break GB0059 ×6", "Recompilation recompile-size", 'print("mean", x.mean())', "Dynamo graph (0/0/dynamo-graph)",
+                 "log, after line 6", "torch.ops.aten.sin.default", "cpp_fused_mul_sin_0", "2.13.0+cpu", "what a trace does not have"):  # fmt: skip
+        assert part in shown, part
+    style = re.search(r"<style>(.*)</style>", text, re.DOTALL)
+    assert style is not None
+    digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert policy is not None and "default-src 'none'" in policy[1] and f"'sha256-{digest}'" in policy[1]
+
+
+def test_markup_in_names_is_text(tmp_path: Path) -> None:
+    where = Range(Position(1, 0), Position(1, 4))
+    with Store(str(tmp_path / "runs.db")) as store:
+        run = store.create_run(f"/{MARKUP}.py", [MARKUP], Lane.DEEP, "")
+        store.set_torch(run, MARKUP)
+        compile = Compile("0/0", MARKUP, MARKUP, 1, CompileOutcome.COMPILED, 0, 1, 0.1)
+        store.put_compile(run, compile)
+        store.put_stage(run, "0/0", StageRef(f"0/0/{MARKUP}", "output-code", "python", 3), MARKUP, 1.0)
+        store.put_finding(run, Finding(
+            kind=MARKUP, code=MARKUP, severity=Severity.WARNING, message=MARKUP, explanation=MARKUP, hints=(MARKUP,),
+            link=f"https://x/{MARKUP}", file=MARKUP, range=where, count=1, compiles=("0/0", MARKUP), related=(),
+        ))  # fmt: skip
+        store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, 0, MARKUP, 1.0))
+        text = page_of(store, store.report(run), Redaction(()), pictures=False)
+    assert "<script" not in text and "<img" not in text and "\u202e" not in text
+    assert "&lt;script&gt;" in text
+    assert Tags(text).open == []
+    assert "href" not in text, "an address that is not plain is no link"
+
+
+def test_paths_can_be_left_out(page: PageOf) -> None:
+    assert str(SCRIPT.parent) in page()
+    text = page(PATHS)
+    for part in (str(SCRIPT.parent), "/opt/env", "/usr/local", "/tmp/torchinductor", "/home/"):
+        assert part not in text, part
+    assert "steps.py:6" in text and "relu" in text
+
+
+def test_source_can_be_left_out(page: PageOf) -> None:
+    text = html.unescape(page(SOURCE))
+    for line in SCRIPT.read_text(encoding="utf-8").split("\n"):
+        if len(line.strip()) > 12 and not line.startswith(("import", "def ", "@torch.compile")):
+            assert line.strip() not in text, line
+    assert "torch.ops.aten.sin.default" in text and "steps.py:6" in text
+
+
+def test_redaction_knows_paths_of_all_systems() -> None:
+    redaction = Redaction([PATHS], ["/home/a b/secret project/net.py"])
+    given = (
+        "/home/a b/secret project/net.py C:\\Users\\me\\net.py ~/work/x.py https://pytorch.org/docs/x.html a/b x / y"
+    )
+    assert redaction.text(given) == "…/net.py …/net.py …/x.py https://pytorch.org/docs/x.html a/b x / y"
+
+
+def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = str(tmp_path / "runs.db")
+    assert main(["open", str(TRACES / "trace.log.gz"), "--source-root", str(TRACES), "--store", store]) == 0
+    capsys.readouterr()
+    out = tmp_path / "report.html"
+    arguments = ["report", "-o", str(out), "--no-pictures", "--json", "--store", store]
+    assert main([*arguments, "--redact", "paths,source"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["bytes"] == out.stat().st_size and told["file"] == str(out)
+    assert "Left out of this report: paths, source." in out.read_text(encoding="utf-8")
+    assert main(["report", "-o", str(tmp_path / "no" / "x.html"), "--store", store]) == 2
