@@ -5,13 +5,14 @@
 #    source ~/.local/share/bash_completion/irscope
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_irscope_subparsers=(run check pipelines targets env compare profile open list show graph explain diff view values diverge completion)
+_shtab_irscope_subparsers=(run check pipelines targets env fix compare profile open list show graph explain diff view values diverge completion)
 
 _shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --model --inputs --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --no-symbolic-trace --check-without-compile --target)
 _shtab_irscope_check_option_strings=(-h --help --fail-on --max-graphs --max-graph-breaks --max-recompiles --max-kernels --max-compile-seconds --format -o --output --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --store)
 _shtab_irscope_pipelines_option_strings=(-h --help --json --again --python)
 _shtab_irscope_targets_option_strings=(-h --help --json)
 _shtab_irscope_env_option_strings=(-h --help --yes --folder --python)
+_shtab_irscope_fix_option_strings=(-h --help --apply --only --seconds --python --cwd --json)
 _shtab_irscope_compare_option_strings=(-h --help --json --store -m --pytest --model --inputs --pipelines --rounds --output --python --cwd)
 _shtab_irscope_profile_option_strings=(-h --help --json --store -m --pytest --model --inputs --calls --python --cwd)
 _shtab_irscope_open_option_strings=(-h --help --json --store --run)
@@ -46,6 +47,10 @@ _shtab_irscope_check___store_COMPGEN=_shtab_compgen_files
 _shtab_irscope_pipelines___python_COMPGEN=_shtab_compgen_files
 _shtab_irscope_env___folder_COMPGEN=_shtab_compgen_dirs
 _shtab_irscope_env___python_COMPGEN=_shtab_compgen_files
+_shtab_irscope_fix_pos_0_COMPGEN=_shtab_compgen_files
+_shtab_irscope_fix_pos_1_COMPGEN=_shtab_compgen_files
+_shtab_irscope_fix___python_COMPGEN=_shtab_compgen_files
+_shtab_irscope_fix___cwd_COMPGEN=_shtab_compgen_dirs
 _shtab_irscope_compare_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_irscope_compare_pos_1_COMPGEN=_shtab_compgen_files
 _shtab_irscope_compare___store_COMPGEN=_shtab_compgen_files
@@ -93,7 +98,7 @@ _shtab_irscope_env_pos_0_choices=(create)
 _shtab_irscope_show___target_choices=(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)
 _shtab_irscope_graph___theme_choices=(light dark)
 _shtab_irscope_completion_pos_0_choices=(bash zsh fish tcsh)
-_shtab_irscope_pos_0_choices=(run check pipelines targets env compare profile open list show graph explain diff view values diverge completion)
+_shtab_irscope_pos_0_choices=(run check pipelines targets env fix compare profile open list show graph explain diff view values diverge completion)
 
 _shtab_irscope_run_pos_1_nargs='*'
 _shtab_irscope_run__h_nargs=0
@@ -116,6 +121,11 @@ _shtab_irscope_targets___json_nargs=0
 _shtab_irscope_env__h_nargs=0
 _shtab_irscope_env___help_nargs=0
 _shtab_irscope_env___yes_nargs=0
+_shtab_irscope_fix_pos_1_nargs='*'
+_shtab_irscope_fix__h_nargs=0
+_shtab_irscope_fix___help_nargs=0
+_shtab_irscope_fix___apply_nargs=0
+_shtab_irscope_fix___json_nargs=0
 _shtab_irscope_compare_pos_1_nargs='*'
 _shtab_irscope_compare__h_nargs=0
 _shtab_irscope_compare___help_nargs=0

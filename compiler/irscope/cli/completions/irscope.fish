@@ -50,8 +50,8 @@ function _shtab_irscope_using
   test "$_shtab_irscope_cmdpath" = "$argv"
 end
 
-set -g _shtab_irscope_commands run check pipelines targets env compare profile open list show graph explain diff view values diverge completion
-set -g _shtab_irscope_opts_with_value --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --memory-budget --model --node --open --output --output-budget --pipeline --pipelines --port --pytest --python --reproducer --rounds --run --severity --stage --steady-calls --store --target --theme --timeout --write-baseline -m -o
+set -g _shtab_irscope_commands run check pipelines targets env fix compare profile open list show graph explain diff view values diverge completion
+set -g _shtab_irscope_opts_with_value --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --memory-budget --model --node --only --open --output --output-budget --pipeline --pipelines --port --pytest --python --reproducer --rounds --run --seconds --severity --stage --steady-calls --store --target --theme --timeout --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -121,6 +121,16 @@ complete -c irscope -n '_shtab_irscope_using env' -l yes -d 'do not ask'
 complete -c irscope -n '_shtab_irscope_using env' -l folder -xka "(__fish_complete_directories)" -d 'where to make it (default: in the cache of irscope)'
 complete -c irscope -n '_shtab_irscope_using env' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter to make it from'
 complete -c irscope -n '_shtab_irscope_using env; and test $_shtab_irscope_npos -eq 0' -ka "create" -d 'make an environment, or complete it'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a fix -d 'try the fixes of a script'"'"'s findings, and apply those that are verified'
+complete -c irscope -n '_shtab_irscope_using fix' -s h -l help -d 'show this help message and exit'
+complete -c irscope -n '_shtab_irscope_using fix' -l apply -d 'write the verified fixes into the files'
+complete -c irscope -n '_shtab_irscope_using fix' -l only -x -d 'only findings of this code (GB0059) or kind (graph-break); may be repeated'
+complete -c irscope -n '_shtab_irscope_using fix' -l seconds -x -d 'begin no other trial after so many seconds (default: 300)'
+complete -c irscope -n '_shtab_irscope_using fix' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that runs the script'
+complete -c irscope -n '_shtab_irscope_using fix' -l cwd -xka "(__fish_complete_directories)" -d 'working folder of the script (default: the current one)'
+complete -c irscope -n '_shtab_irscope_using fix' -l json -d 'print data instead of text (docs/json.md)'
+complete -c irscope -n '_shtab_irscope_using fix; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python script'
+complete -c irscope -n '_shtab_irscope_using fix; and test $_shtab_irscope_npos -ge 1' -ka "(__fish_complete_path (commandline -ct))" -d 'its arguments, after --'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a compare -d 'run a script through several pipelines and compare them'
 complete -c irscope -n '_shtab_irscope_using compare' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using compare' -l json -d 'print data instead of text (docs/json.md)'

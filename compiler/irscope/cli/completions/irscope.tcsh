@@ -25,7 +25,7 @@ complete irscope \
         'c/--open=/f/' \
         'c/--inputs=/f/' \
         'c/--reproducer=/f/' \
-        'c/--/(again all baseline budget call calls check-without-compile compile costs cwd depth exit-code fail-on folder format fusion guards help inputs json kernel lane limit line max-compile-seconds max-graph-breaks max-graphs max-kernels max-nodes max-recompiles memory-budget model no-browser no-symbolic-trace node open output output-budget pipeline pipelines port pytest python read-only reproducer rounds run severity stage steady-calls store target text theme time timeout version write-baseline yes)/' \
+        'c/--/(again all apply baseline budget call calls check-without-compile compile costs cwd depth exit-code fail-on folder format fusion guards help inputs json kernel lane limit line max-compile-seconds max-graph-breaks max-graphs max-kernels max-nodes max-recompiles memory-budget model no-browser no-symbolic-trace node only open output output-budget pipeline pipelines port pytest python read-only reproducer rounds run seconds severity stage steady-calls store target text theme time timeout version write-baseline yes)/' \
         'c/-/(- h m o)/' \
         'n/--store/f/' \
         'n/--pytest/f/' \
@@ -44,10 +44,11 @@ complete irscope \
         'n/--open/f/' \
         'n/--inputs/f/' \
         'n/--reproducer/f/' \
-        'p/1/(run check pipelines targets env compare profile open list show graph explain diff view values diverge completion)/' \
+        'p/1/(run check pipelines targets env fix compare profile open list show graph explain diff view values diverge completion)/' \
         'n/run/f/' \
         'n/check/f/' \
         'n/env/(create)/' \
+        'n/fix/f/' \
         'n/compare/f/' \
         'n/profile/f/' \
         'n/values/f/' \
