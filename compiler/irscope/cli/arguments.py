@@ -13,6 +13,7 @@ from irscope.cli import (
     check_arguments,
     compare_arguments,
     environment_arguments,
+    fix_arguments,
     graph_arguments,
     limits,
     opening_arguments,
@@ -50,6 +51,7 @@ examples:
   irscope env create xla                      an environment with what a compiler needs
   irscope run train.py --exit-code            exit as train.py did, for scripts and CI
   irscope check train.py --max-graphs 1       fail if there are graph breaks, recompilations or two graphs (docs/ci.md)
+  irscope fix train.py                        fixes that were tried: same results, a graph break fewer
   irscope view                                the runs, stages and panels in a web browser
   irscope view --open model.py:42             the same, at this line
   irscope list                                the runs in the store, newest first
@@ -139,7 +141,7 @@ Prints the script that makes a shell complete irscope's commands, options and fi
   irscope completion tcsh > ~/.irscope.tcsh     and `source ~/.irscope.tcsh` in ~/.tcshrc"""
 
 
-RUNS = ("run", "check", "profile", "compare", "values", "diverge", "verify-target")
+RUNS = ("run", "check", "fix", "profile", "compare", "values", "diverge", "verify-target")
 """The commands that run a script, which has arguments of its own after ``--``."""
 
 
@@ -168,6 +170,7 @@ def parsers() -> tuple[Parser, Mapping[str, Parser]]:
         _add_targets(commands),
         _add_verify(commands, shared),
         _add_environments(commands),
+        _add_fix(commands),
         _add_compare(commands, shared),
         _add_profile(commands, shared),
         _add_open(commands, shared),
@@ -207,7 +210,7 @@ def read(given: Sequence[str]) -> argparse.Namespace:
         if not has_script:
             command.error(f"only `irscope {'`, `'.join(RUNS[:-1])}` and `{RUNS[-1]}` take arguments after --")
         options.args = [*options.args, *rest]
-    if has_script and options.command != "check":
+    if has_script and options.command not in ("check", "fix"):
         _settle_entry(command, options)
     return options
 
@@ -271,6 +274,16 @@ def _add_check(commands: _Commands) -> Parser:
     run_arguments.add_to(check)
     run_arguments.add_store(check)
     return check
+
+
+def _add_fix(commands: _Commands) -> Parser:
+    fix = commands.add_parser(
+        "fix", help="try the fixes of a script's findings, and apply those that are verified",
+        description=fix_arguments.DESCRIPTION,
+    )  # fmt: skip
+    fix_arguments.add_to(fix)
+    fix.set_defaults(do=("fixing", "fix"))
+    return fix
 
 
 def _add_compare(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:

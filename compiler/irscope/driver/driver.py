@@ -98,6 +98,8 @@ class RunSpec:
         The folder of a comparison; see `RunRequest.rounds`.
     profile
         How many calls are measured; see `RunRequest.profile`.
+    evidence
+        A folder for evidence; see `RunRequest.evidence`.
     """
 
     script: str
@@ -119,6 +121,7 @@ class RunSpec:
     targets: tuple[str, ...] = ()
     rounds: str = ""
     profile: int = 0
+    evidence: str = ""
 
     @property
     def stored_script(self) -> str:
@@ -268,6 +271,7 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
         targets=spec.targets,
         rounds=spec.rounds,
         profile=spec.profile,
+        evidence=spec.evidence,
     )
 
 

@@ -5,6 +5,7 @@ This is what the capture side and the server share for messages.  Each group has
 * `report`: the *report* of a run (`Report` and what it is made of), which is also the JSON of ``irscope run --json``;
 * `request`: the *request* that starts a run (`RunRequest`);
 * `messages`: what a run in progress sends (`Message`), one JSON object a line;
+* `evidence`: what a run says of a changed script's numbers (`FoundEvidence`);
 * `plain`: how all of it becomes JSON, and back.
 
 Anything big (the text of a stage) stays in the run store and is named by id.
@@ -12,6 +13,7 @@ Anything big (the text of a stage) stays in the run store and is named by id.
 
 from __future__ import annotations
 
+from irscope.protocol.evidence import FoundEvidence as FoundEvidence
 from irscope.protocol.messages import CompileSeen as CompileSeen
 from irscope.protocol.messages import FindingSeen as FindingSeen
 from irscope.protocol.messages import GapSeen as GapSeen

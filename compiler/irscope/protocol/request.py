@@ -127,3 +127,6 @@ class RunRequest:
     profile: int = 0
     """How many calls of each compiled program are measured with PyTorch's profiler after the script has ended, into the
     folder of ``rounds`` (`irscope.runner.profiling`); 0: none."""
+    evidence: str = ""
+    """A folder for what the script computes, to be compared with what another run has left there
+    (`irscope.runner.evidence`); empty: neither."""

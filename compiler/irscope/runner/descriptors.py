@@ -7,7 +7,9 @@ in their place cannot get ours, into which the store and the message pipe would 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
+import sys
 from collections.abc import Iterator
 
 _FIRST = 200
@@ -37,3 +39,23 @@ def high_numbers() -> Iterator[None]:
     finally:
         for fd in taken:
             os.close(fd)
+
+
+@contextlib.contextmanager
+def silent() -> Iterator[None]:
+    """What programs print when they are called again is not the script's output."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    kept = [(fd, os.dup(fd)) for fd in (1, 2)]
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        for fd, _ in kept:
+            os.dup2(nowhere, fd)
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        for fd, copy in kept:
+            os.dup2(copy, fd)
+            os.close(copy)
+        os.close(nowhere)

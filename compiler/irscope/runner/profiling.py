@@ -7,9 +7,7 @@ was measured beside it go into a private folder, where the driver reads them.
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import io
 import os
 import sys
 import time
@@ -20,6 +18,7 @@ from irscope.capture.programs import place_of
 from irscope.internals import kernel_profile
 from irscope.internals.hooks import Hook
 from irscope.profiling.timeline import STEP
+from irscope.runner.descriptors import silent
 from irscope.runner.rounds import READY, Measured, Rounds, modes, synchronize
 from irscope.vocabulary.visible import bounded
 
@@ -56,7 +55,7 @@ class Profiling(Rounds):
     def look(self) -> None:
         """Warms the programs up while the run is still captured: a compile that these calls need is seen, too."""
         self._backward = self._has_backward()
-        with _silent():
+        with silent():
             self._facts = [self._prepared_facts(one) for one in self._measured]
 
     def serve(self) -> None:
@@ -64,7 +63,7 @@ class Profiling(Rounds):
         torch: Any = sys.modules.get("torch")
         peaks = None
         if torch is not None and self._facts:
-            with _silent():
+            with silent():
                 self._profile(torch, self._facts)
                 peaks = _peaks(torch) if not torch.cuda.is_initialized() else None
         self._write(READY, {"programs": self._facts, "peaks": peaks})
@@ -172,23 +171,3 @@ def _least_seconds(work: Callable[[], object]) -> float:
         work()
         best = min(best, time.perf_counter() - start)
     return max(best, 1e-9)
-
-
-@contextlib.contextmanager
-def _silent() -> Iterator[None]:
-    """What the programs print when they are called again is not the script's output."""
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):
-            stream.flush()
-    kept = [(fd, os.dup(fd)) for fd in (1, 2)]
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    try:
-        for fd, _ in kept:
-            os.dup2(nowhere, fd)
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            yield
-    finally:
-        for fd, copy in kept:
-            os.dup2(copy, fd)
-            os.close(copy)
-        os.close(nowhere)

@@ -31,6 +31,7 @@ from irscope.vocabulary.stages import Role
 from irscope.vocabulary.visible import bounded
 
 if TYPE_CHECKING:
+    from irscope.runner.evidence import Evidence
     from irscope.runner.rounds import Rounds
 
 
@@ -49,16 +50,20 @@ class Session:
         self._stop_listening: list[Undo] = []
         self._device = ""
         steady = [self._steady.hook()] if request.budget.steady_calls else []
-        self._rounds = self._new_rounds() if request.rounds else None
+        self._rounds = self._new_rounds() if request.rounds or request.evidence else None
         rounds = self._rounds.hooks() if self._rounds else []  # after the capture's, so that it sees their results
         hooks = [*self._capture.hooks(), *entries.hooks_for(request), *steady, *rounds]
         self._hooks = Hooks(hooks, self._book.gap)
 
-    def _new_rounds(self) -> Rounds:
-        from irscope.runner.profiling import Profiling  # here: only the runs of a comparison and profiles need them
+    def _new_rounds(self) -> Rounds | Evidence:
+        # Here: only the runs of a comparison, profiles and proofs need them.
+        from irscope.runner.evidence import Evidence
+        from irscope.runner.profiling import Profiling
         from irscope.runner.rounds import Rounds
 
         request, why = self._request, self._capture.why_as_python
+        if request.evidence:
+            return Evidence(request.evidence)
         if not request.profile:
             return Rounds(request.rounds, why)
         return Profiling(request.rounds, why, request.profile, self._has_backward)
@@ -102,7 +107,7 @@ class Session:
         self._book.gap(CaptureGap(f"what the cells do with {package}: it is left out", why))
 
     def serve_rounds(self) -> None:
-        """If this run is a part of a comparison or profiled: end the capture, and time the compiled programs."""
+        """If this run is a part of a comparison, a profile or a proof: end the capture, and look at the compiled programs."""
         if self._rounds is not None and self._book.is_open:
             self._rounds.look()
             self.finish()

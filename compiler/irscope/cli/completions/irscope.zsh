@@ -17,6 +17,7 @@ _shtab_irscope_commands() {
     diverge:'find where compiled code computes a different number'
     env:'make an environment with what a pipeline needs'
     explain:'why Inductor did what it did'
+    fix:'try the fixes of a script'"'"'s findings, and apply those that are verified'
     graph:'draw a graph as SVG, PDF, PNG or DOT'
     list:'list the runs in the store'
     open:'open a trace that was recorded elsewhere'
@@ -154,6 +155,21 @@ _shtab_irscope_explain_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_irscope_explain_defaults_added=0
+
+_shtab_irscope_fix_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--apply[write the verified fixes into the files]"
+  "*--only[only findings of this code (GB0059) or kind (graph-break)\; may be repeated]:CODE:"
+  "--seconds[begin no other trial after so many seconds (default\: 300)]:N:"
+  "--python[interpreter that runs the script]:PATH:_files"
+  "--cwd[working folder of the script (default\: the current one)]:DIR:_files -/"
+  "--json[print data instead of text (docs\/json.md)]"
+  ":the Python script:_files"
+  "(*)::its arguments, after --:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_irscope_fix_defaults_added=0
 
 _shtab_irscope_graph_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -375,6 +391,7 @@ _shtab_irscope() {
         diverge) _arguments -C -s $_shtab_irscope_diverge_options ;;
         env) _arguments -C -s $_shtab_irscope_env_options ;;
         explain) _arguments -C -s $_shtab_irscope_explain_options ;;
+        fix) _arguments -C -s $_shtab_irscope_fix_options ;;
         graph) _arguments -C -s $_shtab_irscope_graph_options ;;
         list) _arguments -C -s $_shtab_irscope_list_options ;;
         open) _arguments -C -s $_shtab_irscope_open_options ;;

@@ -1,0 +1,42 @@
+"""The arguments of ``irscope fix``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+DESCRIPTION = """\
+Runs SCRIPT and tries each fix of its findings before it is shown: the changed text runs beside the original one, and a
+fix is *verified* if the finding is gone, no other has come, and the compiled programs give the same results and gradients
+as the original without compile, on the run's inputs and on others.  Your files stay as they are without --apply."""
+
+
+def add_to(fix: argparse.ArgumentParser) -> None:
+    """Adds all of them to a parser."""
+    fix.add_argument("script", metavar="SCRIPT", help="the Python script")
+    fix.add_argument("args", metavar="ARGS", nargs="*", help="its arguments, after --")
+    fix.add_argument("--apply", action="store_true", help="write the verified fixes into the files")
+    fix.add_argument(
+        "--only", metavar="CODE", action="append", default=[],
+        help="only findings of this code (GB0059) or kind (graph-break); may be repeated",
+    )  # fmt: skip
+    fix.add_argument(
+        "--seconds", metavar="N", type=_seconds, default=300.0,
+        help="begin no other trial after so many seconds (default: %(default)g)",
+    )  # fmt: skip
+    fix.add_argument(
+        "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
+        help="interpreter that runs the script (default: %(default)s; variable IRSCOPE_PYTHON)",
+    )  # fmt: skip
+    fix.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
+    fix.add_argument("--json", action="store_true", help="print data instead of text (docs/json.md)")
+
+
+def _seconds(text: str) -> float:
+    try:
+        if (value := float(text)) > 0:
+            return value
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"Invalid number of seconds: {text!r}")

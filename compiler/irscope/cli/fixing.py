@@ -1,0 +1,127 @@
+"""``irscope fix``."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from irscope.cli.text import to_stdout
+from irscope.driver.driver import RunSpec
+from irscope.driver.fixing.proving import Prover, Status
+from irscope.driver.fixing.trying import Candidate, Together, Tried, Trying
+from irscope.protocol import Finding, OutcomeKind, to_json
+from irscope.usercode.reading import read_bounded
+from irscope.usercode.source import decode_source
+from irscope.vocabulary.visible import printable
+from irscope.worker.client import Worker
+
+
+def fix(options: argparse.Namespace) -> int:
+    """Tries the fixes of a script, prints them, and applies them if that is asked for."""
+    spec = RunSpec(options.script, tuple(options.args), python=options.python, cwd=options.cwd)
+    worker = Worker(options.python)
+    try:
+        worker.wait_until_ready(90)
+        with Prover(spec, worker) as prover:
+            original = prover.begin()
+            if original.outcome.kind is OutcomeKind.ENVIRONMENT_ERROR:
+                print(f"irscope fix: {printable(original.outcome.message)}", file=sys.stderr)
+                return 3
+            findings = sorted(original.findings, key=lambda f: (f.file, f.range))
+            chosen = [f for f in findings if not options.only or f.code in options.only or f.kind in options.only]
+            trying = Trying(prover, options.seconds, _say if sys.stderr.isatty() else lambda what: None)
+            tried = [trying.finding(finding) for finding in chosen]
+            together = trying.together(tried)
+            before = {path: prover.text_of(path) for path in together.texts}
+    finally:
+        worker.stop()
+    if options.json:
+        print(json.dumps(_data(tried, together, before), indent=1))
+    else:
+        to_stdout(list(_lines(tried, together, before)))
+    if options.apply:
+        for path, text in together.texts.items():
+            _write(path, before[path], text)
+    return 0
+
+
+def _say(what: str) -> None:
+    print(f"trying {printable(what)}", file=sys.stderr)
+
+
+def _write(path: str, before: str, text: str) -> None:
+    """Writes a file with the line ends that it had.  Raises LookupError if it has changed since it was read."""
+    data = read_bounded(path)
+    if decode_source(data) != before:
+        raise LookupError(f"{path} was changed meanwhile. Nothing is written there; run the command again.")
+    if b"\r\n" in data:
+        text = text.replace("\n", "\r\n")
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        file.write(text)
+
+
+def _place(finding: Finding) -> dict[str, Any]:
+    return {"kind": finding.kind, "code": finding.code, "file": finding.file, "range": to_json(finding.range),
+            "message": finding.message}  # fmt: skip
+
+
+def _candidate(one: Candidate) -> dict[str, Any]:
+    proof = one.proof
+    gain = proof.gain
+    return {
+        "title": one.title, "caveat": one.caveat, "status": proof.status.value, "reason": proof.reason,
+        "file": one.file, "edits": to_json(one.edits),
+        "removes": [_place(f) for f in proof.removes], "adds": [_place(f) for f in proof.adds],
+        "checks": list(proof.checks),
+        "gain": None if gain is None else {
+            "graphs": list(gain.graphs), "compile_seconds": [round(s, 3) for s in gain.seconds],
+        },
+    }  # fmt: skip
+
+
+def _data(tried: list[Tried], together: Together, before: dict[str, str]) -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "findings": [{**_place(t.finding), "candidates": [_candidate(c) for c in t.candidates]} for t in tried],
+        "fixed": len(together.fixed),
+        "diff": "\n".join(_diff(together, before)),
+    }
+
+
+def _diff(together: Together, before: dict[str, str]) -> Iterator[str]:
+    for path, text in together.texts.items():
+        name = os.path.relpath(path)
+        lines = before[path].split("\n"), text.split("\n")
+        yield from difflib.unified_diff(*lines, f"a/{name}", f"b/{name}", lineterm="")
+
+
+def _lines(tried: list[Tried], together: Together, before: dict[str, str]) -> Iterator[str]:
+    if not tried:
+        yield "No findings."
+    for one in tried:
+        finding = one.finding
+        yield f"{printable(os.path.relpath(finding.file))}:{finding.range.start.line}: {finding.code} {printable(finding.message)}"
+        if not one.candidates:
+            yield "  no fix is known that can be applied"
+        for candidate in one.candidates:
+            yield f"  {_words(candidate)}"
+    if together.texts:
+        yield ""
+        yield from (printable(line) for line in _diff(together, before))
+    yield f"{len(together.fixed)} of {len(tried)} findings have a verified fix."
+
+
+def _words(candidate: Candidate) -> str:
+    proof = candidate.proof
+    if proof.status is not Status.VERIFIED:
+        return printable(f"{proof.status.value}: {candidate.title}. {proof.reason}")
+    graphs = proof.gain.graphs if proof.gain is not None else (0, 0)
+    return printable(
+        f"verified: {candidate.title}. {len(proof.removes)} findings fewer, {graphs[1]} graphs (was {graphs[0]}); "
+        f"same {'; '.join(proof.checks)}"
+    )

@@ -1,0 +1,255 @@
+"""Tries a change of a script: is the finding gone, did none come, and does the script compute the same?
+
+Nothing is written into the user's files: the changed text is an overlay of a run, as the editor's unsaved text is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import json
+import os
+import re
+import shutil
+import tempfile
+import threading
+from collections.abc import Mapping
+
+from irscope.driver.driver import RunSpec, execute
+from irscope.driver.fixing.texts import LineMatch
+from irscope.protocol import (
+    Compile,
+    CompileSeen,
+    Finding,
+    FindingSeen,
+    FoundEvidence,
+    Lane,
+    Message,
+    Outcome,
+    OutcomeKind,
+    ScriptEnded,
+    causes_only,
+    from_json,
+)
+from irscope.runner.evidence import ANSWER, REFERENCE
+from irscope.store.store import Store
+from irscope.usercode.reading import read_bounded
+from irscope.usercode.source import decode_source
+from irscope.vocabulary.records import dataclass
+from irscope.worker.client import Worker
+
+_MOST_OUTPUT = 1 << 20
+_MOST_BYTES = 1 << 20
+
+
+class Status(str, enum.Enum):
+    """What the trial of a change has shown."""
+
+    VERIFIED = "verified"
+    UNPROVEN = "unproven"
+    DISPROVEN = "disproven"
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Graphs and seconds of compile time, of the original and of the changed script, in the fast lane."""
+
+    graphs: tuple[int, int]
+    seconds: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What a trial came to: why it is not verified, which findings went and came, and what was compared."""
+
+    status: Status
+    reason: str
+    removes: tuple[Finding, ...] = ()
+    adds: tuple[Finding, ...] = ()
+    checks: tuple[str, ...] = ()
+    gain: Gain | None = None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run of the script: what it found, printed and computed."""
+
+    outcome: Outcome
+    findings: tuple[Finding, ...]
+    compiles: tuple[Compile, ...]
+    stdout: str
+    evidence: FoundEvidence | None
+
+    @property
+    def graphs(self) -> int:
+        """Graphs with at least one operation."""
+        return sum(compile.graph_ops > 0 for compile in self.compiles)
+
+
+class Prover:
+    """Runs a script as it is and changed.  A context manager, with a private folder.
+
+    Parameters
+    ----------
+    spec
+        What is run; its lane and limits are set here, but for the limit of time.
+    worker
+        As `execute` has it.
+    cancel
+        Set by another thread to stop.
+    """
+
+    def __init__(self, spec: RunSpec, worker: Worker | None = None, cancel: threading.Event | None = None) -> None:
+        self._spec = dataclasses.replace(spec, lane=Lane.FAST, symbolic_trace=False)
+        self._worker, self._cancel = worker, cancel
+        self._folder = tempfile.mkdtemp(prefix="irscope-fix-")
+        self.original: Trial | None = None
+        self.eager: Trial | None = None
+        self.trials = 0
+
+    def __enter__(self) -> Prover:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def begin(self) -> Trial:
+        """Runs the original, compiled and without compile; returns what the compiled run found."""
+        self.eager = self._run({}, without_compile=True, reference=True)
+        self.original = self._run({})
+        return self.original
+
+    def text_of(self, path: str) -> str:
+        """The text of a file of the user's as the original has it.  Raises OSError."""
+        overlay = self._spec.overlays.get(path)
+        return overlay if overlay is not None else decode_source(read_bounded(path))
+
+    def prove(self, texts: Mapping[str, str], finding: Finding) -> tuple[Proof, Trial]:
+        """Runs the script with other texts of files, by absolute path, in place of the original ones."""
+        assert self.original is not None and self.eager is not None
+        trial = self._run(texts)
+        matches = {path: LineMatch(self.text_of(path), text) for path, text in texts.items()}
+        return _decided(self.original, self.eager, trial, finding, matches), trial
+
+    def _run(self, texts: Mapping[str, str], without_compile: bool = False, reference: bool = False) -> Trial:
+        self.trials += 1
+        folder = os.path.join(self._folder, str(self.trials))
+        os.mkdir(folder)
+        known = os.path.join(self._folder, REFERENCE)
+        if not reference and os.path.exists(known):
+            os.symlink(known, os.path.join(folder, REFERENCE))
+        overlays = {**self._spec.overlays, **texts}
+        spec = dataclasses.replace(self._spec, overlays=overlays, without_compile=without_compile, evidence=folder)
+        findings: dict[object, Finding] = {}
+        compiles: dict[str, Compile] = {}
+        ended, printed = [False], bytearray()
+
+        def on_message(message: Message) -> None:
+            ended[0] = ended[0] or isinstance(message, ScriptEnded)
+            if not ended[0] and isinstance(message, FindingSeen):
+                findings[message.finding.cause] = message.finding
+            elif not ended[0] and isinstance(message, CompileSeen):
+                compiles[message.compile.id] = message.compile
+
+        def on_bytes(stream: str, data: bytes) -> None:
+            if stream == "stdout" and len(printed) < _MOST_OUTPUT:
+                printed.extend(data)
+
+        with Store(os.path.join(folder, "runs.db")) as store:
+            _, outcome = execute(
+                spec, store, on_message=on_message, on_bytes=on_bytes, cancel=self._cancel, worker=self._worker
+            )
+        if reference and os.path.exists(os.path.join(folder, REFERENCE)):
+            os.replace(os.path.join(folder, REFERENCE), known)
+        found = tuple(causes_only(list(findings.values())))
+        text = printed.decode("utf-8", "replace")
+        return Trial(outcome, found, tuple(compiles.values()), text, _answer(os.path.join(folder, ANSWER)))
+
+
+def _answer(path: str) -> FoundEvidence | None:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return from_json(FoundEvidence, json.loads(file.read(_MOST_BYTES)))
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _decided(original: Trial, eager: Trial, trial: Trial, finding: Finding, matches: Mapping[str, LineMatch]) -> Proof:
+    def same(old: Finding, new: Finding) -> bool:
+        if (old.kind, old.code, old.file) != (new.kind, new.code, new.file):
+            return False
+        match = matches.get(old.file)
+        line, other = old.range.start.line, new.range.start.line
+        return line == other if match is None else match.same(line, other)
+
+    removes = tuple(old for old in original.findings if not any(same(old, new) for new in trial.findings))
+    adds = tuple(new for new in trial.findings if not any(same(old, new) for old in original.findings))
+    seconds = (sum(c.seconds for c in original.compiles), sum(c.seconds for c in trial.compiles))
+    gain = Gain((original.graphs, trial.graphs), seconds)
+    checks, status, reason = _numbers(eager, trial)
+
+    def proof(status: Status, reason: str) -> Proof:
+        return Proof(status, reason, removes, adds, checks, gain)
+
+    if trial.outcome.kind is not OutcomeKind.COMPLETED:
+        if eager.outcome.kind is OutcomeKind.COMPLETED and trial.outcome.kind in _OWN_FAILURES:
+            return proof(Status.DISPROVEN, f"The script fails with it: {trial.outcome.message}")
+        return proof(Status.UNPROVEN, f"The run did not end well: {trial.outcome.message}")
+    if finding.cause not in {one.cause for one in removes}:
+        return proof(Status.DISPROVEN, "The finding is still there.")
+    if status is Status.DISPROVEN:
+        return proof(status, reason)
+    if adds:
+        one = adds[0]
+        return proof(
+            Status.UNPROVEN, f"Another finding comes: {one.code} at line {one.range.start.line}. {one.message}"
+        )
+    if status is Status.UNPROVEN:
+        return proof(status, reason)
+    if original.graphs and not trial.graphs:
+        return proof(Status.UNPROVEN, "Nothing is compiled any more.")
+    if original.stdout == eager.stdout and _other_output(eager.stdout, trial.stdout):
+        return proof(Status.UNPROVEN, "The script prints something else.")
+    return proof(Status.VERIFIED, "")
+
+
+_OWN_FAILURES = (OutcomeKind.SCRIPT_ERROR, OutcomeKind.CRASHED)
+
+
+def _numbers(eager: Trial, trial: Trial) -> tuple[tuple[str, ...], Status, str]:
+    """What was compared, and what follows from it alone."""
+    found = trial.evidence
+    if eager.outcome.kind is not OutcomeKind.COMPLETED:
+        return (), Status.UNPROVEN, f"The script does not end well without compile: {eager.outcome.message}"
+    if found is None or found.problem:
+        return (), Status.UNPROVEN, f"Nothing was compared: {found.problem if found else 'the run left no evidence'}."
+    checks = [f"{found.tensors} tensors of {found.programs} compiled programs, on the run's inputs and four others"]
+    if found.gradients:
+        checks.append(f"{found.gradients} gradients")
+    if found.failed:
+        checks.append(f"{found.failed} calls that raise an error in both")
+    if found.opaque:
+        checks.append(f"{found.opaque} other results, of which only the type was compared")
+    unstable = eager.evidence.unstable if eager.evidence is not None else ()
+    if unstable or found.unstable:
+        name = (*unstable, *found.unstable)[0]
+        return tuple(checks), Status.UNPROVEN, f"{name} gives other numbers from call to call."
+    if found.differences:
+        return tuple(checks), Status.DISPROVEN, f"The results differ: {found.differences[0]}."
+    if found.types:
+        return tuple(checks), Status.UNPROVEN, f"The types of results differ: {found.types[0]}."
+    if not found.tensors:
+        return tuple(checks), Status.UNPROVEN, "The compiled programs give nothing to compare."
+    return tuple(checks), Status.VERIFIED, ""
+
+
+_NUMBER = re.compile(r"[-+]?\d+\.\d+(?:e[-+]?\d+)?")
+
+
+def _other_output(expected: str, found: str) -> bool:
+    """Whether other lines were printed: their order may differ, and the last digits of numbers."""
+
+    def lines(text: str) -> list[str]:
+        return sorted(_NUMBER.sub(lambda number: f"{float(number[0]):.3g}", line) for line in text.splitlines())
+
+    return expected != found and lines(expected) != lines(found)

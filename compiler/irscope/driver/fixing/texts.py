@@ -1,0 +1,60 @@
+"""A text with edits applied, and which line of one text is which of another."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from irscope.protocol import Edit, Position, Range
+
+
+def applied(text: str, edits: Sequence[Edit]) -> str:
+    """A text with edits applied; those at one place in the order given.
+
+    Raises ValueError for edits that overlap or are outside of the text.
+    """
+    starts = [0]
+    for line in text.split("\n"):
+        starts.append(starts[-1] + len(line) + 1)
+
+    def offset(place: Position) -> int:
+        if not 1 <= place.line < len(starts) + 1:
+            raise ValueError("an edit is outside of the text")
+        return min(starts[place.line - 1] + place.column, len(text))
+
+    spans = [(offset(edit.range.start), offset(edit.range.end), n, edit.text) for n, edit in enumerate(edits)]
+    parts, at = list[str](), 0
+    for start, end, _, new in sorted(spans):
+        if start < at or end < start:
+            raise ValueError("edits overlap")
+        parts += [text[at:start], new]
+        at = end
+    return "".join([*parts, text[at:]])
+
+
+def edits_between(old: str, new: str) -> tuple[Edit, ...]:
+    """The lines that make one text the other."""
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    blocks = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    lines = old.split("\n")
+    end = Position(len(lines), len(lines[-1]))
+    return tuple(
+        Edit(Range(min(Position(i + 1, 0), end), min(Position(j + 1, 0), end)), "".join(after[k:m]))
+        for tag, i, j, k, m in blocks
+        if tag != "equal"
+    )
+
+
+class LineMatch:
+    """Which lines of two texts are the same; lines that were replaced are those that replaced them."""
+
+    def __init__(self, old: str, new: str) -> None:
+        match = difflib.SequenceMatcher(None, old.split("\n"), new.split("\n"), autojunk=False)
+        self._blocks = match.get_opcodes()
+
+    def same(self, old: int, new: int) -> bool:
+        """Whether line ``new`` (1-based) of the second text is, or is in the place of, line ``old`` of the first."""
+        for tag, i, j, k, m in self._blocks:
+            if i < old <= j:
+                return new - k == old - i if tag == "equal" else k < new <= m
+        return False

@@ -1,0 +1,156 @@
+"""Tries all candidates of a script's findings: alone, in a chain where one leads to the next break, and all together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
+from irscope.driver.fixing.texts import applied, edits_between
+from irscope.protocol import Edit, Finding, Fix
+from irscope.vocabulary.records import dataclass
+
+_LONGEST_CHAIN = 5
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to remove a finding, tried; ``edits`` are those of one file of the original."""
+
+    title: str
+    caveat: str
+    file: str
+    edits: tuple[Edit, ...]
+    proof: Proof
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A finding with its candidates, the best first."""
+
+    finding: Finding
+    candidates: tuple[Candidate, ...]
+
+
+@dataclass(frozen=True)
+class Together:
+    """All verified fixes that can be applied together: the texts of the files, and the proof of the whole."""
+
+    texts: dict[str, str]
+    proof: Proof | None
+    fixed: tuple[Finding, ...]
+
+
+class Trying:
+    """Tries until a time is over.
+
+    Parameters
+    ----------
+    seconds
+        After which no other trial begins.
+    on_try
+        Called before each trial with what is tried.
+    """
+
+    def __init__(self, prover: Prover, seconds: float, on_try: Callable[[str], None] = lambda what: None) -> None:
+        self._prover, self._until, self._on_try = prover, time.monotonic() + seconds, on_try
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is over."""
+        return time.monotonic() > self._until
+
+    def finding(self, finding: Finding) -> Tried:
+        """The candidates of a finding, each proven by itself; after a verified one without a caveat no other is tried."""
+        found: list[Candidate] = []
+        for fix in finding.fixes:
+            file = fix.file or finding.file
+            candidate = self._candidate(finding, fix, file)
+            found.append(candidate)
+            if candidate.proof.status is Status.VERIFIED:
+                break
+        order = list(Status)
+        return Tried(finding, tuple(sorted(found, key=lambda one: order.index(one.proof.status))))
+
+    def _candidate(self, finding: Finding, fix: Fix, file: str) -> Candidate:
+        if self.is_over:
+            unproven = Proof(Status.UNPROVEN, "There was no time left to try it.")
+            return Candidate(fix.title, fix.caveat, file, fix.edits, unproven)
+        self._on_try(f"{finding.code}: {fix.title}")
+        try:
+            before = self._prover.text_of(file)
+            text = applied(before, fix.edits)
+            proof, trial = self._prover.prove({file: text}, finding)
+        except (OSError, ValueError) as error:
+            proof = Proof(Status.UNPROVEN, f"It could not be applied: {error}.")
+            return Candidate(fix.title, fix.caveat, file, fix.edits, proof)
+        titles, edits = fix.title, fix.edits
+        if proof.status is Status.UNPROVEN and proof.adds:
+            chain = self._chain(finding, file, text, proof, trial)
+            if chain is not None:
+                text, proof, more = chain
+                titles, edits = "; then ".join([fix.title, *more]), edits_between(before, text)
+        return Candidate(titles, fix.caveat, file, edits, proof)
+
+    def _chain(
+        self, finding: Finding, file: str, text: str, proof: Proof, trial: Trial
+    ) -> tuple[str, Proof, list[str]] | None:
+        """Fixes what comes after a fix, and what comes after that; None if that leads nowhere."""
+        titles: list[str] = []
+        while proof.adds and len(titles) < _LONGEST_CHAIN:
+            following = proof.adds[0]
+            fixes = [fix for fix in following.fixes if (fix.file or following.file) == file]
+            step = self._step(finding, file, text, fixes, len(proof.adds))
+            if step is None:
+                return None
+            text, proof, title = step
+            titles.append(title)
+            if proof.status is Status.VERIFIED:
+                return text, proof, titles
+        return None
+
+    def _step(
+        self, finding: Finding, file: str, text: str, fixes: Sequence[Fix], adds: int
+    ) -> tuple[str, Proof, str] | None:
+        best: tuple[str, Proof, str] | None = None
+        for fix in fixes:
+            if self.is_over:
+                break
+            self._on_try(f"then {fix.title}")
+            try:
+                changed = applied(text, fix.edits)
+            except ValueError:
+                continue
+            proof, _ = self._prover.prove({file: changed}, finding)
+            if proof.status is Status.VERIFIED:
+                return changed, proof, fix.title
+            if proof.status is Status.UNPROVEN and proof.adds and best is None:
+                best = (changed, proof, fix.title)
+        return best
+
+    def together(self, tried: Sequence[Tried]) -> Together:
+        """One change with as many of the verified fixes as go together, proven as a whole."""
+        texts: dict[str, str] = {}
+        edits: dict[str, list[Edit]] = {}
+        proof: Proof | None = None
+        fixed: list[Finding] = []
+        for one in tried:
+            best = one.candidates[0] if one.candidates else None
+            if best is None or best.proof.status is not Status.VERIFIED:
+                continue
+            before = edits.get(best.file, [])
+            more = [*before, *(edit for edit in best.edits if edit not in before)]
+            try:
+                changed = {**texts, best.file: applied(self._prover.text_of(best.file), more)}
+            except (OSError, ValueError):
+                continue
+            whole = best.proof
+            if texts and changed != texts:
+                if self.is_over:
+                    continue
+                self._on_try("all fixes together")
+                whole, _ = self._prover.prove(changed, one.finding)
+            if whole.status is Status.VERIFIED:
+                texts, edits[best.file], proof = changed, more, whole
+                fixed.append(one.finding)
+        return Together(texts, proof, tuple(fixed))

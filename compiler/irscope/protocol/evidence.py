@@ -1,0 +1,38 @@
+"""What a run says of the numbers of a changed script, compared with those of the original (`irscope.runner.evidence`)."""
+
+from __future__ import annotations
+
+from irscope.vocabulary.records import dataclass
+
+
+@dataclass
+class FoundEvidence:
+    """The comparison of two runs, as the second of them makes it.
+
+    Parameters
+    ----------
+    programs, tensors, gradients
+        How many were compared.
+    opaque
+        Results that are neither tensors nor plain values: only their types were compared.
+    failed
+        Calls on other inputs that raise an error, in the original as well.
+    differences
+        Results that are others, in words; five at most.
+    types
+        Results that are a tensor where the original has a Python number of the same value, or the other way round.
+    unstable
+        Programs that give other numbers from call to call although random numbers are the same.
+    problem
+        Why nothing was compared.
+    """
+
+    programs: int = 0
+    tensors: int = 0
+    gradients: int = 0
+    opaque: int = 0
+    failed: int = 0
+    differences: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    unstable: tuple[str, ...] = ()
+    problem: str = ""

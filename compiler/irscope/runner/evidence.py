@@ -1,0 +1,240 @@
+"""What a script computes, as evidence that a change of its text is a right one.
+
+Two runs are compared: one of the original without compile writes its evidence, and one of the changed script, compiled,
+compares its own with that.  Each compiled program gives: the results of its calls in the script; what it gives after the
+script on the inputs of its first call and on disturbed ones, from the same random numbers, with the gradients; what it
+changes of its inputs; and the parameters and buffers of its module at the end.
+
+The file is written and read by the two processes of the user's interpreter alone, as plain tensors (``weights_only``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from irscope.capture.programs import place_of
+from irscope.internals import random_seeds
+from irscope.internals.compile_calls import result_hook
+from irscope.internals.hooks import Hook
+from irscope.protocol import FoundEvidence
+from irscope.runner.descriptors import silent
+from irscope.runner.leaves import DISTURBANCES, OPAQUE, difference, disturbed, leaves
+from irscope.runner.rounds import Measured, modes
+from irscope.runner.tensors import Program, cloned
+from irscope.vocabulary.visible import bounded
+
+REFERENCE, ANSWER = "reference.pt", "answer.json"
+_MOST_CALLS = 8
+"""Of a program whose results are kept."""
+_MOST_PROGRAMS = 64
+_MOST_ELEMENTS = 1 << 24
+"""Of the tensors of one result; a larger one is compared by its first elements and its sum."""
+_MOST_DIFFERENCES = 5
+_SEED = 20
+
+
+class Evidence:
+    """Takes the place of `irscope.runner.rounds.Rounds`: notes the programs of a script, and looks at them at its end.
+
+    Parameters
+    ----------
+    folder
+        Holds ``reference.pt`` if there is something to compare with; else this run writes it.  Gets ``answer.json``.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._reference = os.path.join(folder, REFERENCE)
+        self._programs: list[Measured] = []
+        self._results: dict[str, dict[str, Any]] = {}
+        self._answer = FoundEvidence()
+        self._over = False
+
+    def hooks(self) -> list[Hook]:
+        """What sees the programs, and what makes the random numbers of both runs the same."""
+        return [*random_seeds.hooks(_SEED), result_hook(self._see)]
+
+    # --- while the script runs ----------------------------------------------------------------------------------------
+
+    def _see(self, program: Program, compiled: Any) -> Any:
+        torch: Any = sys.modules["torch"]
+        if len(self._programs) >= _MOST_PROGRAMS:
+            return compiled
+        name = f"{place_of(program)[0]}#{len(self._programs)}"
+        one = Measured(program, compiled, (), {}, False, False)
+        self._programs.append(one)
+        if isinstance(compiled, torch.nn.Module):
+            compiled.register_forward_pre_hook(
+                lambda module, args, kwargs: self._begin(one, args, kwargs), with_kwargs=True
+            )
+            compiled.register_forward_hook(lambda module, args, result: self._keep(name, one, result))
+            return compiled
+
+        @functools.wraps(compiled)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            if torch.compiler.is_compiling():  # a part of a program that is noted already
+                return compiled(*args, **kwargs)
+            self._begin(one, args, kwargs)
+            result = compiled(*args, **kwargs)
+            self._keep(name, one, result)
+            return result
+
+        return called
+
+    def _begin(self, one: Measured, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        torch: Any = sys.modules["torch"]
+        if torch.compiler.is_compiling() or self._over:
+            return
+        if not one.calls:
+            one.args, one.kwargs = cloned(args), cloned(kwargs)
+            one.grad, one.inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+        one.calls += 1
+
+    def _keep(self, name: str, one: Measured, result: Any) -> None:
+        if sys.modules["torch"].compiler.is_compiling() or self._over:
+            return
+        if one.calls <= _MOST_CALLS:
+            self._results[f"{name}: result of call {one.calls}"] = _small(leaves(result))
+
+    # --- after it -----------------------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Calls the programs on the inputs of their first calls and on others, while the backend is still replaced."""
+        if "torch" not in sys.modules:
+            return
+        named = [(f"{place_of(one.program)[0]}#{n}", one) for n, one in enumerate(self._programs) if one.calls]
+        for name, one in named:
+            state = {key: value.detach().clone() for key, value in _state_of(one.program).items()}
+            self._results[f"{name}: parameters and buffers at the end"] = _small(leaves(state))
+        self._over = True
+        with silent(), contextlib.suppress(SystemExit):
+            for name, one in named:
+                for how, change in DISTURBANCES.items():
+                    self._results[f"{name}: {how}"] = _called(one, change)
+                again = _called(one, None)
+                if _differences({"": self._results[f"{name}: the run's inputs"]}, {"": again}):
+                    self._answer.unstable += (name,)
+
+    def serve(self) -> None:
+        """Writes the evidence, or what compares differently with that of the other run."""
+        torch: Any = sys.modules.get("torch")
+        answer = self._answer
+        if torch is None or not self._results:
+            answer.problem = "the script called no program that it had passed to torch.compile"
+        elif not os.path.exists(self._reference):
+            torch.save(self._results, self._reference)
+        else:
+            _compared(torch.load(self._reference, weights_only=True), self._results, answer)
+        answer.programs = len({name.partition(": ")[0] for name in self._results})
+        with open(os.path.join(self._folder, f"{ANSWER}.part"), "w", encoding="utf-8") as file:
+            json.dump(answer.__dict__, file)
+        os.replace(os.path.join(self._folder, f"{ANSWER}.part"), os.path.join(self._folder, ANSWER))
+
+
+def _compared(expected: dict[str, Any], found: dict[str, Any], answer: FoundEvidence) -> None:
+    torch: Any = sys.modules["torch"]
+    differs = _differences(expected, found)
+    answer.differences = tuple(bounded(text) for text, of_numbers in differs if of_numbers)[:_MOST_DIFFERENCES]
+    answer.types = tuple(bounded(text) for text, of_numbers in differs if not of_numbers)[:_MOST_DIFFERENCES]
+    values = [(part, leaf) for part, one in expected.items() for leaf in one.values()]
+    answer.tensors = sum(isinstance(leaf, torch.Tensor) for part, leaf in values)
+    answer.opaque = sum(isinstance(leaf, str) and leaf.startswith(OPAQUE) for part, leaf in values)
+    answer.gradients = sum(place.startswith("gradient") for one in expected.values() for place in one)
+    answer.failed = sum("raised" in one for one in expected.values())
+
+
+def _differences(expected: dict[str, Any], found: dict[str, Any]) -> list[tuple[str, bool]]:
+    """What differs, in words, and whether numbers do."""
+    differs: list[tuple[str, bool]] = []
+    if list(expected) != list(found):
+        missing = [name for name in (*expected, *found) if (name in expected) != (name in found)]
+        return [(f"{missing[0] if missing else 'the order of calls'}: only in one of the runs", True)]
+    for name, one in expected.items():
+        other = found[name]
+        if "raised" in one and "raised" in other:  # an assertion may become another error, but stays one
+            continue
+        if one.keys() != other.keys():
+            if "raised" in other or "raised" in one:
+                side, text = ("now", other["raised"]) if "raised" in other else ("before", one["raised"])
+                differs.append((f"{name}: it raises {text} only {side}", True))
+            else:
+                differs.append((f"{name}: other results", True))
+            continue
+        for place, leaf in one.items():
+            words, of_numbers = difference(leaf, other[place])
+            if words:
+                differs.append((f"{name}, {place or 'result'}: {words}", of_numbers))
+    return differs
+
+
+def _called(one: Measured, change: Any) -> dict[str, Any]:
+    """The results of a call, what it changed of its inputs, its gradients and the next random numbers."""
+    torch: Any = sys.modules["torch"]
+    state = {key: (value, value.detach().clone()) for key, value in _state_of(one.program).items()}
+    random_seeds.seed_all(_SEED)
+    found: dict[str, Any] = {}
+    try:
+        with modes(one):
+            args, kwargs = disturbed(one.args, change), disturbed(one.kwargs, change)
+            random_seeds.seed_all(_SEED)
+            result = one.compiled(*args, **kwargs)
+            found = {f"result{place}": leaf for place, leaf in leaves(result).items()}
+            found |= {f"input{place}": leaf for place, leaf in leaves([args, kwargs]).items()}
+            found["random numbers after it"] = torch.rand(4)
+            found |= _gradients(one, result, [args, kwargs])
+            found |= {f"state {key}": value.detach().clone() for key, (value, _) in state.items()
+                      if not value.requires_grad}  # fmt: skip
+    except Exception as error:  # noqa: BLE001  whatever the program raises is what it does
+        found = {"raised": bounded(f"{type(error).__name__}: {error}".splitlines()[0])}
+    with torch.no_grad():
+        for value, before in state.values():
+            if not value.is_inference():
+                value.copy_(before)
+    return _small(found)
+
+
+def _gradients(one: Measured, result: Any, inputs: Any) -> dict[str, Any]:
+    """Of a weighted sum of the results, for the inputs and parameters that require them."""
+    torch: Any = sys.modules["torch"]
+    tensors = [t for t in _live_tensors(result) if t.requires_grad and (t.is_floating_point() or t.is_complex())]
+    wanted = {f"input {n}": t for n, t in enumerate(_live_tensors(inputs)) if t.requires_grad and t.is_leaf}
+    wanted |= {f"state {key}": t for key, t in _state_of(one.program).items() if t.requires_grad}
+    if not tensors or not wanted:
+        return {}
+    weights = [torch.randn(t.shape, device=t.device).to(t.dtype) for t in tensors]
+    found = torch.autograd.grad(tensors, list(wanted.values()), weights, allow_unused=True)
+    zero = {name: torch.zeros_like(t) for name, t in wanted.items()}
+    return {f"gradient of {n}": zero[n] if g is None else g.detach() for n, g in zip(wanted, found, strict=True)}
+
+
+def _live_tensors(value: Any, depth: int = 0) -> Iterator[Any]:
+    if isinstance(value, sys.modules["torch"].Tensor):
+        yield value
+    elif depth < 20 and isinstance(value, (tuple, list, dict)):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _live_tensors(one, depth + 1)
+    elif depth < 20 and hasattr(value, "__dataclass_fields__"):
+        yield from _live_tensors({name: getattr(value, name, None) for name in value.__dataclass_fields__}, depth + 1)
+
+
+def _state_of(program: Any) -> dict[str, Any]:
+    module = getattr(program, "_orig_mod", getattr(program, "__self__", program))
+    if not isinstance(module, sys.modules["torch"].nn.Module):
+        return {}
+    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+
+def _small(found: dict[str, Any]) -> dict[str, Any]:
+    """With the large tensors cut, and on the CPU."""
+    torch: Any = sys.modules["torch"]
+    return {
+        name: leaf if not isinstance(leaf, torch.Tensor) else leaf.detach().cpu() if leaf.numel() <= _MOST_ELEMENTS
+        else torch.cat([leaf.detach().reshape(-1)[:_MOST_ELEMENTS].cpu(), leaf.detach().sum().reshape(1).cpu().to(leaf.dtype)])
+        for name, leaf in found.items()
+    }  # fmt: skip

@@ -1,0 +1,171 @@
+"""The numbers in a program's inputs and results: finding them, disturbing them, comparing them."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from irscope.values.check.tolerance import RTOL
+
+_DEPTH = 20
+_MOST_LEAVES = 10_000
+OPAQUE = "an object"
+"""In place of a result that is neither a tensor nor a plain value; its type follows."""
+
+Leaf = Any
+"""A tensor, or a plain value: bool, int, float, complex, str or None."""
+
+
+def leaves(value: Any, path: str = "") -> dict[str, Leaf]:
+    """The tensors and plain values in a value, by their place in it: ``[0]['logits']``; at most ten thousand."""
+    found: dict[str, Leaf] = {}
+    for name, leaf in _leaves(value, path, 0):
+        if len(found) >= _MOST_LEAVES:
+            break
+        found[name] = leaf
+    return found
+
+
+def _leaves(value: Any, path: str, depth: int) -> Iterator[tuple[str, Leaf]]:
+    torch: Any = sys.modules["torch"]
+    if isinstance(value, torch.Tensor):
+        yield path, value.detach().clone()
+    elif value is None or isinstance(value, (bool, int, float, complex, str)):
+        yield path, value
+    elif depth < _DEPTH and isinstance(value, Mapping):
+        for name, one in value.items():
+            yield from _leaves(one, f"{path}[{str(name)[:40]!r}]", depth + 1)
+    elif depth < _DEPTH and isinstance(value, (tuple, list)):
+        for number, one in enumerate(value):
+            yield from _leaves(one, f"{path}[{number}]", depth + 1)
+    elif depth < _DEPTH and dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            yield from _leaves(getattr(value, field.name, None), f"{path}.{field.name}", depth + 1)
+    else:
+        yield path, f"{OPAQUE}: {type(value).__name__}"
+
+
+# --- disturbing -------------------------------------------------------------------------------------------------------
+
+
+def _noisy(tensor: Any, torch: Any) -> Any:
+    scale = tensor.std(correction=0) if tensor.numel() > 1 else tensor.abs().max() if tensor.numel() else 1.0
+    return tensor + 0.5 * scale * torch.randn(tensor.shape, device=tensor.device).to(tensor.dtype)
+
+
+def _shuffled(tensor: Any, torch: Any) -> Any:
+    """The same elements in another order: indices stay valid, whatever they index."""
+    order = torch.randperm(tensor.numel()).to(tensor.device)
+    return tensor.reshape(-1)[order].reshape(tensor.shape)
+
+
+def _negated(tensor: Any, torch: Any) -> Any:
+    return -tensor
+
+
+def _larger(tensor: Any, torch: Any) -> Any:
+    return tensor * 16 + 4
+
+
+def _smaller(tensor: Any, torch: Any) -> Any:
+    return tensor / 64 - 0.01
+
+
+DISTURBANCES: dict[str, Callable[[Any, Any], Any] | None] = {
+    "the run's inputs": None, "with noise": _noisy, "negated": _negated, "larger": _larger, "smaller": _smaller,
+}  # fmt: skip
+"""How inputs are changed, by name: floating-point elements as it says, other elements change places."""
+
+
+def disturbed(value: Any, how: Callable[[Any, Any], Any] | None) -> Any:
+    """A copy of inputs with other numbers; shapes, dtypes and Python values stay."""
+    torch: Any = sys.modules["torch"]
+    if isinstance(value, torch.Tensor):
+        return _disturbed_tensor(value, how, torch)
+    if type(value) in (tuple, list):
+        return type(value)(disturbed(one, how) for one in value)
+    return {name: disturbed(one, how) for name, one in value.items()} if type(value) is dict else value
+
+
+def _disturbed_tensor(tensor: Any, how: Callable[[Any, Any], Any] | None, torch: Any) -> Any:
+    detached = tensor.detach()
+    if how is None or not detached.numel():
+        other = detached.clone()
+    elif detached.is_floating_point():
+        other = how(detached, torch).to(detached.dtype)
+    elif detached.dtype is torch.bool and how is _negated:
+        other = ~detached
+    else:
+        other = _shuffled(detached, torch)
+    same = torch.empty_strided(detached.shape, detached.stride(), dtype=detached.dtype, device=detached.device)
+    other = same.copy_(other) if how is not None and _is_dense(detached) else other
+    return other.requires_grad_(tensor.requires_grad)
+
+
+def _is_dense(tensor: Any) -> bool:
+    """Whether no two elements share memory, so that the strides can be kept."""
+    return bool(tensor.numel()) and 0 not in tensor.stride() and tensor.layout is sys.modules["torch"].strided
+
+
+# --- comparing --------------------------------------------------------------------------------------------------------
+
+
+def difference(expected: Leaf, found: Leaf) -> tuple[str, bool]:
+    """How two leaves differ, in words, and whether the numbers do; an empty text if they are equal.
+
+    A number where the other has a tensor of the same value differs only in its type.
+    """
+    torch: Any = sys.modules["torch"]
+    if isinstance(expected, torch.Tensor) and isinstance(found, torch.Tensor):
+        return _tensor_difference(expected, found), True
+    if isinstance(expected, torch.Tensor) or isinstance(found, torch.Tensor):
+        return _type_difference(expected, found, torch)
+    if type(expected) is not type(found):
+        return f"a {type(found).__name__} in place of a {type(expected).__name__}", True
+    if isinstance(expected, (float, complex)) and expected == expected:
+        near = abs(expected - found) <= 1e-5 * max(abs(expected), 1e-6)
+        return ("" if near else f"{found} in place of {expected}"), True
+    same = expected == found or (expected != expected and found != found)
+    return ("" if same else f"{str(found)[:60]} in place of {str(expected)[:60]}"), True
+
+
+def _type_difference(expected: Leaf, found: Leaf, torch: Any) -> tuple[str, bool]:
+    tensor, number = (expected, found) if isinstance(expected, torch.Tensor) else (found, expected)
+    if isinstance(number, (bool, int, float)) and tensor.numel() == 1 and not tensor.is_complex():
+        value = tensor.detach().double().item()
+        if abs(value - float(number)) <= 1e-5 * max(abs(value), 1e-6) or (value != value and number != number):
+            words = ("a tensor", "a Python number") if tensor is found else ("a Python number", "a tensor")
+            return f"{words[0]} in place of {words[1]} of the same value", False
+    return f"a {type(found).__name__} in place of a {type(expected).__name__}", True
+
+
+def _tensor_difference(expected: Any, found: Any) -> str:
+    torch: Any = sys.modules["torch"]
+    if expected.dtype != found.dtype:
+        return f"{_name(found.dtype)} in place of {_name(expected.dtype)}"
+    if expected.shape != found.shape:
+        return f"shape {tuple(found.shape)} in place of {tuple(expected.shape)}"
+    if expected.layout is not torch.strided or expected.is_quantized:
+        return "" if str(expected) == str(found) else "other elements"
+    rtol = RTOL.get(_name(expected.dtype))
+    if rtol is None:
+        unequal = int((expected != found).sum())
+        return f"{unequal} of {expected.numel()} elements are others" if unequal else ""
+    wide = torch.complex128 if expected.is_complex() else torch.float64
+    left, right = expected.to("cpu", wide), found.to("cpu", wide)
+    same = (left == right) | (left.isnan() & right.isnan())
+    finite = left[left.isfinite()]
+    rms = float(finite.abs().square().mean().sqrt()) if finite.numel() else 0.0
+    near = (left - right).abs() <= rtol * (left.abs() + rms)
+    far = ~(same | (near & right.isfinite()))
+    if not bool(far.any()):
+        return ""
+    where = int(far.reshape(-1).nonzero()[0])
+    was, now = left.reshape(-1)[where].item(), right.reshape(-1)[where].item()
+    return f"{int(far.sum())} of {far.numel()} elements are others; the first was {was:.6g}, now {now:.6g}"
+
+
+def _name(dtype: Any) -> str:
+    return str(dtype).removeprefix("torch.")

@@ -1,0 +1,156 @@
+"""Fixes are tried before they are offered: what is verified computes the same, and what does not is not called so."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from irscope.driver.driver import RunSpec
+from irscope.driver.fixing.proving import Proof, Prover, Status
+from irscope.driver.fixing.texts import applied, edits_between
+from irscope.driver.fixing.trying import Trying
+from irscope.protocol import Edit, Fix, Position, Range
+from support import run_cli, shared_worker, write
+
+BRANCH = """\
+import torch
+
+@torch.compile
+def f(x):
+    y = x.sin()
+    if y.sum() > 0:
+        y = y + 1
+    else:
+        y = y - 1
+    return torch.nn.functional.dropout(y, 0.5)
+
+f(torch.randn(4, requires_grad=True))
+"""
+FORMS = {
+    "branch": BRANCH,
+    "item": "import torch\n\n@torch.compile\ndef f(x):\n    return x * x.mean().item()\n\nf(torch.ones(4))\n",
+    "chain": """\
+import torch
+
+@torch.compile
+def f(x):
+    s = x.sum().item()
+    if s > 0:
+        return x + s
+    return x - s
+
+f(torch.ones(4))
+""",
+    "module": """\
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+        self.norm = torch.nn.BatchNorm1d(4)
+
+    def forward(self, x):
+        y = self.norm(self.linear(x))
+        return y.relu() if y.mean() > 0 else y.sigmoid()
+
+net = torch.compile(Net())
+net(torch.randn(8, 4)).sum().backward()
+""",
+}
+
+
+@pytest.fixture
+def prover(tmp_path: Path, request: pytest.FixtureRequest) -> Prover:
+    script = write(tmp_path, request.param)
+    made = Prover(RunSpec(str(script), cwd=str(tmp_path)), shared_worker())
+    request.addfinalizer(lambda: made.__exit__())
+    made.begin()
+    return made
+
+
+def changed(prover: Prover, old: str, new: str) -> Proof:
+    assert prover.original is not None
+    finding = prover.original.findings[0]
+    text = prover.text_of(finding.file)
+    assert old in text
+    return prover.prove({finding.file: text.replace(old, new)}, finding)[0]
+
+
+@pytest.mark.parametrize("prover", [FORMS["branch"], FORMS["module"]], indirect=True, ids=["branch", "module"])
+def test_a_fix_is_verified(prover: Prover) -> None:
+    assert prover.original is not None
+    tried = Trying(prover, 100).finding(prover.original.findings[0])
+    best = tried.candidates[0]
+    assert best.proof.status is Status.VERIFIED, best.proof
+    assert best.proof.removes == (tried.finding,)
+    assert any("gradients" in check for check in best.proof.checks)
+    assert best.proof.gain is not None and best.proof.gain.graphs[1] < best.proof.gain.graphs[0]
+
+
+BRANCH_LINES = "if y.sum() > 0:\n        y = y + 1\n    else:\n        y = y - 1"
+
+
+@pytest.mark.parametrize("prover", [BRANCH], indirect=True)
+@pytest.mark.parametrize(
+    ("new", "status", "words"),
+    [
+        ("y = torch.where(y.sum() > 0, y + 1, y - 1)", Status.VERIFIED, ""),
+        ("y = y + 1", Status.DISPROVEN, "results differ"),
+        ("y = y - 1", Status.DISPROVEN, "results differ"),  # one of the two is right on the run's own inputs
+        ("y = torch.where(y.sum() > 0, y + 1, y - 1).detach()", Status.DISPROVEN, "results differ"),
+        ("y = torch.where(y.sum() > 0, y + 1, y - 1) + 0 * torch.rand(())", Status.DISPROVEN, "results differ"),
+        ("y = torch.where(y.sum() > 0, y + 1, y - 1); x.detach().zero_()", Status.DISPROVEN, "results differ"),
+        ("y = torch.where(y.sum() > 0, y + 1, missing)", Status.DISPROVEN, "fails with it"),
+        ("y = torch.where(y.sum() > 0, y + 1, y - 1); torch._dynamo.graph_break()", Status.UNPROVEN, "Another finding"),
+        (BRANCH_LINES + "; y = y + 0", Status.DISPROVEN, "still there"),
+    ],
+)  # fmt: skip
+def test_what_a_change_does(prover: Prover, new: str, status: Status, words: str) -> None:
+    proof = changed(prover, BRANCH_LINES, new)
+    assert proof.status is status, proof
+    assert words in proof.reason
+
+
+@pytest.mark.parametrize("prover", [FORMS["chain"]], indirect=True)
+def test_one_action_removes_all_breaks_of_a_function(prover: Prover) -> None:
+    assert prover.original is not None
+    finding = prover.original.findings[0]
+    hand = (Edit(Range(Position(5, 8), Position(5, 22)), "x.sum().detach()"),)
+    only = dataclasses.replace(finding, fixes=(Fix("Keep it a tensor", "", hand),))
+    tried = Trying(prover, 100).finding(only)
+    best = tried.candidates[0]
+    assert best.proof.status is Status.VERIFIED, best.proof
+    assert "; then " in best.title
+    text = applied(prover.text_of(finding.file), best.edits)
+    assert ".item()" not in text and "if s" not in text
+
+
+def test_on_the_command_line(tmp_path: Path) -> None:
+    script = write(tmp_path, FORMS["branch"] + "\nprint('the end')\n")
+    before = script.read_text()
+    ran = run_cli("fix", script, "--json", cwd=tmp_path)
+    data = json.loads(ran.stdout)
+    assert script.read_text() == before
+    assert [one["candidates"][0]["status"] for one in data["findings"]] == ["verified"]
+    assert "+    y = torch.where(" in data["diff"]
+    ran = run_cli("fix", script, "--apply", "--only", "graph-break", cwd=tmp_path)
+    assert "1 of 1 findings have a verified fix." in ran.stdout, ran.stderr
+    assert "torch.where(" in script.read_text()
+    assert run_cli("fix", tmp_path / "missing.py").returncode == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("a\nb\nc\n", "a\nx\ny\nc\n"), ("a\nb", "a"), ("a", "a\nb"), ("", "a\n"), ("a\nb\n", "b\n"), ("a\n\n", "\n\na")],
+)
+def test_edits_between_texts(old: str, new: str) -> None:
+    assert applied(old, edits_between(old, new)) == new
+
+
+def test_edits_that_overlap_are_refused() -> None:
+    edits = [Edit(Range(Position(1, 0), Position(1, n)), "") for n in (2, 3)]
+    with pytest.raises(ValueError, match="overlap"):
+        applied("abcdef", edits)
