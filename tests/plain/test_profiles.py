@@ -5,16 +5,19 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from irscope.cli.main import main
+from irscope.comparing.runs import Moved
 from irscope.driver.profiling import opened
 from irscope.ir import kineto
 from irscope.ir.kineto import TraceError, read_events
+from irscope.profiling.changes import compared
 from irscope.profiling.measuring import profile_of
-from irscope.profiling.profile import Profile
+from irscope.profiling.profile import CudaGraphs, MeasuredLine, MeasuredProgram, Profile
 from irscope.profiling.timeline import Kind, timeline
 from irscope.store.store import Store
 
@@ -184,9 +187,10 @@ def test_spans_may_be_nested_as_deep_as_they_like(tmp_path: Path) -> None:
 
 def test_names_do_not_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     events = [event("aten::\x1b[31mred\u202e", 0, 10), event("\x1b]0;title\x07", 20, 5, "user_annotation")]
+    events += [event("## Call CompiledFxGraph f ##", 30, 10), event("aten::\x1b[31mkernel", 31, 5)]
     assert main(["open", written(tmp_path, events)]) == 0
     printed = capsys.readouterr().out
-    assert "red" in printed and not set("\x1b\x07\u202e") & set(printed)
+    assert "red" in printed and "kernel " in printed and not set("\x1b\x07\u202e") & set(printed)
 
 
 def test_open_prints_what_json_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -208,3 +212,56 @@ def test_a_profile_stays_with_its_run(tmp_path: Path) -> None:
         store.put_profile(run, {"steps": 3})
         store.tidy(run)
         assert store.profile(run) == {"steps": 3}
+
+
+# --- without the profiler ---------------------------------------------------------------------------------------------
+
+
+def test_what_the_profiler_costs_is_taken_out_where_it_wrote_its_spans(tmp_path: Path) -> None:
+    calls = [MeasuredProgram("f", "f.py", 3, None, 80e-6, False)]
+    found = profile_of(timeline(read_events(written(tmp_path, a_step()))), programs=calls)
+    assert found.step_seconds == pytest.approx(80e-6) and found.profiled_seconds == pytest.approx(100e-6)
+    whole = sum(one.seconds for one in found.kernels) + sum(one.seconds for one in found.gaps)
+    assert whole == pytest.approx(80e-6)
+    in_trace = {one.name: one.seconds for one in profile_of(timeline(read_events(written(tmp_path, a_step())))).kernels}
+    now = {one.name: one.seconds for one in found.kernels}
+    assert now["cpp_fused_relu_0"] == pytest.approx(in_trace["cpp_fused_relu_0"], rel=0.02), "it has no span inside"
+    assert 0.5 * in_trace["aten::addmm"] < now["aten::addmm"] < 0.75 * in_trace["aten::addmm"], "it has a copy inside"
+
+
+def test_of_many_profiled_steps_the_fastest_count(tmp_path: Path) -> None:
+    slow = [{**one, "ts": 2 * one["ts"] + 1000, "dur": 2 * one["dur"]} for one in a_step()]
+    path = written(tmp_path, [*slow, *a_step(), event("cudaGraphLaunch", 1080, 1, "cuda_runtime")])
+    found = timeline(read_events(path), fastest=1)
+    assert [round(seconds * 1e6) for _, seconds in found.steps] == [100] and found.graphs_replayed == 0
+    assert len(timeline(read_events(path)).steps) == 2
+
+
+def measured_run(seconds: list[float], lines: dict[int, float]) -> Profile:
+    program = MeasuredProgram("f", "f.py", 1, None, sorted(seconds)[len(seconds) // 4], False, samples=tuple(seconds))
+    rows = tuple(MeasuredLine("f.py", line, each, 0.0, None, 1.0, ("k",)) for line, each in lines.items())
+    return Profile("r", 20, 0.0, sorted(seconds)[len(seconds) // 4], 0.0, rows, (), (), CudaGraphs(0, 0), (program,))
+
+
+def test_a_difference_is_claimed_only_above_the_noise() -> None:
+    def noisy(base: float) -> list[float]:
+        return [base * (1 + 0.01 * (n % 7)) for n in range(60)]
+
+    before, after = measured_run(noisy(1e-3), {5: 6e-4, 7: 2e-4}), measured_run(noisy(0.8e-3), {6: 4e-4, 8: 2.01e-4})
+    moved = Moved({"f.py": "a\nb\nc\nd\ne\nf\ng"}, {"f.py": "new\na\nb\nc\nd\ne\nf\ng"})
+    found = compared(before, after, moved)
+    assert found.is_significant and found.chance is not None and found.chance < 0.01
+    assert "20 % faster" in found.words
+    assert [(one.line, one.before, one.after) for one in found.lines] == [(6, 6e-4, 4e-4)], "line 5 moved down"
+    assert not compared(before, measured_run(noisy(0.99e-3), {}), moved).is_significant, "1 % is not more than noise"
+    mixed = [*noisy(0.7e-3)[:30], *noisy(1.3e-3)[:30]]
+    assert not compared(before, measured_run(mixed, {}), moved).is_significant, "the groups overlap"
+    few = compared(before, measured_run([1e-4] * 5, {}), moved)
+    assert few.chance is None and not few.is_significant and "too few" in few.words
+
+
+def test_when_compiling_is_paid_back() -> None:
+    program = MeasuredProgram("f", "f.py", 1, None, 1e-3, False, "", (), 3e-3, 10.0)
+    assert program.paid_back_calls == 5000
+    assert replace(program, eager_seconds=0.9e-3).paid_back_calls is None
+    assert replace(program, eager_seconds=None).paid_back_calls is None

@@ -8,11 +8,13 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 
+from irscope.cli.measured import change_lines
 from irscope.cli.text import Paint, short_path, to_stdout
 from irscope.comparing.graphs import GraphDiff, diff_graphs
 from irscope.comparing.runs import Change, RunDiff, diff_runs
 from irscope.ir.graphs import GraphNode
 from irscope.pipelines.registry import stage_kind
+from irscope.profiling.changes import profile_diff
 from irscope.protocol import Compile, Finding, Kernel, Report, StageRef, to_json
 from irscope.store.store import Store
 from irscope.vocabulary.suggestions import did_you_mean, listed
@@ -31,10 +33,12 @@ def diff(options: argparse.Namespace) -> int:
             return _stages(store, runs or [store.find_run()], options)
         before, after = _two_runs(store, runs)
         found = diff_runs(store, before, after)
+        measured = profile_diff(store, before, after)
     if options.json:
-        print(json.dumps({**to_json(found), "same": found.same}, indent=1))
+        print(json.dumps({**to_json(found), "same": found.same, "measured": to_json(measured)}, indent=1))
     else:
-        to_stdout(run_lines(found, Paint(sys.stdout)))
+        paint = Paint(sys.stdout)
+        to_stdout([*run_lines(found, paint), *(change_lines(measured, paint) if measured else [])])
     return 0
 
 

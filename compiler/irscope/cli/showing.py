@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _MOST_NODES = 20
 """Of each stage, of what came from a line; a layer that is there a hundred times has as many of each."""
 _MOST_NODES_JSON = 100
+_MOST_MEASURED = 5
+"""Rows of each table of measured time."""
 _MOST_GUARDS = 100
 """Of each compile; a model of a hundred layers has ten thousand, which take a second to read."""
 
@@ -66,7 +68,17 @@ def show(options: argparse.Namespace) -> int:
             print_json(to_json(report))
         else:
             to_stdout(report_lines(report, Paint(sys.stdout)))
+            _measured(store, run)
     return 0
+
+
+def _measured(store: Store, run: str) -> None:
+    """Prints the measured time of a run that was profiled."""
+    from irscope.cli.measured import profile_lines
+    from irscope.profiling.changes import stored_profile
+
+    if (found := stored_profile(store, run)) is not None:
+        to_stdout(["", *profile_lines(found, Paint(sys.stdout), _MOST_MEASURED)])
 
 
 def _find_compile(report: Report, id: str) -> Compile:

@@ -61,7 +61,7 @@ def profiled(
         if all(one.why_not for one in programs):
             raise NotMeasured(f"Nothing was measured: {programs[0].why_not}")
         try:
-            found = timeline(read_events(os.path.join(folder, TRACE)))
+            found = timeline(read_events(os.path.join(folder, TRACE)), spec.profile)
         except (OSError, TraceError) as error:
             raise NotMeasured(f"The profiler's trace cannot be read: {error}") from error
     peaks = peaks_of(store.device_of(run)) or _measured_peaks(facts.get("peaks"))
@@ -94,14 +94,17 @@ def _facts(path: str) -> dict[str, Any]:
 
 def _program(facts: dict[str, Any]) -> MeasuredProgram:
     line = facts.get("line")
+    samples = facts.get("samples")
     return MeasuredProgram(
         bounded(str(facts.get("function", "")), 500),
         bounded(str(facts.get("file", "")), 4096),
         line if isinstance(line, int) else 0,
-        _number(facts.get("seconds")),
+        None,
         _number(facts.get("plain_seconds")),
         facts.get("backward") is True,
         bounded(str(facts.get("why_not", ""))),
+        tuple(one for each in (samples if isinstance(samples, list) else ()) if (one := _number(each)) is not None),
+        _number(facts.get("eager_seconds")),
     )
 
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import bisect
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from irscope.profiling.joining import Call, Joined, short_name
-from irscope.profiling.profile import CudaGraphs, Gap, MeasuredKernel, MeasuredLine, MeasuredProgram, Profile
+from irscope.profiling.plain_time import host_seconds, overlap
+from irscope.profiling.profile import (
+    CudaGraphs,
+    Gap,
+    MeasuredKernel,
+    MeasuredLine,
+    MeasuredProgram,
+    Profile,
+    SkippedGraph,
+)
 from irscope.profiling.timeline import Kind, Segment, Timeline, is_cpp_kernel, kernel_name
 from irscope.protocol import Origin, Report
 
@@ -75,21 +83,32 @@ class _Sums:
             if one.kind == "graph-break"
             for compile in one.compiles
         }
-        self._owned = self._device = 0.0
+        self._owned = self._device = self._owned_device = 0.0
+        self._busy = self._owned_busy = 0.0
+        """Seconds of the device, of what ran there."""
+        self._host = host_seconds(found, programs)
+        self._compiled: dict[int, set[str]] = defaultdict(set)
+        """By program the compiles that its steps go through."""
 
     def add(self, segment: Segment) -> None:
         """The time of a segment goes to its owner."""
+        if segment.around.compile:
+            self._compiled[segment.around.program].add(segment.around.compile)
         if segment.kind is Kind.KERNEL and not self._is_wrapper(segment):
             self._add_kernel(segment)
             return
         kind = Kind.WRAPPER if segment.kind is Kind.KERNEL else segment.kind
         self._add_host(segment, kind)
+        if segment.device is not None:  # at a graph break
+            where = self._where(segment)
+            self._gaps[kind.value, where or segment.name] += segment.device
+            self._add_busy(segment.device, bool(where))
 
     def _add_host(self, segment: Segment, kind: Kind) -> None:
         """The time of the host in which the device does nothing."""
-        seconds = segment.end - segment.start - _overlap(self._found.busy, segment)
+        seconds = self._host[id(segment)]
         where = self._where(segment)
-        own = min(seconds, _overlap(self._found.overhead, segment))
+        own = 0.0 if self._programs else min(seconds, overlap(self._found.overhead, (segment.start, segment.end)))
         if own > 0:
             self._gaps[Kind.PROFILER.value, ""] += own
             self._owned += own
@@ -104,13 +123,17 @@ class _Sums:
         return id(segment) not in self._calls and short_name(segment.name) in _ALLOCATING
 
     def _add_kernel(self, segment: Segment) -> None:
-        call, seconds = self._calls.get(id(segment)), segment.seconds
+        call = self._calls.get(id(segment))
+        seconds = self._host[id(segment)] if segment.device is None else segment.device
+        is_owned = call is not None and bool(call.origins)
         self._device += seconds
+        self._owned_device += seconds if is_owned else 0.0
         name = call.kernel if call else kernel_name(segment.name)
         row = self._kernels[name, call.stage if call else ""]
         row.seconds, row.calls = row.seconds + seconds, row.calls + 1
         if segment.device is not None:  # the host's part; the device's is counted below
             self._add_host(segment, Kind.LAUNCH)
+            self._add_busy(segment.device, is_owned)
         if call is None or not call.origins:
             return
         self._owned += seconds if segment.device is None else 0.0
@@ -122,6 +145,10 @@ class _Sums:
             line.shared += seconds if len(set(call.origins)) > 1 else 0.0
             line.bound = _plus(line.bound, call.bound_seconds)
             line.kernels[name] = None
+
+    def _add_busy(self, seconds: float, is_owned: bool) -> None:
+        self._busy += seconds
+        self._owned_busy += seconds if is_owned else 0.0
 
     def _where(self, segment: Segment) -> str:
         around = segment.around
@@ -138,9 +165,13 @@ class _Sums:
 
     def profile(self, steps: int, programs: Sequence[MeasuredProgram], peaks: str) -> Profile:
         """All sums, for one step."""
-        whole = sum(seconds for _, seconds in self._found.steps)
-        inside = sum(end - start for start, end in self._found.busy)
-        owned = self._owned + (inside if self._found.has_device else 0.0)
+        profiled = sum(seconds for _, seconds in self._found.steps)
+        plain = [one.plain_seconds for one in programs if not one.why_not]
+        known = [one for one in plain if one is not None]
+        whole = sum(known) * steps if known and len(known) == len(plain) else profiled
+        # The device's time is that of the intervals in which it works: what runs there at once counts once.
+        inside = sum(overlap(self._found.busy, step) for step in self._found.spans)
+        owned = self._owned + (inside * self._owned_busy / self._busy if self._busy else 0.0)
         kernels = [
             MeasuredKernel(name, stage, row.seconds / steps, row.calls / steps, tuple(row.origins), _over(row.bound, steps))
             for (name, stage), row in self._kernels.items()
@@ -159,23 +190,40 @@ class _Sums:
             device_seconds=self._device / steps,
             step_seconds=whole / steps,
             owned_seconds=min(owned, whole) / steps,
+            owned_device_seconds=self._owned_device / steps,
+            profiled_seconds=profiled / steps,
             lines=tuple(sorted(lines, key=lambda one: _above(one.seconds, one.bound_seconds), reverse=True)),
             kernels=tuple(sorted(kernels, key=lambda one: _above(one.seconds, one.bound_seconds), reverse=True)),
             gaps=tuple(sorted(gaps, key=lambda one: one.seconds, reverse=True)),
-            cuda_graphs=CudaGraphs(self._found.graphs_recorded / steps, self._found.graphs_replayed / steps),
-            programs=tuple(programs),
+            cuda_graphs=CudaGraphs(
+                self._found.graphs_recorded / steps, self._found.graphs_replayed / steps, self._skipped()
+            ),
+            programs=tuple(self._measured(at, one) for at, one in enumerate(programs)),
             peaks=peaks,
         )
 
+    def _measured(self, program: int, facts: MeasuredProgram) -> MeasuredProgram:
+        seconds = [seconds for number, seconds in self._found.steps if number == program]
+        return replace(
+            facts,
+            seconds=sum(seconds) / len(seconds) if seconds else None,
+            compile_seconds=self._compile_seconds(program),
+        )
 
-def _overlap(busy: Sequence[tuple[float, float]], segment: Segment) -> float:
-    """Seconds of a segment that are in one of the intervals, which are sorted."""
-    number = bisect.bisect_right(busy, segment.start, key=lambda each: each[1])
-    found = 0.0
-    while number < len(busy) and busy[number][0] < segment.end:
-        found += min(busy[number][1], segment.end) - max(busy[number][0], segment.start)
-        number += 1
-    return found
+    def _compile_seconds(self, program: int) -> float | None:
+        """With all recompilations: a call goes through the newest one."""
+        frames = {compile.partition("/")[0] for compile in self._compiled.get(program, ())}
+        compiles = self._report.compiles if self._report else ()
+        seconds = [one.seconds for one in compiles if one.id.partition("/")[0] in frames]
+        return sum(seconds) if seconds else None
+
+    def _skipped(self) -> tuple[SkippedGraph, ...]:
+        findings = self._report.findings if self._report else ()
+        return tuple(
+            SkippedGraph(one.message, one.file, one.range.start.line)
+            for one in findings
+            if one.kind == "cudagraph-skip"
+        )
 
 
 def _plus(sum: float | None, more: float | None) -> float | None:

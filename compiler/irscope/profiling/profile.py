@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from irscope.protocol import Origin
@@ -78,13 +79,19 @@ class MeasuredProgram:
     Parameters
     ----------
     seconds
-        Of a call while it was measured, on average.
+        Of a call while the profiler ran, on average.
     plain_seconds
-        Of a call without the profiler, on average; None if it was not measured.
+        Of a call without the profiler, the lower quartile; None if it was not measured.
     backward
         Whether a call has a backward.
     why_not
         Why it was not measured; empty if it was.
+    samples
+        Seconds of single calls without the profiler, in their order.
+    eager_seconds
+        Of a call of the program itself, without compile, likewise, of calls between the others; None if it cannot run.
+    compile_seconds
+        What compiling took of all that its calls go through.
     """
 
     function: str
@@ -94,14 +101,35 @@ class MeasuredProgram:
     plain_seconds: float | None
     backward: bool
     why_not: str = ""
+    samples: tuple[float, ...] = ()
+    eager_seconds: float | None = None
+    compile_seconds: float | None = None
+
+    @property
+    def paid_back_calls(self) -> int | None:
+        """After how many calls compiling has saved what it took; None if a call is not faster, or that is not known."""
+        if self.plain_seconds is None or self.eager_seconds is None or self.compile_seconds is None:
+            return None
+        saved = self.eager_seconds - self.plain_seconds
+        return math.ceil(self.compile_seconds / saved) if saved > 0 else None
+
+
+@dataclass(frozen=True)
+class SkippedGraph:
+    """Why a compiled function runs without a CUDA graph, and the place that PyTorch names."""
+
+    why: str
+    file: str
+    line: int
 
 
 @dataclass(frozen=True)
 class CudaGraphs:
-    """How often a step recorded and replayed a CUDA graph."""
+    """How often a step recorded and replayed a CUDA graph, and which compiled functions have none though they should."""
 
     recorded: float
     replayed: float
+    skipped: tuple[SkippedGraph, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,8 +142,14 @@ class Profile:
         How many were measured; all other numbers are averages of one.
     device_seconds
         Of kernels and library calls.
+    step_seconds
+        Without the profiler, where the programs could be timed without it; what is below adds up to it.
     owned_seconds
         Of ``step_seconds``: what has a kernel with a line, or a gap with a kind and a place.
+    owned_device_seconds
+        Of ``device_seconds``: kernels with a line.
+    profiled_seconds
+        A step while the profiler ran.
     peaks
         What the bounds were computed with; empty if they are not known.
     """
@@ -131,3 +165,5 @@ class Profile:
     cuda_graphs: CudaGraphs
     programs: tuple[MeasuredProgram, ...] = ()
     peaks: str = ""
+    owned_device_seconds: float = 0.0
+    profiled_seconds: float = 0.0

@@ -6,6 +6,7 @@ it kernels and library calls.  Spans of one thread are nested; what a span does 
 
 from __future__ import annotations
 
+import bisect
 import enum
 import re
 from collections import defaultdict
@@ -83,6 +84,8 @@ class Segment:
     """Seconds on the device, for what was launched there."""
     file: str = ""
     """The file of the kernel, where the trace has it."""
+    spans: float = 0.0
+    """How many spans the profiler wrote in it: what it does for one takes time in what is around."""
 
     @property
     def seconds(self) -> float:
@@ -96,6 +99,8 @@ class Timeline:
 
     steps: list[tuple[int, float]] = field(default_factory=list)
     """Of each step the number of its program, and seconds."""
+    spans: list[tuple[float, float]] = field(default_factory=list)
+    """When each step was."""
     segments: list[Segment] = field(default_factory=list)
     has_device: bool = False
     busy: list[tuple[float, float]] = field(default_factory=list)
@@ -124,12 +129,19 @@ def kernel_name(event: str) -> str:
     return match["name"] if match else event
 
 
-def timeline(events: Iterable[Event]) -> Timeline:
-    """The steps of a trace; a trace without steps is one step."""
+def timeline(events: Iterable[Event], fastest: int | None = None) -> Timeline:
+    """The steps of a trace; a trace without steps is one step.
+
+    Parameters
+    ----------
+    fastest
+        Of each program only so many steps are taken: what else the machine does makes the others slower.  None: all.
+    """
     threads: dict[tuple[str, str], list[Event]] = defaultdict(list)
     device: list[Event] = []
     overhead: list[Event] = []
     found = Timeline()
+    recorded, replayed = list[float](), list[float]()
     for event in events:
         if event.category in _DEVICE:
             device.append(event)
@@ -137,14 +149,23 @@ def timeline(events: Iterable[Event]) -> Timeline:
             overhead.append(event)
         elif event.category in _HOST:
             threads[event.thread].append(event)
-            found.graphs_recorded += event.name.startswith("cudaStreamBeginCapture")
-            found.graphs_replayed += event.name.startswith("cudaGraphLaunch")
+            if event.name.startswith("cudaStreamBeginCapture"):
+                recorded.append(event.start)
+            elif event.name.startswith("cudaGraphLaunch"):
+                replayed.append(event.start)
     launched: dict[Any, list[Event]] = defaultdict(list)
     for event in device:
         launched[_id(event)].append(event)
     found.has_device, found.busy, found.overhead = bool(device), _merged(device), _merged(overhead)
-    _Walk(found, launched).over([_nested(each) for each in threads.values()])
+    _Walk(found, launched, fastest).over([_nested(each) for each in threads.values()])
+    found.graphs_recorded, found.graphs_replayed = _inside(recorded, found.spans), _inside(replayed, found.spans)
     return found
+
+
+def _inside(starts: list[float], spans: list[tuple[float, float]]) -> int:
+    """How many are in one of the spans."""
+    starts.sort()
+    return sum(bisect.bisect_left(starts, end) - bisect.bisect_left(starts, start) for start, end in spans)
 
 
 def _id(event: Event) -> Any:
@@ -183,7 +204,8 @@ def _merged(events: Iterable[Event]) -> list[tuple[float, float]]:
 class _Walk:
     """Down the spans of all threads."""
 
-    def __init__(self, found: Timeline, launched: dict[Any, list[Event]]) -> None:
+    def __init__(self, found: Timeline, launched: dict[Any, list[Event]], fastest: int | None) -> None:
+        self._fastest = fastest
         self._found, self._launched = found, launched
         self._graphs = 0
         self._compile_of: dict[Any, str] = {}
@@ -195,9 +217,11 @@ class _Walk:
             steps = [_whole(spans) for spans in threads if spans]
         else:
             _take_in(steps, [span for spans in threads for span in spans if _program(span.event.name) is None])
+            steps = _fastest_of(steps, self._fastest)
         for number, step in enumerate(sorted(steps, key=lambda span: span.event.start)):
             program = _program(step.event.name) or 0
             self._found.steps.append((program, step.end - step.event.start))
+            self._found.spans.append((step.event.start, step.end))
             self._down(step, Around(step=number, program=program))
 
     def _down(self, step: _Span, around: Around) -> None:
@@ -207,8 +231,8 @@ class _Walk:
             if kind in (Kind.KERNEL, Kind.EAGER, Kind.GUARDS, Kind.COPY):
                 self._whole(span, here, kind)
                 continue
-            for start, end in _own(span):
-                self._found.segments.append(Segment(start, end, kind, span.event.name, here))
+            for start, end, spans in _own(span):
+                self._found.segments.append(Segment(start, end, kind, span.event.name, here, spans=spans))
             # The last one is taken first: a forward must be seen before its backward, and graphs in their order.
             todo += [self._inside(span, number, here, kind) for number in reversed(range(len(span.inside)))]
 
@@ -218,6 +242,7 @@ class _Walk:
             self._replay(span, here)
             return
         segment = Segment(event.start, span.end, kind, event.name, here, file=str(event.args.get("kernel_file", "")))
+        segment.spans = sum(1 for _ in _all(span)) - 1
         if self._found.has_device and kind is not Kind.GUARDS:
             mine = [one for each in _all(span) for one in self._launched.pop(_id(each.event), ())]
             if mine:
@@ -295,6 +320,20 @@ def _take_in(steps: list[_Span], others: list[_Span]) -> None:
         step.inside = kept
 
 
+def _fastest_of(steps: list[_Span], most: int | None) -> list[_Span]:
+    """So many steps of each program."""
+    if most is None:
+        return steps
+    by_program: dict[int | None, list[_Span]] = defaultdict(list)
+    for step in steps:
+        by_program[_program(step.event.name)].append(step)
+    return [
+        step
+        for each in by_program.values()
+        for step in sorted(each, key=lambda span: span.end - span.event.start)[:most]
+    ]
+
+
 def _program(name: str) -> int | None:
     if name.startswith(_FOREIGN_STEP):
         return 0
@@ -307,15 +346,16 @@ def _whole(spans: list[_Span]) -> _Span:
     return _Span(Event("trace", "user_annotation", start, end - start, spans[0].event.thread, {}), end, spans)
 
 
-def _own(span: _Span) -> Iterator[tuple[float, float]]:
-    """The pieces of a span that are in no span inside it."""
-    at = span.event.start
+def _own(span: _Span) -> Iterator[tuple[float, float, float]]:
+    """The pieces of a span that are in no span inside it, and how many spans begin or end at them, each of these a half."""
+    at, ends = span.event.start, 0.0
     for each in span.inside:
         if each.event.start > at:
-            yield at, each.event.start
-        at = max(at, each.end)
+            yield at, each.event.start, ends + 0.5
+            ends = 0.0
+        at, ends = max(at, each.end), ends + 0.5
     if span.end > at:
-        yield at, span.end
+        yield at, span.end, ends
 
 
 def _all(span: _Span) -> Iterator[_Span]:

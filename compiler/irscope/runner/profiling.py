@@ -27,6 +27,12 @@ _WARM_CALLS, _WARM_SECONDS, _MOST_WARM_SECONDS = 5, 0.5, 20.0
 _COPIED_BYTES = (1 << 15, 1 << 18, 1 << 22, 1 << 26)
 """Small blocks stay in caches, which are faster: a bound must hold for kernels whose data does, too."""
 _MATRIX = 768
+_BLOCKS, _BLOCK_SECONDS = 3, 0.2
+"""Before the profiler runs, and after it again: blocks of calls without it, compiled and eager by turns."""
+_MOST_SAMPLES = 600
+_MORE_CALLS, _MORE_SECONDS = 2, 2.0
+"""So many times more calls are profiled than are asked for, if there is time, and the fastest are taken: what else the
+machine does only makes calls slower."""
 
 
 class Profiling(Rounds):
@@ -72,7 +78,7 @@ class Profiling(Rounds):
         """Warms a program up; says why it cannot be measured."""
         function, file, line = place_of(one.program)
         facts: dict[str, Any] = {"function": function, "file": file, "line": line, "backward": False, "why_not": ""}
-        facts |= {"seconds": None, "plain_seconds": None}
+        facts |= {"plain_seconds": None, "samples": [], "eager_seconds": None}
         try:
             with modes(one):
                 facts["backward"] = self._backward and one.grad and _call(one, True)
@@ -91,41 +97,86 @@ class Profiling(Rounds):
 
     def _profile(self, torch: Any, facts: list[dict[str, Any]]) -> None:
         mine = [number for number, each in enumerate(facts) if not each["why_not"]]
-        for number in mine:
-            facts[number]["plain_seconds"] = self._plain(self._measured[number], facts[number]["backward"])
+        samples = {number: _Samples(self._measured[number], facts[number]["backward"]) for number in mine}
+        for each in samples.values():
+            each.take(self._each_calls)
         kinds = torch.profiler.ProfilerActivity
         activities = [kinds.CPU, *([kinds.CUDA] if torch.cuda.is_initialized() else [])]
         with torch.profiler.profile(activities=activities, acc_events=True):  # the first one has more to set up
             self._steps(torch, mine[:1], facts, 1)
         with torch.profiler.profile(activities=activities, acc_events=True) as profiler:
             self._steps(torch, mine, facts, self._each_calls)
+        for number, each in samples.items():
+            each.take(self._each_calls)
+            facts[number] |= each.facts()
         profiler.export_chrome_trace(os.path.join(self._folder, TRACE))
 
-    def _plain(self, one: Measured, backward: bool) -> float:
-        with modes(one):
-            start = time.perf_counter()
-            for _ in range(self._each_calls):
-                _call(one, backward)
-                synchronize()
-            return (time.perf_counter() - start) / self._each_calls
-
     def _steps(self, torch: Any, programs: list[int], facts: list[dict[str, Any]], calls: int) -> None:
-        for _ in range(calls):
+        until = time.perf_counter() + _MORE_SECONDS
+        for done in range(calls * (1 + _MORE_CALLS)):
+            if done >= calls and time.perf_counter() > until:
+                return
             for number in programs:
                 one = self._measured[number]
                 with modes(one):
-                    start = time.perf_counter()
                     with torch.profiler.record_function(f"{STEP}:{number}"):
                         _call(one, facts[number]["backward"])
                         synchronize()
-                    spent = time.perf_counter() - start
-                facts[number]["seconds"] = (facts[number]["seconds"] or 0.0) + spent / self._each_calls
 
 
-def _call(one: Measured, backward: bool) -> bool:
+class _Samples:
+    """Times single calls of a program without the profiler."""
+
+    def __init__(self, one: Measured, backward: bool) -> None:
+        self._one, self._backward = one, backward
+        self._plain: list[float] = []
+        self._eager: list[float] = []
+        self._has_eager = True
+
+    def take(self, calls: int) -> None:
+        """So many in each block, or as many as there is time for."""
+        with modes(self._one):
+            for _ in range(_BLOCKS):
+                self._block(self._one.compiled, calls, self._plain)
+                if self._has_eager:
+                    try:
+                        self._block(self._one.program, calls, self._eager)
+                    except Exception:  # noqa: BLE001  a program that needs compile has no such figure
+                        self._has_eager = False
+
+    def _block(self, program: Any, calls: int, into: list[float]) -> None:
+        # The first call after the other side's is slower, and no sample.
+        until, is_first = time.perf_counter() + _BLOCK_SECONDS, True
+        for _ in range(calls + 1):
+            start = time.perf_counter()
+            _call(self._one, self._backward, program)
+            synchronize()
+            end = time.perf_counter()
+            if not is_first:
+                into.append(end - start)
+            is_first = False
+            if end > until and into:
+                return
+
+    def facts(self) -> dict[str, Any]:
+        """As `MeasuredProgram` has them."""
+        samples = self._plain[:: len(self._plain) // _MOST_SAMPLES + 1]
+        return {
+            "plain_seconds": _typical(self._plain),
+            "samples": samples,
+            "eager_seconds": _typical(self._eager) if self._has_eager else None,
+        }
+
+
+def _typical(seconds: list[float]) -> float:
+    """The lower quartile: what else the machine does only makes calls slower."""
+    return sorted(seconds)[len(seconds) // 4]
+
+
+def _call(one: Measured, backward: bool, program: Any = None) -> bool:
     """Calls a program, with its backward if that is wanted; returns whether there was one."""
     torch: Any = sys.modules["torch"]
-    result = one.compiled(*one.args, **one.kwargs)
+    result = (one.compiled if program is None else program)(*one.args, **one.kwargs)
     if not backward:
         return False
     outputs = [tensor for tensor in _tensors(result) if tensor.requires_grad and tensor.is_floating_point()]

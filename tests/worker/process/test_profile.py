@@ -83,6 +83,10 @@ def test_each_line_has_its_kernels_and_all_time_an_owner(tmp_path: Path) -> None
         5: ["extern_kernels.mm"], 6: ["cpp_fused_mul_relu_0"],
     }  # fmt: skip
     assert all(one["bound_seconds"] > 0 for one in found["lines"])
+    assert found["profiled_seconds"] > 0 and len(found["programs"][0]["samples"]) >= 3
+    assert found["programs"][0]["eager_seconds"] > 0 and found["programs"][0]["compile_seconds"] > 0
+    shown = run_cli_forked("show", "--store", tmp_path / "runs.db")
+    assert "without compile" in shown.stdout and "cpp_fused_mul_relu_0" in shown.stdout
     assert {"guards", "generated wrapper", "python"} <= {one["kind"] for one in found["gaps"]}
 
 

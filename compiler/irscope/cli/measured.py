@@ -1,0 +1,146 @@
+"""The tables of measured time, for `irscope profile`, `irscope open`, `irscope show` and `irscope diff`."""
+
+from __future__ import annotations
+
+import os
+
+from irscope.cli.tables import table
+from irscope.cli.text import Paint
+from irscope.profiling.changes import ProfileDiff
+from irscope.profiling.profile import MeasuredProgram, Profile
+from irscope.protocol import Origin
+from irscope.vocabulary.units import count, duration, percent
+from irscope.vocabulary.visible import printable
+
+_MOST_ROWS = 15
+"""Of each table; JSON has all."""
+
+
+def profile_lines(found: Profile, paint: Paint, most: int = _MOST_ROWS) -> list[str]:
+    """The tables of a profile: lines, kernels, and the rest of the time."""
+    return [
+        *_head(found, paint),
+        *_line_table(found, paint, most),
+        *_kernel_table(found, paint, most),
+        *_gap_table(found, paint, most),
+        *_foot(found, paint, most),
+    ]
+
+
+def _head(found: Profile, paint: Paint) -> list[str]:
+    step = found.step_seconds or 1.0
+    lines = [
+        f"{paint('One step', 'bold')} ({count(found.steps, 'step')} measured): {duration(found.step_seconds)}, of which "
+        f"kernels {duration(found.device_seconds)} ({percent(found.device_seconds, step)}); "
+        f"{percent(found.owned_seconds, step)} of the time has an owner."
+    ]
+    lines += [line for one in found.programs for line in _program(one)]
+    if found.programs and found.profiled_seconds > 0:
+        lines.append(
+            f"  Timed without the profiler; with it a step takes {duration(found.profiled_seconds)}, "
+            "and only the shares are from there."
+        )
+    return lines
+
+
+def _program(one: MeasuredProgram) -> list[str]:
+    place = f"{printable(one.function)} ({_base(one.file)}:{one.line})"
+    if one.why_not:
+        return [f"  {place} was not measured: {printable(one.why_not)}"]
+    seconds = one.plain_seconds if one.plain_seconds is not None else one.seconds
+    if seconds is None:
+        return []
+    parts = [f"  {place}, {'forward and backward' if one.backward else 'forward'}: {duration(seconds)}"]
+    if one.eager_seconds is not None:
+        parts.append(f"{duration(one.eager_seconds)} without compile ({one.eager_seconds / max(seconds, 1e-9):.2f}×)")
+    if one.compile_seconds is not None and one.eager_seconds is not None:
+        calls = one.paid_back_calls
+        paid = "which no call pays back" if calls is None else f"paid back after {count(calls, 'call')}"
+        parts.append(f"compiling took {duration(one.compile_seconds)}, {paid}")
+    return ["; ".join(parts)]
+
+
+def _line_table(found: Profile, paint: Paint, most: int) -> list[str]:
+    step = found.step_seconds or 1.0
+    rows = [
+        [f"{printable(_base(one.file))}:{one.line}", duration(one.seconds), percent(one.seconds, step),
+         _bound(one.bound_seconds), _number(one.calls), ", ".join(map(printable, one.kernels))]
+        for one in found.lines[:most]
+    ]  # fmt: skip
+    head = ["line", "time", "of step", "bound", "calls", "kernels"]
+    lines = ["", *table(head, rows, paint, right=frozenset({1, 2, 3, 4}), whole=frozenset({0}))] if rows else []
+    return lines + _more(len(found.lines), most, "line")
+
+
+def _kernel_table(found: Profile, paint: Paint, most: int) -> list[str]:
+    step = found.step_seconds or 1.0
+    rows = [
+        [printable(one.name), duration(one.seconds), percent(one.seconds, step), _bound(one.bound_seconds),
+         _number(one.calls), ", ".join(_place(each) for each in one.origins)]
+        for one in found.kernels[:most]
+    ]  # fmt: skip
+    head = ["kernel", "time", "of step", "bound", "calls", "lines"]
+    lines = ["", *table(head, rows, paint, right=frozenset({1, 2, 3, 4}))] if rows else []
+    return lines + _more(len(found.kernels), most, "kernel")
+
+
+def _gap_table(found: Profile, paint: Paint, most: int) -> list[str]:
+    step = found.step_seconds or 1.0
+    rows = [
+        [one.kind, duration(one.seconds), percent(one.seconds, step), printable(_short(one.where))]
+        for one in found.gaps[:most]
+    ]
+    lines = ["", *table(["beside kernels", "time", "of step", "where"], rows, paint, right=frozenset({1, 2}))]
+    return lines + _more(len(found.gaps), most, "row")
+
+
+def _foot(found: Profile, paint: Paint, most: int) -> list[str]:
+    lines: list[str] = []
+    if found.cuda_graphs.recorded or found.cuda_graphs.replayed:
+        lines += ["", f"CUDA graphs: {_number(found.cuda_graphs.replayed)} replayed, "
+                      f"{_number(found.cuda_graphs.recorded)} recorded in a step"]  # fmt: skip
+    lines += [
+        f"No CUDA graph ({_place(Origin(one.file, one.line))}): {printable(one.why)}"
+        for one in found.cuda_graphs.skipped[:most]
+    ]
+    if found.peaks:
+        lines += ["", paint(f"bound: the least time on {printable(found.peaks)}. A kernel of several lines counts in each.", "dim")]  # fmt: skip
+    return lines
+
+
+def _more(number: int, most: int, noun: str) -> list[str]:
+    return [f"  … and {count(number - most, noun)} more (--json has all)"] if number > most else []
+
+
+def _place(origin: Origin) -> str:
+    return printable(f"{_base(origin.file)}:{origin.line}")
+
+
+def _short(where: str) -> str:
+    return os.path.basename(where) if where.startswith(os.sep) else where
+
+
+def _base(path: str) -> str:
+    return os.path.basename(path)
+
+
+def _bound(seconds: float | None) -> str:
+    return "" if seconds is None else duration(seconds)
+
+
+def _number(calls: float) -> str:
+    return f"{calls:.0f}" if calls == int(calls) else f"{calls:.1f}"
+
+
+def change_lines(found: ProfileDiff, paint: Paint) -> list[str]:
+    """What changed in measured time, for people."""
+    before, after = duration(found.step_seconds.before), duration(found.step_seconds.after)
+    lines = ["", f"{paint('Measured time of a step', 'bold')}: {before} → {after}: {found.words}"]
+    rows = [
+        [f"{printable(_base(one.file))}:{one.line}", duration(one.before) if one.before else "–",
+         duration(one.after) if one.after else "–", f"{'+' if one.after > one.before else '-'}{duration(abs(one.after - one.before))}"]
+        for one in found.lines[:_MOST_ROWS]
+    ]  # fmt: skip
+    head = ["line", "before", "after", "change"]
+    lines += table(head, rows, paint, right=frozenset({1, 2, 3}), whole=frozenset({0})) if rows else []
+    return lines + _more(len(found.lines), _MOST_ROWS, "line")
