@@ -50,8 +50,8 @@ function _shtab_irscope_using
   test "$_shtab_irscope_cmdpath" = "$argv"
 end
 
-set -g _shtab_irscope_commands run check pipelines targets verify-target env compare profile open list show graph explain diff view values diverge completion
-set -g _shtab_irscope_opts_with_value --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --memory-budget --model --node --open --output --output-budget --pipeline --pipelines --port --predicted --pytest --python --reproducer --rounds --run --severity --stage --steady-calls --store --target --theme --timeout --write-baseline -m -o
+set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff view values diverge completion
+set -g _shtab_irscope_opts_with_value --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --memory-budget --model --node --only --open --output --output-budget --pipeline --pipelines --port --predicted --pytest --python --redact --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --theme --timeout --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -129,6 +129,16 @@ complete -c irscope -n '_shtab_irscope_using env' -l yes -d 'do not ask'
 complete -c irscope -n '_shtab_irscope_using env' -l folder -xka "(__fish_complete_directories)" -d 'where to make it (default: in the cache of irscope)'
 complete -c irscope -n '_shtab_irscope_using env' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter to make it from'
 complete -c irscope -n '_shtab_irscope_using env; and test $_shtab_irscope_npos -eq 0' -ka "create" -d 'make an environment, or complete it'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a fix -d 'try the fixes of a script'"'"'s findings, and apply those that are verified'
+complete -c irscope -n '_shtab_irscope_using fix' -s h -l help -d 'show this help message and exit'
+complete -c irscope -n '_shtab_irscope_using fix' -l apply -d 'write the verified fixes into the files'
+complete -c irscope -n '_shtab_irscope_using fix' -l only -x -d 'only findings of this code (GB0059) or kind (graph-break); may be repeated'
+complete -c irscope -n '_shtab_irscope_using fix' -l seconds -x -d 'begin no other trial after so many seconds (default: 300)'
+complete -c irscope -n '_shtab_irscope_using fix' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that runs the script'
+complete -c irscope -n '_shtab_irscope_using fix' -l cwd -xka "(__fish_complete_directories)" -d 'working folder of the script (default: the current one)'
+complete -c irscope -n '_shtab_irscope_using fix' -l json -d 'print data instead of text (docs/json.md)'
+complete -c irscope -n '_shtab_irscope_using fix; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python script'
+complete -c irscope -n '_shtab_irscope_using fix; and test $_shtab_irscope_npos -ge 1' -ka "(__fish_complete_path (commandline -ct))" -d 'its arguments, after --'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a compare -d 'run a script through several pipelines and compare them'
 complete -c irscope -n '_shtab_irscope_using compare' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using compare' -l json -d 'print data instead of text (docs/json.md)'
@@ -157,11 +167,16 @@ complete -c irscope -n '_shtab_irscope_using profile' -l python -xka "(__fish_co
 complete -c irscope -n '_shtab_irscope_using profile' -l cwd -xka "(__fish_complete_directories)" -d 'working folder of the script (default: the current one)'
 complete -c irscope -n '_shtab_irscope_using profile; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python script, or a notebook (.ipynb)'
 complete -c irscope -n '_shtab_irscope_using profile; and test $_shtab_irscope_npos -ge 1' -ka "(__fish_complete_path (commandline -ct))" -d 'its arguments, after --'
-complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a open -d 'show whose time a profiler'"'"'s trace is'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a open -d 'open a trace that was recorded elsewhere'
 complete -c irscope -n '_shtab_irscope_using open' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using open' -l json -d 'print data instead of text (docs/json.md)'
 complete -c irscope -n '_shtab_irscope_using open' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
-complete -c irscope -n '_shtab_irscope_using open' -l run -x -d 'the run it is of: its ID or prefix (default: none)'
+complete -c irscope -n '_shtab_irscope_using open' -l run -x -d 'profiler'"'"'s trace: the run it is of, its ID or prefix (default: none)'
+complete -c irscope -n '_shtab_irscope_using open' -l source-root -xka "(__fish_complete_directories)" -d 'look for source files below this folder first (default: the current one, last)'
+complete -c irscope -n '_shtab_irscope_using open' -l map -x -d 'paths that begin with A begin with B here; may be repeated'
+complete -c irscope -n '_shtab_irscope_using open' -l log -x -d 'of several logs, the one with NAME in its name (default: lowest rank)'
+complete -c irscope -n '_shtab_irscope_using open' -l strict -d 'fail at the first thing that is wrong with a structured trace'
+complete -c irscope -n '_shtab_irscope_using open; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the trace: a file, a folder or an archive'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a list -d 'list the runs in the store'
 complete -c irscope -n '_shtab_irscope_using list' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using list' -l json -d 'print data instead of text (docs/json.md)'
@@ -192,6 +207,13 @@ complete -c irscope -n '_shtab_irscope_using graph' -l depth -x -d 'draw frames 
 complete -c irscope -n '_shtab_irscope_using graph' -l max-nodes -x -d 'draw at most N operations, inputs and folded modules'
 complete -c irscope -n '_shtab_irscope_using graph' -l theme -xka "light dark" -d 'colours for this background'
 complete -c irscope -n '_shtab_irscope_using graph' -l timeout -x -d 'stop Graphviz after this time: first `dot`, then the faster `sfdp`'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a report -d 'write a run as one page of HTML'
+complete -c irscope -n '_shtab_irscope_using report' -s h -l help -d 'show this help message and exit'
+complete -c irscope -n '_shtab_irscope_using report' -l json -d 'print data instead of text (docs/json.md)'
+complete -c irscope -n '_shtab_irscope_using report' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
+complete -c irscope -n '_shtab_irscope_using report' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'the file to write'
+complete -c irscope -n '_shtab_irscope_using report' -l redact -x -d 'leave out paths, source, or both: paths,source'
+complete -c irscope -n '_shtab_irscope_using report' -l no-pictures -d 'draw no graphs; their texts are there'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a explain -d 'why Inductor did what it did'
 complete -c irscope -n '_shtab_irscope_using explain' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using explain' -l json -d 'print data instead of text (docs/json.md)'

@@ -20,13 +20,14 @@ complete irscope \
         'c/--output=/f/' \
         'c/--predicted=/f/' \
         'c/--folder=/d/' \
+        'c/--source-root=/d/' \
         'c/--line=/f/' \
         'c/--target=/(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)/' \
         'c/--theme=/(light dark)/' \
         'c/--open=/f/' \
         'c/--inputs=/f/' \
         'c/--reproducer=/f/' \
-        'c/--/(again all baseline budget call calls check-without-compile compile costs cwd depth exit-code fail-on folder format fusion guards help inputs json kernel lane limit line max-compile-seconds max-graph-breaks max-graphs max-kernels max-nodes max-recompiles memory-budget model no-browser no-symbolic-trace node open output output-budget pipeline pipelines port predicted pytest python read-only reproducer rounds run severity stage steady-calls store target text theme time timeout version write-baseline yes)/' \
+        'c/--/(again all apply baseline budget call calls check-without-compile compile costs cwd depth exit-code fail-on folder format fusion guards help inputs json kernel lane limit line log map max-compile-seconds max-graph-breaks max-graphs max-kernels max-nodes max-recompiles memory-budget model no-browser no-pictures no-symbolic-trace node only open output output-budget pipeline pipelines port predicted pytest python read-only redact reproducer rounds run seconds severity source-root stage steady-calls store strict target text theme time timeout version write-baseline yes)/' \
         'c/-/(- h m o)/' \
         'n/--store/f/' \
         'n/--pytest/f/' \
@@ -40,18 +41,21 @@ complete irscope \
         'n/--output/f/' \
         'n/--predicted/f/' \
         'n/--folder/d/' \
+        'n/--source-root/d/' \
         'n/--line/f/' \
         'n/--target/(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)/' \
         'n/--theme/(light dark)/' \
         'n/--open/f/' \
         'n/--inputs/f/' \
         'n/--reproducer/f/' \
-        'p/1/(run check pipelines targets verify-target env compare profile open list show graph explain diff view values diverge completion)/' \
+        'p/1/(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff view values diverge completion)/' \
         'n/run/f/' \
         'n/check/f/' \
         'n/env/(create)/' \
+        'n/fix/f/' \
         'n/compare/f/' \
         'n/profile/f/' \
+        'n/open/f/' \
         'n/values/f/' \
         'n/diverge/f/' \
         'n/completion/(bash zsh fish tcsh)/' \
