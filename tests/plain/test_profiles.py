@@ -12,14 +12,19 @@ from typing import Any
 import pytest
 from irscope.cli.main import main
 from irscope.comparing.runs import Moved
-from irscope.driver.profiling import opened
+from irscope.driver.profiling import opened, program_of
 from irscope.ir import kineto
 from irscope.ir.kineto import TraceError, read_events
+from irscope.ir.roofline import peaks_of
+from irscope.pipelines.registry import role_of
 from irscope.profiling.changes import compared
+from irscope.profiling.joining import Joined
+from irscope.profiling.library_kernels import call_family, grouped
 from irscope.profiling.measuring import profile_of
 from irscope.profiling.profile import CudaGraphs, MeasuredLine, MeasuredProgram, Profile
 from irscope.profiling.timeline import Kind, timeline
 from irscope.store.store import Store
+from irscope.vocabulary.stages import Role
 
 RECORDED = Path(__file__).parent / "profiles"
 
@@ -82,6 +87,52 @@ def test_on_a_gpu_each_moment_is_counted_once(tmp_path: Path) -> None:
         found = recorded(name, tmp_path)
         assert sum(one.seconds for one in found.gaps) <= found.step_seconds * (1 + 1e-9)
         assert found.owned_seconds <= found.step_seconds
+
+
+STEPS = {
+    "mlp": {11, 12, 13}, "conv_train": {13, 14, 15}, "gpt_train": {15, 16, 17, 19, 20}, "flex": {10, 11},
+    "overhead": {15, 16, 17, 19, 20}, "overhead_train": {15, 16, 17, 19, 20}, "autotune": {7, 8},
+    "break": {15, 16, 17, 19, 21, 23}, "skip": {7, 8}, "bert": None,
+}  # fmt: skip
+"""Recordings of `irscope profile`, with the lines of their kernels, as one reads them from the script."""
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_kernels_and_steps_of_ten_models_on_a_gpu_have_owners(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "runs.db"
+    path.write_bytes(gzip.decompress((RECORDED / f"{name}.db.gz").read_bytes()))
+    trace = RECORDED / f"{name}.json.gz"
+    programs = [program_of(one) for one in json.loads(gzip.decompress(trace.read_bytes()))["irscope"]["programs"]]
+    with Store(str(path)) as store:
+        report = store.report(store.find_run())
+        peaks = peaks_of(store.device_of(report.run))
+        found = profile_of(timeline(read_events(str(trace))), Joined(store, report, peaks), report, programs)
+    assert found.owned_device_seconds >= 0.98 * found.device_seconds > 0
+    assert found.owned_seconds >= 0.95 * found.step_seconds
+    assert {one.kind for one in found.gaps}.isdisjoint({"unknown", "profiler"})
+    assert {one.line for one in found.lines} == STEPS[name] or (STEPS[name] is None and len(found.lines) == 27)
+    calls = [call for one in report.compiles for stage in one.stages if role_of(stage.name) is Role.CODE
+             for call in stored_calls(path, report.run, stage.id)]  # fmt: skip
+    assert {one.name for one in found.kernels if one.origins} == {call["kernel"] for call in calls}
+
+
+def stored_calls(path: Path, run: str, stage: str) -> list[dict[str, Any]]:
+    with Store(str(path)) as store:
+        found: list[dict[str, Any]] = store.stage_data(run, stage)["calls"]
+        return found
+
+
+def test_kernels_of_one_library_call_belong_together() -> None:
+    product, attention = "sm80_xmma_gemm_f32f32_tn", "fmha_cutlassB_f32_aligned_64x64"
+    adding, other = "void cublasLt::splitKreduce_kernel<32, 16>", "void at::native::reduce_kernel<512>"
+    assert grouped([product, product, adding], ["product", "product"]) == [[0], [1, 2]]
+    assert grouped([product, other, other, attention], ["product", "attention"]) == [[0], [1, 2, 3]]
+    assert grouped([attention, attention, product], ["attention", "product"]) == [[0, 1], [2]]
+    assert grouped([product, product], ["product"]) == [], "which one it is cannot be known"
+    assert grouped([other], ["product"]) == grouped([], ["product"]) == []
+    assert [call_family(one) for one in ("addmm", "_scaled_dot_product_flash_attention", "convolution", "sort")] == [
+        "product", "attention", "convolution", "",
+    ]  # fmt: skip
 
 
 # --- a CPU, by hand ---------------------------------------------------------------------------------------------------

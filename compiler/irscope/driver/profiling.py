@@ -55,7 +55,7 @@ def profiled(
         if outcome.kind is not OutcomeKind.COMPLETED:
             raise NotMeasured(outcome.message)
         facts = _facts(os.path.join(folder, READY))
-        programs = [_program(one) for one in facts.get("programs", ()) if isinstance(one, dict)]
+        programs = [program_of(one) for one in facts.get("programs", ()) if isinstance(one, dict)]
         if not programs:
             raise NotMeasured("Nothing to measure: the script called no program that it had passed to torch.compile.")
         if all(one.why_not for one in programs):
@@ -92,7 +92,8 @@ def _facts(path: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _program(facts: dict[str, Any]) -> MeasuredProgram:
+def program_of(facts: dict[str, Any]) -> MeasuredProgram:
+    """What the run's process wrote of a program; it is not trusted."""
     line = facts.get("line")
     samples = facts.get("samples")
     return MeasuredProgram(

@@ -14,6 +14,7 @@ from typing import Any
 
 from irscope.ir.roofline import Peaks, Work, kernel_costs
 from irscope.pipelines.registry import role_of
+from irscope.profiling.library_kernels import call_family, grouped
 from irscope.profiling.timeline import Segment, kernel_name
 from irscope.protocol import Compile, Origin, Report
 from irscope.provenance import Provenance, chain
@@ -140,6 +141,11 @@ def _fill(segments: Sequence[Segment], calls: Sequence[Call], found: dict[int, C
         found.update((id(segment), later if number else calls[0]) for number, segment in enumerate(mine))
     elif len(calls) == len(mine):
         found.update((id(segment), call) for segment, call in zip(mine, calls, strict=True))
+    elif calls:
+        families = [call_family(call.short) for call in calls]
+        for group, call in zip(grouped([one.name for one in mine], families), calls, strict=False):
+            later = replace(call, bound_seconds=None)
+            found.update((id(mine[at]), later if number else call) for number, at in enumerate(group))
 
 
 def _bound(cost: Work | None) -> float | None:

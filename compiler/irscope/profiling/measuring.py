@@ -23,6 +23,8 @@ from irscope.protocol import Origin, Report
 UNKNOWN = "unknown"
 _ALLOCATING = ("empty", "empty_strided", "empty_like", "as_strided", "detach", "alias", "view", "reshape", "resize_")
 """Operators that a graph's generated code calls around its kernels: they compute nothing."""
+_INPUT_COPIES = ("_foreach_copy_", "copy_")
+"""Of a CUDA graph's inputs to where it reads them.  They came from no line; the function that was compiled owns them."""
 
 
 @dataclass
@@ -125,7 +127,8 @@ class _Sums:
     def _add_kernel(self, segment: Segment) -> None:
         call = self._calls.get(id(segment))
         seconds = self._host[id(segment)] if segment.device is None else segment.device
-        is_owned = call is not None and bool(call.origins)
+        is_copy = segment.device is not None and short_name(segment.name) in _INPUT_COPIES
+        is_owned = bool(call.origins if call is not None else is_copy and self._where(segment))
         self._device += seconds
         self._owned_device += seconds if is_owned else 0.0
         name = call.kernel if call else kernel_name(segment.name)

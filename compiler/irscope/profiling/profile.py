@@ -147,7 +147,7 @@ class Profile:
     owned_seconds
         Of ``step_seconds``: what has a kernel with a line, or a gap with a kind and a place.
     owned_device_seconds
-        Of ``device_seconds``: kernels with a line.
+        Of ``device_seconds``: kernels with a line, and copies of a CUDA graph's inputs.
     profiled_seconds
         A step while the profiler ran.
     peaks

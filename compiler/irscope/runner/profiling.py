@@ -176,6 +176,11 @@ def _typical(seconds: list[float]) -> float:
 def _call(one: Measured, backward: bool, program: Any = None) -> bool:
     """Calls a program, with its backward if that is wanted; returns whether there was one."""
     torch: Any = sys.modules["torch"]
+    if backward:
+        # With CUDA graphs, gradients of the call before are in memory that this call writes to.
+        torch.compiler.cudagraph_mark_step_begin()
+        if isinstance(one.program, torch.nn.Module):
+            one.program.zero_grad()
     result = (one.compiled if program is None else program)(*one.args, **one.kwargs)
     if not backward:
         return False
