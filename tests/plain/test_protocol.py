@@ -23,7 +23,15 @@ from irscope.ir.graphs import GraphNode
 from irscope.ir.guards import Guard, GuardList
 from irscope.ir.phases import Phase, Total
 from irscope.ir.roofline import Work
-from irscope.profiling.profile import CudaGraphs, Gap, MeasuredKernel, MeasuredLine, MeasuredProgram, Profile
+from irscope.profiling.profile import (
+    CudaGraphs,
+    Gap,
+    MeasuredKernel,
+    MeasuredLine,
+    MeasuredProgram,
+    Profile,
+    SkippedGraph,
+)
 from irscope.protocol import (
     SCHEMA,
     CompileSeen,
@@ -127,7 +135,7 @@ DOCUMENTED: dict[str, Any] = {
         LineTrail, LineStep, StageElement, GraphNode, GuardList, Guard,
         RunDiff, CompileChange, Change, GraphDiff, NodeChange, FusionAnswer, Decision, Side, Work, Phase, Total,
         Drawing, PipelineFigures, Figure, Timing, Left, Check, ScriptCheck, Measured,
-        Profile, MeasuredLine, MeasuredKernel, Gap, CudaGraphs, MeasuredProgram,
+        Profile, MeasuredLine, MeasuredKernel, Gap, CudaGraphs, SkippedGraph, MeasuredProgram,
     )
 }  # fmt: skip
 
@@ -164,7 +172,7 @@ def _in_words(hint: Any) -> str:
         return plain[hint]
     if typing.get_origin(hint) is tuple:
         item = typing.get_args(hint)[0]
-        return "array of strings" if item is str else f"array of {_in_words(item)}"
+        return f"array of {_in_words(item)}{'s' if item in plain else ''}"
     if none := [arg for arg in typing.get_args(hint) if arg is not type(None)]:
         return f"{_in_words(none[0])} or null"
     if issubclass(hint, enum.Enum):

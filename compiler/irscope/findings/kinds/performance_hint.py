@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Iterator
 
 from irscope.capture.listening import listen
@@ -46,13 +47,18 @@ class HintHandler(logging.Handler):
 
     def attach(self) -> Callable[[], None]:
         """Listens to every logger of hints; returns what stops it."""
-        stops = [listen(self, name) for name in LOGGERS]
+        stops = [listen(self, name) for name in LOGGERS if _may_log(name)]
 
         def detach() -> None:
             for stop in stops:
                 stop()
 
         return detach
+
+
+def _may_log(logger: str) -> bool:
+    """Whether a logger exists or may still be made: to ask for one that a loaded module lacks would leave it behind."""
+    return logger in logging.Logger.manager.loggerDict or logger.rpartition(".")[0] not in sys.modules
 
 
 def hook(receive: Callable[[str], None]) -> Hook:
