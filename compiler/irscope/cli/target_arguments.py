@@ -35,4 +35,4 @@ def add_verify(command: argparse.ArgumentParser) -> None:
         "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
         help="interpreter that runs the script (default: %(default)s; variable IRSCOPE_PYTHON)",
     )  # fmt: skip
-    command.set_defaults(do=("verifying", "verify"))
+    command.set_defaults(do=("verifying", "verify"), module=None, pytest=None, model=None)

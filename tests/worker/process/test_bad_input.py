@@ -237,6 +237,7 @@ def test_an_old_python(tmp_path: Path) -> None:
             ["list", "--", "x"],
             "only `irscope run`, `check`, `fix`, `profile`, `compare`, `values`, `diverge` and `verify-target` take arguments after --",
         ),
+        (["verify-target", "h100", "EMPTY/none.py"], "The script did not run to its end: File not found: "),
         (["show", "no-such-run"], "No run is named no-such-run."),
         (["show", "--store", "EMPTY/runs.db"], "yet. Start one: irscope run"),
     ],
