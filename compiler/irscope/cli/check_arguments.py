@@ -1,11 +1,13 @@
-"""The arguments of ``irscope check``, beside those that it shares with ``irscope run``."""
+"""The arguments of ``irscope check``."""
 
 from __future__ import annotations
 
 import argparse
 import math
 
+from irscope.cli import run_arguments
 from irscope.cli.check_formats import FORMATS
+from irscope.cli.shared_arguments import add_store
 from irscope.findings.verdicts import BOUNDS, DEFAULT_FAIL_ON, NONE, Bound, read_fail_on
 
 DESCRIPTION = """\
@@ -25,6 +27,7 @@ With --output the result goes to a file and the text for people to standard outp
 
 def add_to(check: argparse.ArgumentParser) -> None:
     """Adds all of them to a parser."""
+    check.description = DESCRIPTION
     check.add_argument("scripts", metavar="SCRIPT", nargs="+", help="Python scripts, or notebooks (.ipynb)")
     check.add_argument(
         "--fail-on", metavar="NAMES", type=_fail_on, default=DEFAULT_FAIL_ON,
@@ -45,6 +48,9 @@ def add_to(check: argparse.ArgumentParser) -> None:
     )
     check.add_argument("-o", "--output", metavar="FILE", help="write the result to this file")
     check.add_argument("--lane", choices=["fast", "deep"], help="how much of the pipeline to capture")
+    check.add_argument("args", metavar="ARGS", nargs="*", help="arguments of each script, after --")
+    run_arguments.add_shared(check)
+    add_store(check)
     check.set_defaults(do=("checking", "check"))
 
 

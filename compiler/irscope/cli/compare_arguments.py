@@ -1,4 +1,4 @@
-"""The arguments of ``irscope compare``, beside those that say what is run."""
+"""The arguments of ``irscope compare``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import argparse
 import os
 import sys
 
+from irscope.cli import entry_arguments
+from irscope.cli.shared_arguments import add_json_and_store
 from irscope.vocabulary.lanes import DEFAULT_ROUNDS
 
 DESCRIPTION = """\
@@ -17,6 +19,9 @@ program.  What a pipeline does not tell has no number, and the reason."""
 
 def add_to(compare: argparse.ArgumentParser) -> None:
     """Adds all of them to a parser."""
+    compare.description = DESCRIPTION
+    add_json_and_store(compare)
+    entry_arguments.add_to(compare)
     compare.add_argument(
         "--pipelines", metavar="NAMES", required=True,
         help="names with commas between them, as in inductor,torchscript; `irscope pipelines` lists them",
@@ -30,6 +35,7 @@ def add_to(compare: argparse.ArgumentParser) -> None:
         help="interpreter that runs the script (default: %(default)s; variable IRSCOPE_PYTHON)",
     )  # fmt: skip
     compare.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
+    compare.set_defaults(do=("comparing", "compare"))
 
 
 def _rounds(text: str) -> int:

@@ -13,6 +13,21 @@ from irscope.cli.text import to_stdout
 SHELLS = ("bash", "zsh", "fish", "tcsh")
 FOLDER = Path(__file__).parent / "completions"
 
+_DESCRIPTION = """\
+Prints the script that makes a shell complete irscope's commands, options and files with the Tab key.
+
+  eval "$(irscope completion bash)"     in this shell; in ~/.bashrc: in every one
+  eval "$(irscope completion zsh)"      the same for zsh, in ~/.zshrc after compinit
+  irscope completion fish | source      in fish, in ~/.config/fish/config.fish
+  irscope completion tcsh > ~/.irscope.tcsh     and `source ~/.irscope.tcsh` in ~/.tcshrc"""
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments to a parser."""
+    parser.description = _DESCRIPTION
+    parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help=" or ".join(SHELLS))
+    parser.set_defaults(do=("completing", "completion"))
+
 
 def completion(options: argparse.Namespace) -> int:
     """Prints the script of a shell."""

@@ -18,6 +18,7 @@ From then on the pipeline runs there, wherever that interpreter would run it.
 
 def add_to(env: argparse.ArgumentParser) -> None:
     """Adds all of them to a parser."""
+    env.description = DESCRIPTION
     env.add_argument("action", choices=("create",), help="make an environment, or complete it")
     env.add_argument("pipeline", metavar="NAME", help="the pipeline; `irscope pipelines` lists them")
     env.add_argument("--yes", action="store_true", help="do not ask")
@@ -26,3 +27,4 @@ def add_to(env: argparse.ArgumentParser) -> None:
         "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
         help="interpreter to make it from (default: %(default)s; variable IRSCOPE_PYTHON)",
     )  # fmt: skip
+    env.set_defaults(do=("environments", "create"))

@@ -14,6 +14,7 @@ as the original without compile, on the run's inputs and on others.  Your files 
 
 def add_to(fix: argparse.ArgumentParser) -> None:
     """Adds all of them to a parser."""
+    fix.description = DESCRIPTION
     fix.add_argument("script", metavar="SCRIPT", help="the Python script")
     fix.add_argument("args", metavar="ARGS", nargs="*", help="its arguments, after --")
     fix.add_argument("--apply", action="store_true", help="write the verified fixes into the files")
@@ -31,6 +32,7 @@ def add_to(fix: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     fix.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
     fix.add_argument("--json", action="store_true", help="print data instead of text (docs/json.md)")
+    fix.set_defaults(do=("fixing", "fix"))
 
 
 def _seconds(text: str) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from irscope.cli.shared_arguments import add_json_and_store
 from irscope.vocabulary.graph_looks import MOST_NODES, THEMES
 
 DESCRIPTION = """\
@@ -26,6 +27,8 @@ _MOST_DIGITS = 6
 
 def add_to(graph: argparse.ArgumentParser) -> None:
     """Adds all of them to a parser."""
+    graph.description = DESCRIPTION
+    add_json_and_store(graph)
     graph.add_argument("run", metavar="RUN", nargs="?", help="run ID or prefix (default: the newest)")
     graph.add_argument(
         "--stage", metavar="NAME", required=True, help="a graph by name (forward-graph) or by id (0/0/forward-graph)"
@@ -50,6 +53,7 @@ def add_to(graph: argparse.ArgumentParser) -> None:
         "--timeout", metavar="SECONDS", type=_at_least_one, default=30,
         help="stop Graphviz after this time: first `dot`, then the faster `sfdp` (default: %(default)s)",
     )  # fmt: skip
+    graph.set_defaults(do=("graphing", "graph"))
 
 
 def format_of(name: str) -> str | None:

@@ -32,7 +32,8 @@ def _command(given: list[str]) -> int:
 
 
 def _carried_out(given: list[str], collects: bool) -> int:
-    from irscope.cli.arguments import RUNS, read  # here: what fails while it is imported has an exit code, too
+    from irscope.cli.arguments import read  # here: what fails while it is imported has an exit code, too
+    from irscope.cli.commands import COMMANDS
     from irscope.store.store import StoreError
     from irscope.vocabulary.visible import printable
 
@@ -40,7 +41,7 @@ def _carried_out(given: list[str], collects: bool) -> int:
     module, function = options.do
     try:
         command = getattr(importlib.import_module(f"irscope.cli.{module}"), function)
-        if collects and options.command in RUNS:
+        if collects and COMMANDS[options.command].runs_script:
             gc.enable()  # of others all that they read is in use until the command ends, a second later
         return int(command(options))
     except StoreError as error:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 
+from irscope.cli.finishing import print_report
 from irscope.cli.profiling import open_profile
 from irscope.cli.progress import ProgressLine
 from irscope.cli.report import use_cells
-from irscope.cli.running import print_report
 from irscope.findings.control import controlled
 from irscope.opening.logs import is_trace
 from irscope.opening.paths import Roots

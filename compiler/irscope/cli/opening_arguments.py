@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-OPEN = """\
+from irscope.cli.shared_arguments import add_json_and_store
+
+DESCRIPTION = """\
 Opens what PyTorch has recorded elsewhere.
 
 A structured trace (a folder of TORCH_TRACE, a log of it, an archive or raw.jsonl of tlparse; .gz and .zst, too) becomes a run
@@ -15,8 +17,10 @@ A trace that torch.profiler has exported (export_chrome_trace; .json or .json.gz
 With --run it is joined to the kernels and lines of a run in the store; without one it has the names in the trace."""
 
 
-def add_open(command: argparse.ArgumentParser) -> None:
-    """Adds all of `open` to a parser."""
+def add_to(command: argparse.ArgumentParser) -> None:
+    """Adds all of them to a parser."""
+    command.description = DESCRIPTION
+    add_json_and_store(command)
     command.add_argument("trace", metavar="PATH", help="the trace: a file, a folder or an archive")
     command.add_argument(
         "--run", metavar="RUN", help="profiler's trace: the run it is of, its ID or prefix (default: none)"
@@ -39,6 +43,7 @@ def add_open(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--strict", action="store_true", help="fail at the first thing that is wrong with a structured trace"
     )
+    command.set_defaults(do=("opening", "open_trace"))
 
 
 def _replacement(text: str) -> tuple[str, str]:

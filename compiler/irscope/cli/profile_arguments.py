@@ -6,7 +6,10 @@ import argparse
 import os
 import sys
 
-PROFILE = """\
+from irscope.cli import entry_arguments
+from irscope.cli.shared_arguments import add_json_and_store
+
+DESCRIPTION = """\
 Runs a script through Inductor to its end, then calls each compiled program again with copies of the arguments of its first call,
 until it is warm, and measures N calls with PyTorch's profiler; with a backward, if the script had one compiled.
 Prints for each line of your code what its kernels took and what is possible at least, each kernel, and whose the rest of
@@ -14,8 +17,11 @@ the time is: guards, generated wrappers, eager operators at graph breaks, Python
 store.  The script's results and output do not change; C++ kernels get one statement by which the profiler sees them."""
 
 
-def add_profile(profile: argparse.ArgumentParser) -> None:
-    """Adds all of `profile` to a parser."""
+def add_to(profile: argparse.ArgumentParser) -> None:
+    """Adds all of them to a parser."""
+    profile.description = DESCRIPTION
+    add_json_and_store(profile)
+    entry_arguments.add_to(profile)
     profile.add_argument(
         "--calls", metavar="N", type=_calls, default=20, help="calls of each program (default: %(default)s)"
     )
@@ -24,6 +30,7 @@ def add_profile(profile: argparse.ArgumentParser) -> None:
         help="interpreter that runs the script (default: %(default)s; variable IRSCOPE_PYTHON)",
     )  # fmt: skip
     profile.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
+    profile.set_defaults(do=("profiling", "profile"))
 
 
 def _calls(text: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from irscope.cli.shared_arguments import add_json_and_store
 from irscope.reporting.redaction import REDACTIONS
 from irscope.vocabulary.suggestions import listed
 
@@ -20,6 +21,8 @@ quotations, comments in graphs, bytecode and traces.  Names of functions and var
 
 def add_to(report: argparse.ArgumentParser) -> None:
     """Adds all of them to a parser."""
+    report.description = DESCRIPTION
+    add_json_and_store(report)
     report.add_argument("run", metavar="RUN", nargs="?", help="run ID or prefix (default: the newest)")
     report.add_argument("-o", "--output", metavar="FILE", required=True, help="the file to write")
     report.add_argument(
@@ -28,6 +31,7 @@ def add_to(report: argparse.ArgumentParser) -> None:
     report.add_argument(
         "--no-pictures", dest="pictures", action="store_false", help="draw no graphs; their texts are there"
     )
+    report.set_defaults(do=("reporting", "report"))
 
 
 def _parts(text: str) -> tuple[str, ...]:

@@ -1,41 +1,23 @@
-"""``irscope run``."""
+"""``irscope run``, up to the end of the script.
+
+Each module that is imported here delays the script.  What is only needed afterwards is in `irscope.cli.finishing`.
+"""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
-import gc
-import json
 import os
 import sqlite3
 import sys
 
 from irscope.cli.limits import budget_of_flags
 from irscope.cli.progress import ProgressLine
-from irscope.cli.report import report_lines, use_cells
-from irscope.cli.text import Paint, to_stdout
-from irscope.driver.checking import check_without_compile
 from irscope.driver.driver import RunSpec, execute
 from irscope.driver.targets import targets_of
-from irscope.findings.control import controlled, read_baseline, write_baseline
 from irscope.pipelines.registry import pipeline_named
-from irscope.protocol import (
-    CaptureGap,
-    EntryKind,
-    GapSeen,
-    Lane,
-    Message,
-    ModelCall,
-    Outcome,
-    OutcomeKind,
-    Report,
-    Started,
-    to_json,
-)
-from irscope.provenance.trails import keep_trails
+from irscope.protocol import CaptureGap, EntryKind, GapSeen, Lane, Message, ModelCall, Outcome, OutcomeKind, Started
 from irscope.store.store import Store
-from irscope.system.streams import OutputError
 from irscope.usercode.notebooks import is_notebook
 
 
@@ -56,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
         model=model,
         targets=targets_of(options.target or "", pipeline, Lane(options.lane)),
     )
-    baseline = read_baseline(options.baseline) if options.baseline else {}
+    baseline = _baseline(options.baseline)
     if options.write_baseline:
         refuse_unwritable(options.write_baseline)
     progress = ProgressLine()
@@ -82,29 +64,18 @@ def run(options: argparse.Namespace) -> int:
         )
         if echo is not None:
             echo.end_line()
-        if options.check_without_compile:
-            check_without_compile(spec, store, run_id, on_message=progress.see)
-        progress.wipe()
-        # On a full disk the store knows neither the outcome nor the gaps.
-        report = store.report(run_id, sizes=options.json)
-        gaps.update(dict.fromkeys(report.capture_gaps))
-        report = dataclasses.replace(report, outcome=outcome, capture_gaps=tuple(gaps))
-        use_cells(store, run_id)
-        report = controlled(report, spec.lane, dict(options.severity), baseline)
-        if options.write_baseline:
-            write_baseline(options.write_baseline, report.findings)
-        try:
-            print_report(report, options.json)
-        except OutputError as error:
-            if outcome.kind is not OutcomeKind.ENVIRONMENT_ERROR:
-                error.next_step = f"The run is stored: irscope show {run_id}"
-            raise
-        finally:
-            with contextlib.suppress(sqlite3.Error):
-                gc.disable()  # from here on everything is in use until the end, where `main` sets it back
-                keep_trails(store, run_id)
-                store.tidy(run_id, packs=False)  # the next run does it
+        from irscope.cli.finishing import finish
+
+        finish(options, spec, store, run_id, outcome, gaps=gaps, baseline=baseline, progress=progress)
     return _exit_code(outcome, exits, options.exit_code)
+
+
+def _baseline(file: str | None) -> dict[str, int]:
+    if not file:
+        return {}
+    from irscope.findings.control import read_baseline
+
+    return read_baseline(file)
 
 
 def entry_of(options: argparse.Namespace) -> tuple[EntryKind, str, ModelCall | None]:
@@ -153,15 +124,6 @@ def _exit_code(outcome: Outcome, exits: list[int], as_script: bool) -> int:
     if not exits:
         return _LIMIT_ENDED_IT
     return exits[-1] if exits[-1] >= 0 else 128 - exits[-1]
-
-
-def print_report(report: Report, as_json: bool) -> None:
-    """Prints the report of a run."""
-    if as_json:
-        print(json.dumps(to_json(report), indent=1))
-        sys.stdout.flush()
-    else:
-        to_stdout(report_lines(report, Paint(sys.stdout)))
 
 
 class Echo:

@@ -41,7 +41,6 @@ from irscope.protocol import (
     RunRequest,
     ValuesRequest,
 )
-from irscope.provenance.kernels import add_missing_origins
 from irscope.store.store import Store, StoreError
 from irscope.system import processes
 from irscope.system.commands import remove_folders_of
@@ -217,6 +216,8 @@ def execute(
         outcome = with_finding(store, run, outcome, raised, on_message)
     try:
         if spec.lane is Lane.DEEP:
+            from irscope.provenance.kernels import add_missing_origins  # here: it would delay the script
+
             add_missing_origins(store, run)
         store.set_outcome(run, outcome)
     except sqlite3.Error as error:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from irscope.pipelines.base import Pipeline
-from irscope.targets.catalogue import catalogue
 from irscope.vocabulary.lanes import Lane
-from irscope.vocabulary.suggestions import listed
 
 
 def targets_of(given: str, pipeline: Pipeline, lane: Lane) -> tuple[str, ...]:
@@ -19,6 +17,11 @@ def targets_of(given: str, pipeline: Pipeline, lane: Lane) -> tuple[str, ...]:
 
 def checked(names: list[str] | tuple[str, ...], pipeline: Pipeline) -> tuple[str, ...]:
     """The names of targets, each once.  Raises LookupError for one that the pipeline generates no code for."""
+    if not names:
+        return ()
+    from irscope.targets.catalogue import catalogue  # here: most runs have no target, and it would delay their script
+    from irscope.vocabulary.suggestions import listed
+
     known = catalogue()
     chosen = [known.named(name) for name in names]
     for target in chosen:

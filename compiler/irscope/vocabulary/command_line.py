@@ -10,8 +10,6 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from irscope.vocabulary.suggestions import did_you_mean
-
 _WIDEST = 120
 
 
@@ -78,6 +76,8 @@ class Parser(argparse.ArgumentParser):
             name = argument.partition("=")[0]
             if not name.startswith("--") or " " in name or any(option.startswith(name) for option in known):
                 continue
+            from irscope.vocabulary.suggestions import did_you_mean  # here: it is for errors, and delays the others
+
             near = did_you_mean(name, [option for option in known if option.startswith("--")])
             self.error(f"unknown option: {name}.{near}{hint}")
 

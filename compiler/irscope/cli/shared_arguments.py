@@ -1,0 +1,23 @@
+"""The arguments that most commands have."""
+
+from __future__ import annotations
+
+import argparse
+
+from irscope.store.file import default_path
+
+
+def add_json_and_store(command: argparse.ArgumentParser) -> None:
+    """Adds whether data is printed, and where runs are kept."""
+    command.add_argument("--json", action="store_true", help="print data instead of text (docs/json.md)")
+    add_store(command)
+
+
+def add_store(command: argparse.ArgumentParser) -> None:
+    """Adds where runs are kept."""
+    command.add_argument(
+        "--store",
+        metavar="FILE",
+        default=default_path(),
+        help="file of the run store (default: %(default)s; variable IRSCOPE_STORE)",
+    )

@@ -1,0 +1,91 @@
+"""The arguments of the commands that read the store: ``irscope list``, ``show``, ``explain`` and ``diff``."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from irscope.cli.shared_arguments import add_json_and_store
+from irscope.vocabulary.command_line import Parser
+
+_EXPLAIN = """\
+Why two kernels were or were not fused: what Inductor's scheduler decided on each pair of their parts, with
+its own reason or score, and the user's lines that the parts came from."""
+
+_DIFF = """\
+With two runs: what changed from the first to the second.  With one: from the run of the same script and lane before it.
+Findings, compiles and kernels are matched across an edit of the script; kernels by their code, not their names.
+
+With --stage: what changed between two stages of one run, or of one stage between two runs.  Graphs are compared by
+structure: a node that was only renumbered is the same.
+
+  irscope diff                                                  the newest run against the previous one
+  irscope diff --stage 0/0/joint-graph 0/0/forward-graph
+  irscope diff 20260101-1 20260102-1 --stage 0/0/output-code"""
+
+
+def add_list(list_: Parser) -> None:
+    """Adds those of ``irscope list``."""
+    add_json_and_store(list_)
+    list_.add_argument("--limit", metavar="N", type=int, default=20, help="at most this many (default: %(default)s)")
+    list_.set_defaults(do=("listing", "list_runs"))
+
+
+def add_show(show: Parser) -> None:
+    """Adds those of ``irscope show``."""
+    from irscope.ir.roofline import TARGETS
+
+    add_json_and_store(show)
+    show.add_argument("run", metavar="RUN", nargs="?", help="run ID or prefix (default: the newest)")
+    show.add_argument("--compile", metavar="ID", help="a compile, as in 0/0")
+    show.add_argument(
+        "--stage", metavar="NAME", help="a stage by name (post-grad-graph) or by id (0/0/post-grad-graph)"
+    )
+    show.add_argument("--kernel", metavar="NAME", help="a generated kernel")
+    show.add_argument(
+        "--guards", action="store_true", help="the guards of each compile: the line that made each, and which failed"
+    )
+    show.add_argument("--line", metavar="FILE:LINE", help="a line of the source")
+    show.add_argument(
+        "--costs", action="store_true",
+        help="bytes and floating-point operations of each kernel, or with --stage of each node of a graph",
+    )  # fmt: skip
+    show.add_argument(
+        "--target",
+        metavar="TARGET",
+        choices=sorted(TARGETS),
+        help="with --costs: the lower bound of the time on this device (irscope targets), and what limits it (default: the GPU of the run); with --line: what irscope run --target predicted for it",
+    )
+    show.add_argument(
+        "--all", action="store_true", help="with --line, --guards or --costs: print every row, also as JSON"
+    )
+    show.add_argument("--time", action="store_true", help="where the compile time went: per phase, pass and kernel")
+    show.add_argument(
+        "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
+        help="interpreter whose compilers make a kernel's assembly, sass and passes (default: %(default)s)",
+    )  # fmt: skip
+    show.set_defaults(do=("showing", "show"))
+
+
+def add_explain(explain: Parser) -> None:
+    """Adds those of ``irscope explain``."""
+    explain.description = _EXPLAIN
+    add_json_and_store(explain)
+    explain.add_argument("run", metavar="RUN", nargs="?", help="run ID or prefix (default: the newest)")
+    explain.add_argument(
+        "--fusion", metavar=("K1", "K2"), nargs=2, required=True,
+        help="two kernels, nodes of the schedule (op3) or nodes of the post-grad graph (mul_1)",
+    )  # fmt: skip
+    explain.add_argument("--compile", metavar="ID", help="only in this compile")
+    explain.set_defaults(do=("explaining", "explain"))
+
+
+def add_diff(diff: Parser) -> None:
+    """Adds those of ``irscope diff``."""
+    diff.description = _DIFF
+    add_json_and_store(diff)
+    diff.add_argument("runs", metavar="RUN", nargs="*", help="one or two runs (default: the newest)")
+    diff.add_argument("--stage", metavar="STAGE", nargs="+", help="one or two stages, by name or id")
+    diff.add_argument("--compile", metavar="ID", help="the compile of stages that are named without it")
+    diff.add_argument("--text", action="store_true", help="compare graphs as text, too")
+    diff.set_defaults(do=("diffing", "diff"))

@@ -1,0 +1,67 @@
+"""The arguments of ``irscope values`` and ``irscope diverge``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from irscope.cli import limits
+from irscope.cli.shared_arguments import add_json_and_store
+from irscope.vocabulary.command_line import Parser
+
+_VALUES = """\
+Runs SCRIPT and, at one call of each compiled graph, runs the graph node by node on the inputs of that call: what each node
+computes, with statistics.  The script's results and output do not change."""
+
+_DIVERGE = """\
+Runs SCRIPT and, at one call of each compiled graph, compares what the compiled code writes to memory with the same
+operations in eager mode and in float64, node by node.  Names the first node that is off by more than is normal for it, the
+user's line, and the pass, the lowering or the kernel that made it so (docs/values.md)."""
+
+
+def add_values(values: Parser) -> None:
+    """Adds those of ``irscope values``."""
+    values.description = _VALUES
+    _add_common(values, "values")
+    values.add_argument("--stage", metavar="NAME", help="a graph stage by name, as in post-grad-graph")
+    values.add_argument("--node", metavar="NAME", help="one node, with its first elements and a small picture")
+
+
+def add_diverge(diverge: Parser) -> None:
+    """Adds those of ``irscope diverge``."""
+    diverge.description = _DIVERGE
+    _add_common(diverge, "diverge")
+    diverge.add_argument("--all", action="store_true", help="every node that was compared, matching ones too")
+    diverge.add_argument(
+        "--reproducer",
+        metavar="FILE",
+        help="write a standalone script that reproduces the divergence, and run it",
+    )
+
+
+def _add_common(numbers: Parser, name: str) -> None:
+    add_json_and_store(numbers)
+    numbers.add_argument("script", metavar="SCRIPT", nargs="?", help="the Python script")
+    numbers.add_argument("-m", dest="module", metavar="MODULE", help="run a module instead, by its dotted name")
+    numbers.add_argument("args", metavar="ARGS", nargs="*", help="its arguments, after --")
+    numbers.add_argument("--compile", metavar="ID", help="only in this compile, as in 0/0")
+    numbers.add_argument("--call", metavar="N", type=_call, default=1, help="which call (default: the first)")
+    numbers.add_argument(
+        "--inputs",
+        metavar="FILE",
+        help="inputs in place of the call's own: a .py file that defines `inputs`, or a dict that torch.save wrote",
+    )
+    limits.add_flags(numbers, name)
+    numbers.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
+    numbers.add_argument(
+        "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
+        help="interpreter that runs the script (default: %(default)s; variable IRSCOPE_PYTHON)",
+    )  # fmt: skip
+    numbers.set_defaults(do=("values", name), pytest=None, model=None)
+
+
+def _call(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"Invalid call number: {text!r} (the first call is 1)")
+    return int(text)
