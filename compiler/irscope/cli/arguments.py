@@ -243,6 +243,7 @@ def _add_run(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
         "--target", metavar="NAMES",
         help="predict the kernels for these devices, too (irscope targets), as in h100,a100; needs the package triton",
     )  # fmt: skip
+    target_arguments.add_tuned(run)
     run.set_defaults(do=("running", "run"))
     return run
 

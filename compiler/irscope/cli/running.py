@@ -17,7 +17,7 @@ from irscope.cli.report import report_lines, use_cells
 from irscope.cli.text import Paint, to_stdout
 from irscope.driver.checking import check_without_compile
 from irscope.driver.driver import RunSpec, execute
-from irscope.driver.targets import targets_of
+from irscope.driver.targets import targets_of, tuned_of
 from irscope.findings.control import controlled, read_baseline, write_baseline
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import (
@@ -55,6 +55,7 @@ def run(options: argparse.Namespace) -> int:
         pipeline=pipeline.name,
         model=model,
         targets=targets_of(options.target or "", pipeline, Lane(options.lane)),
+        tuned=tuned_of(options.tuned or "", options.target or ""),
     )
     baseline = read_baseline(options.baseline) if options.baseline else {}
     if options.write_baseline:

@@ -23,6 +23,14 @@ def add_targets(command: argparse.ArgumentParser) -> None:
     command.set_defaults(do=("targeting", "list_targets"))
 
 
+def add_tuned(command: argparse.ArgumentParser) -> None:
+    """Adds whose choices by timing a prediction takes."""
+    command.add_argument(
+        "--tuned", metavar="FILE",
+        help="with --target: choose again what the real device has chosen by timing, in the newest runs of this run store",
+    )  # fmt: skip
+
+
 def add_verify(command: argparse.ArgumentParser) -> None:
     """Adds those of ``irscope verify-target``."""
     command.add_argument("target", metavar="TARGET", help="the name of the device of this machine (irscope targets)")
@@ -31,6 +39,10 @@ def add_verify(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--predicted", metavar="FILE", help="run store with the prediction, carried over from elsewhere"
     )
+    command.add_argument(
+        "--untuned", action="store_true",
+        help="predict what is chosen by timing, too, instead of taking it from the real run (without --predicted)",
+    )  # fmt: skip
     command.add_argument(
         "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
         help="interpreter that runs the script (default: %(default)s; variable IRSCOPE_PYTHON)",
