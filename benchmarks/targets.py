@@ -8,7 +8,8 @@ script under ``irscope run`` on the GPU and keeps Triton's kernels; ``compare`` 
 A kernel counts as predicted if its source is the same to the byte, but for the hash of PyTorch and Triton themselves.
 The PTX of such a kernel is compared, without the version of PTX (the assembler's) and places in files, where the GPU
 used the configuration that was compiled.  For ``compare`` the CPU's own code is not compiled, which saves time and
-changes nothing for the target.  Prints a table and writes all that differ to ``--out``.
+changes nothing for the target.  Where the folder of ``--work`` has the store of the real run, predictions take what the
+GPU has chosen by timing.  Prints a table and writes all that differ to ``--out``.
 """
 
 from __future__ import annotations
@@ -141,7 +142,9 @@ def run(case: str, folder: Path, target: str, seconds: float) -> dict[str, Any]:
     }  # fmt: skip
     store = folder / f"{kind}-{case}.db"
     command = [sys.executable, "-m", "irscope", "run", str(script), "--store", str(store), "--json"]
-    command += ["--target", target, "--", "cpu"] if target else ["--", "cuda"]
+    tuned = folder / f"real-{case}.db"
+    command += ["--target", target, *(["--tuned", str(tuned)] if tuned.exists() else [])] if target else []
+    command += ["--", "cpu" if target else "cuda"]
     started = time.monotonic()
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env=environment, check=False)

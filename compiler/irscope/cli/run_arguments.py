@@ -56,6 +56,10 @@ def add_to(run: Parser) -> None:
         "--target", metavar="NAMES",
         help="predict the kernels for these devices, too (irscope targets), as in h100,a100; needs the package triton",
     )  # fmt: skip
+    command.add_argument(
+        "--tuned", metavar="FILE",
+        help="with --target: choose again what the real device has chosen by timing, in the newest runs of this run store",
+    )  # fmt: skip
     run.set_defaults(do=("running", "run"))
 
 

@@ -37,6 +37,10 @@ def add_verify(command: argparse.ArgumentParser) -> None:
         "--predicted", metavar="FILE", help="run store with the prediction, carried over from elsewhere"
     )
     command.add_argument(
+        "--untuned", action="store_true",
+        help="predict what is chosen by timing, too, instead of taking it from the real run (without --predicted)",
+    )  # fmt: skip
+    command.add_argument(
         "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
         help="interpreter that runs the script (default: %(default)s; variable IRSCOPE_PYTHON)",
     )  # fmt: skip

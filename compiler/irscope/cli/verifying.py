@@ -28,9 +28,6 @@ def verify(options: argparse.Namespace) -> int:
     """
     target = catalogue().named(options.target)
     with Store(options.store) as store:
-        if options.predicted is None:
-            ran = _run(store, options, (target.name,))
-            predicted = Side(store.report(ran).of_target(target.name), *_readers(store, ran))
         real = _run(store, options, ())
         device = store.device_of(real)
         if not device or (target.reported and device not in target.reported):
@@ -38,7 +35,10 @@ def verify(options: argparse.Namespace) -> int:
             raise LookupError(f"The script ran {where}, not on {target.title} ({', '.join(target.reported)}).")
         side = Side(store.report(real), *_readers(store, real))
         with _opened(options.predicted) as other:
-            if other is not None:
+            if other is None:
+                ran = _run(store, options, (target.name,))
+                predicted = Side(store.report(ran).of_target(target.name), *_readers(store, ran))
+            else:
                 run = next((each.run for each in other.runs(1000) if _has(other, each.run, target.name)), None)
                 if run is None:
                     raise LookupError(f"{options.predicted} has no run with predictions for {target.name}.")
@@ -72,7 +72,10 @@ def _readers(store: Store, run: str) -> tuple[functools.partial[str], functools.
 
 def _run(store: Store, options: argparse.Namespace, targets: tuple[str, ...]) -> str:
     """The run's id.  Raises LookupError with its outcome if the script did not run to its end."""
-    spec = RunSpec(script=options.script, args=tuple(options.args), python=options.python, targets=targets)
+    spec = RunSpec(
+        script=options.script, args=tuple(options.args), python=options.python, targets=targets,
+        tuned=store.path if targets and not options.untuned else "",
+    )  # fmt: skip
     progress = ProgressLine()
     run, outcome = execute(spec, store, on_message=progress.see, stdout=sys.stderr.fileno())
     progress.wipe()

@@ -93,6 +93,8 @@ class RunSpec:
         What an entry of the kind `EntryKind.MODEL` compiles and calls.
     targets
         Names of devices that code is generated for, too.
+    tuned
+        Path of a run store with choices by timing; see `RunRequest.tuned`.
     rounds
         The folder of a comparison; see `RunRequest.rounds`.
     profile
@@ -121,6 +123,7 @@ class RunSpec:
     rounds: str = ""
     profile: int = 0
     evidence: str = ""
+    tuned: str = ""
 
     @property
     def stored_script(self) -> str:
@@ -273,6 +276,7 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
         rounds=spec.rounds,
         profile=spec.profile,
         evidence=spec.evidence,
+        tuned=spec.tuned,
     )
 
 

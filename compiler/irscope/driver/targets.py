@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from irscope.pipelines.base import Pipeline
 from irscope.vocabulary.lanes import Lane
 
@@ -13,6 +15,20 @@ def targets_of(given: str, pipeline: Pipeline, lane: Lane) -> tuple[str, ...]:
     if names and lane is not Lane.DEEP:
         raise LookupError("--target needs the deep lane, which generates code: leave out --lane fast.")
     return checked(names, pipeline)
+
+
+def tuned_of(file: str, targets: str) -> str:
+    """The absolute path of the store whose choices by timing predictions take; empty without one.
+
+    Raises LookupError if there is no such file, or no prediction.
+    """
+    if file and not targets:
+        raise LookupError(
+            "--tuned needs --target: it names the choices by timing of a device that kernels are predicted for."
+        )
+    if file and not os.path.isfile(file):
+        raise LookupError(f"File not found: {file}. --tuned names the run store of a run on the real device.")
+    return os.path.abspath(file) if file else ""
 
 
 def checked(names: list[str] | tuple[str, ...], pipeline: Pipeline) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from typing import Any
 
 from irscope.internals import target_attention, target_decisions
 from irscope.internals.hooks import Hook, Undo, replace_attribute
+from irscope.internals.tuning_hooks import Replay, choose_again
 
 _CUDA, _META = 1, 14
 """Numbers of ``c10::DeviceType``."""
@@ -152,8 +153,13 @@ def _set_interface(properties: Any) -> None:
 # --- one program ------------------------------------------------------------------------------------------------------
 
 
-def compile_for(compile: Compile, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def compile_for(compile: Compile, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any], replay: Replay) -> None:
     """Compiles Dynamo's graph of CPU tensors as one of ``cuda:0``, down to its code, which is not loaded.
+
+    Parameters
+    ----------
+    replay
+        What the real device has chosen by timing.
 
     Forward and backward are traced with CPU tensors, since autograd's engine needs a real device, but for attention,
     whose operator is the device's.  The graph that comes of it is moved before the first pass that asks for the device.
@@ -164,7 +170,7 @@ def compile_for(compile: Compile, program: Any, args: tuple[Any, ...], kwargs: d
     functorch: Any = importlib.import_module("torch._functorch.config")
     functorch.enable_autograd_cache = False
     functorch.force_non_lazy_backward_lowering = True
-    _do_not_tune()
+    _do_not_tune(replay)
     inner, joint_passes = compile_fx._compile_fx_inner, compile_fx._recursive_joint_graph_passes
     nothing = _code_that_does_nothing()
     utils: Any = importlib.import_module("torch._inductor.utils")
@@ -226,27 +232,12 @@ open_choices: list[str] = []
 """What PyTorch would have chosen by timing in this process, in words for the user."""
 
 
-def _do_not_tune() -> None:
-    """Where Inductor would time templates it takes the first of Triton's, whose fusions it believes in; where it would
-    time whether to pad a matrix it does not."""
+def _do_not_tune(replay: Replay) -> None:
+    """Where Inductor would time something, it takes what ``replay`` knows, or always the same."""
     select: Any = importlib.import_module("torch._inductor.select_algorithm")
-    scheduler: Any = importlib.import_module("torch._inductor.scheduler")
-    pad: Any = importlib.import_module("torch._inductor.fx_passes.pad_mm")
-
-    def do_autotuning(_: Any, name: str, inputs: Any, layout: Any, gen: Any, key: Any, choices: Any, *__: Any, **___: Any) -> Any:  # fmt: skip
-        ordered = sorted(choices, key=lambda choice: not isinstance(choice, select.TritonTemplateCaller))
-        open_choices.append(f"one of {len(ordered)} templates for {name}")
-        return {choice: 1.0 + number for number, choice in enumerate(ordered)}
-
-    def get_cached_should_pad(_: str) -> bool:
-        open_choices.append("whether to pad a matrix")
-        return False
-
-    select.AlgorithmSelectorCache.do_autotuning = do_autotuning
-    select.AlgorithmSelectorCache.make_precompile_fn = lambda *_, **__: lambda: None
-    for name in ("benchmark_fused_nodes", "benchmark_codegened_module"):
-        replace_attribute(scheduler.Scheduler, name, _answering((1.0, "")))
-    replace_attribute(pad, "get_cached_should_pad", get_cached_should_pad)
+    for name in ("scheduler", "fx_passes.pad_mm"):
+        importlib.import_module(f"torch._inductor.{name}")
+    choose_again(replay, lambda choice: isinstance(choice, select.TritonTemplateCaller), open_choices)
 
 
 # --- moving -----------------------------------------------------------------------------------------------------------

@@ -130,3 +130,5 @@ class RunRequest:
     evidence: str = ""
     """A folder for what the script computes, to be compared with what another run has left there
     (`irscope.runner.evidence`); empty: neither."""
+    tuned: str = ""
+    """Path of a run store: what a device of ``targets`` has chosen by timing there is chosen again for it; empty: none."""

@@ -7,11 +7,11 @@
 
 _shtab_irscope_subparsers=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff view values diverge completion)
 
-_shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --model --inputs --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --no-symbolic-trace --check-without-compile --target)
+_shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --model --inputs --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --no-symbolic-trace --check-without-compile --target --tuned)
 _shtab_irscope_check_option_strings=(-h --help --fail-on --max-graphs --max-graph-breaks --max-recompiles --max-kernels --max-compile-seconds --format -o --output --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --store)
 _shtab_irscope_pipelines_option_strings=(-h --help --json --again --python)
 _shtab_irscope_targets_option_strings=(-h --help --json)
-_shtab_irscope_verify_target_option_strings=(-h --help --json --store --predicted --python)
+_shtab_irscope_verify_target_option_strings=(-h --help --json --store --predicted --untuned --python)
 _shtab_irscope_env_option_strings=(-h --help --yes --folder --python)
 _shtab_irscope_fix_option_strings=(-h --help --apply --only --seconds --python --cwd --json)
 _shtab_irscope_compare_option_strings=(-h --help --json --store -m --pytest --model --inputs --pipelines --rounds --output --python --cwd)
@@ -37,6 +37,7 @@ _shtab_irscope_run___python_COMPGEN=_shtab_compgen_files
 _shtab_irscope_run___baseline_COMPGEN=_shtab_compgen_files
 _shtab_irscope_run___write_baseline_COMPGEN=_shtab_compgen_files
 _shtab_irscope_run___cwd_COMPGEN=_shtab_compgen_dirs
+_shtab_irscope_run___tuned_COMPGEN=_shtab_compgen_files
 _shtab_irscope_check_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_irscope_check_pos_1_COMPGEN=_shtab_compgen_files
 _shtab_irscope_check__o_COMPGEN=_shtab_compgen_files
@@ -134,6 +135,7 @@ _shtab_irscope_verify_target_pos_2_nargs='*'
 _shtab_irscope_verify_target__h_nargs=0
 _shtab_irscope_verify_target___help_nargs=0
 _shtab_irscope_verify_target___json_nargs=0
+_shtab_irscope_verify_target___untuned_nargs=0
 _shtab_irscope_env__h_nargs=0
 _shtab_irscope_env___help_nargs=0
 _shtab_irscope_env___yes_nargs=0

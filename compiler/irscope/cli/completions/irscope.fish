@@ -51,7 +51,7 @@ function _shtab_irscope_using
 end
 
 set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff view values diverge completion
-set -g _shtab_irscope_opts_with_value --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --memory-budget --model --node --only --open --output --output-budget --pipeline --pipelines --port --predicted --pytest --python --redact --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --theme --timeout --write-baseline -m -o
+set -g _shtab_irscope_opts_with_value --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --memory-budget --model --node --only --open --output --output-budget --pipeline --pipelines --port --predicted --pytest --python --redact --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --theme --timeout --tuned --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -81,6 +81,7 @@ complete -c irscope -n '_shtab_irscope_using run' -l pipeline -x -d 'the compile
 complete -c irscope -n '_shtab_irscope_using run' -l no-symbolic-trace -d 'do not record Dynamo'"'"'s walk over the instructions, which takes a tenth of its time; the fast lane never does'
 complete -c irscope -n '_shtab_irscope_using run' -l check-without-compile -d 'if the script fails inside compiled code, run it again without compile and say whether it fails, too'
 complete -c irscope -n '_shtab_irscope_using run' -l target -x -d 'predict the kernels for these devices, too (irscope targets), as in h100,a100; needs the package triton'
+complete -c irscope -n '_shtab_irscope_using run' -l tuned -xka "(__fish_complete_path (commandline -ct))" -d 'with --target: choose again what the real device has chosen by timing, in the newest runs of this run store'
 complete -c irscope -n '_shtab_irscope_using run; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python script, or a notebook (.ipynb)'
 complete -c irscope -n '_shtab_irscope_using run; and test $_shtab_irscope_npos -ge 1' -ka "(__fish_complete_path (commandline -ct))" -d 'its arguments, after --'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a check -d 'fail if a script has graph breaks or recompilations'
@@ -120,6 +121,7 @@ complete -c irscope -n '_shtab_irscope_using verify-target' -s h -l help -d 'sho
 complete -c irscope -n '_shtab_irscope_using verify-target' -l json -d 'print data instead of text (docs/json.md)'
 complete -c irscope -n '_shtab_irscope_using verify-target' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
 complete -c irscope -n '_shtab_irscope_using verify-target' -l predicted -xka "(__fish_complete_path (commandline -ct))" -d 'run store with the prediction, carried over from elsewhere'
+complete -c irscope -n '_shtab_irscope_using verify-target' -l untuned -d 'predict what is chosen by timing, too, instead of taking it from the real run (without --predicted)'
 complete -c irscope -n '_shtab_irscope_using verify-target' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that runs the script'
 complete -c irscope -n '_shtab_irscope_using verify-target; and test $_shtab_irscope_npos -eq 1' -ka "(__fish_complete_path (commandline -ct))" -d 'a script that uses the GPU'
 complete -c irscope -n '_shtab_irscope_using verify-target; and test $_shtab_irscope_npos -ge 2' -ka "(__fish_complete_path (commandline -ct))" -d 'its arguments, after --'

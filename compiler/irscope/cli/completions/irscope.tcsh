@@ -15,6 +15,7 @@ complete irscope \
         'c/--baseline=/f/' \
         'c/--write-baseline=/f/' \
         'c/--cwd=/d/' \
+        'c/--tuned=/f/' \
         'c/--format=/(text json sarif github junit)/' \
         'c/-o=/f/' \
         'c/--output=/f/' \
@@ -27,7 +28,7 @@ complete irscope \
         'c/--open=/f/' \
         'c/--inputs=/f/' \
         'c/--reproducer=/f/' \
-        'c/--/(again all apply baseline budget call calls check-without-compile compile costs cwd depth exit-code fail-on folder format fusion guards help inputs json kernel lane limit line log map max-compile-seconds max-graph-breaks max-graphs max-kernels max-nodes max-recompiles memory-budget model no-browser no-pictures no-symbolic-trace node only open output output-budget pipeline pipelines port predicted pytest python read-only redact reproducer rounds run seconds severity source-root stage steady-calls store strict target text theme time timeout version write-baseline yes)/' \
+        'c/--/(again all apply baseline budget call calls check-without-compile compile costs cwd depth exit-code fail-on folder format fusion guards help inputs json kernel lane limit line log map max-compile-seconds max-graph-breaks max-graphs max-kernels max-nodes max-recompiles memory-budget model no-browser no-pictures no-symbolic-trace node only open output output-budget pipeline pipelines port predicted pytest python read-only redact reproducer rounds run seconds severity source-root stage steady-calls store strict target text theme time timeout tuned untuned version write-baseline yes)/' \
         'c/-/(- h m o)/' \
         'n/--store/f/' \
         'n/--pytest/f/' \
@@ -36,6 +37,7 @@ complete irscope \
         'n/--baseline/f/' \
         'n/--write-baseline/f/' \
         'n/--cwd/d/' \
+        'n/--tuned/f/' \
         'n/--format/(text json sarif github junit)/' \
         'n/-o/f/' \
         'n/--output/f/' \

@@ -277,6 +277,7 @@ _shtab_irscope_run_options=(
   "--no-symbolic-trace[do not record Dynamo\'s walk over the instructions, which takes a tenth of its time\; the fast lane never does]"
   "--check-without-compile[if the script fails inside compiled code, run it again without compile and say whether it fails, too]"
   "--target[predict the kernels for these devices, too (irscope targets), as in h100,a100\; needs the package triton]:NAMES:"
+  "--tuned[with --target\: choose again what the real device has chosen by timing, in the newest runs of this run store]:FILE:_files"
   ":the Python script, or a notebook (.ipynb):_files"
   "(*)::its arguments, after --:_files"
 )
@@ -338,6 +339,7 @@ _shtab_irscope_verify_target_options=(
   "--json[print data instead of text (docs\/json.md)]"
   "--store[file of the run store]:FILE:_files"
   "--predicted[run store with the prediction, carried over from elsewhere]:FILE:_files"
+  "--untuned[predict what is chosen by timing, too, instead of taking it from the real run (without --predicted)]"
   "--python[interpreter that runs the script]:PATH:_files"
   ":the name of the device of this machine (irscope targets):"
   ":a script that uses the GPU:_files"

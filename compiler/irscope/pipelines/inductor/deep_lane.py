@@ -19,10 +19,12 @@ from irscope.internals.graph_frames import graph_of
 from irscope.internals.hooks import Hook
 from irscope.internals.inductor_hooks import memory_plan_hook
 from irscope.internals.scheduler_hooks import is_backward, scheduler_hooks
+from irscope.internals.tuning_hooks import tuning_hooks
 from irscope.ir.cpp_wrapper import calls_in
 from irscope.pipelines.inductor import fusion, memory, partition, stages
 from irscope.pipelines.inductor import scheduler as inductor
 from irscope.pipelines.inductor.passes import PassRun, PassWatcher, Phase
+from irscope.pipelines.inductor.tuning import Tuning
 from irscope.pipelines.registry import position, stage_kind
 from irscope.protocol import CaptureGap, StageRef
 from irscope.vocabulary.records import dataclass
@@ -87,6 +89,7 @@ class DeepLane:
         self._written: dict[tuple[str, str], _Written] = {}  # (compile, stage) → the newest
         self._newest_code: dict[str, _Written] = {}  # compile → its newest output code
         self._codes: dict[tuple[str, bool], _Code] = {}
+        self._tuning = Tuning(book)
 
     def hooks(self) -> list[Hook]:
         """What is patched in Inductor: passes, the scheduler, fusion, the memory plan, and the printing of loops."""
@@ -99,6 +102,10 @@ class DeepLane:
             ),
             *fusion.hooks(self._noted("what was fused and why not", self._fused)),
             memory_plan_hook(self._noted("the memory plan", self._planned)),
+            *tuning_hooks(
+                self._noted("what was chosen by timing", self._tuning.tuned),
+                self._noted("what was chosen by timing", self._tuning.padded),
+            ),
             looptext.hook(),
             nodemeta.hook(),
         ]
@@ -163,6 +170,7 @@ class DeepLane:
         elif kind.role is Role.CODE:
             self._newest_code[compile] = self._written[compile, name]
             self._codes.pop((compile, backward), None)
+            self._tuning.code_written(compile, attempt, backward)
 
     def _map(self, compile: str, payload: str) -> None:
         """PyTorch's own links between pre-grad nodes, post-grad nodes and kernels come last, for the newest code."""

@@ -129,6 +129,7 @@ IR_POST_FUSION = StageKind(
     is_fused=True,
     group=INDUCTOR,
 )
+AUTOTUNING = StageKind("autotuning", "Choices by timing", "plaintext", Role.FACTS, aside="output-code", group=INDUCTOR)
 MEMORY_PLAN = StageKind("memory-plan", "Memory plan", "plaintext", Role.MEMORY, aside="output-code", group=INDUCTOR)
 OUTPUT_CODE = StageKind(
     "output-code",
@@ -174,6 +175,7 @@ STAGES = (
     IR_PRE_FUSION,
     FUSION,
     IR_POST_FUSION,
+    AUTOTUNING,
     MEMORY_PLAN,
     OUTPUT_CODE,
     KERNEL,

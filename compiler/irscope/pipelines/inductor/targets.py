@@ -25,7 +25,9 @@ from irscope.internals.device_stand_in import compile_for, each_program_hook
 from irscope.internals.hooks import Hook
 from irscope.pipelines.inductor import target_child
 from irscope.pipelines.inductor.kernels import Kernels
+from irscope.pipelines.inductor.tuning import NOTHING, Choices, choices_of
 from irscope.protocol import CaptureGap, Compile, CompileOutcome, Kernel, StageRef, from_json
+from irscope.store.store import Store
 from irscope.targets.catalogue import Target, catalogue
 
 _SECONDS = 300.0
@@ -57,6 +59,7 @@ class Targets:
         known = catalogue()
         self._targets = [known.named(name) for name in book.request.targets]
         self._children: list[_Child] = []
+        self._choices: dict[str, Choices] = {}
         self._kernel_seconds = {target.name: _KERNEL_SECONDS_OF_RUN for target in self._targets}
 
     def hooks(self) -> list[Hook]:
@@ -69,10 +72,28 @@ class Targets:
 
     def _compiled(self, original: CompileProgram, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         compile = self._book.current_compile("target") if self._book.is_open and not self._book.is_quiet else None
-        work = functools.partial(compile_for, original, program, args, kwargs)
         for target in self._targets if compile is not None else ():
+            replay = self._replay_for(target)
+            work = functools.partial(compile_for, original, program, args, kwargs, replay)
             self._book.caught(functools.partial(self._begin, target, str(compile), work))
         return original(program, *args, **kwargs)
+
+    def _replay_for(self, target: Target) -> Choices:
+        """What the real device has chosen by timing, in the store that the request names; read once."""
+        if target.name not in self._choices:
+            self._choices[target.name] = NOTHING
+            if self._book.request.tuned:
+                self._book.caught(functools.partial(self._read_choices, target))
+        return self._choices[target.name]
+
+    def _read_choices(self, target: Target) -> None:
+        with Store(self._book.request.tuned) as store:
+            found = choices_of(store, target.reported)
+        if found is not None:
+            self._choices[target.name] = found
+        else:
+            why = f"no run in {self._book.request.tuned} was on {target.title}"
+            self._book.gap(CaptureGap(f"what {target.name} has chosen by timing", why))
 
     def _begin(self, target: Target, compile: str, work: Callable[[], None]) -> None:
         if not hasattr(os, "fork"):
