@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from irscope import __version__
 from irscope.cli import (
+    agent_arguments,
     check_arguments,
     compare_arguments,
     environment_arguments,
@@ -181,6 +182,7 @@ def parsers() -> tuple[Parser, Mapping[str, Parser]]:
         _add_explain(commands, shared),
         _add_diff(commands, shared),
         commands.add_parser("view", add_help=False, help="the runs, stages and panels in a web browser"),
+        _add_agents(commands),
         _add_numbers(commands, shared, "values", "show what each node of a compiled graph computes", _VALUES),
         _add_numbers(commands, shared, "diverge", "find where compiled code computes a different number", _DIVERGE),
         _add_completion(commands),
@@ -440,6 +442,12 @@ def _add_diff(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
     diff.add_argument("--text", action="store_true", help="compare graphs as text, too")
     diff.set_defaults(do=("diffing", "diff"))
     return diff
+
+
+def _add_agents(commands: _Commands) -> Parser:
+    agents = commands.add_parser("mcp", help="serve agents: tools over MCP", description=agent_arguments.DESCRIPTION)
+    agent_arguments.add_options(agents)
+    return agents
 
 
 def _add_numbers(

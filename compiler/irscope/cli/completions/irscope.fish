@@ -50,7 +50,7 @@ function _shtab_irscope_using
   test "$_shtab_irscope_cmdpath" = "$argv"
 end
 
-set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff view values diverge completion
+set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff view mcp values diverge completion
 set -g _shtab_irscope_opts_with_value --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --memory-budget --model --node --only --open --output --output-budget --pipeline --pipelines --port --predicted --pytest --python --redact --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --theme --timeout --write-baseline -m -o
 
 complete -c irscope -e
@@ -239,6 +239,11 @@ complete -c irscope -n '_shtab_irscope_using view' -l read-only -d 'read only: m
 complete -c irscope -n '_shtab_irscope_using view' -l severity -x -d 'show findings of this code or kind as error, warning, information, hint, or off (default: as .vscode/settings.json of this folder says)'
 complete -c irscope -n '_shtab_irscope_using view' -l baseline -xka "(__fish_complete_path (commandline -ct))" -d 'findings that are known (default: as .vscode/settings.json says)'
 complete -c irscope -n '_shtab_irscope_using view' -l version -d 'show program'"'"'s version number and exit'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a mcp -d 'serve agents: tools over MCP'
+complete -c irscope -n '_shtab_irscope_using mcp' -s h -l help -d 'show this help message and exit'
+complete -c irscope -n '_shtab_irscope_using mcp' -l allow-run -d 'let the client run scripts, apply fixes and start compilers; without it stored runs can be read'
+complete -c irscope -n '_shtab_irscope_using mcp' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
+complete -c irscope -n '_shtab_irscope_using mcp' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that runs scripts'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a values -d 'show what each node of a compiled graph computes'
 complete -c irscope -n '_shtab_irscope_using values' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using values' -l json -d 'print data instead of text (docs/json.md)'
