@@ -73,10 +73,14 @@ class Session:
     run: str
 
 
-def ask(store: Path, folder: Path, calls: Calls, go_on: str = "") -> Session:
+COMMAND = ["-m", "irscope", "mcp"]
+OF_THE_EDITOR = [str(Path(__file__).parents[2] / "extension" / "launch_server.py"), "--mcp"]
+
+
+def ask(start: list[str], store: Path, folder: Path, calls: Calls, go_on: str = "") -> Session:
     """Starts a server without permission to run code and makes the calls; of one answer also the page after it."""
     server = StdioServerParameters(
-        command=sys.executable, args=["-m", "irscope", "mcp", f"--store={store}"], cwd=folder, env=dict(os.environ)
+        command=sys.executable, args=[*start, f"--store={store}"], cwd=folder, env=dict(os.environ)
     )
 
     async def all_of_it() -> Session:
@@ -103,20 +107,22 @@ def ask(store: Path, folder: Path, calls: Calls, go_on: str = "") -> Session:
 def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
     folder = tmp_path_factory.mktemp("agents")
     small_run(folder / "runs.db", folder)
-    return ask(folder / "runs.db", folder, CALLS)
+    return ask(COMMAND, folder / "runs.db", folder, CALLS)
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Session:
     """A store whose IDs are paths, and whose texts are huge, or try to end the mark around them."""
     folder = tmp_path_factory.mktemp("hostile")
+    for name in ("irscope", "json", "runpy", "mcp", "argparse"):
+        (folder / f"{name}.py").write_text("raise SystemExit('a file of the working folder was run')")
     with Store(str(folder / "runs.db")) as store:
         run = store.create_run("/a/‮b.py", (), Lane.DEEP, "digest")
         store.put_compile(run, Compile("0/0", ATTACK, "/a/b.py", 1, CompileOutcome.COMPILED, 0, 1, 0.1))
         store.put_stage(run, "0/0", StageRef("0/0/kernel/evil", "kernel", "cpp", 9), '.incbin "/etc/passwd"', 2)
         for position, (id, text) in enumerate({"../../../etc/passwd": ATTACK, "0/0/huge": HUGE}.items()):
             store.put_stage(run, "0/0", StageRef(id, "dynamo-graph", "python", len(text)), text, position)
-    return ask(folder / "runs.db", folder, HOSTILE, "its huge text")
+    return ask(OF_THE_EDITOR, folder / "runs.db", folder, HOSTILE, "its huge text")
 
 
 def test_there_are_ten_tools_and_their_schemas_are_small(session: Session) -> None:

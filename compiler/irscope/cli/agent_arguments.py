@@ -1,9 +1,11 @@
-"""The command ``irscope mcp`` and its arguments."""
+"""The arguments of ``irscope mcp``."""
 
 from __future__ import annotations
 
-from irscope.store.store import default_path
-from irscope.vocabulary.agent_options import add_to
+import os
+import sys
+
+from irscope.cli.run_arguments import add_store
 from irscope.vocabulary.command_line import Parser
 
 DESCRIPTION = """\
@@ -15,5 +17,13 @@ It needs the package mcp: pip install 'irscope[mcp]'.  Without --allow-run nothi
 
 def add_options(command: Parser) -> None:
     """Adds all of them to a parser."""
-    add_to(command, default_path())
+    command.add_argument(
+        "--allow-run", action="store_true",
+        help="let the client run scripts, apply fixes and start compilers; without it stored runs can be read",
+    )  # fmt: skip
+    add_store(command)
+    command.add_argument(
+        "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
+        help="interpreter that runs scripts (default: %(default)s; variable IRSCOPE_PYTHON)",
+    )  # fmt: skip
     command.set_defaults(do=("agents", "serve"))

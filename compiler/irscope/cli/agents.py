@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import gc
+import importlib
 import importlib.util
-import os
-import subprocess
 import sys
 
 from irscope.system.streams import complain
-from irscope.vocabulary.agent_options import as_words
 
-_PROGRAM = "irscope_server.agents"
+NEEDS = "mcp>=2.3,<2.4"
+"""What the extra ``mcp`` of pyproject.toml asks for."""
+_SERVER = "irscope_server.agents.serve"
 
 
 def serve(options: argparse.Namespace) -> int:
-    """Runs the server in place of this process, where the system can do that."""
-    for name, what in (("irscope_server", "irscope"), ("mcp", "irscope[mcp]")):
+    """Serves until standard input ends."""
+    for name, what in (("irscope_server", "irscope"), ("mcp", NEEDS)):
         if importlib.util.find_spec(name) is None:
             complain(
                 f"irscope mcp: {sys.executable} has no package {name}. "
                 f"Install it there: {sys.executable} -m pip install '{what}'"
             )
             return 3
-    command = [sys.executable, "-m", _PROGRAM, *as_words(options)]
-    sys.stdout.flush()
-    if os.name == "posix":
-        os.execv(sys.executable, command)
-    try:
-        return subprocess.call(command)
-    except KeyboardInterrupt:
-        return 0
+    gc.enable()  # `main` stops it for commands that end soon
+    return int(importlib.import_module(_SERVER).serve(options.store, options.python, options.allow_run))

@@ -10,11 +10,20 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import irscope
 from irscope.lowering import made_on_demand
 from irscope.store.store import Store, StoreError
 from irscope.system.ending import end_tree
 
+import irscope_server
 from irscope_server.agents.answers import ToolFailure, marked
+
+_ROOTS = [os.path.dirname(os.path.dirname(package.__file__)) for package in (irscope, irscope_server)]
+# Not `-m`: that looks for modules in the working folder first, where anybody's file may lie.
+_START = f"import sys; sys.path[:1] = {_ROOTS!r}; sys.argv[0] = 'irscope'; "
+PROGRAM = (sys.executable, "-c", f"{_START}from irscope.cli import main; sys.exit(main())")
+"""The command irscope, out of the folders that this process has it from."""
+ADAPTER = (sys.executable, "-c", f"{_START}from irscope_server.dap.__main__ import main; main([])")
 
 READ_SECONDS = 60.0
 _MOST_BYTES = 16_000_000
@@ -111,7 +120,7 @@ class Commands:
         variables = {**os.environ, "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
         variables.pop("COLUMNS", None)  # tables as wide as they are
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "irscope", *words, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+            *PROGRAM, *words, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE, env=variables, start_new_session=True,
         )  # fmt: skip
         assert process.stdout is not None and process.stderr is not None

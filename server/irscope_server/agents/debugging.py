@@ -6,13 +6,13 @@ import asyncio
 import json
 import os
 import re
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 from irscope.system.ending import end_tree
 
 from irscope_server.agents.answers import ToolFailure, marked
+from irscope_server.agents.commands import ADAPTER
 
 STEPS = ("next", "stepIn", "stepOut", "stepBack", "continue", "reverseContinue")
 _SECONDS = 60.0
@@ -42,7 +42,7 @@ class Debugging:
         if len(steps) > _MOST_STEPS or len(evaluate) > _MOST_ASKED or len(breakpoints) > _MOST_ASKED:
             raise ToolFailure(f"At most {_MOST_STEPS} steps, {_MOST_ASKED} breakpoints and {_MOST_ASKED} expressions.")
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "irscope_server.dap", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            *ADAPTER, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         try:

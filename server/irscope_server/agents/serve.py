@@ -12,6 +12,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
 from irscope_server.agents.answers import DEFAULT_BYTES, Answer, Answers, ToolFailure
+from irscope_server.agents.commands import Commands
 from irscope_server.agents.tools import Tools
 
 _INSTRUCTIONS = """\
@@ -25,6 +26,12 @@ RUNNING = ("run", "values", "try_fix", "profile")
 """Tools that can run code."""
 
 _LONGEST_FAILURE = 2500
+
+
+def serve(store: str, python: str, allow_run: bool) -> int:
+    """Serves on standard input and output until the client ends it; returns the exit code."""
+    server_of(Tools(Commands(store, python, allow_run))).run("stdio")
+    return 0
 
 
 def server_of(tools: Tools) -> MCPServer[Any]:
