@@ -18,7 +18,7 @@ from irscope.system.ending import end_tree
 import irscope_server
 from irscope_server.agents.answers import ToolFailure, marked
 
-_ROOTS = [os.path.dirname(os.path.dirname(package.__file__)) for package in (irscope, irscope_server)]
+_ROOTS = [os.path.dirname(package.__path__[0]) for package in (irscope, irscope_server)]
 # Not `-m`: that looks for modules in the working folder first, where anybody's file may lie.
 _START = f"import sys; sys.path[:1] = {_ROOTS!r}; sys.argv[0] = 'irscope'; "
 PROGRAM = (sys.executable, "-c", f"{_START}from irscope.cli import main; sys.exit(main())")
