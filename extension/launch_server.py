@@ -1,4 +1,5 @@
 """Starts the language server with `python -I -S launch_server.py`, out of this folder alone; with `--dap` the debug adapter.
+With `--mcp ARGS…`, and without these flags, the server for agents: its library has parts that only an interpreter's own packages can hold.
 
 -S keeps the interpreter's site-packages off the path and -I keeps PYTHONPATH and the working folder off it, so whatever
 the user has installed, in whatever version, the server gets the libraries it was tested with.
@@ -23,6 +24,11 @@ def main():
     bundled = os.path.join(here, "bundled")
     in_checkout = os.path.isfile(os.path.join(checkout, "compiler", "irscope", "__init__.py"))
     packages = checkout if in_checkout else bundled
+    if sys.argv[1:2] == ["--mcp"]:
+        sys.path[:1] = [os.path.join(packages, "server"), os.path.join(packages, "compiler")]
+        from irscope.cli import main as command
+
+        return command(["mcp"] + sys.argv[2:])  # noqa: RUF005 - must be readable by any Python 3.
     sys.path[:0] = [
         os.path.join(packages, "server"),
         os.path.join(packages, "compiler"),

@@ -49,6 +49,7 @@ COMMANDS = {
     "explain": Command("why Inductor did what it did", "store_arguments:add_explain"),
     "diff": Command("what changed between two runs or two stages", "store_arguments:add_diff"),
     "view": Command("the runs, stages and panels in a web browser", ""),
+    "mcp": Command("serve agents: tools over MCP", "agent_arguments:add_options"),
     "values": Command(
         "show what each node of a compiled graph computes", "value_arguments:add_values", runs_script=True
     ),

@@ -56,7 +56,7 @@ def add_to(run: Parser) -> None:
         "--target", metavar="NAMES",
         help="predict the kernels for these devices, too (irscope targets), as in h100,a100; needs the package triton",
     )  # fmt: skip
-    command.add_argument(
+    run.add_argument(
         "--tuned", metavar="FILE",
         help="with --target: choose again what the real device has chosen by timing, in the newest runs of this run store",
     )  # fmt: skip

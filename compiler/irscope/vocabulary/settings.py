@@ -212,6 +212,13 @@ OTHER_SETTINGS = (
         goes=Goes.CLIENT,
     ),
     Setting(
+        "agents.allowRun", Kind.FLAG, False,
+        "let agents run scripts and apply fixes (`irscope mcp --allow-run`); only the client reads it",
+        "Let agents that use IRScope's tools (MCP) run scripts and apply fixes. Off: they can read stored runs. A workspace "
+        "cannot set it, since an agent could write its settings.",
+        scope="machine", goes=Goes.CLIENT,
+    ),
+    Setting(
         "trace.server", Kind.CHOICE, OFF,
         "",
         "Log the messages between the editor and the language server in the channel *IRScope Server*.",

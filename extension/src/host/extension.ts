@@ -1,6 +1,7 @@
 /** Activation: makes the parts, tells them of each other, and starts the server. */
 
 import type * as vscode from "vscode";
+import { registerAgents } from "./agents";
 import { createChannels } from "./channels";
 import { registerCommands } from "../commands";
 import { registerDebugging } from "./debug";
@@ -56,7 +57,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<Intern
     firstMinutes,
   });
   const values = new ValuePanel(context.extensionUri);
-  context.subscriptions.push(registerDebugging(context, server), firstMinutes, values);
+  context.subscriptions.push(registerDebugging(context, server), registerAgents(context, server), firstMinutes, values);
   const runs = server.onDidChangeRuns(() => files.activate());
   context.subscriptions.push(
     commands,

@@ -108,7 +108,7 @@ def test_the_manifest_has_these_settings() -> None:
         "python", "storePath", "run.onSave", "run.budgetSeconds", "run.deepBudgetSeconds", "run.memoryBudgetMegabytes",
         "run.outputBudgetMegabytes", "run.steadyCalls", "run.deepWhenIdle", "run.symbolicTrace", "run.entry", "run.entryOf",
         "run.launchConfiguration", "run.useLaunchConfigurations", "run.args", "run.cwd",
-        "run.env", "severity", "baseline", "inlayHints.enabled", "decorations.enabled", "worker.enabled", "worker.layers", "worker.idleMinutes",
+        "run.env", "severity", "baseline", "inlayHints.enabled", "decorations.enabled", "agents.allowRun", "worker.enabled", "worker.layers", "worker.idleMinutes",
     }  # fmt: skip
 
 

@@ -5,7 +5,7 @@
 #    source ~/.local/share/bash_completion/irscope
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_irscope_subparsers=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff view values diverge completion)
+_shtab_irscope_subparsers=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff view mcp values diverge completion)
 
 _shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --model --inputs --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --no-symbolic-trace --check-without-compile --target --tuned)
 _shtab_irscope_check_option_strings=(-h --help --fail-on --max-graphs --max-graph-breaks --max-recompiles --max-kernels --max-compile-seconds --format -o --output --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --store)
@@ -24,6 +24,7 @@ _shtab_irscope_report_option_strings=(-h --help --json --store -o --output --red
 _shtab_irscope_explain_option_strings=(-h --help --json --store --fusion --compile)
 _shtab_irscope_diff_option_strings=(-h --help --json --store --stage --compile --text)
 _shtab_irscope_view_option_strings=(-h --help --open --stage --port --no-browser --store --python --read-only --severity --baseline --version)
+_shtab_irscope_mcp_option_strings=(-h --help --allow-run --store --python)
 _shtab_irscope_values_option_strings=(-h --help --json --store -m --compile --call --inputs --budget --cwd --python --stage --node)
 _shtab_irscope_diverge_option_strings=(-h --help --json --store -m --compile --call --inputs --budget --cwd --python --all --reproducer)
 _shtab_irscope_completion_option_strings=(-h --help)
@@ -90,6 +91,8 @@ _shtab_irscope_view___open_COMPGEN=_shtab_compgen_files
 _shtab_irscope_view___store_COMPGEN=_shtab_compgen_files
 _shtab_irscope_view___python_COMPGEN=_shtab_compgen_files
 _shtab_irscope_view___baseline_COMPGEN=_shtab_compgen_files
+_shtab_irscope_mcp___store_COMPGEN=_shtab_compgen_files
+_shtab_irscope_mcp___python_COMPGEN=_shtab_compgen_files
 _shtab_irscope_values_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_irscope_values_pos_1_COMPGEN=_shtab_compgen_files
 _shtab_irscope_values___store_COMPGEN=_shtab_compgen_files
@@ -111,7 +114,7 @@ _shtab_irscope_env_pos_0_choices=(create)
 _shtab_irscope_show___target_choices=(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)
 _shtab_irscope_graph___theme_choices=(light dark)
 _shtab_irscope_completion_pos_0_choices=(bash zsh fish tcsh)
-_shtab_irscope_pos_0_choices=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff view values diverge completion)
+_shtab_irscope_pos_0_choices=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff view mcp values diverge completion)
 
 _shtab_irscope_run_pos_1_nargs='*'
 _shtab_irscope_run__h_nargs=0
@@ -189,6 +192,9 @@ _shtab_irscope_view___help_nargs=0
 _shtab_irscope_view___no_browser_nargs=0
 _shtab_irscope_view___read_only_nargs=0
 _shtab_irscope_view___version_nargs=0
+_shtab_irscope_mcp__h_nargs=0
+_shtab_irscope_mcp___help_nargs=0
+_shtab_irscope_mcp___allow_run_nargs=0
 _shtab_irscope_values_pos_1_nargs='*'
 _shtab_irscope_values__h_nargs=0
 _shtab_irscope_values___help_nargs=0

@@ -20,6 +20,7 @@ _shtab_irscope_commands() {
     fix:'try the fixes of a script'"'"'s findings, and apply those that are verified'
     graph:'draw a graph as SVG, PDF, PNG or DOT'
     list:'list the runs in the store'
+    mcp:'serve agents: tools over MCP'
     open:'open a trace that was recorded elsewhere'
     pipelines:'list the pipelines, and which of them work here'
     profile:'measure what each line of a script costs'
@@ -197,6 +198,16 @@ _shtab_irscope_list_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_irscope_list_defaults_added=0
+
+_shtab_irscope_mcp_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--allow-run[let the client run scripts, apply fixes and start compilers\; without it stored runs can be read]"
+  "--store[file of the run store]:FILE:_files"
+  "--python[interpreter that runs scripts]:PATH:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_irscope_mcp_defaults_added=0
 
 _shtab_irscope_open_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -396,6 +407,7 @@ _shtab_irscope() {
         fix) _arguments -C -s $_shtab_irscope_fix_options ;;
         graph) _arguments -C -s $_shtab_irscope_graph_options ;;
         list) _arguments -C -s $_shtab_irscope_list_options ;;
+        mcp) _arguments -C -s $_shtab_irscope_mcp_options ;;
         open) _arguments -C -s $_shtab_irscope_open_options ;;
         pipelines) _arguments -C -s $_shtab_irscope_pipelines_options ;;
         profile) _arguments -C -s $_shtab_irscope_profile_options ;;

@@ -1,0 +1,149 @@
+"""Scripts of `agents.py` whose answers are known by how they are made."""
+
+from __future__ import annotations
+
+CHAIN = """\
+import torch
+
+
+@torch.compile
+def f(x, w):
+    a = x.sin()
+    b = a @ w
+    c = b.cos()
+    d = c @ w
+    e = d.tanh()
+    g = e @ w
+    h = torch.exp(g)
+    i = h @ w
+    return torch.relu(i)
+
+
+f(torch.randn(64, 64), torch.randn(64, 64))
+"""
+"""Each pointwise line is a kernel, since products of matrices are between them."""
+
+BLOCKS = """\
+import torch
+import torch.nn.functional as F
+
+
+class Block(torch.nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(size)
+        self.qkv = torch.nn.Linear(size, 3 * size)
+        self.up = torch.nn.Linear(size, 4 * size)
+        self.down = torch.nn.Linear(4 * size, size)
+
+    def forward(self, x):
+        q, k, v = self.qkv(self.norm(x)).chunk(3, -1)
+        weights = torch.softmax(q @ k.transpose(-1, -2) / 8.0, -1)
+        x = x + weights @ v
+        h = F.gelu(self.up(x))
+        h = torch.sigmoid(self.down(h))
+        return x * h
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = torch.nn.ModuleList(Block(64) for _ in range(4))
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return torch.log_softmax(x, -1)
+
+
+with torch.no_grad():
+    torch.compile(Model().eval())(torch.randn(2, 16, 64))
+"""
+"""Four layers, as models have them: a line has a kernel in each."""
+
+KERNELS = {
+    "chain": (CHAIN, {"a = ": "sin", "c = ": "cos", "e = ": "tanh", "h = ": "exp", "return ": "relu"}),
+    "blocks": (BLOCKS, {"weights = ": "softmax", "h = F.gelu": "gelu", "h = torch.sigmoid": "sigmoid",
+                        "q, k, v": "layer_norm", "return torch.log": "log_softmax"}),
+}  # fmt: skip
+"""By script: how a line begins, and what is in the name of its kernel."""
+
+APART = """\
+import torch
+
+
+@torch.compile
+def f(x, y, s, t):
+    a = x.sum(0)
+    b = y.argmax(1)
+    c = torch.cumsum(s, 0)
+    d = s.amax(1)
+    e = torch.softmax(t, 0)
+    g = t.t().contiguous().mean(1)
+    return a, b, c, d, e, g
+
+
+f(torch.randn(96, 48), torch.randn(96, 48), torch.randn(32, 80), torch.randn(40, 24))
+"""
+"""Reductions that Inductor keeps apart, each pair with a reason in PyTorch's own log."""
+
+_PLANTED = """\
+import torch
+import torch._inductor.config as config
+
+
+def change(graph):
+    for node in getattr(graph, "graph", graph).nodes:
+        if node.target is torch.ops.aten.add.Tensor:
+            node.target = torch.ops.aten.sub.Tensor
+
+
+config.HOOK = change
+
+
+@torch.compile
+def f(x, y):
+    return torch.relu(x + y) * 2
+
+
+with torch.no_grad():
+    f(torch.randn(8, 8), torch.randn(8, 8))
+"""
+HOOKS = ("joint_custom_pre_pass", "joint_custom_post_pass", "post_grad_custom_pre_pass", "post_grad_custom_post_pass")
+PLANTED = {hook: _PLANTED.replace("HOOK", hook) for hook in HOOKS}
+"""By hook of Inductor: a script whose pass there makes a sum a difference."""
+
+_MODEL = """\
+import torch
+{imports}
+
+@torch.compile
+def f(x):
+    y = torch.relu(x)
+{body}
+
+
+f(torch.randn(8, 8))
+"""
+
+
+def _model(body: str, imports: str = "") -> str:
+    lines = "\n".join(f"    {line}" for line in body.strip("\n").split("\n"))
+    return _MODEL.format(body=lines, imports=imports)
+
+
+BREAKING = {
+    "branch": _model("if y.sum() > 3:\n    return y + 1\nreturn y - 1"),
+    "branch_assigns": _model("if y.mean() > 0.1:\n    z = y * 2\nelse:\n    z = y * 3\nreturn z.sin()"),
+    "two_branches": _model("if y.sum() > 3:\n    y = y + 1\nelse:\n    y = y - 1\nif y.max() > 2:\n    return y.cos()\nreturn y.sin()"),
+    "item": _model("scale = y.max().item()\nreturn y / (scale + 1.0)"),
+    "float": _model("scale = float(y.abs().mean())\nreturn y * scale"),
+    "assertion": _model("assert y.sum() >= 0\nreturn y + 1"),
+    "mask": _model("return y[y > 0.5].sum() + y.sum()"),
+    "nonzero": _model("rows = torch.nonzero(y > 0.5)\nreturn rows.shape[0] + y.sum()"),
+    "deepcopy": _model("z = copy.deepcopy(y)\nreturn z + 1", "import copy"),
+    "print": _model('print("computed")\nreturn y + 1'),
+    "logging": _model('logging.getLogger("m").warning("computed")\nreturn y + 1', "import logging"),
+    "clock": _model("begun = time.perf_counter()\nz = y.exp()\nf.seconds = time.perf_counter() - begun\nreturn z", "import time"),
+}  # fmt: skip
+"""Models that break, each in a form of its kind."""

@@ -1,0 +1,30 @@
+"""The arguments of ``irscope mcp``."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from irscope.cli.shared_arguments import add_store
+from irscope.vocabulary.command_line import Parser
+
+DESCRIPTION = """\
+Serves the Model Context Protocol on standard input and output, so that an agent can ask what torch.compile did: findings,
+what a line became, why kernels were not fused, stages, differences (docs/agents.md).  The client starts this command.
+
+It needs the package mcp: pip install 'irscope[mcp]'.  Without --allow-run nothing is run: the tools read stored runs."""
+
+
+def add_options(command: Parser) -> None:
+    """Adds all of them to a parser."""
+    command.description = DESCRIPTION
+    command.add_argument(
+        "--allow-run", action="store_true",
+        help="let the client run scripts, apply fixes and start compilers; without it stored runs can be read",
+    )  # fmt: skip
+    add_store(command)
+    command.add_argument(
+        "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
+        help="interpreter that runs scripts (default: %(default)s; variable IRSCOPE_PYTHON)",
+    )  # fmt: skip
+    command.set_defaults(do=("agents", "serve"))
