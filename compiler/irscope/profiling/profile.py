@@ -22,6 +22,10 @@ class MeasuredKernel:
         The user's lines it came from.
     bound_seconds
         The least that it could take, by the device's bandwidth and arithmetic; None if that is not known.
+    bound_by
+        Which of the two it is: ``memory`` or ``compute``; empty if that is not known.
+    moved_bytes, flops
+        Bytes read and written, and floating-point operations; None if they are not known.
     """
 
     name: str
@@ -30,6 +34,9 @@ class MeasuredKernel:
     calls: float
     origins: tuple[Origin, ...]
     bound_seconds: float | None
+    bound_by: str = ""
+    moved_bytes: float | None = None
+    flops: float | None = None
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,8 @@ class MeasuredLine:
         Of those kernels whose bound is known; None if none is.
     kernels
         Their names.
+    bound_by
+        ``memory`` or ``compute``, by the larger part of ``bound_seconds``; empty if that is not known.
     """
 
     file: str
@@ -53,6 +62,7 @@ class MeasuredLine:
     bound_seconds: float | None
     calls: float
     kernels: tuple[str, ...]
+    bound_by: str = ""
 
 
 @dataclass(frozen=True)
