@@ -31,6 +31,7 @@ from irscope.profiling.profile import (
     MeasuredProgram,
     Profile,
     SkippedGraph,
+    StepPiece,
 )
 from irscope.protocol import (
     SCHEMA,
@@ -135,7 +136,7 @@ DOCUMENTED: dict[str, Any] = {
         LineTrail, LineStep, StageElement, GraphNode, GuardList, Guard,
         RunDiff, CompileChange, Change, GraphDiff, NodeChange, FusionAnswer, Decision, Side, Work, Phase, Total,
         Drawing, PipelineFigures, Figure, Timing, Left, Check, ScriptCheck, Measured,
-        Profile, MeasuredLine, MeasuredKernel, Gap, CudaGraphs, SkippedGraph, MeasuredProgram,
+        Profile, MeasuredLine, MeasuredKernel, Gap, StepPiece, CudaGraphs, SkippedGraph, MeasuredProgram,
     )
 }  # fmt: skip
 

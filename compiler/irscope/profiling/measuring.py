@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from irscope.ir.roofline import Work
 from irscope.profiling.joining import Call, Joined, short_name
+from irscope.profiling.one_step import device_idle, one_step
 from irscope.profiling.plain_time import host_seconds, overlap
 from irscope.profiling.profile import (
     CudaGraphs,
@@ -229,6 +230,8 @@ class _Sums:
             ),
             programs=tuple(self._measured(at, one) for at, one in enumerate(programs)),
             peaks=peaks,
+            idle_device_seconds=_over(device_idle(self._found), steps),
+            pieces=one_step(self._found, self._calls, self._where),
         )
 
     def _measured(self, program: int, facts: MeasuredProgram) -> MeasuredProgram:

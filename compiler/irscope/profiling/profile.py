@@ -83,6 +83,36 @@ class Gap:
 
 
 @dataclass(frozen=True)
+class StepPiece:
+    """A piece of the step that a picture shows.
+
+    Parameters
+    ----------
+    row
+        ``host`` or ``device``.
+    start
+        Seconds from the begin of the step.
+    kind
+        As that of a `Gap`, or ``kernel``.
+    compile
+        What it is a part of, as PyTorch names it; empty around the compiled functions.
+    backward
+        Whether it is in the backward of that compile.
+    where
+        The place in the user's code, as ``file:line``, or what is known instead.
+    """
+
+    row: str
+    start: float
+    seconds: float
+    kind: str
+    name: str
+    compile: str = ""
+    backward: bool = False
+    where: str = ""
+
+
+@dataclass(frozen=True)
 class MeasuredProgram:
     """A compiled program of the script.
 
@@ -160,6 +190,10 @@ class Profile:
         Of ``device_seconds``: kernels with a line, and copies of a CUDA graph's inputs.
     profiled_seconds
         A step while the profiler ran.
+    idle_device_seconds
+        Of that, when the device did nothing; None without a device.
+    pieces
+        One step of median length, host first; with several programs one of each, after each other.
     peaks
         What the bounds were computed with; empty if they are not known.
     """
@@ -177,3 +211,5 @@ class Profile:
     peaks: str = ""
     owned_device_seconds: float = 0.0
     profiled_seconds: float = 0.0
+    idle_device_seconds: float | None = None
+    pieces: tuple[StepPiece, ...] = ()
