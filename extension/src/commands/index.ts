@@ -9,6 +9,7 @@ import { comparePipelines } from "./comparePipelines";
 import { guarded, type Services } from "./context";
 import { showMenu } from "./menu";
 import { openTrace } from "./openTrace";
+import { profile, showTime } from "./profile";
 import { cancelRun, checkWithoutCompile, runActiveFile, runFile } from "./run";
 import { selectPipeline } from "./selectPipeline";
 import { showKernel } from "./showKernel";
@@ -34,6 +35,7 @@ export function registerCommands(services: Services): vscode.Disposable {
     "irscope.chooseEntry": (argument?: { uri?: string }) => chooseEntry(services, argument?.uri),
     "irscope.selectPipeline": () => selectPipeline(services),
     "irscope.comparePipelines": () => comparePipelines(services),
+    "irscope.profile": () => profile(services),
     "irscope.openTrace": (trace?: vscode.Uri) => openTrace(services, trace),
     "irscope.showKernel": (place?: Partial<Place>) => showKernel(services, place),
     "irscope.toggleLineColours": () => linked.toggle(),
@@ -42,6 +44,7 @@ export function registerCommands(services: Services): vscode.Disposable {
     "irscope.showPipeline": (element?: Element) => showTab(services, "strip", element),
     "irscope.showFindings": (element?: Element) => showTab(services, "findings", element),
     "irscope.showCompileTime": (element?: Element) => showTab(services, "time", element),
+    "irscope.showTime": (from?: Element | { run: string; line: number }) => showTime(services, from),
     "irscope.showMemory": (element?: Element) => showTab(services, "memory", element),
     "irscope.showChanges": (element?: Element) => showTab(services, "changes", element),
     "irscope.showComparison": (element?: Element) => showTab(services, "comparison", element),
