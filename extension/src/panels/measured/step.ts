@@ -30,7 +30,15 @@ export function stepBoxes(data: Measured): StepBox[] {
   if (end <= 0) {
     return [];
   }
-  const whole = box(undefined, "One step", "", "", 0, end, undefined);
+  const whole = box(
+    undefined,
+    "One step",
+    `with the profiler; without it ${units.duration(data.step)}`,
+    "",
+    0,
+    end,
+    undefined,
+  );
   const boxes = [whole];
   const host = data.pieces.filter(([row]) => row === 0);
   const device = data.pieces.filter(([row]) => row === 1);
@@ -157,6 +165,9 @@ export function titleOf(one: Box): string {
   const { kind, name, label } = one as StepBox;
   if (kind === "device") {
     return `Device, ${label}`;
+  }
+  if (one.parent === undefined) {
+    return name;
   }
   return kind === "kernel" || kind === "compile" || kind === "eager operator" || label === "" ? name : kind;
 }

@@ -25,6 +25,9 @@ import { groupOf, GROUPS, spoken, stepBoxes, titleOf, type StepBox } from "./ste
 const PARTS = ["Lines", "Kernels", "Between Kernels", "Step"] as const;
 type Part = (typeof PARTS)[number];
 
+/** More programs are folded: the table is what one looks for. */
+const MOST_PROGRAMS = 3;
+
 interface Remembered {
   measuredPart?: Part;
 }
@@ -81,7 +84,7 @@ class MeasuredView implements View {
       h("strong", {}, `${units.duration(data.step)} a step`),
       ...summary(data).map((text) => h("span", { class: "dim" }, text)),
       h("span", { class: "spacer" }),
-      ...PARTS.map((part) => this.partButton(part)),
+      h("span", { class: "parts" }, ...PARTS.map((part) => this.partButton(part))),
     );
     const facts = factsOf(data);
     this.body.classList.toggle("with-chart", this.part === "Step" && data.pieces.length > 0);
@@ -130,8 +133,15 @@ function factsOf(data: Measured): HTMLElement[] {
   const graphs = graphTexts(data).map(({ text, place }) =>
     h("li", {}, "CUDA graphs: ", text, place !== undefined && " ", place !== undefined && placeLink(place)),
   );
-  const all = [...programs, ...graphs];
-  return all.length === 0 ? [] : [h("ul", { class: "measured-facts" }, ...all)];
+  const [shown, more] =
+    programs.length > MOST_PROGRAMS + 1
+      ? [programs.slice(0, MOST_PROGRAMS), programs.slice(MOST_PROGRAMS)]
+      : [programs, []];
+  const all = [...graphs, ...shown];
+  const folded =
+    more.length > 0 &&
+    h("details", {}, h("summary", {}, `${units.count(more.length, "program")} more`), h("ul", {}, ...more));
+  return all.length === 0 ? [] : [h("div", { class: "measured-facts" }, h("ul", {}, ...all), folded)];
 }
 
 function tableOf(part: Exclude<Part, "Step">, data: Measured): HTMLElement[] {
