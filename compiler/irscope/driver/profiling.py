@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from irscope.driver.driver import RunSpec, execute
+from irscope.findings.slow_lines import slow_lines
 from irscope.ir.kineto import TraceError, read_events
 from irscope.ir.roofline import Peaks, peaks_of
 from irscope.profiling.joining import Joined
@@ -94,6 +95,8 @@ def _measured(folder: str, store: Store, run: str, calls: int) -> Profile:
     report = store.report(run)
     profile = profile_of(found, Joined(store, report, peaks), report, programs, peaks.name if peaks else "")
     store.put_profile(run, to_json(profile))
+    for finding in slow_lines(profile, report):
+        store.put_finding(run, finding)
     return profile
 
 

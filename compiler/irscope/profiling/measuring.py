@@ -37,11 +37,13 @@ class _Bounds:
     by: dict[str, float] = field(default_factory=dict)
     moved: float | None = None
     flops: float | None = None
+    dtype: str = ""
 
     def add(self, work: Work | None) -> None:
         """One more call."""
         if work is None:
             return
+        self.dtype = work.dtype
         self.moved, self.flops = _plus(self.moved, work.moved), _plus(self.flops, work.flops)
         if work.seconds is not None:
             self.bound = _plus(self.bound, work.seconds)
@@ -202,7 +204,7 @@ class _Sums:
         kernels = [
             MeasuredKernel(
                 name, stage, row.seconds / steps, row.calls / steps, tuple(row.origins), _over(row.bound, steps),
-                row.mostly, _over(row.moved, steps), _over(row.flops, steps),
+                row.mostly, _over(row.moved, steps), _over(row.flops, steps), row.dtype,
             )
             for (name, stage), row in self._kernels.items()
         ]  # fmt: skip

@@ -26,6 +26,8 @@ class MeasuredKernel:
         Which of the two it is: ``memory`` or ``compute``; empty if that is not known.
     moved_bytes, flops
         Bytes read and written, and floating-point operations; None if they are not known.
+    dtype
+        Of most of what it writes; empty if that is not known.
     """
 
     name: str
@@ -37,6 +39,7 @@ class MeasuredKernel:
     bound_by: str = ""
     moved_bytes: float | None = None
     flops: float | None = None
+    dtype: str = ""
 
 
 @dataclass(frozen=True)

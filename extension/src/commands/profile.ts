@@ -24,7 +24,7 @@ export async function profile(services: Services): Promise<void> {
   await services.dock.show("measured", { run, title: vscode.l10n.t("{0}, measured time", name) });
 }
 
-/** From a lens the profile that it tells of, else as other tabs. */
+/** From a lens the profile of its run, else as other tabs. */
 export async function showTime(services: Services, from?: Element | { run: string; line: number }): Promise<void> {
   if (from !== undefined && !("kind" in from)) {
     await services.dock.show("measured", { run: from.run, title: vscode.l10n.t("measured time") });

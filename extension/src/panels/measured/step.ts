@@ -160,7 +160,7 @@ export function groupOf(one: Box): string {
   return GROUPS.find(({ kinds }) => kinds.includes(kind))?.group ?? (kind === IDLE ? IDLE : "whole");
 }
 
-/** What stands in a box: of a gap between kernels nothing, of the host's own pieces their kind. */
+/** The text in a box: of a gap between kernels nothing, of the host's own pieces their kind. */
 export function titleOf(one: Box): string {
   const { kind, name, label } = one as StepBox;
   if (kind === "device") {
