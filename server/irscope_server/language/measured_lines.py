@@ -24,7 +24,13 @@ class TimedLine:
 
     line: int
     measured: MeasuredLine
-    title: str
+    profile: Profile
+    stale: bool
+
+    @property
+    def title(self) -> str:
+        """As `line_title`; made when it is shown, since a large model has thousands of lines."""
+        return line_title(self.measured, self.profile) + (BEFORE_EDIT if self.stale else "")
 
 
 @dataclass(frozen=True)
@@ -44,10 +50,9 @@ def lines_with_time(context: SourceContext, path: str, measured: Measured | None
     """The lines of a file that have measured time, from top to bottom; a line that was edited since has none."""
     if measured is None:
         return []
-    line_map = _line_map(context, path, measured)
-    note = BEFORE_EDIT if is_stale(context, measured) else ""
+    line_map, stale = _line_map(context, path, measured), is_stale(context, measured)
     found = [
-        TimedLine(now, one, line_title(one, measured.profile) + note)
+        TimedLine(now, one, measured.profile, stale)
         for one in measured.lines.get(file_key(path), ())
         if (now := line_map.exact(one.line - 1)) is not None
     ]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from irscope.findings.kinds import graph_break, skipped_frame
 from irscope.protocol import CompileOutcome, Kernel
+from irscope.vocabulary import units
 
 from irscope_server.base.functions import Function, function_of
 from irscope_server.base.params import UriParams
@@ -104,7 +105,9 @@ def _measured(context: SourceContext, path: str, measured: Measured | None) -> I
     most = max((one.measured.seconds for one in rows), default=0.0)
     for one in rows:
         heat = one.measured.seconds / most if most else 0.0
-        yield Region("measured", one.line, one.line, one.title, one.measured.kernels, round(heat, 3))
+        yield Region(
+            "measured", one.line, one.line, units.duration(one.measured.seconds), one.measured.kernels, round(heat, 3)
+        )
 
 
 def _names(kernels: tuple[Kernel, ...]) -> tuple[str, ...]:
