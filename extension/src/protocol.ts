@@ -101,6 +101,7 @@ export type Role =
   | "partition"
   | "fusion"
   | "memory"
+  | "tuning"
   | "phases"
   | "binary"
   | "passes"

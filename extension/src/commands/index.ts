@@ -13,7 +13,7 @@ import { profile, showTime } from "./profile";
 import { cancelRun, checkWithoutCompile, runActiveFile, runFile } from "./run";
 import { selectPipeline } from "./selectPipeline";
 import { showKernel } from "./showKernel";
-import { showGraph, showStage } from "./showStage";
+import { showAutotuning, showGraph, showStage } from "./showStage";
 import { showTab } from "./showTab";
 import { compareStage, stepStage } from "./stepStage";
 import { toggleInlayHints } from "./toggleInlayHints";
@@ -41,6 +41,7 @@ export function registerCommands(services: Services): vscode.Disposable {
     "irscope.toggleLineColours": () => linked.toggle(),
     "irscope.showStage": () => showStage(services),
     "irscope.showGraph": () => showGraph(services),
+    "irscope.showAutotuning": () => showAutotuning(services),
     "irscope.showPipeline": (element?: Element) => showTab(services, "strip", element),
     "irscope.showFindings": (element?: Element) => showTab(services, "findings", element),
     "irscope.showCompileTime": (element?: Element) => showTab(services, "time", element),

@@ -197,6 +197,8 @@ describe("the other commands", () => {
   it("Profile This File measures the active file, and shows the time", async () => {
     const { dock, server } = await internals();
     const editor = await openScript();
+    // A page that shows this run already would draw nothing.
+    await vscode.commands.executeCommand("workbench.action.closePanel");
     let drawn = false;
     const subscription = dock.onDidDraw((what) => (drawn ||= what === "the measured time"));
     await vscode.commands.executeCommand("irscope.profile");

@@ -107,6 +107,7 @@ POST_GRAD_GRAPH = StageKind(
     is_compared=True,
     group=INDUCTOR,
 )
+AUTOTUNING = StageKind("autotuning", "Autotuning", "plaintext", Role.TUNING, aside="ir-pre-fusion", group=INDUCTOR)
 IR_PRE_FUSION = StageKind(
     "ir-pre-fusion",
     "Inductor IR before fusion",
@@ -171,6 +172,7 @@ STAGES = (
     COMPILED_AUTOGRAD_GRAPH,
     CACHE_KEY,
     POST_GRAD_GRAPH,
+    AUTOTUNING,
     IR_PRE_FUSION,
     FUSION,
     IR_POST_FUSION,
