@@ -17,9 +17,9 @@ from irscope.ir.kineto import TraceError, read_events
 from irscope.ir.roofline import Peaks, peaks_of
 from irscope.profiling.joining import Joined
 from irscope.profiling.measuring import profile_of
-from irscope.profiling.profile import MeasuredProgram, Profile
+from irscope.profiling.profile import CudaGraphs, GraphPool, MeasuredProgram, Profile, RecordedAgain
 from irscope.profiling.timeline import timeline
-from irscope.protocol import Message, Outcome, OutcomeKind, Progress, ScriptEnded, to_json
+from irscope.protocol import Message, Outcome, OutcomeKind, Progress, ScriptEnded, from_json, to_json
 from irscope.runner.profiling import TRACE
 from irscope.runner.rounds import READY
 from irscope.store.store import Store
@@ -94,6 +94,7 @@ def _measured(folder: str, store: Store, run: str, calls: int) -> Profile:
     peaks = peaks_of(store.device_of(run)) or _measured_peaks(facts.get("peaks"))
     report = store.report(run)
     profile = profile_of(found, Joined(store, report, peaks), report, programs, peaks.name if peaks else "")
+    profile = dataclasses.replace(profile, cuda_graphs=with_facts(profile.cuda_graphs, facts.get("cuda_graphs")))
     store.put_profile(run, to_json(profile))
     for finding in slow_lines(profile, report):
         store.put_finding(run, finding)
@@ -136,6 +137,18 @@ def program_of(facts: dict[str, Any]) -> MeasuredProgram:
         tuple(one for each in (samples if isinstance(samples, list) else ()) if (one := _number(each)) is not None),
         _number(facts.get("eager_seconds")),
     )
+
+
+def with_facts(graphs: CudaGraphs, facts: object) -> CudaGraphs:
+    """With what the run's process wrote of them, which is not trusted."""
+    if not isinstance(facts, dict):
+        return graphs
+    try:
+        again = tuple(from_json(RecordedAgain, one) for one in facts["again"])
+        pools = tuple(from_json(GraphPool, one) for one in facts["pools"])
+        return dataclasses.replace(graphs, recordings=int(facts["recordings"]), again=again, pools=pools)
+    except (KeyError, ValueError, TypeError, RecursionError):
+        return graphs
 
 
 def _number(value: object) -> float | None:

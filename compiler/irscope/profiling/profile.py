@@ -167,12 +167,46 @@ class SkippedGraph:
 
 
 @dataclass(frozen=True)
+class RecordedAgain:
+    """A CUDA graph that was recorded again, how often, and why, as PyTorch says it."""
+
+    compile: str
+    function: str
+    why: str
+    count: int
+
+
+@dataclass(frozen=True)
+class GraphPool:
+    """A memory pool of CUDA graphs: the bytes that it holds, and of these what is in use."""
+
+    pool: str
+    bytes: int
+    used_bytes: int
+
+
+@dataclass(frozen=True)
 class CudaGraphs:
-    """How often a step recorded and replayed a CUDA graph, and which compiled functions have none though they should."""
+    """What became of CUDA graphs.
+
+    Parameters
+    ----------
+    recorded, replayed
+        How often in a step; what is warm records none.
+    skipped
+        Compiled functions that have none though they should.
+    recordings
+        How many were recorded before the steps were measured.
+    again
+        Those of them that were recorded again.
+    """
 
     recorded: float
     replayed: float
     skipped: tuple[SkippedGraph, ...] = ()
+    recordings: int = 0
+    again: tuple[RecordedAgain, ...] = ()
+    pools: tuple[GraphPool, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -247,11 +247,29 @@ export interface SkippedCudaGraph {
   place: Place;
 }
 
+/** A CUDA graph that was recorded again, how often, and why. */
+export interface CudaGraphAgain {
+  compile: string;
+  why: string;
+  count: number;
+}
+
+/** A memory pool of CUDA graphs: bytes that it holds, and of these those in use. */
+export interface CudaGraphPool {
+  pool: string;
+  bytes: number;
+  used: number;
+}
+
 /** What a step did with CUDA graphs. It is recorded in the steady state only if it is recorded again and again. */
 export interface CudaGraphTimes {
   recorded: number;
   replayed: number;
   skipped: SkippedCudaGraph[];
+  /** Before the steps were measured. */
+  recordings: number;
+  again: CudaGraphAgain[];
+  pools: CudaGraphPool[];
 }
 
 /** A profile; without one `reason` says what to do. All times are seconds of one step. */

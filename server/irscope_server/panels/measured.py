@@ -99,12 +99,34 @@ class SkippedCudaGraph:
 
 
 @dataclass(frozen=True)
+class CudaGraphAgain:
+    """A CUDA graph that was recorded again, how often, and why."""
+
+    compile: str
+    why: str
+    count: int
+
+
+@dataclass(frozen=True)
+class CudaGraphPool:
+    """A memory pool of CUDA graphs: bytes that it holds, and of these those in use."""
+
+    pool: str
+    bytes: int
+    used: int
+
+
+@dataclass(frozen=True)
 class CudaGraphTimes:
     """What a step did with CUDA graphs.  It is recorded in the steady state only if it is recorded again and again."""
 
     recorded: float
     replayed: float
     skipped: tuple[SkippedCudaGraph, ...]
+    recordings: int
+    """Before the steps were measured."""
+    again: tuple[CudaGraphAgain, ...]
+    pools: tuple[CudaGraphPool, ...]
 
 
 @dataclass(frozen=True)
@@ -185,6 +207,9 @@ def _result(run: str, found: Profile, uri_of: UriOf, reason: str, report: Report
             graphs.recorded,
             graphs.replayed,
             tuple(SkippedCudaGraph(one.why, _at(one.file, one.line, uri_of)) for one in graphs.skipped[:_MOST_ROWS]),
+            graphs.recordings,
+            tuple(CudaGraphAgain(one.compile, one.why, one.count) for one in graphs.again[:_MOST_ROWS]),
+            tuple(CudaGraphPool(one.pool, one.bytes, one.used_bytes) for one in graphs.pools[:_MOST_ROWS]),
         ),
         words=tuple(pieces.words),
         places=tuple(pieces.places),

@@ -31,7 +31,7 @@ const PIECES = [
 const DATA = {
   run: "r", step: 8e-4, device: 6e-4, owned: 7.2e-4, profiled: 1e-3, idle: 4e-4, steps: 20, peaks: "H100", programs: [],
   lines: LINES, kernels: KERNELS, gaps: [{ kind: "guards", seconds: 8e-5, place: AT(2), where: "/w/train.py:3" },
-  { kind: "outside", seconds: 4e-5, place: NOWHERE, where: "" }], graphs: { recorded: 0, replayed: 0, skipped: [] },
+  { kind: "outside", seconds: 4e-5, place: NOWHERE, where: "" }], graphs: { recorded: 0, replayed: 0, skipped: [], recordings: 0, again: [], pools: [] },
   words: WORDS, places: [AT(4)], pieces: PIECES, reason: "",
 }; // prettier-ignore
 
@@ -61,9 +61,12 @@ describe("the model of measured time", () => {
     assert.deepEqual([rows[0].name, rows[0].cells], ["guards, train.py:3", ["80 µs", "10 %"]]);
     assert.deepEqual([rows[1].name, rows[1].place], ["outside", undefined]);
     assert.deepEqual(model.graphTexts(DATA), []);
-    const graphs = { recorded: 0.5, replayed: 2, skipped: [{ why: "mutated inputs", place: AT(6) }] };
+    const graphs = { recorded: 0.5, replayed: 2, skipped: [{ why: "mutated inputs", place: AT(6) }],
+      recordings: 3, again: [{ compile: "0/0", why: "a static input moved", count: 2 }], pools: [{ pool: "0.1", bytes: 2e6, used: 5e5 }] }; // prettier-ignore
     assert.deepEqual(model.graphTexts({ ...DATA, graphs }), [
-      { text: "2 replayed in a step, 0.5 recorded again in a step, though it was warm", place: undefined },
+      { text: "3 recorded, 2 replayed in a step, 0.5 recorded again in a step, though it was warm", place: undefined },
+      { text: "recorded again, 0/0 ×2: a static input moved", place: undefined },
+      { text: "memory pool 0.1: 2 MB, 500 kB in use", place: undefined },
       { text: "skipped: mutated inputs", place: AT(6) },
     ]);
     const said = ["kernels 600 µs (75 %)", "device idle 40 %", "90 % has an owner", "20 steps measured"];

@@ -144,8 +144,11 @@ export function programText({ seconds, eager, compiling, paidBack, backward, rea
 
 /** What a step did with CUDA graphs, as sentences; those with a place lead there. */
 export function graphTexts({ graphs }: Measured): { text: string; place: Place | undefined }[] {
-  const { recorded, replayed, skipped } = graphs;
+  const { recorded, replayed, skipped, recordings, again, pools } = graphs;
   const said = [];
+  if (recordings > 0) {
+    said.push(`${units.count(recordings)} recorded`);
+  }
   if (replayed > 0) {
     said.push(`${units.significant(replayed)} replayed in a step`);
   }
@@ -154,6 +157,14 @@ export function graphTexts({ graphs }: Measured): { text: string; place: Place |
   }
   return [
     ...(said.length === 0 ? [] : [{ text: said.join(", "), place: undefined }]),
+    ...again.map(({ compile, why, count }) => ({
+      text: `recorded again, ${compile}${count > 1 ? ` ×${count}` : ""}: ${why}`,
+      place: undefined,
+    })),
+    ...pools.map(({ pool, bytes, used }) => ({
+      text: `memory pool ${pool}: ${units.size(bytes)}, ${units.size(used)} in use`,
+      place: undefined,
+    })),
     ...skipped.map(({ why, place }) => ({ text: `skipped: ${why}`, place: place.uri === "" ? undefined : place })),
   ];
 }
