@@ -101,6 +101,7 @@ export type Role =
   | "partition"
   | "fusion"
   | "memory"
+  | "tuning"
   | "phases"
   | "binary"
   | "passes"
@@ -379,6 +380,12 @@ export interface CompareResult {
   message: string;
 }
 
+/** The run whose programs were measured; `run` is null if none was, and `message` says why. */
+export interface ProfileResult {
+  run: string | null;
+  message: string;
+}
+
 /** The run that a trace from elsewhere was opened as; `run` is null if it was not, and `message` says why. */
 export interface OpenTraceResult {
   run: string | null;
@@ -399,9 +406,9 @@ export interface StagesOf {
   reason: string;
 }
 
-export type RegionKind = "compiled" | "broken" | "skipped" | "kernel";
+export type RegionKind = "compiled" | "broken" | "skipped" | "kernel" | "measured";
 
-/** Lines of a document that share a fate: compiled, broken, skipped, or a kernel; `kernels` are names. */
+/** Lines of a document that share a fate: compiled, broken, skipped, a kernel, or measured; `kernels` are names. */
 export interface Region {
   kind: RegionKind;
   line: number;
@@ -409,6 +416,8 @@ export interface Region {
   endLine: number;
   text: string;
   kernels: string[];
+  /** Of a measured line: its share of the dearest line's time, 0 to 1. */
+  heat: number;
 }
 
 /** The regions of a document; `stale`: the text was edited since the run. */

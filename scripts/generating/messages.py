@@ -57,6 +57,7 @@ PROTOCOL = Module(
         "Entries": results.EntriesResult,
         "RunResult": results.RunResult,
         "CompareResult": results.CompareResult,
+        "ProfileResult": results.ProfileResult,
         "OpenTraceResult": results.OpenTraceResult,
         "KernelsAt": results.KernelsResult,
         "StagesOf": results.StagesResult,

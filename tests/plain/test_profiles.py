@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from irscope.cli.main import main
 from irscope.comparing.runs import Moved
-from irscope.driver.profiling import opened, program_of
+from irscope.driver.profiling import opened, program_of, with_facts
 from irscope.ir import kineto
 from irscope.ir.kineto import TraceError, read_events
 from irscope.ir.roofline import peaks_of
@@ -23,6 +24,7 @@ from irscope.profiling.library_kernels import call_family, grouped
 from irscope.profiling.measuring import profile_of
 from irscope.profiling.profile import CudaGraphs, MeasuredLine, MeasuredProgram, Profile
 from irscope.profiling.timeline import Kind, timeline
+from irscope.runner.cuda_graphs import GraphWatch
 from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
 
@@ -309,6 +311,33 @@ def test_a_difference_is_claimed_only_above_the_noise() -> None:
     assert not compared(before, measured_run(mixed, {}), moved).is_significant, "the groups overlap"
     few = compared(before, measured_run([1e-4] * 5, {}), moved)
     assert few.chance is None and not few.is_significant and "too few" in few.words
+
+
+def test_what_a_process_says_of_its_cuda_graphs_is_not_trusted() -> None:
+    facts = {
+        "recordings": 2, "again": [{"compile": "0/0", "function": "f", "why": "moved", "count": 1}],
+        "pools": [{"pool": "0.1", "bytes": 5, "used_bytes": 3}],
+    }  # fmt: skip
+    found = with_facts(CudaGraphs(0, 1), facts)
+    assert (found.recordings, found.replayed, found.again[0].why, found.pools[0].bytes) == (2, 1, "moved", 5)
+    wrong: Any
+    for wrong in (None, [], {}, {**facts, "again": 5}, {**facts, "pools": [{"pool": 1}]}, {**facts, "recordings": "x"}):
+        assert with_facts(CudaGraphs(0, 1), wrong) == CudaGraphs(0, 1)
+
+
+def test_messages_of_cuda_graphs_are_counted_with_their_reasons() -> None:
+    watch = GraphWatch()
+    texts = ["[0/0] Recording function=f, mode=INFERENCE, cuda_graph_id=0, inputs: x", "[0/0] Running warmup"]
+    texts += 2 * [
+        "[0/0] Re-recording function=f, mode=INFERENCE, reason=static input data pointer changed.\ninput name: x"
+    ]
+    for text in texts:
+        watch.handle(logging.LogRecord("l", logging.DEBUG, "p", 1, "%s", (text,), None))
+    facts = watch.facts(None)
+    assert facts["recordings"] == 1 and facts["pools"] == []
+    assert facts["again"] == [
+        {"compile": "0/0", "function": "f", "why": "static input data pointer changed.\ninput name: x", "count": 2}
+    ]
 
 
 def test_when_compiling_is_paid_back() -> None:

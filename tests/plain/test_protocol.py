@@ -26,11 +26,14 @@ from irscope.ir.roofline import Work
 from irscope.profiling.profile import (
     CudaGraphs,
     Gap,
+    GraphPool,
     MeasuredKernel,
     MeasuredLine,
     MeasuredProgram,
     Profile,
+    RecordedAgain,
     SkippedGraph,
+    StepPiece,
 )
 from irscope.protocol import (
     SCHEMA,
@@ -135,7 +138,7 @@ DOCUMENTED: dict[str, Any] = {
         LineTrail, LineStep, StageElement, GraphNode, GuardList, Guard,
         RunDiff, CompileChange, Change, GraphDiff, NodeChange, FusionAnswer, Decision, Side, Work, Phase, Total,
         Drawing, PipelineFigures, Figure, Timing, Left, Check, ScriptCheck, Measured,
-        Profile, MeasuredLine, MeasuredKernel, Gap, CudaGraphs, SkippedGraph, MeasuredProgram,
+        Profile, MeasuredLine, MeasuredKernel, Gap, StepPiece, CudaGraphs, SkippedGraph, RecordedAgain, GraphPool, MeasuredProgram,
     )
 }  # fmt: skip
 

@@ -53,6 +53,10 @@ def show(options: argparse.Namespace) -> int:
             )
 
             return show_costs(store, report, options)
+        if options.autotuning:
+            from irscope.cli.autotuning import show_autotuning
+
+            return show_autotuning(store, report, options)
         if options.stage is not None:
             return _stage(store, report, options)
         if options.guards:

@@ -59,6 +59,9 @@ def add_show(show: Parser) -> None:
     show.add_argument(
         "--all", action="store_true", help="with --line, --guards or --costs: print every row, also as JSON"
     )
+    show.add_argument(
+        "--autotuning", action="store_true", help="what max-autotune tried for each operator, and what each choice took"
+    )
     show.add_argument("--time", action="store_true", help="where the compile time went: per phase, pass and kernel")
     show.add_argument(
         "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,

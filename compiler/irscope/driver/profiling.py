@@ -12,13 +12,14 @@ from collections.abc import Callable
 from typing import Any
 
 from irscope.driver.driver import RunSpec, execute
+from irscope.findings.slow_lines import slow_lines
 from irscope.ir.kineto import TraceError, read_events
 from irscope.ir.roofline import Peaks, peaks_of
 from irscope.profiling.joining import Joined
 from irscope.profiling.measuring import profile_of
-from irscope.profiling.profile import MeasuredProgram, Profile
+from irscope.profiling.profile import CudaGraphs, GraphPool, MeasuredProgram, Profile, RecordedAgain
 from irscope.profiling.timeline import timeline
-from irscope.protocol import Message, Outcome, OutcomeKind, to_json
+from irscope.protocol import Message, Outcome, OutcomeKind, Progress, ScriptEnded, from_json, to_json
 from irscope.runner.profiling import TRACE
 from irscope.runner.rounds import READY
 from irscope.store.store import Store
@@ -28,13 +29,24 @@ _MOST_BYTES = 10_000_000
 
 
 class NotMeasured(Exception):
-    """The run has no measured time; the message says why."""
+    """The run has no measured time; the message says why.
+
+    Parameters
+    ----------
+    run, outcome
+        Of the run, which stays in the store.
+    """
+
+    def __init__(self, why: str, run: str = "", outcome: Outcome | None = None) -> None:
+        super().__init__(why)
+        self.run, self.outcome = run, outcome
 
 
 def profiled(
     spec: RunSpec,
     store: Store,
     *,
+    on_start: Callable[[str], None] = lambda run: None,
     on_message: Callable[[Message], None] = lambda message: None,
     on_output: Callable[[str, str], None] | None = None,
     stdout: int | None = None,
@@ -47,28 +59,46 @@ def profiled(
     NotMeasured
         The script failed, compiled nothing, or what it compiled could not be called again.  The run stays in the store.
     """
+
+    def tell(message: Message) -> None:
+        on_message(message)
+        if isinstance(message, ScriptEnded):
+            on_message(Progress("measuring what was compiled", "measuring"))
+
     with tempfile.TemporaryDirectory(prefix="irscope-profile-") as folder:
         spec = dataclasses.replace(spec, rounds=folder)
         run, outcome = execute(
-            spec, store, on_message=on_message, on_output=on_output, stdout=stdout, cancel=cancel
+            spec, store, on_start=on_start, on_message=tell, on_output=on_output, stdout=stdout, cancel=cancel
         )  # fmt: skip
         if outcome.kind is not OutcomeKind.COMPLETED:
-            raise NotMeasured(outcome.message)
-        facts = _facts(os.path.join(folder, READY))
-        programs = [program_of(one) for one in facts.get("programs", ()) if isinstance(one, dict)]
-        if not programs:
-            raise NotMeasured("Nothing to measure: the script called no program that it had passed to torch.compile.")
-        if all(one.why_not for one in programs):
-            raise NotMeasured(f"Nothing was measured: {programs[0].why_not}")
+            raise NotMeasured(outcome.message, run, outcome)
         try:
-            found = timeline(read_events(os.path.join(folder, TRACE)), spec.profile)
-        except (OSError, TraceError) as error:
-            raise NotMeasured(f"The profiler's trace cannot be read: {error}") from error
+            return run, outcome, _measured(folder, store, run, spec.profile)
+        except NotMeasured as error:
+            error.run, error.outcome = run, outcome
+            raise
+
+
+def _measured(folder: str, store: Store, run: str, calls: int) -> Profile:
+    """The profile of what the run's process left in a folder; it is kept in the store."""
+    facts = _facts(os.path.join(folder, READY))
+    programs = [program_of(one) for one in facts.get("programs", ()) if isinstance(one, dict)]
+    if not programs:
+        raise NotMeasured("Nothing to measure: the script called no program that it had passed to torch.compile.")
+    if all(one.why_not for one in programs):
+        raise NotMeasured(f"Nothing was measured: {programs[0].why_not}")
+    try:
+        found = timeline(read_events(os.path.join(folder, TRACE)), calls)
+    except (OSError, TraceError) as error:
+        raise NotMeasured(f"The profiler's trace cannot be read: {error}") from error
     peaks = peaks_of(store.device_of(run)) or _measured_peaks(facts.get("peaks"))
     report = store.report(run)
     profile = profile_of(found, Joined(store, report, peaks), report, programs, peaks.name if peaks else "")
+    profile = dataclasses.replace(profile, cuda_graphs=with_facts(profile.cuda_graphs, facts.get("cuda_graphs")))
     store.put_profile(run, to_json(profile))
-    return run, outcome, profile
+    for finding in slow_lines(profile, report):
+        store.put_finding(run, finding)
+    return profile
 
 
 def opened(path: str, store: Store | None, run: str | None) -> Profile:
@@ -107,6 +137,18 @@ def program_of(facts: dict[str, Any]) -> MeasuredProgram:
         tuple(one for each in (samples if isinstance(samples, list) else ()) if (one := _number(each)) is not None),
         _number(facts.get("eager_seconds")),
     )
+
+
+def with_facts(graphs: CudaGraphs, facts: object) -> CudaGraphs:
+    """With what the run's process wrote of them, which is not trusted."""
+    if not isinstance(facts, dict):
+        return graphs
+    try:
+        again = tuple(from_json(RecordedAgain, one) for one in facts["again"])
+        pools = tuple(from_json(GraphPool, one) for one in facts["pools"])
+        return dataclasses.replace(graphs, recordings=int(facts["recordings"]), again=again, pools=pools)
+    except (KeyError, ValueError, TypeError, RecursionError):
+        return graphs
 
 
 def _number(value: object) -> float | None:

@@ -32,7 +32,13 @@ class Call:
     stage: str
     short: str
     origins: tuple[Origin, ...]
-    bound_seconds: float | None
+    work: Work | None = None
+    """What one call costs; None if that is not known, or is counted for another kernel of the same call."""
+
+    @property
+    def bound_seconds(self) -> float | None:
+        """The least that a call can take."""
+        return None if self.work is None else self.work.seconds
 
 
 @dataclass
@@ -74,8 +80,8 @@ class Joined:
             # PyTorch's stacks name the innermost lines of all calls of a kernel, the links every line of this call.
             named = self._kernel_origins(stage, kernel)
             origins = tuple(line for line in lines if line in named) or lines or named
-            code.calls.append(Call(kernel, stage, short_name(row.get("operator") or kernel), origins,
-                                   _bound(self._costs.get((stage, kernel)))))  # fmt: skip
+            work = _of_one_call(self._costs.get((stage, kernel)))
+            code.calls.append(Call(kernel, stage, short_name(row.get("operator") or kernel), origins, work))
         return code
 
     def _kernel_origins(self, stage: str, kernel: str) -> tuple[Origin, ...]:
@@ -137,17 +143,26 @@ def _fill(segments: Sequence[Segment], calls: Sequence[Call], found: dict[int, C
     """Kernels of a library, which have other names than the calls that launched them, as in a CUDA graph."""
     mine = [one for one in segments if one.device is not None and not _OPERATOR.match(one.name)]
     if len(calls) == 1:
-        later = replace(calls[0], bound_seconds=None)  # one call that launched several kernels has one bound
+        later = replace(calls[0], work=None)  # one call that launched several kernels has one bound
         found.update((id(segment), later if number else calls[0]) for number, segment in enumerate(mine))
     elif len(calls) == len(mine):
         found.update((id(segment), call) for segment, call in zip(mine, calls, strict=True))
     elif calls:
         families = [call_family(call.short) for call in calls]
         for group, call in zip(grouped([one.name for one in mine], families), calls, strict=False):
-            later = replace(call, bound_seconds=None)
+            later = replace(call, work=None)
             found.update((id(mine[at]), later if number else call) for number, at in enumerate(group))
 
 
-def _bound(cost: Work | None) -> float | None:
-    """Of one call."""
-    return None if cost is None or cost.seconds is None else cost.seconds / max(1, cost.calls)
+def _of_one_call(cost: Work | None) -> Work | None:
+    """What all calls of a kernel cost together, for one of them."""
+    if cost is None or cost.calls <= 1:
+        return cost
+
+    def part(value: Any) -> Any:
+        return None if value is None else value / cost.calls
+
+    return replace(
+        cost, calls=1, read=part(cost.read), written=part(cost.written), flops=part(cost.flops),
+        memory_seconds=part(cost.memory_seconds), compute_seconds=part(cost.compute_seconds),
+    )  # fmt: skip

@@ -6,7 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from irscope.ir.roofline import Work
 from irscope.profiling.joining import Call, Joined, short_name
+from irscope.profiling.one_step import device_idle, one_step
 from irscope.profiling.plain_time import host_seconds, overlap
 from irscope.profiling.profile import (
     CudaGraphs,
@@ -28,18 +30,42 @@ _INPUT_COPIES = ("_foreach_copy_", "copy_")
 
 
 @dataclass
-class _Row:
+class _Bounds:
+    """The least that calls take, and what they do, as far as it is known."""
+
+    bound: float | None = None
+    by: dict[str, float] = field(default_factory=dict)
+    moved: float | None = None
+    flops: float | None = None
+    dtype: str = ""
+
+    def add(self, work: Work | None) -> None:
+        """One more call."""
+        if work is None:
+            return
+        self.dtype = work.dtype
+        self.moved, self.flops = _plus(self.moved, work.moved), _plus(self.flops, work.flops)
+        if work.seconds is not None:
+            self.bound = _plus(self.bound, work.seconds)
+            self.by[work.bound] = self.by.get(work.bound, 0.0) + work.seconds
+
+    @property
+    def mostly(self) -> str:
+        """What bounds most of it: ``memory``, ``compute``, or an empty text."""
+        return max(self.by, key=lambda name: self.by[name], default="")
+
+
+@dataclass
+class _Row(_Bounds):
     seconds: float = 0.0
     calls: int = 0
-    bound: float | None = None
     origins: dict[Origin, None] = field(default_factory=dict)
 
 
 @dataclass
-class _Line:
+class _Line(_Bounds):
     seconds: float = 0.0
     shared: float = 0.0
-    bound: float | None = None
     calls: int = 0
     kernels: dict[str, None] = field(default_factory=dict)
 
@@ -141,12 +167,12 @@ class _Sums:
             return
         self._owned += seconds if segment.device is None else 0.0
         row.origins |= dict.fromkeys(call.origins)
-        row.bound = _plus(row.bound, call.bound_seconds)
+        row.add(call.work)
         for origin in dict.fromkeys(call.origins):
             line = self._lines[origin]
             line.seconds, line.calls = line.seconds + seconds, line.calls + 1
             line.shared += seconds if len(set(call.origins)) > 1 else 0.0
-            line.bound = _plus(line.bound, call.bound_seconds)
+            line.add(call.work)
             line.kernels[name] = None
 
     def _add_busy(self, seconds: float, is_owned: bool) -> None:
@@ -176,13 +202,16 @@ class _Sums:
         inside = sum(overlap(self._found.busy, step) for step in self._found.spans)
         owned = self._owned + (inside * self._owned_busy / self._busy if self._busy else 0.0)
         kernels = [
-            MeasuredKernel(name, stage, row.seconds / steps, row.calls / steps, tuple(row.origins), _over(row.bound, steps))
+            MeasuredKernel(
+                name, stage, row.seconds / steps, row.calls / steps, tuple(row.origins), _over(row.bound, steps),
+                row.mostly, _over(row.moved, steps), _over(row.flops, steps), row.dtype,
+            )
             for (name, stage), row in self._kernels.items()
         ]  # fmt: skip
         lines = [
             MeasuredLine(
                 origin.file, origin.line, line.seconds / steps, line.shared / steps, _over(line.bound, steps),
-                line.calls / steps, tuple(line.kernels),
+                line.calls / steps, tuple(line.kernels), line.mostly,
             )
             for origin, line in self._lines.items()
         ]  # fmt: skip
@@ -203,6 +232,8 @@ class _Sums:
             ),
             programs=tuple(self._measured(at, one) for at, one in enumerate(programs)),
             peaks=peaks,
+            idle_device_seconds=_over(device_idle(self._found), steps),
+            pieces=one_step(self._found, self._calls, self._where),
         )
 
     def _measured(self, program: int, facts: MeasuredProgram) -> MeasuredProgram:

@@ -22,6 +22,12 @@ class MeasuredKernel:
         The user's lines it came from.
     bound_seconds
         The least that it could take, by the device's bandwidth and arithmetic; None if that is not known.
+    bound_by
+        Which of the two it is: ``memory`` or ``compute``; empty if that is not known.
+    moved_bytes, flops
+        Bytes read and written, and floating-point operations; None if they are not known.
+    dtype
+        Of most of what it writes; empty if that is not known.
     """
 
     name: str
@@ -30,6 +36,10 @@ class MeasuredKernel:
     calls: float
     origins: tuple[Origin, ...]
     bound_seconds: float | None
+    bound_by: str = ""
+    moved_bytes: float | None = None
+    flops: float | None = None
+    dtype: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,8 @@ class MeasuredLine:
         Of those kernels whose bound is known; None if none is.
     kernels
         Their names.
+    bound_by
+        ``memory`` or ``compute``, by the larger part of ``bound_seconds``; empty if that is not known.
     """
 
     file: str
@@ -53,6 +65,7 @@ class MeasuredLine:
     bound_seconds: float | None
     calls: float
     kernels: tuple[str, ...]
+    bound_by: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,6 +83,36 @@ class Gap:
     kind: str
     seconds: float
     where: str
+
+
+@dataclass(frozen=True)
+class StepPiece:
+    """A piece of the step that a picture shows.
+
+    Parameters
+    ----------
+    row
+        ``host`` or ``device``.
+    start
+        Seconds from the begin of the step.
+    kind
+        As that of a `Gap`, or ``kernel``.
+    compile
+        What it is a part of, as PyTorch names it; empty around the compiled functions.
+    backward
+        Whether it is in the backward of that compile.
+    where
+        The place in the user's code, as ``file:line``, or what is known instead.
+    """
+
+    row: str
+    start: float
+    seconds: float
+    kind: str
+    name: str
+    compile: str = ""
+    backward: bool = False
+    where: str = ""
 
 
 @dataclass(frozen=True)
@@ -124,12 +167,46 @@ class SkippedGraph:
 
 
 @dataclass(frozen=True)
+class RecordedAgain:
+    """A CUDA graph that was recorded again, how often, and why, as PyTorch says it."""
+
+    compile: str
+    function: str
+    why: str
+    count: int
+
+
+@dataclass(frozen=True)
+class GraphPool:
+    """A memory pool of CUDA graphs: the bytes that it holds, and of these what is in use."""
+
+    pool: str
+    bytes: int
+    used_bytes: int
+
+
+@dataclass(frozen=True)
 class CudaGraphs:
-    """How often a step recorded and replayed a CUDA graph, and which compiled functions have none though they should."""
+    """What became of CUDA graphs.
+
+    Parameters
+    ----------
+    recorded, replayed
+        How often in a step; what is warm records none.
+    skipped
+        Compiled functions that have none though they should.
+    recordings
+        How many were recorded before the steps were measured.
+    again
+        Those of them that were recorded again.
+    """
 
     recorded: float
     replayed: float
     skipped: tuple[SkippedGraph, ...] = ()
+    recordings: int = 0
+    again: tuple[RecordedAgain, ...] = ()
+    pools: tuple[GraphPool, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -150,6 +227,10 @@ class Profile:
         Of ``device_seconds``: kernels with a line, and copies of a CUDA graph's inputs.
     profiled_seconds
         A step while the profiler ran.
+    idle_device_seconds
+        Of that, when the device did nothing; None without a device.
+    pieces
+        One step of median length, host first; with several programs one of each, after each other.
     peaks
         What the bounds were computed with; empty if they are not known.
     """
@@ -167,3 +248,5 @@ class Profile:
     peaks: str = ""
     owned_device_seconds: float = 0.0
     profiled_seconds: float = 0.0
+    idle_device_seconds: float | None = None
+    pieces: tuple[StepPiece, ...] = ()

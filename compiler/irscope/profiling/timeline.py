@@ -82,6 +82,8 @@ class Segment:
     around: Around
     device: float | None = None
     """Seconds on the device, for what was launched there."""
+    device_start: float = 0.0
+    """When it began there."""
     file: str = ""
     """The file of the kernel, where the trace has it."""
     spans: float = 0.0
@@ -247,6 +249,7 @@ class _Walk:
             mine = [one for each in _all(span) for one in self._launched.pop(_id(each.event), ())]
             if mine:
                 segment.device = sum(one.seconds for one in mine)
+                segment.device_start = min(one.start for one in mine)
                 segment.name = mine[0].name if event.category != "cpu_op" else event.name
         self._found.segments.append(segment)
 
@@ -254,7 +257,7 @@ class _Walk:
         """A CUDA graph that is replayed: all of its kernels have one launch."""
         start, event = span.event.start, span.event
         for one in sorted(self._launched.pop(_id(event), ()), key=lambda one: one.start):
-            self._found.segments.append(Segment(start, span.end, Kind.KERNEL, one.name, here, one.seconds))
+            self._found.segments.append(Segment(start, span.end, Kind.KERNEL, one.name, here, one.seconds, one.start))
             start = span.end
         if start != span.end:
             self._found.segments.append(Segment(start, span.end, Kind.LAUNCH, event.name, here))

@@ -18,6 +18,7 @@ from irscope.capture.programs import place_of
 from irscope.internals import kernel_profile
 from irscope.internals.hooks import Hook
 from irscope.profiling.timeline import STEP
+from irscope.runner.cuda_graphs import GraphWatch
 from irscope.runner.descriptors import silent
 from irscope.runner.rounds import READY, Measured, Rounds, modes, synchronize
 from irscope.vocabulary.visible import bounded
@@ -53,10 +54,11 @@ class Profiling(Rounds):
         self._each_calls, self._has_backward = calls, has_backward
         self._backward = False
         self._facts: list[dict[str, Any]] = []
+        self._graphs = GraphWatch()
 
     def hooks(self) -> list[Hook]:
-        """With the one that has C++ kernels take part in profiles."""
-        return [*super().hooks(), kernel_profile.hook()]
+        """With those that have C++ kernels take part in profiles, and that hear of CUDA graphs."""
+        return [*super().hooks(), kernel_profile.hook(), self._graphs.hook()]
 
     def look(self) -> None:
         """Warms the programs up while the run is still captured: a compile that these calls need is seen, too."""
@@ -67,12 +69,13 @@ class Profiling(Rounds):
     def serve(self) -> None:
         """Measure each program, and say what was measured."""
         torch: Any = sys.modules.get("torch")
+        self._graphs.stop()
         peaks = None
         if torch is not None and self._facts:
             with silent():
                 self._profile(torch, self._facts)
                 peaks = _peaks(torch) if not torch.cuda.is_initialized() else None
-        self._write(READY, {"programs": self._facts, "peaks": peaks})
+        self._write(READY, {"programs": self._facts, "peaks": peaks, "cuda_graphs": self._graphs.facts(torch)})
 
     def _prepared_facts(self, one: Measured) -> dict[str, Any]:
         """Warms a program up; says why it cannot be measured."""

@@ -385,6 +385,16 @@ class Store:
         return None if text is None else json.loads(text)
 
     @reading
+    def newest_profiled(self, script: str) -> str | None:
+        """The newest run of a script that a profile was kept with; None if there is none."""
+        row = self._db.execute(
+            "SELECT runs.id FROM runs JOIN profiles ON run = runs.id WHERE script = ?"
+            " ORDER BY started DESC, runs.rowid DESC LIMIT 1",
+            (script,),
+        ).fetchone()
+        return from_json(str, row[0]) if row else None
+
+    @reading
     def comparison(self, run: str) -> Any:
         """What `put_comparison` kept with a run, as plain JSON values; None if the run is of no comparison."""
         row = self._db.execute("SELECT digest FROM comparisons WHERE run = ?", (run,)).fetchone()

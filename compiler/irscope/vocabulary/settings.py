@@ -154,6 +154,13 @@ class SettingValues:
         "*IRScope: Toggle Inlay Hints* turns it on and off.",
         scope="window",
     )  # fmt: skip
+    measured_time: bool = _setting(
+        "measuredTime.enabled", Kind.FLAG, True,
+        "show measured time above profiled lines, and mark the lines that take the most",
+        "Show measured time above each line and function that was profiled (*IRScope: Profile This File*), and mark the lines "
+        "that take the most. Hovers show it in any case.",
+        scope="window",
+    )  # fmt: skip
     severity: Mapping[str, str] = _setting(
         "severity", Kind.CHOICE_MAP, {},
         "severity by code or kind: `error`, `warning`, `information`, `hint` or `off`; a code has priority over its kind",

@@ -44,6 +44,8 @@ class Role(Enum):
     """Aside: what was fused and why not."""
     MEMORY = "memory"
     """Aside: the memory plan."""
+    TUNING = "tuning"
+    """Aside: which choices autotuning timed for each operator; its data has ``operators``."""
     PHASES = "phases"
     """Aside: compile time by phase."""
     BINARY = "binary"

@@ -9,10 +9,11 @@ import { comparePipelines } from "./comparePipelines";
 import { guarded, type Services } from "./context";
 import { showMenu } from "./menu";
 import { openTrace } from "./openTrace";
+import { profile, showTime } from "./profile";
 import { cancelRun, checkWithoutCompile, runActiveFile, runFile } from "./run";
 import { selectPipeline } from "./selectPipeline";
 import { showKernel } from "./showKernel";
-import { showGraph, showStage } from "./showStage";
+import { showAutotuning, showGraph, showStage } from "./showStage";
 import { showTab } from "./showTab";
 import { compareStage, stepStage } from "./stepStage";
 import { toggleInlayHints } from "./toggleInlayHints";
@@ -34,14 +35,17 @@ export function registerCommands(services: Services): vscode.Disposable {
     "irscope.chooseEntry": (argument?: { uri?: string }) => chooseEntry(services, argument?.uri),
     "irscope.selectPipeline": () => selectPipeline(services),
     "irscope.comparePipelines": () => comparePipelines(services),
+    "irscope.profile": () => profile(services),
     "irscope.openTrace": (trace?: vscode.Uri) => openTrace(services, trace),
     "irscope.showKernel": (place?: Partial<Place>) => showKernel(services, place),
     "irscope.toggleLineColours": () => linked.toggle(),
     "irscope.showStage": () => showStage(services),
     "irscope.showGraph": () => showGraph(services),
+    "irscope.showAutotuning": () => showAutotuning(services),
     "irscope.showPipeline": (element?: Element) => showTab(services, "strip", element),
     "irscope.showFindings": (element?: Element) => showTab(services, "findings", element),
     "irscope.showCompileTime": (element?: Element) => showTab(services, "time", element),
+    "irscope.showTime": (from?: Element | { run: string; line: number }) => showTime(services, from),
     "irscope.showMemory": (element?: Element) => showTab(services, "memory", element),
     "irscope.showChanges": (element?: Element) => showTab(services, "changes", element),
     "irscope.showComparison": (element?: Element) => showTab(services, "comparison", element),

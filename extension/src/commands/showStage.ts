@@ -53,6 +53,26 @@ export async function showGraph(services: Services): Promise<void> {
   }
 }
 
+/** What autotuning tried for the operators of the function at the cursor; of several compiles one is chosen. */
+export async function showAutotuning(services: Services): Promise<void> {
+  const found = await stagesOfActiveEditor(services);
+  if (found === undefined) {
+    return;
+  }
+  const tuned = found.stages.filter(({ role }) => role === "tuning");
+  const [only, another] = tuned;
+  const title = vscode.l10n.t("Show Autotuning");
+  const stage = another === undefined ? only : await pickStage(tuned, title, vscode.l10n.t("Of which compile?"));
+  if (stage !== undefined && stage !== ANOTHER_PIPELINE) {
+    await services.documents.show(stage.uri, { column: vscode.ViewColumn.Beside });
+  } else if (tuned.length === 0) {
+    void showWithLog(
+      "information",
+      vscode.l10n.t("Nothing was autotuned in this run. Compile with mode='max-autotune' to have operators tuned."),
+    );
+  }
+}
+
 /** The stages of the run that the active `irscope:` document belongs to, else of the active Python file's newest run. */
 async function stagesOfActiveEditor(services: Services, pipeline?: string): Promise<StagesOf | undefined> {
   const document = vscode.window.activeTextEditor?.document;

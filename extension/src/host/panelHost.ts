@@ -75,6 +75,8 @@ async function receive(webview: vscode.Webview, message: FromPanel, host: Host):
       return attempt(() => vscode.commands.executeCommand("irscope.run"));
     case "comparePipelines":
       return attempt(() => vscode.commands.executeCommand("irscope.comparePipelines"));
+    case "profile":
+      return attempt(() => vscode.commands.executeCommand("irscope.profile"));
     case "title":
       return host.title?.(visible(message.title));
     case "drawn":

@@ -1,4 +1,4 @@
-/** Marks in the source: compiled, broken and skipped regions, and lines that are in a kernel. */
+/** Marks in the source: compiled, broken and skipped regions, lines that are in a kernel, and lines that cost time. */
 
 import * as vscode from "vscode";
 import type { Region, RegionKind } from "../protocol";
@@ -12,7 +12,7 @@ const SETTING = "decorations.enabled";
 const PAUSE_MS = 250;
 
 export class Regions implements vscode.Disposable {
-  private readonly types: Record<RegionKind, vscode.TextEditorDecorationType>;
+  private readonly types: Record<Mark, vscode.TextEditorDecorationType>;
   private readonly subscriptions: vscode.Disposable[];
   private readonly marked = new vscode.EventEmitter<{ uri: string; regions: Region[] }>();
   /** Fires when an editor shows the marks of its document. */
@@ -95,19 +95,17 @@ export class Regions implements vscode.Disposable {
 
   private mark(editor: vscode.TextEditor, regions: Region[]): void {
     const last = editor.document.lineCount - 1;
-    const ranges: Record<RegionKind, vscode.DecorationOptions[]> = {
-      compiled: [],
-      broken: [],
-      skipped: [],
-      kernel: [],
-    };
-    for (const { kind, line, endLine } of regions) {
-      ranges[kind]?.push({
+    const ranges = Object.fromEntries(Object.keys(this.types).map((mark) => [mark, []])) as unknown as Record<
+      Mark,
+      vscode.DecorationOptions[]
+    >;
+    for (const { kind, line, endLine, heat } of regions) {
+      ranges[kind === "measured" ? heatOf(heat) : kind]?.push({
         range: new vscode.Range(Math.min(line, last), 0, Math.min(endLine, last), Number.MAX_SAFE_INTEGER),
       });
     }
-    for (const kind of Object.keys(this.types) as RegionKind[]) {
-      editor.setDecorations(this.types[kind], ranges[kind]);
+    for (const mark of Object.keys(this.types) as Mark[]) {
+      editor.setDecorations(this.types[mark], ranges[mark]);
     }
     if (regions.length > 0 || usesTorch(editor.document)) {
       this.marked.fire({ uri: editor.document.uri.toString(), regions });
@@ -115,7 +113,15 @@ export class Regions implements vscode.Disposable {
   }
 }
 
-function decorationTypes(context: vscode.ExtensionContext): Record<RegionKind, vscode.TextEditorDecorationType> {
+type Heat = "heat1" | "heat2" | "heat3" | "heat4";
+type Mark = Exclude<RegionKind, "measured"> | Heat;
+
+/** Four steps of heat: the dearest line, and those with a half, a quarter and less of its time. */
+export function heatOf(share: number): Heat {
+  return share > 0.75 ? "heat4" : share > 0.4 ? "heat3" : share > 0.15 ? "heat2" : "heat1";
+}
+
+function decorationTypes(context: vscode.ExtensionContext): Record<Mark, vscode.TextEditorDecorationType> {
   const color = (name: string): vscode.ThemeColor => new vscode.ThemeColor(`irscope.${name}`);
   const bar = (name: string, style: string): vscode.DecorationRenderOptions => ({
     isWholeLine: true,
@@ -127,6 +133,14 @@ function decorationTypes(context: vscode.ExtensionContext): Record<RegionKind, v
     overviewRulerLane: vscode.OverviewRulerLane.Left,
     rangeBehavior: vscode.DecorationRangeBehavior.ClosedClosed,
   });
+  const heat = (name: Heat): vscode.TextEditorDecorationType =>
+    vscode.window.createTextEditorDecorationType({
+      isWholeLine: true,
+      backgroundColor: color(`${name}Background`),
+      overviewRulerColor: color(`${name}Background`),
+      overviewRulerLane: vscode.OverviewRulerLane.Right,
+      rangeBehavior: vscode.DecorationRangeBehavior.ClosedClosed,
+    });
   const icon = (theme: string): vscode.Uri =>
     vscode.Uri.joinPath(context.extensionUri, "extension", "media", `kernel-${theme}.svg`);
   return {
@@ -139,5 +153,9 @@ function decorationTypes(context: vscode.ExtensionContext): Record<RegionKind, v
       light: { gutterIconPath: icon("light") },
       gutterIconSize: "85%",
     }),
+    heat1: heat("heat1"),
+    heat2: heat("heat2"),
+    heat3: heat("heat3"),
+    heat4: heat("heat4"),
   };
 }

@@ -37,6 +37,13 @@ export const REGISTRY = {
     isDeep: true,
     icon: "M2 3.5h12M2 8h7M4.5 12.5H14",
   },
+  measured: {
+    title: "Time",
+    requests: ["measured"],
+    about: "run",
+    isDeep: true,
+    icon: "M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11zM8 5v3.2l2.2 1.6",
+  },
   memory: {
     title: "Memory",
     requests: ["memory", "memoryPlaces"],

@@ -190,6 +190,115 @@ export interface Findings {
   reason: string;
 }
 
+/** A line with the time of all kernels that came from it; `possible` is the least that they can take. */
+export interface LineTime {
+  place: Place;
+  seconds: number;
+  /** Of the seconds: kernels that came from other lines, too. */
+  shared: number;
+  possible: number | null;
+  /** What bounds most of it, `memory` or `compute`; empty if that is not known. */
+  bound: string;
+  calls: number;
+  kernels: string[];
+}
+
+/** A kernel, or the calls of one library function in one graph. */
+export interface KernelTime {
+  name: string;
+  /** Of the output code that calls it; empty if it is not known. */
+  uri: string;
+  seconds: number;
+  possible: number | null;
+  bound: string;
+  calls: number;
+  bytes: number | null;
+  flops: number | null;
+  places: Place[];
+}
+
+/** Time of a step in which no kernel of a compiled graph ran; its place has an empty URI if it is none of the user's. */
+export interface GapTime {
+  kind: string;
+  seconds: number;
+  place: Place;
+  /** What is known in place of a place. */
+  where: string;
+}
+
+/** A compiled program: seconds of a call, without compile, and of compiling; `reason` says why it was not measured. */
+export interface ProgramTime {
+  function: string;
+  place: Place;
+  seconds: number | null;
+  eager: number | null;
+  compiling: number | null;
+  /** After how many calls compiling has saved what it took; null if it never does, or that is not known. */
+  paidBack: number | null;
+  backward: boolean;
+  reason: string;
+}
+
+export type StepRow = [number, number, number, number, number, number, number, number];
+
+/** Why a compiled function runs without a CUDA graph. */
+export interface SkippedCudaGraph {
+  why: string;
+  place: Place;
+}
+
+/** A CUDA graph that was recorded again, how often, and why. */
+export interface CudaGraphAgain {
+  compile: string;
+  why: string;
+  count: number;
+}
+
+/** A memory pool of CUDA graphs: bytes that it holds, and of these those in use. */
+export interface CudaGraphPool {
+  pool: string;
+  bytes: number;
+  used: number;
+}
+
+/** What a step did with CUDA graphs. It is recorded in the steady state only if it is recorded again and again. */
+export interface CudaGraphTimes {
+  recorded: number;
+  replayed: number;
+  skipped: SkippedCudaGraph[];
+  /** Before the steps were measured. */
+  recordings: number;
+  again: CudaGraphAgain[];
+  pools: CudaGraphPool[];
+}
+
+/** A profile; without one `reason` says what to do. All times are seconds of one step. */
+export interface Measured {
+  run: string;
+  step: number;
+  device: number;
+  /** Of the step: what has an owner in the user's code. */
+  owned: number;
+  /** A step while the profiler ran. */
+  profiled: number;
+  /** Of that, when the device did nothing; null without a device. */
+  idle: number | null;
+  steps: number;
+  /** What the bounds are of; empty if there are none. */
+  peaks: string;
+  programs: ProgramTime[];
+  /** By measured time minus possible time. */
+  lines: LineTime[];
+  kernels: KernelTime[];
+  gaps: GapTime[];
+  graphs: CudaGraphTimes;
+  words: string[];
+  places: Place[];
+  /** One step: `[row (0 host, 1 device), start, seconds, kind, name, compile (indices of `words`), 1 in a backward, place (an index of `places`, -1: none)]`. */
+  pieces: StepRow[];
+  reason: string;
+}
+
 export type Category = "returned" | "kept" | "temporary" | "borrowed";
 
 /** A buffer of a memory plan: its bytes, and the steps `first` to `last` in which its memory is held. */

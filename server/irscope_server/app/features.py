@@ -13,6 +13,7 @@ from irscope_server.app import requests
 from irscope_server.app.comparing import compare
 from irscope_server.app.opening import open_trace
 from irscope_server.app.pipelines import pipelines
+from irscope_server.app.profiling import profile
 from irscope_server.app.server import IrscopeServer
 from irscope_server.base import wire
 from irscope_server.base.archive import Archive
@@ -26,6 +27,7 @@ from irscope_server.language.hovers import hover_at
 from irscope_server.language.inlay_hints import inlay_hints_of
 from irscope_server.language.lenses import lenses_of, stage_lenses
 from irscope_server.language.regions import regions
+from irscope_server.language.time_lenses import time_lenses
 from irscope_server.panels.findings import FindingsParams, findings
 from irscope_server.panels.requests import REQUESTS
 from irscope_server.running.runs import Execute
@@ -124,7 +126,10 @@ def _notebook_closed(ls: IrscopeServer, params: types.DidCloseNotebookDocumentPa
 
 async def _code_lens(ls: IrscopeServer, params: types.CodeLensParams) -> list[types.CodeLens] | None:
     path = ls.path_of(params.text_document.uri)
-    return lenses_of(ls, path, params.text_document.uri) if path else await stage_lenses(ls, params.text_document.uri)
+    if path is None:
+        return await stage_lenses(ls, params.text_document.uri)
+    found = lenses_of(ls, path, params.text_document.uri)
+    return [*found, *time_lenses(ls, path, await ls.profiles.touching(path))]
 
 
 async def _hover(ls: IrscopeServer, params: types.HoverParams) -> types.Hover | None:
@@ -253,6 +258,7 @@ _FEATURES: dict[str, Any] = {
     "irscope/cancel": _request(requests.cancel),
     "irscope/checkWithoutCompile": _request(requests.check_without_compile),
     "irscope/compare": _request(compare),
+    "irscope/profile": _request(profile),
     "irscope/openTrace": _request(open_trace),
     "irscope/entries": _request(requests.entries),
     "irscope/kernelsAt": _request(requests.kernels_at),

@@ -87,7 +87,7 @@ async def run(server: IrscopeServer, params: RunParams) -> RunResult:
     started = await server.activity.start(params.uri, path, params.lane, params.entry, params.pipeline)
     if started is None:
         return RunResult(None, "no-entry", no_entry(path))
-    ended = await _wait(started, started_here=True)
+    ended = await wait_for(started, started_here=True)
     outcome = ended.report.outcome
     return RunResult(ended.run or None, outcome.kind.value, outcome.message, len(ended.report.compiles))
 
@@ -114,7 +114,7 @@ async def check_without_compile(server: IrscopeServer, params: CheckParams) -> C
     started = await server.activity.start(params.uri, path, failed[0].lane, pipeline=pipeline, check=check)
     if started is None:
         return CheckResult(None, no_entry(path))
-    ended = await _wait(started, started_here=True)
+    ended = await wait_for(started, started_here=True)
     found = _error_in_compiled_code(ended.report)
     if found is None:
         return CheckResult(ended.run or None, f"{_NOTHING_TO_CHECK} {ended.report.outcome.message}")
@@ -300,12 +300,12 @@ async def _run_deep(
         return None, no_entry(path)
     running = server.runs.current(plan.entry.key)
     if running is not None and _runs_deep_as_now(server, running, pipeline):
-        ended = await _wait(running, started_here=False)
+        ended = await wait_for(running, started_here=False)
     else:
         started = await server.activity.start(uri, path, Lane.DEEP, pipeline=pipeline)
         if started is None:
             return None, no_entry(path)
-        ended = await _wait(started, started_here=True)
+        ended = await wait_for(started, started_here=True)
     if not ended.report.compiles:
         return (ended if ended.run else None), ended.report.outcome.message
     return ended, ""
@@ -325,7 +325,7 @@ def no_entry(path: str) -> str:
     )
 
 
-async def _wait(run: Run, started_here: bool) -> Ended:
+async def wait_for(run: Run, started_here: bool) -> Ended:
     """The end of a run.  A request that is cancelled while it waits takes the run that it started with it."""
     try:
         return await asyncio.shield(run.done)

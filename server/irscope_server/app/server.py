@@ -31,6 +31,7 @@ from irscope_server.running.candidates import Search
 from irscope_server.running.comparisons import Comparisons
 from irscope_server.running.entries import BadEntry, parse_entry
 from irscope_server.running.file_states import FileStates
+from irscope_server.running.measured import Profiles
 from irscope_server.running.notebooks import SYNC, Notebooks
 from irscope_server.running.plans import Planner
 from irscope_server.running.results import Results
@@ -86,6 +87,7 @@ class IrscopeServer(LanguageServer):
         self.views = Views(self.results, self.texts)
         self.line_facts = LineFactsOfRuns(self)
         self.planner = Planner(self, self.results)
+        self.profiles = Profiles(self, self.planner)
         self.candidates = Search()
         self.workers = Workers()
         self.runs = Runs(execute, self.workers)

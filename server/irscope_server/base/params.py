@@ -73,6 +73,14 @@ class CompareParams:
 
 
 @dataclass(frozen=True)
+class ProfileParams:
+    """The document whose script is run and measured, and how many calls of each compiled program are."""
+
+    uri: str
+    calls: int = 20
+
+
+@dataclass(frozen=True)
 class OpenTraceParams:
     """A trace from elsewhere (a file or a folder), and the folder in which its source files are looked for."""
 
@@ -179,6 +187,7 @@ PARAMS: dict[str, type[Any]] = {
     "irscope/cancel": UriParams,
     "irscope/checkWithoutCompile": CheckParams,
     "irscope/compare": CompareParams,
+    "irscope/profile": ProfileParams,
     "irscope/openTrace": OpenTraceParams,
     "irscope/entries": UriParams,
     "irscope/kernelsAt": KernelsAtParams,

@@ -180,6 +180,14 @@ class CompareResult:
 
 
 @dataclass(frozen=True)
+class ProfileResult:
+    """The run whose programs were measured; `run` is None if none was, and `message` says why."""
+
+    run: str | None
+    message: str
+
+
+@dataclass(frozen=True)
 class OpenTraceResult:
     """The run that a trace from elsewhere was opened as; `run` is None if it was not, and `message` says why."""
 
@@ -240,12 +248,12 @@ class StagesResult:
     reason: str
 
 
-RegionKind = Literal["compiled", "broken", "skipped", "kernel"]
+RegionKind = Literal["compiled", "broken", "skipped", "kernel", "measured"]
 
 
 @dataclass(frozen=True)
 class Region:
-    """Lines of a document that share a fate: compiled, broken, skipped, or a kernel; `kernels` are names."""
+    """Lines of a document that share a fate: compiled, broken, skipped, a kernel, or measured; `kernels` are names."""
 
     kind: RegionKind
     line: int
@@ -253,6 +261,8 @@ class Region:
     """The last line, which belongs to it."""
     text: str
     kernels: tuple[str, ...]
+    heat: float = 0.0
+    """Of a measured line: its share of the dearest line's time, 0 to 1."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Protocol
 from irscope_server.base.context import EditorContext
 from irscope_server.language.line_facts import LineFactsOfRuns
 from irscope_server.language.views import Views
+from irscope_server.running.measured import Profiles
 from irscope_server.running.plans import Planner
 from irscope_server.running.results import Results
 from irscope_server.running.runs import Runs
@@ -30,6 +31,10 @@ class SourceContext(EditorContext, Protocol):
     @property
     def views(self) -> Views:
         """The newest results of each open file, placed in its current text."""
+
+    @property
+    def profiles(self) -> Profiles:
+        """Measured time of the runs that are shown."""
 
     @property
     def line_facts(self) -> LineFactsOfRuns:

@@ -19,6 +19,7 @@ from irscope_server.language.finding_text import finding_text
 from irscope_server.language.guard_words import argument_text, latency_text
 from irscope_server.language.lenses import lens_title
 from irscope_server.language.line_hovers import line_text
+from irscope_server.language.time_hovers import time_text
 from irscope_server.language.views import PlacedFinding, PlacedFunction
 
 _MOST_ROWS = 20
@@ -52,6 +53,8 @@ async def hover_at(context: SourceContext, path: str, position: types.Position) 
         if on_head:
             parts.append("\n\n".join(part for part in (function_text(function), latency) if part))
             heads = True
+    if measured := time_text(context, path, position.line, await context.profiles.touching(path)):
+        parts.append(measured)
     if not heads and (line := await _line_text(context, path, position.line, column)):
         parts.append(line)
     if not parts:

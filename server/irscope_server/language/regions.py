@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from irscope.findings.kinds import graph_break, skipped_frame
 from irscope.protocol import CompileOutcome, Kernel
+from irscope.vocabulary import units
 
 from irscope_server.base.functions import Function, function_of
 from irscope_server.base.params import UriParams
@@ -13,6 +14,8 @@ from irscope_server.base.results import Region, RegionKind, RegionsResult
 from irscope_server.base.texts import file_key
 from irscope_server.language.context import SourceContext
 from irscope_server.language.line_views import LineView, kernels_by_line, kernels_text, line_view
+from irscope_server.language.measured_lines import lines_with_time
+from irscope_server.running.measured import Measured
 
 _MOST_NAMES = 3
 
@@ -29,6 +32,8 @@ async def regions(context: SourceContext, params: UriParams) -> RegionsResult:
     found: list[Region] = list(_functions(view)) if view else []
     found += _breaks(context, path)
     found += _kernels(kernels_by_line(context, path))
+    if context.settings.measured_time:
+        found += _measured(context, path, await context.profiles.touching(path))
     found.sort(key=lambda region: (region.line, -region.end_line, region.kind))
     return RegionsResult(view.ended.run if view else None, view.stale if view else False, tuple(found))
 
@@ -92,6 +97,17 @@ def _kernels(by_line: dict[int, tuple[Kernel, ...]]) -> Iterator[Region]:
         if kernels:
             yield Region("kernel", begin, last, _kernel_text(kernels), _names(kernels))
         begin, last, kernels = line, line, here
+
+
+def _measured(context: SourceContext, path: str, measured: Measured | None) -> Iterator[Region]:
+    """Lines with measured time, each with its share of what the dearest one takes."""
+    rows = lines_with_time(context, path, measured)
+    most = max((one.measured.seconds for one in rows), default=0.0)
+    for one in rows:
+        heat = one.measured.seconds / most if most else 0.0
+        yield Region(
+            "measured", one.line, one.line, units.duration(one.measured.seconds), one.measured.kernels, round(heat, 3)
+        )
 
 
 def _names(kernels: tuple[Kernel, ...]) -> tuple[str, ...]:

@@ -268,8 +268,13 @@ class Activity:
         automatic: bool = False,
         check: str | None = None,
     ) -> Run:
+        return self.start_spec(uri, plan, self.spec_of(plan, lane, pipeline), automatic=automatic, check=check)
+
+    def start_spec(
+        self, uri: str, plan: Plan, spec: RunSpec, *, automatic: bool = False, check: str | None = None
+    ) -> Run:
+        """Runs what `spec_of` gave, perhaps with changes; the rest is as in `Runs.start`."""
         editor, parts, entry = self._editor, self._parts, plan.entry
-        spec = self.spec_of(plan, lane, pipeline)
         for name in (entry.file, entry.stored_script):
             editor.remember_settings(name, plan.settings)
         files = {file_key(file): file for file in [entry.file, *editor.open_beside(entry.file)]}

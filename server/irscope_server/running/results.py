@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irscope.findings.registry import all_kinds
+from irscope.profiling.profile import Profile
 from irscope.protocol import DEFAULT_PIPELINE, Compile, Finding, Lane, Outcome, OutcomeKind, Report
 
 from irscope_server.base.texts import file_key
@@ -35,6 +36,9 @@ class Ended:
     """The report with everything that was found, where `report` is what the user wants to see of it."""
     entry: str = ""
     """Key of the entry that it began with; empty: that of the script."""
+    profile: Profile | None = None
+    """Measured time, where it was profiled."""
+    why_not_measured: str = ""
 
     @property
     def key(self) -> str:

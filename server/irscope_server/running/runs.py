@@ -10,9 +10,10 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from irscope.findings.kinds import compiled_code_error
+from irscope.profiling.changes import stored_profile
 from irscope.protocol import (
     CompileSeen,
     Finding,
@@ -66,6 +67,7 @@ class Run:
         self.torch = ""
         self.phase = ""
         """What it is doing, in few words."""
+        self.why_not_measured = ""
 
     @property
     def script(self) -> str:
@@ -230,7 +232,7 @@ class Runs:
                     name, outcome = run.check, store.report(run.check).outcome
                     tell(self._named, run, name)
                 else:
-                    execute = self._execute or _driver()
+                    execute = self._execute or (_profiling(run) if spec.profile else _driver())
                     name, outcome = execute(
                         spec,
                         store,
@@ -244,6 +246,7 @@ class Runs:
                 if run.check is not None:
                     _check(run, store, name, lambda message: tell(self._heard, run, message), **more)
                 report = dataclasses.replace(store.report(name), outcome=outcome)
+                profile = stored_profile(store, name) if spec.profile else None
         except (StoreError, OSError, LookupError) as error:
             outcome = Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, str(error), time.monotonic() - begun)
             return _ended_without_report(live, outcome)
@@ -256,14 +259,17 @@ class Runs:
                 time.monotonic() - begun,
             )
             return _ended_without_report(live, outcome)
-        if any(finding.kind == compiled_code_error.KIND.id for finding in report.findings):
-            return with_texts(live, report)  # it reports the end, at a better place
-        return with_texts(live, with_findings(report, _about_the_end(live, report.outcome)))
+        if not any(finding.kind == compiled_code_error.KIND.id for finding in report.findings):
+            # Else it reports the end, at a better place.
+            report = with_findings(report, _about_the_end(live, report.outcome))
+        ended = with_texts(live, report)
+        return dataclasses.replace(ended, profile=profile, why_not_measured=run.why_not_measured)
 
     @contextlib.contextmanager
     def _worker_for(self, run: Run, tell: Callable[..., None]) -> Iterator[dict[str, Worker | None]]:
         """What `execute` gets to know about the worker.  Waits for one that is starting, unless the run is cancelled."""
-        if self._workers is None or not run.plan.settings.worker_enabled:
+        # A measured script has a separate process.
+        if self._workers is None or not run.plan.settings.worker_enabled or run.spec.profile:
             yield {}
             return
 
@@ -350,3 +356,19 @@ def _driver() -> Execute:
     from irscope.driver.driver import execute
 
     return execute
+
+
+def _profiling(run: Run) -> Execute:
+    """As `execute`, but measures what was compiled; why it could not be is kept with the run."""
+    from irscope.driver.profiling import NotMeasured, profiled
+
+    def work(spec: RunSpec, store: Store, **more: Any) -> tuple[str, Outcome]:
+        try:
+            return profiled(spec, store, **more)[:2]
+        except NotMeasured as error:
+            if error.outcome is None:
+                raise
+            run.why_not_measured = str(error)
+            return error.run, error.outcome
+
+    return work

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-PANELS = ("graph", "strip", "findings", "time", "memory", "changes", "comparison")
+PANELS = ("graph", "strip", "findings", "time", "measured", "memory", "changes", "comparison")
 
 _TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 _FILES = ("view.js", "view.css", "theme.css", *(f"{name}.{end}" for name in PANELS for end in ("js", "css")))

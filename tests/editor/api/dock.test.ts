@@ -24,6 +24,7 @@ describe("the dock and the steps along the pipeline", () => {
     ["irscope.showPipeline", "the pipeline"],
     ["irscope.showFindings", "the findings"],
     ["irscope.showCompileTime", "the compile times"],
+    ["irscope.showTime", "the measured time"],
     ["irscope.showMemory", "the memory plan"],
     ["irscope.showChanges", "the changes"],
     ["irscope.showComparison", "the comparison"],
@@ -84,7 +85,15 @@ describe("the dock and the steps along the pipeline", () => {
       assert.equal(when, "editorTextFocus && resourceScheme == irscope", command);
     }
     const palette = contributes.menus["commandPalette"] ?? [];
-    const tabs = ["showPipeline", "showFindings", "showCompileTime", "showMemory", "showChanges", "showComparison"];
+    const tabs = [
+      "showPipeline",
+      "showFindings",
+      "showCompileTime",
+      "showTime",
+      "showMemory",
+      "showChanges",
+      "showComparison",
+    ];
     for (const command of tabs) {
       assert.equal(palette.find((each) => each.command === `irscope.${command}`)?.when, "irscope.active", command);
     }

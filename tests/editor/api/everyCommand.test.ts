@@ -194,6 +194,23 @@ describe("the other commands", () => {
     subscription.dispose();
   });
 
+  it("Profile This File measures the active file, and shows the time", async () => {
+    const { dock, server } = await internals();
+    const editor = await openScript();
+    // A page that shows this run already would draw nothing.
+    await vscode.commands.executeCommand("workbench.action.closePanel");
+    let drawn = false;
+    const subscription = dock.onDidDraw((what) => (drawn ||= what === "the measured time"));
+    await vscode.commands.executeCommand("irscope.profile");
+    const { compared } = await server.request(
+      new RequestType<object, { compared: object[] }, void>("test/checked"),
+      {},
+    );
+    assert.deepEqual(compared.at(-1), { uri: editor.document.uri.toString() });
+    await until("the measured time", () => drawn);
+    subscription.dispose();
+  });
+
   it("Open Trace asks the server for a run, and reveals it in the tree", async () => {
     const { server, tree } = await internals();
     await elements();

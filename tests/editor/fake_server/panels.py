@@ -380,6 +380,41 @@ def comparison(params: Json) -> Json:
     return {"run": params["run"], "script": "/train.py", "pipelines": found, "reason": ""}
 
 
+def measured(params: Json) -> Json:
+    nothing: Json = {
+        "run": params["run"], "step": 0, "device": 0, "owned": 0, "profiled": 0, "idle": None, "steps": 0, "peaks": "", "programs": [],
+        "lines": [], "kernels": [], "gaps": [], "graphs": {"recorded": 0, "replayed": 0, "skipped": [], "recordings": 0, "again": [], "pools": []}, "words": [], "places": [],
+        "pieces": [], "reason": "No run of this script was measured yet.",
+    }  # fmt: skip
+    if params["run"] == EMPTY:
+        return nothing
+    kernel = {
+        "name": MARKUP, "uri": "", "seconds": 4e-4, "possible": 1e-4, "bound": "memory", "calls": 2, "bytes": 4e6, "flops": None,
+        "places": [place(4)],
+    }  # fmt: skip
+    line = {
+        "place": place(4),
+        "seconds": 4e-4,
+        "shared": 0,
+        "possible": 1e-4,
+        "bound": "memory",
+        "calls": 2,
+        "kernels": [MARKUP],
+    }
+    program = {
+        "function": MARKUP, "place": place(3), "seconds": 1e-3, "eager": 2e-3, "compiling": 66.1, "paidBack": 66100, "backward": True,
+        "reason": "",
+    }  # fmt: skip
+    return {
+        **nothing, "step": 1e-3, "device": 4e-4, "owned": 9e-4, "profiled": 1.2e-3, "idle": 8e-4, "steps": 20, "peaks": "NVIDIA H100 SXM",
+        "programs": [program], "lines": [line], "kernels": [kernel],
+        "gaps": [{"kind": "guards", "seconds": 1e-4, "place": place(3), "where": ""}],
+        "graphs": {"recorded": 0, "replayed": 1, "skipped": [{"why": MARKUP, "place": place(3)}], "recordings": 2, "again": [{"compile": "0/0", "why": MARKUP, "count": 1}], "pools": [{"pool": "0.1", "bytes": 2e6, "used": 5e5}]},
+        "words": ["launch", MARKUP, "0/0", "kernel"], "places": [place(4)],
+        "pieces": [[0, 0, 8e-4, 0, 1, 2, 0, 0], [1, 8e-4, 4e-4, 3, 1, 2, 0, 0]], "reason": "",
+    }  # fmt: skip
+
+
 ANSWERS: dict[str, Callable[[Json], Json]] = {
     "irscope/age": age,
     "irscope/subjectOf": subject_of,
@@ -387,6 +422,7 @@ ANSWERS: dict[str, Callable[[Json], Json]] = {
     "irscope/step": step,
     "irscope/findings": findings,
     "irscope/phases": phases,
+    "irscope/measured": measured,
     "irscope/memory": memory,
     "irscope/memoryPlaces": memory_places,
     "irscope/changes": changes,

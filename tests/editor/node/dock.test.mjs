@@ -293,7 +293,14 @@ describe("the dock", () => {
     await dock.locator(".notice-detail", { hasText: "the fast lane" }).waitFor();
     await looksEmpty("pipeline");
     await workbench.screenshot("dock-empty");
-    for (const tab of /** @type {(keyof typeof TABS)[]} */ (["findings", "time", "memory", "changes", "comparison"])) {
+    for (const tab of /** @type {(keyof typeof TABS)[]} */ ([
+      "findings",
+      "time",
+      "measured",
+      "memory",
+      "changes",
+      "comparison",
+    ])) {
       await dock.locator(`#tab-${tab}`).click();
       await dock.locator("#page .notice-text").waitFor();
       assert.notEqual(await dock.locator("#page .notice-detail").innerText(), "", tab);

@@ -1,4 +1,4 @@
-/** The flame chart in a page of its own: zoom by dragging and by keys, search, and the table. */
+/** The flame charts in one page: zoom by dragging and by keys, search, and the tables of compile time and measured time. */
 
 import assert from "node:assert/strict";
 import { bundle } from "../../../scripts/build.mjs";
@@ -16,12 +16,19 @@ const PHASES = {
   compiles: [{ id: "0/0", function: "f", place: PLACE, seconds: 20, phases: ROWS }],
 };
 
+const MEASURED = {
+  run: "r", step: 8e-5, device: 4e-5, owned: 8e-5, profiled: 1e-4, idle: 6e-5, steps: 20, peaks: "H100", programs: [],
+  lines: [{ place: PLACE, seconds: 4e-5, shared: 0, possible: 1e-5, bound: "memory", calls: 2, kernels: ["relu"] }],
+  kernels: [], gaps: [], graphs: { recorded: 0, replayed: 1, skipped: [], recordings: 0, again: [], pools: [] }, words: ["launch", "relu", "0/0", "kernel"],
+  places: [PLACE], pieces: [[0, 0, 6e-5, 0, 1, 2, 0, 0], [1, 6e-5, 4e-5, 3, 1, 2, 0, 0]], reason: "",
+}; // prettier-ignore
+
 describe("compile time in a page of its own", () => {
   it("is zoomed by dragging and by keys, searched, and shown without other threads", async () => {
     await bundle();
     const { kind, css } = THEMES.light;
     const answer = (/** @type {string} */ method) =>
-      JSON.stringify(method === "irscope/phases" ? PHASES : { runs: [] });
+      JSON.stringify(method === "irscope/phases" ? PHASES : method === "irscope/measured" ? MEASURED : { runs: [] });
     const host = await servePanel("dock", { run: "r", title: "t" }, answer, css, kind);
     const browser = await launchBrowser();
     try {
@@ -57,6 +64,16 @@ describe("compile time in a page of its own", () => {
       assert.equal(await frame.locator(".box.beside").count(), 0);
       await frame.locator(".toolbar button", { hasText: "Table" }).click();
       assert.equal(await frame.locator("table.phases tbody tr").count(), 5);
+      await frame.locator("#tab-measured").click();
+      await frame.locator("table.measured tbody tr").waitFor();
+      assert.match(await frame.locator("table.measured tbody").innerText(), /40 µs\s+50 %\s+10 µs\s+30 µs\s+memory/);
+      assert.match(await frame.locator(".measured-facts").innerText(), /CUDA graphs: 1 replayed in a step/);
+      await frame.locator("[data-part='Kernels']").click();
+      await frame.locator(".notice-text", { hasText: "No kernels to show." }).waitFor();
+      await frame.locator("[data-part='Step']").click();
+      assert.equal(await frame.locator(".box.idle").count(), 1, "while the device waits for the launch");
+      await frame.locator(".box.kernels").click();
+      assert.match(await frame.locator(".statusline").innerText(), /relu.*40 µs 40 % of the step.*train\.py\s*:1/s);
     } finally {
       await browser.close();
       host.stop();

@@ -196,6 +196,7 @@ complete -c irscope -n '_shtab_irscope_using show' -l line -xka "(__fish_complet
 complete -c irscope -n '_shtab_irscope_using show' -l costs -d 'bytes and floating-point operations of each kernel, or with --stage of each node of a graph'
 complete -c irscope -n '_shtab_irscope_using show' -l target -xka "a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090" -d 'with --costs: the lower bound of the time on this device (irscope targets), and what limits it (default: the GPU of the run); with --line: what irscope run --target predicted for it'
 complete -c irscope -n '_shtab_irscope_using show' -l all -d 'with --line, --guards or --costs: print every row, also as JSON'
+complete -c irscope -n '_shtab_irscope_using show' -l autotuning -d 'what max-autotune tried for each operator, and what each choice took'
 complete -c irscope -n '_shtab_irscope_using show' -l time -d 'where the compile time went: per phase, pass and kernel'
 complete -c irscope -n '_shtab_irscope_using show' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter whose compilers make a kernel'"'"'s assembly, sass and passes'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a graph -d 'draw a graph as SVG, PDF, PNG or DOT'

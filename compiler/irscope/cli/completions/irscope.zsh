@@ -308,6 +308,7 @@ _shtab_irscope_show_options=(
   "--costs[bytes and floating-point operations of each kernel, or with --stage of each node of a graph]"
   "--target[with --costs\: the lower bound of the time on this device (irscope targets), and what limits it (default\: the GPU of the run)\; with --line\: what irscope run --target predicted for it]:TARGET:(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)"
   "--all[with --line, --guards or --costs\: print every row, also as JSON]"
+  "--autotuning[what max-autotune tried for each operator, and what each choice took]"
   "--time[where the compile time went\: per phase, pass and kernel]"
   "--python[interpreter whose compilers make a kernel\'s assembly, sass and passes]:PATH:_files"
   ":run ID or prefix (default\: the newest):"

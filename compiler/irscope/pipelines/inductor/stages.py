@@ -107,6 +107,7 @@ POST_GRAD_GRAPH = StageKind(
     is_compared=True,
     group=INDUCTOR,
 )
+AUTOTUNING = StageKind("autotuning", "Autotuning", "plaintext", Role.TUNING, aside="ir-pre-fusion", group=INDUCTOR)
 IR_PRE_FUSION = StageKind(
     "ir-pre-fusion",
     "Inductor IR before fusion",
@@ -129,7 +130,9 @@ IR_POST_FUSION = StageKind(
     is_fused=True,
     group=INDUCTOR,
 )
-AUTOTUNING = StageKind("autotuning", "Choices by timing", "plaintext", Role.FACTS, aside="output-code", group=INDUCTOR)
+TIMED_CHOICES = StageKind(
+    "timed-choices", "Choices by timing", "plaintext", Role.FACTS, aside="output-code", group=INDUCTOR
+)
 MEMORY_PLAN = StageKind("memory-plan", "Memory plan", "plaintext", Role.MEMORY, aside="output-code", group=INDUCTOR)
 OUTPUT_CODE = StageKind(
     "output-code",
@@ -172,10 +175,11 @@ STAGES = (
     COMPILED_AUTOGRAD_GRAPH,
     CACHE_KEY,
     POST_GRAD_GRAPH,
+    AUTOTUNING,
     IR_PRE_FUSION,
     FUSION,
     IR_POST_FUSION,
-    AUTOTUNING,
+    TIMED_CHOICES,
     MEMORY_PLAN,
     OUTPUT_CODE,
     KERNEL,

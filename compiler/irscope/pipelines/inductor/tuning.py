@@ -1,6 +1,6 @@
 """What Inductor has chosen by timing, kept with the run, and chosen again where its machine is not.
 
-The data of the stage ``autotuning`` is ``{"choices": […]}``, in the order in which they were made:
+The data of the stage ``timed-choices`` is ``{"choices": […]}``, in the order in which they were made:
 
 ===========  ===========================================================================================================
 ``kind``     ``template``: which template or library call an operator gets; ``padding``: whether its matrices are padded
@@ -20,7 +20,7 @@ from typing import Any
 
 from irscope.capture.run_book import RunBook
 from irscope.internals.tuning_hooks import Timed
-from irscope.pipelines.inductor.stages import AUTOTUNING
+from irscope.pipelines.inductor.stages import TIMED_CHOICES
 from irscope.store.store import Store
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.units import count, duration, ratio
@@ -53,7 +53,7 @@ class Tuning:
         """The output code of a graph is in the store; what was chosen for it follows."""
         if (choices := self._choices.pop(compile, None)) is not None:
             data = {"choices": choices}
-            self._book.put_stage(compile, AUTOTUNING.name, stage_text(data), attempt, data, backward)
+            self._book.put_stage(compile, TIMED_CHOICES.name, stage_text(data), attempt, data, backward)
 
     def _add(self, kind: str, op: str, key: str, node: str, options: list[Timed], chosen: int | None) -> None:
         book = self._book
@@ -136,7 +136,7 @@ def choices_of(store: Store, devices: tuple[str, ...]) -> Choices | None:
     for run in reversed(runs):
         for compile in store.report(run, sizes=False).compiles:
             for stage in compile.stages:
-                data = store.stage_data(run, stage.id) if stage.name == AUTOTUNING.name else None
+                data = store.stage_data(run, stage.id) if stage.name == TIMED_CHOICES.name else None
                 for choice in data.get("choices", ()) if isinstance(data, dict) else ():
                     _take_in(choice, templates, paddings)
     return Choices(templates, paddings) if runs else None

@@ -108,7 +108,11 @@ export function matchesOf(boxes: Box[], wanted: string): Box[] {
 }
 
 /** `3 phases, 1.2 s`: what is inside of another match counts once, and what ran beside does not. */
-export function matchText(matches: Box[], wanted: string): string {
+export function matchText(
+  matches: Box[],
+  wanted: string,
+  noun: [one: string, many: string] = ["phase", "phases"],
+): string {
   if (wanted.trim() === "") {
     return "";
   }
@@ -121,7 +125,7 @@ export function matchText(matches: Box[], wanted: string): string {
         .some((each) => all.has(each)),
   );
   const seconds = outermost.reduce((sum, box) => sum + box.seconds, 0);
-  return matches.length === 0 ? "nothing found" : `${units.count(matches.length, "phase")}, ${units.duration(seconds)}`;
+  return matches.length === 0 ? "nothing found" : `${units.count(matches.length, ...noun)}, ${units.duration(seconds)}`;
 }
 
 /** The part of the compiler; what has no part itself belongs to that of what is around it. */

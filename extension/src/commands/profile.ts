@@ -1,0 +1,34 @@
+/** IRScope: Profile This File — runs the active file, measures what it compiled, and shows whose time it is. */
+
+import * as path from "node:path";
+import * as vscode from "vscode";
+import type { Element } from "../host/runItems";
+import { ProfileRequest } from "../host/requests";
+import { activePythonFile, requireTrust, showProblem, withRunProgress, type Services } from "./context";
+import { showTab } from "./showTab";
+
+export async function profile(services: Services): Promise<void> {
+  const uri = activePythonFile()?.document.uri;
+  if (uri === undefined || !(await requireTrust())) {
+    return;
+  }
+  const name = path.basename(uri.fsPath);
+  const title = vscode.l10n.t("profiling {0}", name);
+  const { run, message } = await withRunProgress(services, title, uri, (token) =>
+    services.server.request(ProfileRequest, { uri: uri.toString() }, token),
+  );
+  if (run === null) {
+    void showProblem(services, message);
+    return;
+  }
+  await services.dock.show("measured", { run, title: vscode.l10n.t("{0}, measured time", name) });
+}
+
+/** From a lens the profile of its run, else as other tabs. */
+export async function showTime(services: Services, from?: Element | { run: string; line: number }): Promise<void> {
+  if (from !== undefined && !("kind" in from)) {
+    await services.dock.show("measured", { run: from.run, title: vscode.l10n.t("measured time") });
+    return;
+  }
+  await showTab(services, "measured", from);
+}

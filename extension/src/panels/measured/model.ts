@@ -1,0 +1,170 @@
+/** Measured time as data: rows of tables, what is said of CUDA graphs, and the boxes of one step. */
+
+import type { Place } from "../../protocol";
+import * as units from "../../units";
+import type { GapTime, KernelTime, LineTime, Measured, ProgramTime } from "../results";
+import { placeText } from "../text";
+
+/** A row of a table: what it is about, and its numbers as text. */
+export interface Row {
+  /** A place that leads to an editor; without one the name is text. */
+  place: Place | undefined;
+  name: string;
+  /** Below the name: kernels of a line, lines of a kernel. */
+  detail: string;
+  /** Of the step, 0 to 1. */
+  share: number;
+  cells: string[];
+}
+
+/** Titles of the columns of numbers, and those that a narrow panel leaves out. */
+export const COLUMNS = ["Time", "Of step", "Possible", "Above", "Bound", "Calls"];
+export const KERNEL_COLUMNS = [...COLUMNS, "Moved", "Achieved"];
+export const GAP_COLUMNS = ["Time", "Of step"];
+
+/** What the tables show, in their order: of lines and kernels those with the most time above what is possible. */
+export function lineRows({ lines, step }: Measured): Row[] {
+  return sorted(lines).map((line) => ({
+    place: line.place,
+    name: placeText(line.place),
+    detail: line.kernels.join(", "),
+    share: share(line.seconds, step),
+    cells: numbers(line, step),
+  }));
+}
+
+export function kernelRows({ kernels, step }: Measured): Row[] {
+  return sorted(kernels).map((kernel) => ({
+    place: kernel.uri === "" ? undefined : { uri: kernel.uri, line: 0 },
+    name: kernel.name,
+    detail: kernel.places.length === 0 ? "no line of yours" : kernel.places.map(placeText).join(", "),
+    share: share(kernel.seconds, step),
+    cells: [...numbers(kernel, step), kernel.bytes === null ? "" : units.size(kernel.bytes), achieved(kernel)],
+  }));
+}
+
+export function gapRows({ gaps, step }: Measured): Row[] {
+  return gaps.map((gap) => ({
+    place: gap.place.uri === "" ? undefined : gap.place,
+    name: gapName(gap),
+    detail: WORDS[gap.kind] ?? "",
+    share: share(gap.seconds, step),
+    cells: [units.duration(gap.seconds), units.percent(gap.seconds, step)],
+  }));
+}
+
+function gapName({ kind, place, where }: GapTime): string {
+  const at = place.uri === "" ? where : placeText(place);
+  return at === "" ? kind : `${kind}, ${at}`;
+}
+
+/** What the kinds of gaps mean, for people. */
+const WORDS: Record<string, string> = {
+  "eager operator": "an operator that is not compiled, as at a graph break",
+  guards: "the search for compiled code whose guards hold",
+  "generated wrapper": "the generated code around kernels: it allocates, and calls them",
+  "graph runtime": "AOTAutograd around a compiled graph",
+  python: "Python in a compiled function, between its graphs",
+  autograd: "the engine of the backward",
+  outside: "the caller, and torch.compile's own entry",
+  launch: "the host prepares kernels while the device does nothing",
+  waiting: "the host waits for the device",
+  copy: "copies between host and device",
+  profiler: "the profiler itself",
+  unknown: "a compile that was made while the program was measured",
+};
+
+/** Measured minus possible, for all calls in a step: what is not known to be possible counts as lost. */
+export function above({ seconds, possible }: { seconds: number; possible: number | null }): number {
+  return Math.max(0, seconds - (possible ?? 0));
+}
+
+function sorted<Item extends LineTime | KernelTime>(items: Item[]): Item[] {
+  return [...items].sort((a, b) => above(b) - above(a));
+}
+
+function numbers(item: LineTime | KernelTime, step: number): string[] {
+  return [
+    units.duration(item.seconds),
+    units.percent(item.seconds, step),
+    item.possible === null ? "" : units.duration(item.possible),
+    item.possible === null ? "" : units.duration(above(item)),
+    item.bound,
+    units.significant(item.calls),
+  ];
+}
+
+/** The rate of what bounds a kernel. */
+export function achieved({ bound, bytes, flops, seconds }: KernelTime): string {
+  if (seconds <= 0) {
+    return "";
+  }
+  if (bound === "compute" && flops !== null) {
+    return `${units.flops(flops / seconds)}/s`;
+  }
+  return bytes === null ? "" : `${units.size(bytes / seconds)}/s`;
+}
+
+function share(seconds: number, step: number): number {
+  return step > 0 ? Math.min(1, seconds / step) : 0;
+}
+
+/** What is said beside the time of a step. */
+export function summary(data: Measured): string[] {
+  const parts = [`kernels ${units.duration(data.device)} (${units.percent(data.device, data.step)})`];
+  if (data.idle !== null && data.profiled > 0) {
+    parts.push(`device idle ${units.percent(data.idle, data.profiled)}`);
+  }
+  return [
+    ...parts,
+    `${units.percent(data.owned, data.step)} has an owner`,
+    `${units.count(data.steps, "step")} measured`,
+  ];
+}
+
+/** `f: 547 µs, 1.2 ms without compile (2.19×); compiling took 8.1 s, paid back after 12,000 calls`. */
+export function programText({ seconds, eager, compiling, paidBack, backward, reason }: ProgramTime): string {
+  if (reason !== "") {
+    return `not measured: ${reason}`;
+  }
+  if (seconds === null) {
+    return "not measured";
+  }
+  const parts = [`${units.duration(seconds)} ${backward ? "forward and backward" : "forward"}`];
+  if (eager !== null) {
+    const factor = units.significant(eager / Math.max(seconds, 1e-9));
+    parts.push(`${units.duration(eager)} without compile (${factor}×)`);
+  }
+  if (compiling !== null && eager !== null) {
+    const paid = paidBack === null ? "which no call pays back" : `paid back after ${units.count(paidBack, "call")}`;
+    parts.push(`compiling took ${units.duration(compiling)}, ${paid}`);
+  }
+  return parts.join("; ");
+}
+
+/** What a step did with CUDA graphs, as sentences; those with a place lead there. */
+export function graphTexts({ graphs }: Measured): { text: string; place: Place | undefined }[] {
+  const { recorded, replayed, skipped, recordings, again, pools } = graphs;
+  const said = [];
+  if (recordings > 0) {
+    said.push(`${units.count(recordings)} recorded`);
+  }
+  if (replayed > 0) {
+    said.push(`${units.significant(replayed)} replayed in a step`);
+  }
+  if (recorded > 0) {
+    said.push(`${units.significant(recorded)} recorded again in a step, though it was warm`);
+  }
+  return [
+    ...(said.length === 0 ? [] : [{ text: said.join(", "), place: undefined }]),
+    ...again.map(({ compile, why, count }) => ({
+      text: `recorded again, ${compile}${count > 1 ? ` ×${count}` : ""}: ${why}`,
+      place: undefined,
+    })),
+    ...pools.map(({ pool, bytes, used }) => ({
+      text: `memory pool ${pool}: ${units.size(bytes)}, ${units.size(used)} in use`,
+      place: undefined,
+    })),
+    ...skipped.map(({ why, place }) => ({ text: `skipped: ${why}`, place: place.uri === "" ? undefined : place })),
+  ];
+}

@@ -1,0 +1,199 @@
+/** Measured time: tables of lines, of kernels and of what is between kernels, and one step as a flame chart. */
+
+import * as bridge from "../bridge";
+import { button, h } from "../dom";
+import type { Subject } from "../messages";
+import type { Measured } from "../results";
+import { Loader, notice, placeLink, type View } from "../view";
+import * as units from "../../units";
+import { FlameChart } from "../time/chart";
+import type { Box } from "../time/layout";
+import {
+  COLUMNS,
+  gapRows,
+  GAP_COLUMNS,
+  graphTexts,
+  KERNEL_COLUMNS,
+  kernelRows,
+  lineRows,
+  programText,
+  summary,
+  type Row,
+} from "./model";
+import { groupOf, GROUPS, spoken, stepBoxes, titleOf, type StepBox } from "./step";
+
+const PARTS = ["Lines", "Kernels", "Between Kernels", "Step"] as const;
+type Part = (typeof PARTS)[number];
+
+/** More programs are folded: the table is what one looks for. */
+const MOST_PROGRAMS = 3;
+
+interface Remembered {
+  measuredPart?: Part;
+}
+
+export function create(): View {
+  return new MeasuredView();
+}
+
+class MeasuredView implements View {
+  private readonly toolbar = h("div", { class: "toolbar" });
+  private readonly body = h("div", { class: "body measured-body" });
+  readonly element = h("section", { class: "view" }, this.toolbar, this.body);
+  private readonly chart = new FlameChart(
+    { label: "One step", noun: ["piece", "pieces"], classOf: groupOf, titleOf, spoken, told },
+    this.body,
+  );
+  private run = "";
+  private data: Measured | undefined;
+  private part: Part = bridge.recall<Remembered>().measuredPart ?? "Lines";
+  private readonly loader = new Loader<Measured>(this.body, "the measured time", (result) => {
+    this.data = result;
+    this.chart.take(stepBoxes(result));
+    this.draw();
+  });
+
+  show({ run, deep }: Subject): void {
+    if ((deep ?? run) !== this.run) {
+      this.run = deep ?? run;
+      this.refresh();
+    }
+  }
+
+  refresh(): void {
+    if (this.run !== "") {
+      void this.loader.load("irscope/measured", { run: this.run });
+    }
+  }
+
+  focus(): void {
+    this.element.querySelector<HTMLElement>("button")?.focus();
+  }
+
+  private draw(): void {
+    const { data } = this;
+    if (data === undefined) {
+      return;
+    }
+    if (data.reason !== "") {
+      this.toolbar.replaceChildren();
+      this.body.replaceChildren(notice("No measured time to show.", data.reason, profileButton("primary")));
+      return;
+    }
+    this.toolbar.replaceChildren(
+      h("strong", {}, `${units.duration(data.step)} a step`),
+      ...summary(data).map((text) => h("span", { class: "dim" }, text)),
+      h("span", { class: "spacer" }),
+      h("span", { class: "parts" }, ...PARTS.map((part) => this.partButton(part))),
+    );
+    const facts = factsOf(data);
+    this.body.classList.toggle("with-chart", this.part === "Step" && data.pieces.length > 0);
+    if (this.part === "Step") {
+      this.drawStep(data);
+    } else {
+      this.body.replaceChildren(h("div", { class: "scroll" }, ...facts, ...tableOf(this.part, data)));
+    }
+  }
+
+  private partButton(part: Part): HTMLElement {
+    const choose = (): void => {
+      this.part = part;
+      bridge.remember<Remembered>({ measuredPart: part });
+      this.draw();
+      this.element.querySelector<HTMLElement>(`[data-part="${part}"]`)?.focus();
+    };
+    return button(part, choose, { class: "toggle", "data-part": part, "aria-pressed": this.part === part });
+  }
+
+  private drawStep(data: Measured): void {
+    if (data.pieces.length === 0) {
+      this.body.replaceChildren(notice("No step to show.", "This profile was made by an older version of irscope."));
+      return;
+    }
+    const legend = GROUPS.map(({ group, title }) => h("span", { class: `key ${group}` }, title));
+    const { search, found, zoomOut, elements } = this.chart;
+    const bar = h("div", { class: "step-bar" }, search, found, h("span", { class: "legend" }, ...legend), zoomOut);
+    this.body.replaceChildren(bar, ...elements);
+    this.chart.draw();
+  }
+}
+
+/** Only an editor can run a file. */
+function profileButton(kind: string): HTMLElement | undefined {
+  return bridge.inEditor
+    ? button("Profile This File", () => bridge.post({ type: "profile" }), { class: kind })
+    : undefined;
+}
+
+/** Above the tables: the programs, and what became of CUDA graphs. */
+function factsOf(data: Measured): HTMLElement[] {
+  const programs = data.programs.map((one) =>
+    h("li", {}, one.place.uri === "" ? h("code", {}, one.function) : placeLink(one.place), ` ${programText(one)}`),
+  );
+  const graphs = graphTexts(data).map(({ text, place }) =>
+    h("li", {}, "CUDA graphs: ", text, place !== undefined && " ", place !== undefined && placeLink(place)),
+  );
+  const [shown, more] =
+    programs.length > MOST_PROGRAMS + 1
+      ? [programs.slice(0, MOST_PROGRAMS), programs.slice(MOST_PROGRAMS)]
+      : [programs, []];
+  const all = [...graphs, ...shown];
+  const folded =
+    more.length > 0 &&
+    h("details", {}, h("summary", {}, `${units.count(more.length, "program")} more`), h("ul", {}, ...more));
+  return all.length === 0 ? [] : [h("div", { class: "measured-facts" }, h("ul", {}, ...all), folded)];
+}
+
+function tableOf(part: Exclude<Part, "Step">, data: Measured): HTMLElement[] {
+  const [rows, columns, first]: [Row[], string[], string] =
+    part === "Lines"
+      ? [lineRows(data), COLUMNS, "Line"]
+      : part === "Kernels"
+        ? [kernelRows(data), KERNEL_COLUMNS, "Kernel"]
+        : [gapRows(data), GAP_COLUMNS, "What"];
+  if (rows.length === 0) {
+    return [notice(`No ${part.toLowerCase()} to show.`, "The step has none that could be told apart.")];
+  }
+  const bound = data.peaks !== "" && part !== "Between Kernels";
+  return [
+    h(
+      "table",
+      { class: "measured" },
+      h("caption", { class: "only-read" }, part),
+      h("thead", {}, h("tr", {}, ...[first, ...columns].map((title) => h("th", { scope: "col" }, title)))),
+      h("tbody", {}, ...rows.map((row) => rowElement(row, columns))),
+    ),
+    ...(bound ? [h("p", { class: "dim measured-note" }, `Possible: the least time on ${data.peaks}.`)] : []),
+  ];
+}
+
+function rowElement({ place, name, detail, share, cells }: Row, columns: string[]): HTMLElement {
+  const head = h(
+    "td",
+    { class: "what" },
+    place === undefined ? h("span", { class: "name" }, name) : placeLink(place, name),
+    detail !== "" && h("div", { class: "dim detail", title: detail }, detail),
+  );
+  const numbers = cells.map((text, index) =>
+    h(
+      "td",
+      {
+        class: index === 1 ? "number share" : "number",
+        "data-column": columns[index] ?? "",
+        style: { "--share": String(share) },
+      },
+      text,
+    ),
+  );
+  return h("tr", {}, head, ...numbers);
+}
+
+function told(box: Box, whole: number): HTMLElement[] {
+  const { name, label, seconds, place } = box as StepBox;
+  return [
+    h("code", {}, name),
+    ...(label === "" ? [] : [h("span", {}, label)]),
+    h("span", {}, h("strong", {}, units.duration(seconds)), ` ${units.percent(seconds, whole)} of the step`),
+    ...(place === undefined ? [] : [placeLink(place)]),
+  ];
+}

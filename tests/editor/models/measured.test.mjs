@@ -1,0 +1,108 @@
+/** Measured time as data: what is above what is possible comes first, and one step has rows for host and device. */
+
+import assert from "node:assert/strict";
+import { load } from "../modules.mjs";
+
+const model = await load("panels/measured/model");
+const step = await load("panels/measured/step");
+
+const AT = (/** @type {number} */ line) => ({ uri: "file:///w/train.py", line });
+const NOWHERE = { uri: "", line: 0 };
+const LINES = [
+  { place: AT(4), seconds: 4e-4, shared: 0, possible: 3.9e-4, bound: "compute", calls: 2, kernels: ["mm"] },
+  { place: AT(5), seconds: 1e-4, shared: 0, possible: 1e-5, bound: "memory", calls: 1, kernels: ["relu", "sum"] },
+  { place: AT(6), seconds: 2e-5, shared: 0, possible: null, bound: "", calls: 1, kernels: ["odd"] },
+];
+const KERNELS = [
+  { name: "mm", uri: "irscope:/r/0/0/output-code.py", seconds: 1e-3, possible: 9e-4, bound: "compute", calls: 2, bytes: 1e6,
+    flops: 2e9, places: [AT(4)] },
+  { name: "relu", uri: "", seconds: 1e-3, possible: 1e-4, bound: "memory", calls: 1.5, bytes: 2e9, flops: null, places: [] },
+]; // prettier-ignore
+const WORDS = ["launch", "k", "0/0", "kernel", "", "outside", "python", "guards"];
+const PIECES = [
+  [0, 0, 10e-6, 5, 5, 4, 0, -1],
+  [0, 10e-6, 5e-6, 7, 7, 2, 0, 0],
+  [0, 15e-6, 25e-6, 0, 1, 2, 0, 0],
+  [0, 40e-6, 20e-6, 6, 6, 2, 1, 0],
+  [0, 60e-6, 40e-6, 5, 5, 4, 0, -1],
+  [1, 30e-6, 20e-6, 3, 1, 2, 0, 0],
+  [1, 45e-6, 15e-6, 3, 1, 2, 1, 0],
+];
+const DATA = {
+  run: "r", step: 8e-4, device: 6e-4, owned: 7.2e-4, profiled: 1e-3, idle: 4e-4, steps: 20, peaks: "H100", programs: [],
+  lines: LINES, kernels: KERNELS, gaps: [{ kind: "guards", seconds: 8e-5, place: AT(2), where: "/w/train.py:3" },
+  { kind: "outside", seconds: 4e-5, place: NOWHERE, where: "" }], graphs: { recorded: 0, replayed: 0, skipped: [], recordings: 0, again: [], pools: [] },
+  words: WORDS, places: [AT(4)], pieces: PIECES, reason: "",
+}; // prettier-ignore
+
+describe("the model of measured time", () => {
+  it("puts first what has the most time above what is possible", () => {
+    const rows = model.lineRows(DATA);
+    assert.deepEqual(
+      rows.map((/** @type {any} */ row) => row.name),
+      ["train.py:6", "train.py:7", "train.py:5"],
+    );
+    assert.deepEqual(rows[0].cells, ["100 µs", "13 %", "10 µs", "90 µs", "memory", "1"]);
+    assert.deepEqual(rows[1].cells.slice(2, 5), ["", "", ""], "what is possible is not known");
+    assert.equal(rows[0].detail, "relu, sum");
+    assert.equal(rows[2].share, 0.5);
+  });
+
+  it("says which rate a kernel reaches of what bounds it", () => {
+    const [relu, mm] = model.kernelRows(DATA);
+    assert.deepEqual([relu.name, relu.detail, relu.place], ["relu", "no line of yours", undefined]);
+    assert.deepEqual(relu.cells.slice(-3), ["1.5", "2 GB", "2 TB/s"]);
+    assert.deepEqual(mm.cells.slice(-1), ["2 TFLOP/s"]);
+    assert.equal(model.achieved({ ...KERNELS[1], seconds: 0 }), "");
+  });
+
+  it("names what is between kernels, and what became of CUDA graphs", () => {
+    const rows = model.gapRows(DATA);
+    assert.deepEqual([rows[0].name, rows[0].cells], ["guards, train.py:3", ["80 µs", "10 %"]]);
+    assert.deepEqual([rows[1].name, rows[1].place], ["outside", undefined]);
+    assert.deepEqual(model.graphTexts(DATA), []);
+    const graphs = { recorded: 0.5, replayed: 2, skipped: [{ why: "mutated inputs", place: AT(6) }],
+      recordings: 3, again: [{ compile: "0/0", why: "a static input moved", count: 2 }], pools: [{ pool: "0.1", bytes: 2e6, used: 5e5 }] }; // prettier-ignore
+    assert.deepEqual(model.graphTexts({ ...DATA, graphs }), [
+      { text: "3 recorded, 2 replayed in a step, 0.5 recorded again in a step, though it was warm", place: undefined },
+      { text: "recorded again, 0/0 ×2: a static input moved", place: undefined },
+      { text: "memory pool 0.1: 2 MB, 500 kB in use", place: undefined },
+      { text: "skipped: mutated inputs", place: AT(6) },
+    ]);
+    const said = ["kernels 600 µs (75 %)", "device idle 40 %", "90 % has an owner", "20 steps measured"];
+    assert.deepEqual(model.summary(DATA), said);
+  });
+
+  it("says whether compiling pays", () => {
+    const program = { function: "f", place: AT(0), seconds: 1e-3, eager: 2e-3, compiling: 10, paidBack: 10000, backward: true, reason: "" }; // prettier-ignore
+    assert.equal(
+      model.programText(program),
+      "1 ms forward and backward; 2 ms without compile (2×); compiling took 10.0 s, paid back after 10,000 calls",
+    );
+    assert.match(model.programText({ ...program, paidBack: null }), /which no call pays back/);
+    assert.equal(model.programText({ ...program, reason: "It failed." }), "not measured: It failed.");
+  });
+
+  it("draws a step with host and device, and the gaps between kernels with what the host did", () => {
+    const boxes = step.stepBoxes(DATA);
+    const shown = boxes.map((/** @type {any} */ { name, depth, start, seconds }) => [
+      name, depth, Math.round(start * 1e6), Math.round(seconds * 1e6),
+    ]); // prettier-ignore
+    assert.deepEqual(shown, [
+      ["One step", 0, 0, 100], ["outside", 1, 0, 10], ["0/0", 1, 10, 30], ["guards", 2, 10, 5], ["k", 2, 15, 25],
+      ["0/0 backward", 1, 40, 20], ["python", 2, 40, 20], ["outside", 1, 60, 40], ["Device", 3, 0, 100],
+      ["idle", 4, 0, 30], ["k", 4, 30, 20], ["k", 4, 50, 10], ["idle", 4, 60, 40],
+    ]); // prettier-ignore
+    const idle = boxes.filter((/** @type {any} */ { kind }) => kind === "idle");
+    assert.deepEqual(
+      idle.map((/** @type {any} */ { label }) => label),
+      ["while the host: launch", "while the host: outside"],
+    );
+    assert.equal(step.groupOf(idle[0]), "idle");
+    assert.equal(step.titleOf(boxes[4]), "launch", "a launch is named so, not by its kernel");
+    assert.match(step.spoken(boxes[10], 100e-6), /^k 20 µs, 20 % of the step, kernel$/);
+    const alone = step.stepBoxes({ ...DATA, pieces: PIECES.filter(([row]) => row === 0) });
+    assert.ok(!alone.some((/** @type {any} */ { kind }) => kind === "device"), "a CPU has no device row");
+    assert.deepEqual(step.stepBoxes({ ...DATA, pieces: [] }), []);
+  });
+});

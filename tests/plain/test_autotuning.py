@@ -1,0 +1,66 @@
+"""What autotuning tried: kept as data, and as a table with the fastest first."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from irscope.cli.main import main
+from irscope.internals.autotuning_hooks import Choice, Tuned
+from irscope.pipelines.inductor import stages
+from irscope.pipelines.inductor.autotuning import operator_data, stage_text
+from irscope.protocol import Compile, CompileOutcome, Lane, Outcome, OutcomeKind, StageRef
+from irscope.store.store import Store
+
+STACK = 'File "/w/train.py", line 7, in f\n    y = x @ w\n'
+TUNED = Tuned(
+    "mm", "mm_1", STACK, ("float16[64, 64]", "float16[64, 64]"),
+    (
+        Choice("mm", "ExternKernelCaller", "", 15e-6), Choice("triton_mm_0", "TritonTemplateCaller", "BLOCK_K=32", None),
+        Choice("triton_mm_1", "TritonTemplateCaller", "BLOCK_K=64, num_warps=4", 10e-6),
+    ),
+    ("out of resource: shared memory\nIgnoring this choice.",),
+)  # fmt: skip
+
+
+def test_the_fastest_comes_first_and_a_failure_has_its_reason() -> None:
+    data = operator_data(TUNED)
+    assert (data["file"], data["line"], data["errors"]) == ("/w/train.py", 7, [])
+    assert [(one["name"], one["kind"], one["why_not"]) for one in data["choices"]] == [
+        ("triton_mm_1", "template", ""), ("mm", "library", ""), ("triton_mm_0", "template", "out of resource: shared memory"),
+    ]  # fmt: skip
+    text = stage_text([data])
+    assert text.startswith(
+        "mm(float16[64, 64], float16[64, 64]) at /w/train.py:7: 3 choices, fastest triton_mm_1 (10 µs), ×1.5 to the next\n"
+    )
+    assert "BLOCK_K=64, num_warps=4" in text and "failed  out of resource: shared memory" in text
+
+
+def test_what_cannot_be_told_apart_is_listed_as_it_was_logged() -> None:
+    data = operator_data(Tuned("mm", "", "", (), TUNED.choices, ("first", "second")))
+    assert data["errors"] == ["first", "second"] and (data["file"], data["line"]) == ("", 0)
+    assert "  logged: second\n" in stage_text([data])
+    nothing = stage_text([operator_data(Tuned("mm", "", "", (), TUNED.choices[1:2], ()))])
+    assert nothing.startswith("mm(): 1 choice\n") and "failed" in nothing
+
+
+def test_the_command_line_prints_all_compiles_or_says_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "runs.db")
+    with Store(path) as store:
+        run = store.create_run("/w/train.py", (), Lane.DEEP, "")
+        store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, 0, "", 1.0))
+    assert main(["show", "--autotuning", "--store", path]) != 0
+    assert "max-autotune" in capsys.readouterr().err
+    with Store(path) as store:
+        store.put_compile(run, Compile("0/0", "f", "/w/train.py", 5, CompileOutcome.COMPILED, 0, 3, 1.0))
+        data = {"operators": [operator_data(TUNED)]}
+        ref = StageRef("0/0/autotuning", stages.AUTOTUNING.name, "plaintext", 0)
+        store.put_stage(run, "0/0", ref, stage_text(data["operators"]), 1.0, data)
+    assert main(["show", "--autotuning", "--store", path]) == 0
+    assert "fastest triton_mm_1" in capsys.readouterr().out
+    assert main(["show", "--autotuning", "--json", "--store", path]) == 0
+    [told] = json.loads(capsys.readouterr().out)
+    assert told["compile"] == "0/0" and told["choices"][0]["seconds"] == 10e-6

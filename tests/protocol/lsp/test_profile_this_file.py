@@ -1,0 +1,74 @@
+"""A file is profiled from an editor: progress, lenses, hover and marks after it, and a cancel."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from irscope.store.store import Store
+from lsp_editor import SERVER, Editor
+from support import write
+
+pytestmark = pytest.mark.worker
+
+NET = """\
+import torch
+
+
+@torch.compile
+def f(x):
+    return torch.relu(x) * 2
+
+
+with torch.no_grad():
+    f(torch.ones(400, 800))
+"""
+SETTINGS = {"run": {"onSave": "off"}, "worker": {"enabled": False}}
+
+
+async def start(folder: Path) -> Editor:
+    options = {"storePath": str(folder / "runs.db")}
+    return await Editor.start(SERVER, options=options, settings=SETTINGS, folder=folder)
+
+
+async def test_a_profile_is_on_the_lines_and_there_again_in_the_next_session(tmp_path: Path) -> None:
+    script = write(tmp_path, NET)
+    editor = await start(tmp_path)
+    try:
+        uri = editor.open(script)
+        done = await editor.request("irscope/profile", uri=uri, calls=2)
+        assert done.run and done.message == ""
+        titles = [title for _, title in await editor.lenses(uri)]
+        assert [title for title in titles if ": kernels " in title], titles
+        assert [title for title in titles if "bound" in title and title.count(" of ") == 1], titles
+        hover = await editor.hover(uri, 5, 15)
+        assert "**Measured**" in hover and "cpp_fused_mul_relu_0" in hover
+        regions = (await editor.request("irscope/regions", uri=uri)).regions
+        assert [(one.line, one.heat) for one in regions if one.kind == "measured"] == [(5, 1.0)]
+        texts = [getattr(report, "message", "") or "" for reports in editor.progress.values() for report in reports]
+        assert any("measuring" in text for text in texts), texts
+        with Store(str(tmp_path / "runs.db")) as store:
+            assert store.profile(done.run)["steps"] == 2
+    finally:
+        await editor.close()
+    editor = await start(tmp_path)
+    try:
+        titles = [title for _, title in await editor.lenses(editor.open(script))]
+        assert any("bound" in title for title in titles), titles
+    finally:
+        await editor.close()
+
+
+async def test_a_profile_that_is_cancelled_ends_its_process(tmp_path: Path) -> None:
+    script = write(tmp_path, "import time\nopen('began', 'w').close()\ntime.sleep(600)\n")
+    editor = await start(tmp_path)
+    try:
+        uri = editor.open(script)
+        going = asyncio.ensure_future(editor.request("irscope/profile", uri=uri))
+        await editor.until(lambda: (tmp_path / "began").exists())
+        assert (await editor.request("irscope/cancel", uri=uri)).cancelled
+        done = await going
+        assert done.run is None and done.message == "The measurement was cancelled."
+    finally:
+        await editor.close()
