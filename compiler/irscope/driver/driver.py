@@ -100,6 +100,8 @@ class RunSpec:
         How many calls are measured; see `RunRequest.profile`.
     evidence
         A folder for evidence; see `RunRequest.evidence`.
+    world, rank, local_rank, local_world
+        Of a run that is one rank of a job; see `RunRequest.world`.
     """
 
     script: str
@@ -122,6 +124,10 @@ class RunSpec:
     rounds: str = ""
     profile: int = 0
     evidence: str = ""
+    world: int = 0
+    rank: int = 0
+    local_rank: int = 0
+    local_world: int = 0
 
     @property
     def stored_script(self) -> str:
@@ -272,6 +278,10 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
         rounds=spec.rounds,
         profile=spec.profile,
         evidence=spec.evidence,
+        world=spec.world,
+        rank=spec.rank,
+        local_rank=spec.local_rank,
+        local_world=spec.local_world,
     )
 
 

@@ -127,6 +127,14 @@ class RunRequest:
     profile: int = 0
     """How many calls of each compiled program are measured with PyTorch's profiler after the script has ended, into the
     folder of ``rounds`` (`irscope.runner.profiling`); 0: none."""
+    world: int = 0
+    """How many ranks the job has of which this run is one, with PyTorch's fake process group; 0: the run is no rank."""
+    rank: int = 0
+    """Which of them it is."""
+    local_rank: int = 0
+    """Which of those on its machine it is."""
+    local_world: int = 0
+    """How many of them its machine has."""
     evidence: str = ""
     """A folder for what the script computes, to be compared with what another run has left there
     (`irscope.runner.evidence`); empty: neither."""

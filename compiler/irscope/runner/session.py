@@ -118,8 +118,9 @@ class Session:
         if not self._book.is_open:
             return
         self._book.guarded(self._capture.finish)()
+        option = "--target" if self._request.targets else "--world"
         if named := on_cpu.what_changed():
-            self._book.gap(CaptureGap("what the script does on the GPU", f"a run with --target is on the CPU: {named}"))
+            self._book.gap(CaptureGap("what the script does on the GPU", f"a run with {option} is on the CPU: {named}"))
         with self._book.lock:
             for stop in self._stop_listening:
                 stop()
