@@ -18,6 +18,7 @@ from irscope.cli import (
     limits,
     opening_arguments,
     profile_arguments,
+    rank_arguments,
     reporting_arguments,
     run_arguments,
     target_arguments,
@@ -243,6 +244,7 @@ def _add_run(commands: _Commands, shared: argparse.ArgumentParser) -> Parser:
         "--target", metavar="NAMES",
         help="predict the kernels for these devices, too (irscope targets), as in h100,a100; needs the package triton",
     )  # fmt: skip
+    rank_arguments.add_ranks(run)
     run.set_defaults(do=("running", "run"))
     return run
 

@@ -59,6 +59,14 @@ def run(options: argparse.Namespace) -> int:
     baseline = read_baseline(options.baseline) if options.baseline else {}
     if options.write_baseline:
         refuse_unwritable(options.write_baseline)
+    if options.world:
+        from irscope.cli.ranking import run_world  # here: no other run needs it
+
+        report, code = run_world(spec, options, baseline)
+        if options.write_baseline:
+            write_baseline(options.write_baseline, report.findings)
+        print_report(report, options.json)
+        return code
     progress = ProgressLine()
     with Store(options.store) as store:
         # With --json stdout is the report's alone, so the script prints to our stderr.

@@ -1,0 +1,179 @@
+"""Runs some ranks of a job, each in a process of its own, and merges what they compiled.
+
+With a world the job does not exist: each rank has PyTorch's fake process group, which answers as if the others were
+there.  So two ranks of 1,024 need two processes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from irscope.comparing.ranks.differences import RankRun, differences
+from irscope.comparing.ranks.traffic import collectives_of, peak_of
+from irscope.driver.driver import RunSpec, execute
+from irscope.findings.kinds import rank_divergence
+from irscope.protocol import Finding, Outcome, OutcomeKind, RankReport, Report
+from irscope.store.store import Store
+from irscope.vocabulary.records import dataclass
+from irscope.worker.client import Worker
+
+RANKS_PER_MACHINE = 8
+MOST_RANKS = 256
+"""That are run; each takes a process, and seconds."""
+_PORT = "29500"
+
+
+@dataclass(frozen=True)
+class RankDone:
+    """A rank whose process has ended."""
+
+    rank: int
+    run: str
+    outcome: Outcome
+
+
+def ranks_of(given: str, world: int) -> tuple[int, ...]:
+    """The ranks of ``0,37`` or ``0-3,37``; of an empty text the first and the last.
+
+    Raises LookupError with a message for the user.
+    """
+    if not given.strip():
+        return tuple(dict.fromkeys((0, world - 1)))
+    found: dict[int, None] = {}
+    for part in given.split(","):
+        low, dash, high = part.strip().partition("-")
+        if not low.isdecimal() or (dash and not high.isdecimal()) or int(high or low) < int(low):
+            raise LookupError(f"--ranks {given}: {part.strip()!r} is not a rank. Write ranks with commas, as in 0,37.")
+        if int(high or low) >= world:
+            raise LookupError(f"--ranks {given}: the ranks of --world {world} are 0 to {world - 1}.")
+        if int(high or low) - int(low) >= MOST_RANKS or len(found) > MOST_RANKS:
+            raise LookupError(f"--ranks {given}: at most {MOST_RANKS} ranks can be run. Choose some that differ.")
+        found.update(dict.fromkeys(range(int(low), int(high or low) + 1)))
+    return tuple(found)
+
+
+def rank_spec(spec: RunSpec, world: int, rank: int, per_machine: int = 0) -> RunSpec:
+    """The run of one rank, with the variables that torchrun would set."""
+    local_world = min(world, per_machine or RANKS_PER_MACHINE)
+    variables = {
+        "RANK": rank, "WORLD_SIZE": world, "LOCAL_RANK": rank % local_world, "LOCAL_WORLD_SIZE": local_world,
+        "GROUP_RANK": rank // local_world, "GROUP_WORLD_SIZE": -(-world // local_world),
+        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": _PORT,
+    }  # fmt: skip
+    env = {**(spec.env or {}), **{name: str(value) for name, value in variables.items()}}
+    return dataclasses.replace(
+        spec, env=env, world=world, rank=rank, local_rank=rank % local_world, local_world=local_world
+    )
+
+
+def run_ranks(
+    specs: Sequence[RunSpec],
+    store: str,
+    *,
+    on_bytes: Callable[[int, str, bytes], None] = lambda rank, stream, data: None,
+    on_end: Callable[[int, Outcome], None] = lambda rank, outcome: None,
+    cancel: threading.Event | None = None,
+    worker: Worker | None = None,
+) -> list[RankDone]:
+    """Runs ranks, as many at a time as there are processors; in their order when all have ended.
+
+    Parameters
+    ----------
+    specs
+        One for each rank, from `rank_spec`.
+    store
+        Path of the run store.
+    on_bytes, on_end
+        Called by several threads: with what a rank has printed, and when it has ended.
+    cancel
+        Set by another thread to stop all of them.
+    """
+    stop = cancel or threading.Event()
+
+    def one(spec: RunSpec) -> RankDone:
+        with Store(store) as own:
+            run, outcome = execute(
+                spec, own, on_bytes=lambda stream, data: on_bytes(spec.rank, stream, data), cancel=stop, worker=worker
+            )
+        on_end(spec.rank, outcome)
+        return RankDone(spec.rank, run, outcome)
+
+    with ThreadPoolExecutor(min(len(specs), os.cpu_count() or 1), "irscope-rank") as pool:
+        try:
+            return [future.result() for future in [pool.submit(one, spec) for spec in specs]]
+        except BaseException:  # Ctrl-C as well: the processes must not outlive this one
+            stop.set()
+            raise
+
+
+def merge(store: Store, world: int, done: Sequence[RankDone]) -> Report:
+    """What the ranks compiled as one report, which is kept with the run of the first rank.
+
+    Findings that several ranks have are there once, with their ranks; where ranks differ is a finding of its own.
+    """
+    runs = [_rank_run(store, one) for one in done]
+    findings = merged_findings(runs)
+    added: dict[tuple[object, ...], Finding] = {}
+    for run in runs[1:]:
+        for difference in differences(runs[0], run):
+            found = rank_divergence.finding_of(difference, _has_one_rank(store, runs[0].report.run))
+            before = added.get(found.cause)
+            if before is not None:
+                ranks = tuple(sorted({*before.ranks, *found.ranks}))
+                found = dataclasses.replace(before, ranks=ranks, count=before.count + 1)
+            added[found.cause] = found
+    ranks = tuple(_rank_report(store, run) for run in runs)
+    first = runs[0].report.run
+    with contextlib.suppress(LookupError):  # a run that never began is not kept
+        for finding in (*findings, *added.values()):
+            store.put_finding(first, finding)
+        store.put_ranks(first, world, ranks)
+    return dataclasses.replace(
+        runs[0].report, findings=(*findings, *added.values()), world=world, ranks=ranks, outcome=_outcome(done)
+    )
+
+
+def _rank_run(store: Store, one: RankDone) -> RankRun:
+    report = dataclasses.replace(store.report(one.run, sizes=False), outcome=one.outcome)
+    return RankRun(one.rank, report, lambda stage: store.stage_text(one.run, stage))
+
+
+def merged_findings(runs: Iterable[RankRun]) -> list[Finding]:
+    """Each finding once, with the ranks that have it."""
+    found: dict[tuple[object, ...], Finding] = {}
+    for run in runs:
+        for finding in run.report.findings:
+            before = found.get(finding.cause)
+            ranks = (run.rank,) if before is None else tuple(sorted({*before.ranks, run.rank}))
+            found[finding.cause] = dataclasses.replace(before or finding, ranks=ranks)
+    return list(found.values())
+
+
+def _rank_report(store: Store, run: RankRun) -> RankReport:
+    report = run.report
+    return RankReport(
+        run.rank,
+        report.run,
+        report.outcome,
+        len(report.compiles),
+        sum(kernel.is_generated for kernel in report.kernels),
+        tuple(collectives_of(run)),
+        peak_of(run, lambda stage: store.stage_data(report.run, stage)),
+    )
+
+
+def _has_one_rank(store: Store, run: str) -> bool:
+    return store.how_run(run)[0].get("compile_on_one_rank") is False
+
+
+def _outcome(done: Sequence[RankDone]) -> Outcome:
+    """That of the first rank that did not come to its end, with its number; else of the first."""
+    failed = next((one for one in done if one.outcome.kind is not OutcomeKind.COMPLETED), None)
+    if failed is None:
+        return done[0].outcome
+    return dataclasses.replace(failed.outcome, message=f"Rank {failed.rank}: {failed.outcome.message}")
