@@ -237,7 +237,7 @@ def _how(spec: RunSpec) -> dict[str, object]:
     """What is kept of a run so that it can be run again.  Of its variables only the names are: values may be secret."""
     return {
         "entry": spec.entry.value, "target": spec.script, "cwd": os.path.abspath(spec.cwd or _default_cwd(spec)),
-        "variables": sorted(spec.env or {}),
+        "variables": sorted(spec.env or {}), **({"world": spec.world, "rank": spec.rank} if spec.world else {}),
     }  # fmt: skip
 
 

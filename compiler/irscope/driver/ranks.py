@@ -127,14 +127,14 @@ def merge(store: Store, world: int, done: Sequence[RankDone]) -> Report:
                 ranks = tuple(sorted({*before.ranks, *found.ranks}))
                 found = dataclasses.replace(before, ranks=ranks, count=before.count + 1)
             added[found.cause] = found
-    ranks = tuple(_rank_report(store, run) for run in runs)
+    reports = tuple(_rank_report(store, run) for run in runs)
     first = runs[0].report.run
     with contextlib.suppress(LookupError):  # a run that never began is not kept
         for finding in (*findings, *added.values()):
             store.put_finding(first, finding)
-        store.put_ranks(first, world, ranks)
+        store.put_ranks(first, world, reports)
     return dataclasses.replace(
-        runs[0].report, findings=(*findings, *added.values()), world=world, ranks=ranks, outcome=_outcome(done)
+        runs[0].report, findings=(*findings, *added.values()), world=world, ranks=reports, outcome=_outcome(done)
     )
 
 

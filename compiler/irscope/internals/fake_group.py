@@ -45,7 +45,10 @@ def hooks_for(world: int, rank: int, local_rank: int) -> list[Hook]:
 
     return [
         Hook(_WHAT, _HOLDERS[0], _VERSIONS, group),
-        Hook("the processes that torch.multiprocessing.spawn starts", "torch.multiprocessing.spawn", _VERSIONS, spawned),
+        Hook("DistributedDataParallel on a rank of the job", "torch.nn.parallel.distributed", _VERSIONS, _answer_ddp),
+        Hook(
+            "the processes that torch.multiprocessing.spawn starts", "torch.multiprocessing.spawn", _VERSIONS, spawned
+        ),
     ]
 
 
@@ -56,6 +59,30 @@ def _fake_init(original: Callable[..., None], world: int, rank: int) -> Callable
         original("fake", store=_FAKE.get()(), rank=rank, world_size=world)
 
     return init_process_group
+
+
+def _answer_ddp(module: types.ModuleType) -> Undo:
+    """The reducer of DDP takes the result of its all-reduce, which the fake group does not have: gradients stay as they
+    are.  A hook for it that the script registers is not called."""
+    ddp: Any = module.DistributedDataParallel
+    made, registered = ddp.__init__, ddp.register_comm_hook
+
+    @functools.wraps(made)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        made(self, *args, **kwargs)
+        module.dist._register_comm_hook(self.reducer, None, _reduced)
+
+    @functools.wraps(registered)
+    def register(self: Any, state: object, hook: Any) -> None:
+        self._comm_hooks.append((hook, state))
+
+    return undo_all([replace_attribute(ddp, "__init__", init), replace_attribute(ddp, "register_comm_hook", register)])
+
+
+def _reduced(_: object, bucket: Any) -> Any:
+    future = sys.modules["torch"].futures.Future()
+    future.set_result(bucket.buffer())
+    return future
 
 
 def _spawn_one(world: int, rank: int, local_rank: int) -> Callable[..., None]:

@@ -18,7 +18,6 @@ from irscope.targets.catalogue import catalogue
 from irscope.targets.properties import properties_of
 from irscope.usercode.user_files import treat_as_user_code
 
-
 _ANY_GPU = "h100"
 """What a script that asks is told of its GPU, of a rank of a job without targets."""
 

@@ -30,7 +30,9 @@ from irscope.store.repeats import without_repeats
 def report_of(db: sqlite3.Connection, run: str, sizes: Mapping[str, int]) -> Report:
     """All that is known about a run, with the sizes of some stages' texts.  Raises LookupError for an unknown run."""
     with transaction(db, "BEGIN"):  # one snapshot, however much is written meanwhile
-        row = db.execute("SELECT script, torch, outcome, started, pipeline, args FROM runs WHERE id = ?", (run,)).fetchone()
+        row = db.execute(
+            "SELECT script, torch, outcome, started, pipeline, args FROM runs WHERE id = ?", (run,)
+        ).fetchone()
         if row is None:
             raise LookupError(f"No run is named {run}.")
         stages: dict[str, list[StageRef]] = {}

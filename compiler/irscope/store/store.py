@@ -249,7 +249,11 @@ class Store:
         """Keeps with the run of the first rank how many ranks the job has, and what those that were run compiled."""
         how, _ = self.how_run(run)
         args = json.dumps({**how, "world": world, "ranks": to_json(list(ranks))})
-        self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (args, run))
+        # It is the newest of them: `irscope show` without a name shows it.
+        marks = ",".join("?" * len(ranks))
+        newest = f"(SELECT max(started) + 0.001 FROM runs WHERE id IN ({marks}))"
+        ids = [one.run for one in ranks]
+        self._db.execute(f"UPDATE runs SET args = ?, started = {newest} WHERE id = ?", (args, *ids, run))
 
     def put_device(self, run: str, name: str) -> None:
         """Keeps the name of the GPU that a run uses."""

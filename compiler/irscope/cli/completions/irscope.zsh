@@ -277,6 +277,8 @@ _shtab_irscope_run_options=(
   "--no-symbolic-trace[do not record Dynamo\'s walk over the instructions, which takes a tenth of its time\; the fast lane never does]"
   "--check-without-compile[if the script fails inside compiled code, run it again without compile and say whether it fails, too]"
   "--target[predict the kernels for these devices, too (irscope targets), as in h100,a100\; needs the package triton]:NAMES:"
+  "--world[run as ranks of a job with N ranks, with PyTorch\'s fake process group\: no other machine or GPU is needed]:N:"
+  "--ranks[with --world\: which of the ranks are run and compared, as in 0,37 or 0-3 (default\: the first and the last)]:LIST:"
   ":the Python script, or a notebook (.ipynb):_files"
   "(*)::its arguments, after --:_files"
 )

@@ -17,6 +17,7 @@ from irscope.protocol import Compile, CompileOutcome, Finding, Origin, Report, S
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.function_names import RESUME_PREFIX, plain_name
 from irscope.vocabulary.records import dataclass
+from irscope.vocabulary.units import count
 
 
 class What(str, enum.Enum):
@@ -165,8 +166,8 @@ def _not_there(first: RankRun, other: RankRun, run: RankRun, compile: Compile) -
     counts = [sum(_key(one) == _key(compile) for one in each.report.compiles) for each in (first, other)]
     finding = _finding_in(run, against, compile)
     what = What.COUNT if all(counts) else What.MISSING
-    said = [f"{count} {'compile' if count == 1 else 'compiles'}" for count in counts]
-    return Difference(what, (first.rank, other.rank), compile, *said, finding=finding)
+    mine, theirs = (count(number, "compile") for number in counts)
+    return Difference(what, (first.rank, other.rank), compile, mine, theirs, finding=finding)
 
 
 def _order(first: RankRun, other: RankRun) -> Difference | None:
@@ -195,7 +196,7 @@ def _graphs(first: RankRun, other: RankRun, mine: Compile, theirs: Compile) -> D
         except ValueError:
             continue  # a text that is cut, or of another version
         if found is not None:
-            what, at, said, origin = found
+            what, said, origin = found
             captured = stage_kind(stage.name).is_captured
             ranks = (first.rank, other.rank)
             return Difference(what, ranks, mine, *said, origin=origin, is_captured=captured, stage=stage.id)
@@ -214,11 +215,11 @@ def _side(stage: StageRef) -> str:
     return stage.id.rpartition("/")[2]
 
 
-Found = tuple[What, int, tuple[str, str], "Origin | None"]
+Found = tuple[What, tuple[str, str], "Origin | None"]
 
 
 def first_difference(first: Sequence[RankNode], other: Sequence[RankNode]) -> Found | None:
-    """What differs first between two graphs: how, at which node, the statements, and the user's line.
+    """What differs first between two graphs: how, the statements, and the user's line.
 
     Another sequence of collectives counts before anything else, since the job hangs there.  Numbers count last: only
     where nothing else differs.
@@ -229,18 +230,18 @@ def first_difference(first: Sequence[RankNode], other: Sequence[RankNode]) -> Fo
     for at, (mine, theirs) in enumerate(zip(first, other, strict=False)):
         said = _statement(mine), _statement(theirs)
         if mine.operation != theirs.operation or mine.shape != theirs.shape:
-            return What.GRAPH, at, said, line_of(first, at) or line_of(other, at)
+            return What.GRAPH, said, line_of(first, at) or line_of(other, at)
         if mine.detail != theirs.detail:
             place = _first_user(first, at)
-            return What.SHAPE, at, (mine.detail, theirs.detail), line_of(first, place)
+            return What.SHAPE, (mine.detail, theirs.detail), line_of(first, place)
         if mine.value != theirs.value and constant is None:
-            constant = What.CONSTANT, at, _constants(mine, theirs), line_of(first, at)
+            constant = What.CONSTANT, _constants(mine, theirs), line_of(first, at)
     if len(first) != len(other):
         longer = first if len(first) > len(other) else other
         at = min(len(first), len(other))
         extra = _statement(longer[at])
         said = (extra, "nothing") if longer is first else ("nothing", extra)
-        return What.GRAPH, at, said, line_of(longer, at)
+        return What.GRAPH, said, line_of(longer, at)
     return constant
 
 
@@ -252,13 +253,13 @@ def _collectives(first: Sequence[RankNode], other: Sequence[RankNode]) -> Found 
             said = (f"{a.collective} of {a.detail}", f"{b.collective} of {b.detail}")
             if a.detail == b.detail:
                 said = _statement(a), _statement(b)
-            return What.COLLECTIVE, at, said, line_of(first, at) or line_of(other, at_b)
+            return What.COLLECTIVE, said, line_of(first, at) or line_of(other, at_b)
     if len(mine) == len(theirs):
         return None
     graph, (at, node) = (first, mine[len(theirs)]) if len(mine) > len(theirs) else (other, theirs[len(mine)])
     extra = f"{node.collective} of {node.detail}"
     said = (extra, "no collective") if graph is first else ("no collective", extra)
-    return What.COLLECTIVE, at, said, line_of(graph, at)
+    return What.COLLECTIVE, said, line_of(graph, at)
 
 
 def _arguments(node: RankNode) -> str:

@@ -108,7 +108,9 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
 
-_WAITS = "A collective waits until every rank of its group has called it, so ranks that compile more make the others wait."
+_WAITS = (
+    "A collective waits until every rank of its group has called it, so ranks that compile more make the others wait."
+)
 _WHY = {
     What.CONSTANT: "A number that depends on the rank was read while the function was traced, so it became a constant. "
     "Every rank compiles its own graph, and no rank can use what another one has put into a cache.",
@@ -133,9 +135,7 @@ _HINTS: dict[What, tuple[str, ...]] = {
         "Read the rank outside of the compiled function, and pass what depends on it as a tensor.",
         "If each rank has to have its own graph, compile once and keep the caches of all ranks.",
     ),
-    What.COLLECTIVE: (
-        "Call collectives on all ranks, outside of conditions that depend on the rank or on its data.",
-    ),
+    What.COLLECTIVE: ("Call collectives on all ranks, outside of conditions that depend on the rank or on its data.",),
     What.SHAPE: (
         "Pad or split so that every rank has the same shape, or mark the size with torch._dynamo.mark_dynamic.",
     ),
