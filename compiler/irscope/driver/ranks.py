@@ -1,4 +1,4 @@
-"""Runs some ranks of a job, each in a process of its own, and merges what they compiled.
+"""Runs some ranks of a job, each in its own process, and merges what they compiled.
 
 With a world the job does not exist: each rank has PyTorch's fake process group, which answers as if the others were
 there.  So two ranks of 1,024 need two processes.
@@ -114,7 +114,7 @@ def run_ranks(
 def merge(store: Store, world: int, done: Sequence[RankDone]) -> Report:
     """What the ranks compiled as one report, which is kept with the run of the first rank.
 
-    Findings that several ranks have are there once, with their ranks; where ranks differ is a finding of its own.
+    Findings that several ranks have are there once, with their ranks; where ranks differ is another finding.
     """
     runs = [_rank_run(store, one) for one in done]
     findings = merged_findings(runs)

@@ -347,7 +347,7 @@ class Report:
     predicted_kernels: tuple[Kernel, ...] = ()
     """The kernels of the predictions."""
     world: int = 0
-    """How many ranks the job has; 0: the run is no job of ranks."""
+    """How many ranks the job has; 0: any other run."""
     ranks: tuple[RankReport, ...] = ()
     """The ranks that were run.  Compiles and kernels of the report are those of the first."""
 

@@ -128,7 +128,7 @@ class RunRequest:
     """How many calls of each compiled program are measured with PyTorch's profiler after the script has ended, into the
     folder of ``rounds`` (`irscope.runner.profiling`); 0: none."""
     world: int = 0
-    """How many ranks the job has of which this run is one, with PyTorch's fake process group; 0: the run is no rank."""
+    """How many ranks the job has of which this run is one, with PyTorch's fake process group; 0: any other run."""
     rank: int = 0
     """Which of them it is."""
     local_rank: int = 0

@@ -19,7 +19,7 @@ from irscope.targets.properties import properties_of
 from irscope.usercode.user_files import treat_as_user_code
 
 _ANY_GPU = "h100"
-"""What a script that asks is told of its GPU, of a rank of a job without targets."""
+"""The GPU that a rank of a job without targets has, as the script sees it."""
 
 
 def set_first_path(request: RunRequest) -> None:

@@ -1,5 +1,5 @@
 """What the ranks of one job compiled, next to each other: where they differ, what they communicate, what they hold.
 
-Each rank is a run of its own.  `normalized` reads a graph without what differs between ranks of any job, `differences`
+Each rank has its own run.  `normalized` reads a graph without what differs between ranks of any job, `differences`
 finds the first place at which two ranks differ, and `collectives` lists what a rank sends.
 """

@@ -68,7 +68,7 @@ def reduction_of(text: str, node: GraphNode) -> str:
 
 
 def normalized(text: str) -> list[RankNode]:
-    """The nodes of a printed graph.  Raises ValueError for a text that is none."""
+    """The nodes of a printed graph.  Raises ValueError for any other text."""
     lines, groups = text.split("\n"), dict[str, str]()
     nodes = parse_graph(text).nodes
     numbers = {node.name: f"${number}" for number, node in enumerate(nodes)}
