@@ -15,6 +15,10 @@ def add_ranks(run: argparse.ArgumentParser) -> None:
         "--ranks", metavar="LIST", default="",
         help="with --world: which of the ranks are run and compared, as in 0,37 or 0-3 (default: the first and the last)",
     )  # fmt: skip
+    run.add_argument(
+        "--nproc-per-node", metavar="K", type=_count,
+        help="run as a job of K ranks on this machine, as torchrun does; with --world: how many ranks each machine has (8)",
+    )  # fmt: skip
 
 
 def _count(text: str) -> int:

@@ -1,4 +1,4 @@
-"""``irscope run --world``: some ranks of a job, merged."""
+"""``irscope run --world`` and ``--nproc-per-node``: ranks of a job, merged."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 
 from irscope.cli.report import use_cells
 from irscope.driver.driver import RunSpec, execute
-from irscope.driver.ranks import merge, rank_spec, ranks_of, run_ranks
+from irscope.driver.ranks import merge, rank_spec, ranks_of, ranks_on_this_machine, real_specs, run_ranks
 from irscope.findings.control import controlled
 from irscope.protocol import Outcome, OutcomeKind, Report
 from irscope.store.store import Store
@@ -16,16 +16,23 @@ from irscope.store.store import Store
 
 def run_world(spec: RunSpec, options: argparse.Namespace, baseline: dict[str, int]) -> tuple[Report, int]:
     """Runs the ranks and merges them; the report and the exit code."""
-    ranks = ranks_of(options.ranks, options.world)
+    world = options.world or options.nproc_per_node
+    if options.world:
+        specs = [
+            rank_spec(spec, world, rank, options.nproc_per_node or 0) for rank in ranks_of(options.ranks, options.world)
+        ]
+    elif options.ranks:
+        raise LookupError("--ranks chooses among the ranks of --world. With --nproc-per-node alone all ranks run.")
+    else:
+        specs = real_specs(spec, ranks_on_this_machine(world))
     echo = _Lines(options.json)
-    specs = [rank_spec(spec, options.world, rank) for rank in ranks]
     done = run_ranks(
         specs, options.store, on_bytes=echo, on_end=echo.end,
         worker=(execute.__kwdefaults__ or {}).get("worker"),
     )  # fmt: skip
     with Store(options.store) as store:
         use_cells(store, done[0].run)
-        report = merge(store, options.world, done)
+        report = merge(store, world, done)
         report = controlled(report, spec.lane, dict(options.severity), baseline)
         for one in done:
             store.tidy(one.run, packs=False)

@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     baseline = read_baseline(options.baseline) if options.baseline else {}
     if options.write_baseline:
         refuse_unwritable(options.write_baseline)
-    if options.world:
+    if options.world or options.nproc_per_node:
         from irscope.cli.ranking import run_world  # here: no other run needs it
 
         report, code = run_world(spec, options, baseline)

@@ -100,7 +100,7 @@ class RunSpec:
         How many calls are measured; see `RunRequest.profile`.
     evidence
         A folder for evidence; see `RunRequest.evidence`.
-    world, rank, local_rank, local_world
+    world, rank, local_rank, local_world, fake_group
         Of a run that is one rank of a job; see `RunRequest.world`.
     """
 
@@ -128,6 +128,7 @@ class RunSpec:
     rank: int = 0
     local_rank: int = 0
     local_world: int = 0
+    fake_group: bool = False
 
     @property
     def stored_script(self) -> str:
@@ -282,6 +283,7 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
         rank=spec.rank,
         local_rank=spec.local_rank,
         local_world=spec.local_world,
+        fake_group=spec.fake_group,
     )
 
 

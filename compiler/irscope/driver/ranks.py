@@ -1,7 +1,8 @@
 """Runs some ranks of a job, each in its own process, and merges what they compiled.
 
-With a world the job does not exist: each rank has PyTorch's fake process group, which answers as if the others were
-there.  So two ranks of 1,024 need two processes.
+With the fake group the job does not exist: each rank has PyTorch's fake process group, which answers as if the others
+were there.  So two ranks of 1,024 need two processes.  Without it all ranks of the job run on this machine, and
+communicate as the script says.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import socket
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +28,9 @@ RANKS_PER_MACHINE = 8
 MOST_RANKS = 256
 """That are run; each takes a process, and seconds."""
 _PORT = "29500"
+"""That nobody listens on."""
+_GRACE_SECONDS = 10.0
+"""For the other ranks to notice that one has failed, and to say so themselves."""
 
 
 @dataclass(frozen=True)
@@ -57,17 +62,41 @@ def ranks_of(given: str, world: int) -> tuple[int, ...]:
     return tuple(found)
 
 
+def ranks_on_this_machine(number: int) -> int:
+    """The same number.  Raises LookupError with a message for the user if it is too large for one machine."""
+    if number > MOST_RANKS:
+        raise LookupError(f"--nproc-per-node {number}: at most {MOST_RANKS} ranks can be run on one machine.")
+    return number
+
+
 def rank_spec(spec: RunSpec, world: int, rank: int, per_machine: int = 0) -> RunSpec:
-    """The run of one rank, with the variables that torchrun would set."""
-    local_world = min(world, per_machine or RANKS_PER_MACHINE)
+    """The run of one rank under the fake group, with the variables that torchrun would set.
+
+    Parameters
+    ----------
+    per_machine
+        How many ranks each machine has; 0: eight, as most have GPUs.
+    """
+    return _rank_spec(spec, world, rank, min(world, per_machine or RANKS_PER_MACHINE), _PORT, fake=True)
+
+
+def real_specs(spec: RunSpec, world: int) -> list[RunSpec]:
+    """The runs of all ranks of a job on this machine."""
+    with socket.socket() as free:  # torchrun takes a free port in the same way
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    return [_rank_spec(spec, world, rank, world, port, fake=False) for rank in range(world)]
+
+
+def _rank_spec(spec: RunSpec, world: int, rank: int, local_world: int, port: str, fake: bool) -> RunSpec:
     variables = {
         "RANK": rank, "WORLD_SIZE": world, "LOCAL_RANK": rank % local_world, "LOCAL_WORLD_SIZE": local_world,
         "GROUP_RANK": rank // local_world, "GROUP_WORLD_SIZE": -(-world // local_world),
-        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": _PORT,
+        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
     }  # fmt: skip
     env = {**(spec.env or {}), **{name: str(value) for name, value in variables.items()}}
     return dataclasses.replace(
-        spec, env=env, world=world, rank=rank, local_rank=rank % local_world, local_world=local_world
+        spec, env=env, world=world, rank=rank, local_rank=rank % local_world, local_world=local_world, fake_group=fake
     )
 
 
@@ -80,7 +109,10 @@ def run_ranks(
     cancel: threading.Event | None = None,
     worker: Worker | None = None,
 ) -> list[RankDone]:
-    """Runs ranks, as many at a time as there are processors; in their order when all have ended.
+    """Runs ranks; in their order when all have ended.
+
+    Under the fake group as many at a time as there are processors.  Ranks that communicate run all at a time, and if
+    one of them fails, the others are stopped, since they may wait for it.
 
     Parameters
     ----------
@@ -101,9 +133,14 @@ def run_ranks(
                 spec, own, on_bytes=lambda stream, data: on_bytes(spec.rank, stream, data), cancel=stop, worker=worker
             )
         on_end(spec.rank, outcome)
+        if not spec.fake_group and outcome.kind is not OutcomeKind.COMPLETED:
+            timer = threading.Timer(_GRACE_SECONDS, stop.set)
+            timer.daemon = True
+            timer.start()
         return RankDone(spec.rank, run, outcome)
 
-    with ThreadPoolExecutor(min(len(specs), os.cpu_count() or 1), "irscope-rank") as pool:
+    at_a_time = min(len(specs), os.cpu_count() or 1) if specs[0].fake_group else len(specs)
+    with ThreadPoolExecutor(at_a_time, "irscope-rank") as pool:
         try:
             return [future.result() for future in [pool.submit(one, spec) for spec in specs]]
         except BaseException:  # Ctrl-C as well: the processes must not outlive this one
@@ -127,7 +164,7 @@ def merge(store: Store, world: int, done: Sequence[RankDone]) -> Report:
                 ranks = tuple(sorted({*before.ranks, *found.ranks}))
                 found = dataclasses.replace(before, ranks=ranks, count=before.count + 1)
             added[found.cause] = found
-    reports = tuple(_rank_report(store, run) for run in runs)
+    reports = tuple(map(_rank_report, runs))
     first = runs[0].report.run
     with contextlib.suppress(LookupError):  # a run that never began is not kept
         for finding in (*findings, *added.values()):
@@ -140,7 +177,12 @@ def merge(store: Store, world: int, done: Sequence[RankDone]) -> Report:
 
 def _rank_run(store: Store, one: RankDone) -> RankRun:
     report = dataclasses.replace(store.report(one.run, sizes=False), outcome=one.outcome)
-    return RankRun(one.rank, report, lambda stage: store.stage_text(one.run, stage))
+    return RankRun(
+        one.rank,
+        report,
+        lambda stage: store.stage_text(one.run, stage),
+        lambda stage: store.stage_data(one.run, stage),
+    )
 
 
 def merged_findings(runs: Iterable[RankRun]) -> list[Finding]:
@@ -154,7 +196,7 @@ def merged_findings(runs: Iterable[RankRun]) -> list[Finding]:
     return list(found.values())
 
 
-def _rank_report(store: Store, run: RankRun) -> RankReport:
+def _rank_report(run: RankRun) -> RankReport:
     report = run.report
     return RankReport(
         run.rank,
@@ -163,7 +205,7 @@ def _rank_report(store: Store, run: RankRun) -> RankReport:
         len(report.compiles),
         sum(kernel.is_generated for kernel in report.kernels),
         tuple(collectives_of(run)),
-        peak_of(run, lambda stage: store.stage_data(report.run, stage)),
+        peak_of(run),
     )
 
 

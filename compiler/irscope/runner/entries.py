@@ -42,10 +42,10 @@ def why_not(request: RunRequest) -> str:
 def hooks_for(request: RunRequest) -> list[Hook]:
     """What a kind of entry changes outside torch, and a run with targets in it."""
     hooks = [pytest_overlays.OVERLAYS] if request.entry is EntryKind.PYTEST and request.overlays else []
-    if request.targets or request.world:
+    if request.targets or request.fake_group:
         gpu = catalogue().named(request.targets[0] if request.targets else _ANY_GPU)
         hooks.append(cuda_on_cpu.hook(properties_of(gpu), on_cpu.is_cuda_named, max(1, request.local_world)))
-    if request.world:
+    if request.fake_group:
         hooks += fake_group.hooks_for(request.world, request.rank, request.local_rank)
     return hooks
 

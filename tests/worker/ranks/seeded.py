@@ -50,7 +50,9 @@ torch.compile(Shift())(torch.ones(4))
     "another operation": _in_function(
         "if rank == 0:", "    x = x.sin()  # ← graph", "else:", "    x = x.cos()", "return x + 1"
     ),
-    "one operation more": _in_function("x = x + 1", "if dist.get_rank() == 0:", "    x = x.relu()  # ← graph", "return x"),
+    "one operation more": _in_function(
+        "x = x + 1", "if dist.get_rank() == 0:", "    x = x.relu()  # ← graph", "return x"
+    ),
     "deeper": """\
 net = nn.Sequential(*[nn.Linear(8, 8) for _ in range(1 + rank)])
 
@@ -110,9 +112,7 @@ def f(x):
 
 f(torch.ones(2, 8))
 """,
-    "a print on one rank": _in_function(
-        "y = x.sin()", "if rank == 0:", "    print('step')  # ← break", "return y + 1"
-    ),
+    "a print on one rank": _in_function("y = x.sin()", "if rank == 0:", "    print('step')  # ← break", "return y + 1"),
     "an item on one rank": _in_function(
         "y = x.sin()", "if rank == 5 and y.sum().item() > 0:  # ← break", "    y = y + 1", "return y * 2"
     ),
@@ -221,9 +221,12 @@ net = Net().cuda()
 ALIKE = {
     "other data": "torch.manual_seed(rank)\n@torch.compile\ndef f(x):\n    return x.sin().sum()\nf(torch.randn(8))\n",
     "groups": "groups = [dist.new_group([2 * i, 2 * i + 1]) for i in range(4)]\n"
-    + _in_function("y = funcol.all_reduce(x, 'sum', groups[rank // 2])", "return funcol.all_reduce(y, 'sum', dist.group.WORLD)"),
+    + _in_function(
+        "y = funcol.all_reduce(x, 'sum', groups[rank // 2])", "return funcol.all_reduce(y, 'sum', dist.group.WORLD)"
+    ),
     "a print outside": _in_function("return x + 1") + "\nif rank == 0:\n    print('done')\n",
-    "blocks": _BLOCKS + "for block in net.blocks:\n    block.compile()\nnet(torch.ones(4, 64).cuda()).sum().backward()\n",
+    "blocks": _BLOCKS
+    + "for block in net.blocks:\n    block.compile()\nnet(torch.ones(4, 64).cuda()).sum().backward()\n",
     "ddp": _BLOCKS
     + "net = torch.compile(nn.parallel.DistributedDataParallel(net, bucket_cap_mb=1))\n"
     + "for _ in range(2):\n    net(torch.ones(4, 64).cuda()).sum().backward()\n",

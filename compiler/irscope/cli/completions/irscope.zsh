@@ -279,6 +279,7 @@ _shtab_irscope_run_options=(
   "--target[predict the kernels for these devices, too (irscope targets), as in h100,a100\; needs the package triton]:NAMES:"
   "--world[run as ranks of a job with N ranks, with PyTorch\'s fake process group\: no other machine or GPU is needed]:N:"
   "--ranks[with --world\: which of the ranks are run and compared, as in 0,37 or 0-3 (default\: the first and the last)]:LIST:"
+  "--nproc-per-node[run as a job of K ranks on this machine, as torchrun does\; with --world\: how many ranks each machine has (8)]:K:"
   ":the Python script, or a notebook (.ipynb):_files"
   "(*)::its arguments, after --:_files"
 )

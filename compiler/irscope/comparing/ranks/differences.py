@@ -10,11 +10,11 @@ import enum
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from irscope.comparing.ranks.normalized import RankNode, normalized, numbers_in
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Compile, CompileOutcome, Finding, Origin, Report, StageRef
-from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.function_names import RESUME_PREFIX, plain_name
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.units import count
@@ -45,13 +45,14 @@ class RankRun:
 
     Parameters
     ----------
-    text
-        Returns the text of a stage by its ID.
+    text, data
+        Return the text of a stage by its ID, and what is kept beside it.
     """
 
     rank: int
     report: Report
     text: Callable[[str], str]
+    data: Callable[[str], Any] = lambda stage: None
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,9 @@ def _graphs(first: RankRun, other: RankRun, mine: Compile, theirs: Compile) -> D
         if texts[0] == texts[1]:
             continue
         try:
-            found = first_difference(normalized(texts[0]), normalized(texts[1]))
+            found = first_difference(
+                normalized(texts[0], first.data(stage.id)), normalized(texts[1], other.data(twin.id))
+            )
         except ValueError:
             continue  # a text that is cut, or of another version
         if found is not None:
@@ -290,21 +293,21 @@ def _first_user(nodes: Sequence[RankNode], at: int) -> int:
 def line_of(nodes: Sequence[RankNode], at: int) -> Origin | None:
     """The user's line that a node came from.
 
-    Of a node of a library (the hooks of tensor parallelism communicate) it is that of the nearest node that computes
-    what it takes, else of the nearest that takes what it computes.
+    If a node has none (those that a pass or autograd made), it is that of the nearest node that computes what it takes,
+    else of the nearest that takes what it computes.
     """
-    by_name = {each.node.name: each.node for each in nodes}
+    by_name = {each.node.name: each for each in nodes}
     start = nodes[at].node
     users: dict[str, list[str]] = defaultdict(list)
     for each in nodes:
         for name in each.node.inputs:
             users[name].append(each.node.name)
-    for way in (lambda name: by_name[name].inputs, lambda name: users[name]):
+    for way in (lambda name: by_name[name].node.inputs, lambda name: users[name]):
         queue, seen = [start.name], {start.name}
         while queue:
             name = queue.pop(0)
             node = by_name[name]
-            if node.origin is not None and is_user_file(node.origin.file):
+            if node.origin is not None:
                 return node.origin
             for near in way(name):
                 if near in by_name and near not in seen:

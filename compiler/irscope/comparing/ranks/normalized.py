@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 from irscope.ir.graphs import GraphNode, parse_graph
+from irscope.ir.nodes import facts_of
+from irscope.protocol import Origin
+from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.records import dataclass
 
 _WORD = re.compile(r"(?<![\w.'])[A-Za-z_]\w*")
@@ -35,6 +40,8 @@ class RankNode:
         The same with every number replaced: what is left differs in more than constants.
     detail
         Dtype, shape, strides and device; the device without its number.
+    origin
+        The innermost line of the user's that led to it; None if that is not known.
     """
 
     node: GraphNode
@@ -42,6 +49,7 @@ class RankNode:
     value: str
     shape: str
     detail: str
+    origin: Origin | None = None
 
     @property
     def collective(self) -> str:
@@ -67,12 +75,34 @@ def reduction_of(text: str, node: GraphNode) -> str:
     return names[0] if names else ""
 
 
-def normalized(text: str) -> list[RankNode]:
-    """The nodes of a printed graph.  Raises ValueError for any other text."""
+def normalized(text: str, data: Any = None) -> list[RankNode]:
+    """The nodes of a printed graph.  Raises ValueError for any other text.
+
+    Parameters
+    ----------
+    data
+        What is kept of its stage beside the text (`irscope.ir.nodes`): the text names the innermost line alone, which
+        may be a library's.
+    """
     lines, groups = text.split("\n"), dict[str, str]()
-    nodes = parse_graph(text).nodes
+    nodes, origins = parse_graph(text).nodes, _origins(data)
     numbers = {node.name: f"${number}" for number, node in enumerate(nodes)}
-    return [_normalized(node, lines, numbers, groups) for node in nodes]
+    made = [_normalized(node, lines, numbers, groups) for node in nodes]
+    return [replace(one, origin=_own_line(one.node) or origins.get(one.node.name)) for one in made]
+
+
+def _own_line(node: GraphNode) -> Origin | None:
+    return node.origin if node.origin is not None and is_user_file(node.origin.file) else None
+
+
+def _origins(data: Any) -> dict[str, Origin]:
+    """Of the nodes whose stack has a line of the user's, the innermost of them."""
+    found = {}
+    for facts in facts_of(data):
+        mine = next((frame for frame in reversed(facts.stack) if is_user_file(frame.file)), None)
+        if mine is not None:
+            found[facts.name] = Origin(mine.file, mine.line)
+    return found
 
 
 def _normalized(node: GraphNode, lines: list[str], numbers: Mapping[str, str], groups: dict[str, str]) -> RankNode:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from irscope.comparing.ranks.differences import RankRun, line_of
 from irscope.comparing.ranks.normalized import RankNode, group_of, normalized, reduction_of
@@ -27,7 +26,7 @@ def collectives_of(run: RankRun) -> Iterator[Collective]:
         for stage in _graphs(compile):
             text = run.text(stage.id)
             try:
-                nodes = normalized(text)
+                nodes = normalized(text, run.data(stage.id))
             except ValueError:
                 continue
             by_name = {each.node.name: each for each in nodes}
@@ -75,20 +74,14 @@ def bytes_of(detail: str) -> int | None:
     return math.prod(map(int, sizes)) * max(1, int(match["bits"]) // 8)
 
 
-def peak_of(run: RankRun, data: Any) -> int | None:
-    """Bytes that the largest of the rank's programs holds at its peak, with its inputs; None without a memory plan.
-
-    Parameters
-    ----------
-    data
-        Returns what is kept of a stage by its ID.
-    """
+def peak_of(run: RankRun) -> int | None:
+    """Bytes that the largest of the rank's programs holds at its peak, with its inputs; None without a memory plan."""
     peaks = []
     for compile in run.report.compiles:
         for stage in compile.stages:
             if role_of(stage.name) is Role.MEMORY:
                 try:
-                    plan = data(stage.id)
+                    plan = run.data(stage.id)
                     live = max((int(step["live"]) for step in plan["steps"]), default=0)
                     peaks.append(live + sum(int(size) for _, size in plan["inputs"]))
                 except (LookupError, TypeError, ValueError):
