@@ -36,7 +36,7 @@ ELSEWHERE = {
     "cudagraph-skip": "needs a GPU; tests/plain/test_device_findings.py makes it from what PyTorch printed on one",
     "environment-error": "is about an interpreter and not about a script; tests/worker/process/test_bad_input.py",
     "unsupported-operator": "needs ONNX Runtime; tests/pipelines/test_onnx.py",
-    "rank-divergence": "needs a run of several ranks; tests/worker/process/test_ranks.py",
+    "rank-divergence": "needs a run of several ranks; tests/worker/ranks/test_fake_group.py",
     "static-size": "needs JAX; tests/pipelines/test_openxla.py",
     "not-quantized": "needs torchao; tests/pipelines/test_torchao.py",
 }

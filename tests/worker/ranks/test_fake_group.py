@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import seeded
 from irscope.driver.driver import RunSpec
-from irscope.driver.ranks import merge, rank_spec, run_ranks
+from irscope.driver.ranks import merge, rank_spec, real_specs, run_ranks
 from irscope.protocol import Lane, OutcomeKind, Report
 from irscope.store.store import Store
-from support import shared_worker, write
+from support import lines_marked, shared_worker, write
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 _MARK = re.compile(r"# ← (\w+)$")
@@ -83,3 +83,37 @@ def test_tensor_parallel_ranks_do_not_diverge(tmp_path: Path, name: str) -> None
     report = merged(tmp_path, seeded.ALIKE_DEEP[name], Lane.DEEP)
     assert divergences(report) == set()
     assert all(rank.collectives for rank in report.ranks)
+
+
+_NAMED = (
+    seeded.HEAD.replace("nccl", "gloo")
+    + """\
+@torch.compile
+def f(x):
+    y = x * rank  # ← constant
+    return funcol.all_reduce(y, "sum", dist.group.WORLD)
+
+f(torch.ones(8))
+"""
+)
+
+
+@pytest.mark.nightly
+def test_the_fake_group_and_four_real_ranks_agree(tmp_path: Path) -> None:
+    """The same graphs, collectives and findings as with four processes and gloo."""
+    script, path = write(tmp_path, _NAMED), str(tmp_path / "runs.db")
+    spec, world = RunSpec(str(script), lane=Lane.FAST), 4
+    reports = []
+    for specs in (real_specs(spec, world), [rank_spec(spec, world, rank) for rank in range(world)]):
+        done = run_ranks(specs, path)
+        with Store(path) as store:
+            report = merge(store, world, done)
+            texts = [store.stage_text(rank.run, "0/0/dynamo-graph") for rank in report.ranks]
+        assert report.outcome.kind is OutcomeKind.COMPLETED, report.outcome
+        found = [(one.code, one.ranks, one.range.start.line) for one in report.findings]
+        sent = [[(each.operation, each.sent_bytes, each.line) for each in rank.collectives] for rank in report.ranks]
+        reports.append((texts, found, sent))
+    real, fake = reports
+    (line,) = lines_marked(_NAMED, "# ← constant")
+    assert fake == real
+    assert real[1] == [("rank-divergence-constant", (0, 1, 2, 3), line)]
