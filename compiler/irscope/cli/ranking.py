@@ -16,13 +16,15 @@ from irscope.store.store import Store
 
 def run_world(spec: RunSpec, options: argparse.Namespace, baseline: dict[str, int]) -> tuple[Report, int]:
     """Runs the ranks and merges them; the report and the exit code."""
+    if options.exit_code or options.check_without_compile:
+        raise LookupError(
+            "--exit-code and --check-without-compile are for one process: leave them out with several ranks."
+        )
     world = options.world or options.nproc_per_node
     if options.world:
         specs = [
             rank_spec(spec, world, rank, options.nproc_per_node or 0) for rank in ranks_of(options.ranks, options.world)
         ]
-    elif options.ranks:
-        raise LookupError("--ranks chooses among the ranks of --world. With --nproc-per-node alone all ranks run.")
     else:
         specs = real_specs(spec, ranks_on_this_machine(world))
     echo = _Lines(options.json)

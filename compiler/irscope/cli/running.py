@@ -59,6 +59,8 @@ def run(options: argparse.Namespace) -> int:
     baseline = read_baseline(options.baseline) if options.baseline else {}
     if options.write_baseline:
         refuse_unwritable(options.write_baseline)
+    if options.ranks and not options.world:
+        raise LookupError("--ranks chooses among the ranks of a job: add --world N.")
     if options.world or options.nproc_per_node:
         from irscope.cli.ranking import run_world  # here: no other run needs it
 
