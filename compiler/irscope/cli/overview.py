@@ -20,6 +20,7 @@ examples:
   irscope profile train.py                    what each line costs, measured, next to what is possible
   irscope open trace.json.gz                  the same of a trace that torch.profiler exported
   irscope pipelines                           the compilers, and which of them work here
+  irscope run train.py --world 1024 --ranks 0,37   ranks of a job, without the others: where they differ
   irscope run train.py --target h100          also the kernels that an H100 would get, on any machine
   irscope verify-target h100 train.py         whether this H100 gets the kernels that were predicted for it
   irscope targets                             the devices that bounds are known for, with the source of each figure

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 
+from irscope.cli.rank_tables import named, rank_lines
 from irscope.cli.tables import listed_in, table
 from irscope.cli.text import Paint, short_path, terminal_width, width_of
 from irscope.protocol import CompileOutcome, Finding, OutcomeKind, Range, Report, Severity, causes_only
@@ -41,6 +42,8 @@ def report_lines(report: Report, paint: Paint) -> list[str]:
         lines += [*_compile_table(report, paint), ""]
     if report.predictions:
         lines += [*_prediction_table(report, paint), ""]
+    if report.ranks:
+        lines += rank_lines(report, paint)
     for gap in report.capture_gaps:
         lines.append(paint("not captured: ", "magenta") + printable(f"{gap.what} ({gap.why})"))
     return [*lines, _closing(report, paint)]
@@ -68,6 +71,8 @@ def finding_lines(finding: Finding, paint: Paint) -> list[str]:
         shown = ", ".join(finding.compiles[:12]) + (", …" if len(finding.compiles) > 12 else "")
         said = f"in {count(len(finding.compiles), 'compile')}: {shown}"
         lines += [paint(line, "dim") for line in _wrapped(said, "  ")]
+    if finding.ranks:
+        lines.append(paint(f"  on {named(finding.ranks)}", "dim"))
     if finding.cost.graphs or finding.cost.seconds:
         lines.append(
             paint(

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from irscope.cli import entry_arguments, limits
+from irscope.cli import entry_arguments, limits, rank_arguments
 from irscope.cli.shared_arguments import add_json_and_store
 from irscope.protocol import DEFAULT_PIPELINE
 from irscope.vocabulary.command_line import Parser
@@ -60,6 +60,7 @@ def add_to(run: Parser) -> None:
         "--tuned", metavar="FILE",
         help="with --target: choose again what the real device has chosen by timing, in the newest runs of this run store",
     )  # fmt: skip
+    rank_arguments.add_ranks(run)
     run.set_defaults(do=("running", "run"))
 
 

@@ -42,6 +42,12 @@ def run(options: argparse.Namespace) -> int:
     baseline = _baseline(options.baseline)
     if options.write_baseline:
         refuse_unwritable(options.write_baseline)
+    if options.ranks and not options.world:
+        raise LookupError("--ranks chooses among the ranks of a job: add --world N.")
+    if options.world or options.nproc_per_node:
+        from irscope.cli.ranking import run_world  # here: no other run needs it
+
+        return run_world(spec, options, baseline)
     progress = ProgressLine()
     with Store(options.store) as store:
         # With --json stdout is the report's alone, so the script prints to our stderr.

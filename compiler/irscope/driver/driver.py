@@ -101,6 +101,8 @@ class RunSpec:
         How many calls are measured; see `RunRequest.profile`.
     evidence
         A folder for evidence; see `RunRequest.evidence`.
+    world, rank, local_rank, local_world, fake_group
+        Of a run that is one rank of a job; see `RunRequest.world`.
     """
 
     script: str
@@ -124,6 +126,11 @@ class RunSpec:
     profile: int = 0
     evidence: str = ""
     tuned: str = ""
+    world: int = 0
+    rank: int = 0
+    local_rank: int = 0
+    local_world: int = 0
+    fake_group: bool = False
 
     @property
     def stored_script(self) -> str:
@@ -235,7 +242,7 @@ def _how(spec: RunSpec) -> dict[str, object]:
     """What is kept of a run so that it can be run again.  Of its variables only the names are: values may be secret."""
     return {
         "entry": spec.entry.value, "target": spec.script, "cwd": os.path.abspath(spec.cwd or _default_cwd(spec)),
-        "variables": sorted(spec.env or {}),
+        "variables": sorted(spec.env or {}), **({"world": spec.world, "rank": spec.rank} if spec.world else {}),
     }  # fmt: skip
 
 
@@ -277,6 +284,11 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
         profile=spec.profile,
         evidence=spec.evidence,
         tuned=spec.tuned,
+        world=spec.world,
+        rank=spec.rank,
+        local_rank=spec.local_rank,
+        local_world=spec.local_world,
+        fake_group=spec.fake_group,
     )
 
 

@@ -26,7 +26,7 @@ _NOTHING = (
 _ZERO = ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved")
 
 
-def hook(properties: Any, is_wanted: Callable[[], bool]) -> Hook:
+def hook(properties: Any, is_wanted: Callable[[], bool], devices: int = 1) -> Hook:
     """The hook of a run.
 
     Parameters
@@ -35,6 +35,8 @@ def hook(properties: Any, is_wanted: Callable[[], bool]) -> Hook:
         Of the first target, as ``torch.cuda.get_device_properties`` has them.
     is_wanted
         Whether the user's files name CUDA, as far as they are loaded.
+    devices
+        How many GPUs the machine has.
     """
 
     def apply(torch: types.ModuleType) -> Undo:
@@ -42,7 +44,7 @@ def hook(properties: Any, is_wanted: Callable[[], bool]) -> Hook:
         undo = [replace_attribute(cuda, name, _answer(None)) for name in _NOTHING if hasattr(cuda, name)]
         undo += [replace_attribute(cuda, name, _answer(0)) for name in _ZERO if hasattr(cuda, name)]
         answers = {
-            "is_available": True, "device_count": 1, "current_device": 0, "get_device_name": properties.name,
+            "is_available": True, "device_count": devices, "current_device": 0, "get_device_name": properties.name,
             "get_device_capability": version, "get_device_properties": properties, "is_bf16_supported": True,
         }  # fmt: skip
         for name, value in answers.items():

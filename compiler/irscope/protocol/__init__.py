@@ -31,6 +31,7 @@ from irscope.protocol.plain import to_json as to_json
 from irscope.protocol.report import LIBRARY as LIBRARY
 from irscope.protocol.report import SCHEMA as SCHEMA
 from irscope.protocol.report import CaptureGap as CaptureGap
+from irscope.protocol.report import Collective as Collective
 from irscope.protocol.report import Compile as Compile
 from irscope.protocol.report import CompileOutcome as CompileOutcome
 from irscope.protocol.report import Cost as Cost
@@ -44,6 +45,7 @@ from irscope.protocol.report import OutcomeKind as OutcomeKind
 from irscope.protocol.report import Position as Position
 from irscope.protocol.report import Raised as Raised
 from irscope.protocol.report import Range as Range
+from irscope.protocol.report import RankReport as RankReport
 from irscope.protocol.report import Related as Related
 from irscope.protocol.report import Report as Report
 from irscope.protocol.report import RunSummary as RunSummary

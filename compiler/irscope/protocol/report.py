@@ -161,6 +161,8 @@ class Finding:
     fixes: tuple[Fix, ...] = ()
     follows: Related | None = None
     """The finding of the same kind that it is a consequence of, and that mentions it among its related places."""
+    ranks: tuple[int, ...] = ()
+    """The ranks that have it, of a run of several ranks."""
 
     @property
     def cause(self) -> tuple[str, str, str, Range]:
@@ -287,6 +289,46 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class Collective:
+    """One communication of a rank with the others of its group, in one call of what was compiled."""
+
+    compile: str
+    stage: str
+    """The graph that it is in."""
+    node: str
+    operation: str
+    """``all_reduce``, ``all_gather_into_tensor``, ``reduce_scatter_tensor``, …"""
+    reduction: str
+    """``sum``, ``avg``, …; empty if it does not reduce."""
+    group: str
+    """The name of the process group; empty if the graph does not tell it."""
+    tensor: str
+    """What it gives, as the graph prints it: ``f32[8, 32][32, 1]cpu``; empty for several tensors."""
+    sent_bytes: int | None
+    """Of what the rank gives into it; None if a size is symbolic."""
+    received_bytes: int | None
+    """Of what the rank gets; None if a size is symbolic."""
+    file: str
+    """The user's file that it came from; empty if it is not known."""
+    line: int
+
+
+@dataclass(frozen=True)
+class RankReport:
+    """What one rank of a job compiled.  Its own run has the rest."""
+
+    rank: int
+    run: str
+    outcome: Outcome
+    compiles: int
+    kernels: int
+    """Generated ones."""
+    collectives: tuple[Collective, ...] = ()
+    memory: int | None = None
+    """Bytes that the largest of its programs holds at its peak, inputs included; None without a memory plan."""
+
+
+@dataclass(frozen=True)
 class Report:
     """All that one run found, without the texts of its stages."""
 
@@ -304,6 +346,10 @@ class Report:
     """What the targets of the run would get of its compiles, with ids below those: ``0/0/h100``."""
     predicted_kernels: tuple[Kernel, ...] = ()
     """The kernels of the predictions."""
+    world: int = 0
+    """How many ranks the job has; 0: any other run."""
+    ranks: tuple[RankReport, ...] = ()
+    """The ranks that were run.  Compiles and kernels of the report are those of the first."""
 
     @property
     def with_predictions(self) -> tuple[Compile, ...]:

@@ -127,6 +127,16 @@ class RunRequest:
     profile: int = 0
     """How many calls of each compiled program are measured with PyTorch's profiler after the script has ended, into the
     folder of ``rounds`` (`irscope.runner.profiling`); 0: none."""
+    world: int = 0
+    """How many ranks the job has of which this run is one; 0: any other run."""
+    rank: int = 0
+    """Which of them it is."""
+    local_rank: int = 0
+    """Which of those on its machine it is."""
+    local_world: int = 0
+    """How many of them its machine has."""
+    fake_group: bool = False
+    """Whether the other ranks do not exist: PyTorch's fake process group stands in for them, and the CPU for CUDA."""
     evidence: str = ""
     """A folder for what the script computes, to be compared with what another run has left there
     (`irscope.runner.evidence`); empty: neither."""

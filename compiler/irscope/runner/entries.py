@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 
-from irscope.internals import cuda_on_cpu, pytest_overlays
+from irscope.internals import cuda_on_cpu, fake_group, pytest_overlays
 from irscope.internals.hooks import Hook
 from irscope.protocol import EntryKind, RunRequest
 from irscope.runner import on_cpu, pytest_entry
@@ -17,6 +17,9 @@ from irscope.runner.script import OnEnd, ScriptFailure, run_as_main, run_module_
 from irscope.targets.catalogue import catalogue
 from irscope.targets.properties import properties_of
 from irscope.usercode.user_files import treat_as_user_code
+
+_ANY_GPU = "h100"
+"""The GPU that a rank of a job without targets has, as the script sees it."""
 
 
 def set_first_path(request: RunRequest) -> None:
@@ -39,8 +42,11 @@ def why_not(request: RunRequest) -> str:
 def hooks_for(request: RunRequest) -> list[Hook]:
     """What a kind of entry changes outside torch, and a run with targets in it."""
     hooks = [pytest_overlays.OVERLAYS] if request.entry is EntryKind.PYTEST and request.overlays else []
-    if request.targets:
-        hooks.append(cuda_on_cpu.hook(properties_of(catalogue().named(request.targets[0])), on_cpu.is_cuda_named))
+    if request.targets or request.fake_group:
+        gpu = catalogue().named(request.targets[0] if request.targets else _ANY_GPU)
+        hooks.append(cuda_on_cpu.hook(properties_of(gpu), on_cpu.is_cuda_named, max(1, request.local_world)))
+    if request.fake_group:
+        hooks += fake_group.hooks_for(request.world, request.rank, request.local_rank)
     return hooks
 
 

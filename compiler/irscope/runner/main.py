@@ -35,7 +35,7 @@ def run(request: RunRequest, messages: MessagePipe) -> None:
     folder, version = found
     set_torch_folder(folder)
     install_overlays(request.overlays)
-    if request.targets:
+    if request.targets or request.fake_group:
         on_cpu.redirect()
     messages.send(Started(version))
     session = Session(request, messages, version)

@@ -118,14 +118,16 @@ class Session:
         if not self._book.is_open:
             return
         self._book.guarded(self._capture.finish)()
+        option = "--target" if self._request.targets else "--world"
         if named := on_cpu.what_changed():
-            self._book.gap(CaptureGap("what the script does on the GPU", f"a run with --target is on the CPU: {named}"))
+            self._book.gap(CaptureGap("what the script does on the GPU", f"a run with {option} is on the CPU: {named}"))
         with self._book.lock:
             for stop in self._stop_listening:
                 stop()
             self._hooks.__exit__()
             self._book.guarded(self._keep_device)()
             self._book.guarded(self._keep_files)()
+            self._book.guarded(self._keep_one_rank)()
             self._book.close()
 
     def _send(self, message: Message) -> None:
@@ -148,6 +150,13 @@ class Session:
         if self._book.store is not None:
             with contextlib.suppress(LookupError):  # the run was deleted meanwhile
                 self._book.store.put_files(self._request.run, _files_of_the_user())
+
+    def _keep_one_rank(self) -> None:
+        """Of a rank of a job: keeps whether PyTorch has the option that takes the rank out of graphs, and whether it is on."""
+        config = sys.modules.get("torch.distributed.config")
+        is_on = getattr(config, "compile_on_one_rank", None)
+        if self._request.world and self._book.store is not None and isinstance(is_on, bool):
+            self._book.store.put_one_rank(self._request.run, is_on)
 
     def _not_kept(self, error: sqlite3.Error) -> None:
         what = "the run store: a part of this run is not kept"

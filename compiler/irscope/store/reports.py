@@ -16,6 +16,7 @@ from irscope.protocol import (
     Kernel,
     Outcome,
     OutcomeKind,
+    RankReport,
     Report,
     StageRef,
     from_json,
@@ -29,7 +30,9 @@ from irscope.store.repeats import without_repeats
 def report_of(db: sqlite3.Connection, run: str, sizes: Mapping[str, int]) -> Report:
     """All that is known about a run, with the sizes of some stages' texts.  Raises LookupError for an unknown run."""
     with transaction(db, "BEGIN"):  # one snapshot, however much is written meanwhile
-        row = db.execute("SELECT script, torch, outcome, started, pipeline FROM runs WHERE id = ?", (run,)).fetchone()
+        row = db.execute(
+            "SELECT script, torch, outcome, started, pipeline, args FROM runs WHERE id = ?", (run,)
+        ).fetchone()
         if row is None:
             raise LookupError(f"No run is named {run}.")
         stages: dict[str, list[StageRef]] = {}
@@ -49,6 +52,7 @@ def report_of(db: sqlite3.Connection, run: str, sizes: Mapping[str, int]) -> Rep
         compiles = tuple(compile for compile in every if not compile.target)
         kernels: list[Kernel] = list(_facts(db, Kernel, "kernels", run))
         findings = list(_facts(db, Finding, "findings", run))
+        world, ranks = _ranks_in(row[5])
         return Report(
             schema=SCHEMA,
             run=run,
@@ -65,7 +69,17 @@ def report_of(db: sqlite3.Connection, run: str, sizes: Mapping[str, int]) -> Rep
             pipeline=from_json(str, row[4]),
             predictions=tuple(compile for compile in every if compile.target),
             predicted_kernels=tuple(kernel for kernel in kernels if kernel.target),
+            world=world,
+            ranks=ranks,
         )
+
+
+def _ranks_in(text: str) -> tuple[int, tuple[RankReport, ...]]:
+    """How many ranks a run's job has, and those that were run; an older irscope kept the arguments as a list."""
+    how = json.loads(text)
+    if not isinstance(how, dict) or "ranks" not in how:
+        return 0, ()
+    return from_json(int, how.get("world")), from_json(tuple[RankReport, ...], how["ranks"])
 
 
 def _below_target(compile: Compile) -> Compile:

@@ -30,6 +30,7 @@ from irscope.protocol import (
     Kernel,
     Lane,
     Outcome,
+    RankReport,
     Report,
     RunSummary,
     StageRef,
@@ -237,6 +238,22 @@ class Store:
         """Keeps which files of the user's a run has imported, each with the digest of its text."""
         how, _ = self.how_run(run)
         self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (json.dumps({**how, "files": dict(digests)}), run))
+
+    def put_one_rank(self, run: str, is_on: bool) -> None:
+        """Keeps whether ``torch.distributed.config.compile_on_one_rank`` was on in a run whose torch has it."""
+        how, _ = self.how_run(run)
+        args = json.dumps({**how, "compile_on_one_rank": is_on})
+        self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (args, run))
+
+    def put_ranks(self, run: str, world: int, ranks: Sequence[RankReport]) -> None:
+        """Keeps with the run of the first rank how many ranks the job has, and what those that were run compiled."""
+        how, _ = self.how_run(run)
+        args = json.dumps({**how, "world": world, "ranks": to_json(list(ranks))})
+        # It is the newest of them: `irscope show` without a name shows it.
+        marks = ",".join("?" * len(ranks))
+        newest = f"(SELECT max(started) + 0.001 FROM runs WHERE id IN ({marks}))"
+        ids = [one.run for one in ranks]
+        self._db.execute(f"UPDATE runs SET args = ?, started = {newest} WHERE id = ?", (args, *ids, run))
 
     def put_device(self, run: str, name: str) -> None:
         """Keeps the name of the GPU that a run uses."""

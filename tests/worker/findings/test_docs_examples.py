@@ -37,6 +37,7 @@ ELSEWHERE = {
     "slow-line": "needs a GPU's measured time; tests/plain/test_slow_lines.py makes it from recordings of one",
     "environment-error": "is about an interpreter and not about a script; tests/worker/process/test_bad_input.py",
     "unsupported-operator": "needs ONNX Runtime; tests/pipelines/test_onnx.py",
+    "rank-divergence": "needs a run of several ranks; tests/worker/ranks/test_fake_group.py",
     "static-size": "needs JAX; tests/pipelines/test_openxla.py",
     "not-quantized": "needs torchao; tests/pipelines/test_torchao.py",
 }

@@ -50,8 +50,8 @@ function _shtab_irscope_using
   test "$_shtab_irscope_cmdpath" = "$argv"
 end
 
-set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff view values diverge completion
-set -g _shtab_irscope_opts_with_value --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --memory-budget --model --node --only --open --output --output-budget --pipeline --pipelines --port --predicted --pytest --python --redact --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --theme --timeout --tuned --write-baseline -m -o
+set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff view mcp values diverge completion
+set -g _shtab_irscope_opts_with_value --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --memory-budget --model --node --nproc-per-node --only --open --output --output-budget --pipeline --pipelines --port --predicted --pytest --python --ranks --redact --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --theme --timeout --tuned --world --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -82,6 +82,9 @@ complete -c irscope -n '_shtab_irscope_using run' -l no-symbolic-trace -d 'do no
 complete -c irscope -n '_shtab_irscope_using run' -l check-without-compile -d 'if the script fails inside compiled code, run it again without compile and say whether it fails, too'
 complete -c irscope -n '_shtab_irscope_using run' -l target -x -d 'predict the kernels for these devices, too (irscope targets), as in h100,a100; needs the package triton'
 complete -c irscope -n '_shtab_irscope_using run' -l tuned -xka "(__fish_complete_path (commandline -ct))" -d 'with --target: choose again what the real device has chosen by timing, in the newest runs of this run store'
+complete -c irscope -n '_shtab_irscope_using run' -l world -x -d 'run as ranks of a job with N ranks, with PyTorch'"'"'s fake process group: no other machine or GPU is needed'
+complete -c irscope -n '_shtab_irscope_using run' -l ranks -x -d 'with --world: which of the ranks are run and compared, as in 0,37 or 0-3 (default: the first and the last)'
+complete -c irscope -n '_shtab_irscope_using run' -l nproc-per-node -x -d 'run as a job of K ranks on this machine, as torchrun does; with --world: how many ranks each machine has (8)'
 complete -c irscope -n '_shtab_irscope_using run; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python script, or a notebook (.ipynb)'
 complete -c irscope -n '_shtab_irscope_using run; and test $_shtab_irscope_npos -ge 1' -ka "(__fish_complete_path (commandline -ct))" -d 'its arguments, after --'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a check -d 'fail if a script has graph breaks or recompilations'
@@ -242,6 +245,11 @@ complete -c irscope -n '_shtab_irscope_using view' -l read-only -d 'read only: m
 complete -c irscope -n '_shtab_irscope_using view' -l severity -x -d 'show findings of this code or kind as error, warning, information, hint, or off (default: as .vscode/settings.json of this folder says)'
 complete -c irscope -n '_shtab_irscope_using view' -l baseline -xka "(__fish_complete_path (commandline -ct))" -d 'findings that are known (default: as .vscode/settings.json says)'
 complete -c irscope -n '_shtab_irscope_using view' -l version -d 'show program'"'"'s version number and exit'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a mcp -d 'serve agents: tools over MCP'
+complete -c irscope -n '_shtab_irscope_using mcp' -s h -l help -d 'show this help message and exit'
+complete -c irscope -n '_shtab_irscope_using mcp' -l allow-run -d 'let the client run scripts, apply fixes and start compilers; without it stored runs can be read'
+complete -c irscope -n '_shtab_irscope_using mcp' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
+complete -c irscope -n '_shtab_irscope_using mcp' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that runs scripts'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a values -d 'show what each node of a compiled graph computes'
 complete -c irscope -n '_shtab_irscope_using values' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using values' -l json -d 'print data instead of text (docs/json.md)'

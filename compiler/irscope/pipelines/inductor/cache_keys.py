@@ -39,10 +39,14 @@ def data_of(key: CacheKey) -> dict[str, Any]:
 
 
 class EarlierKeys:
-    """The keys of earlier runs of a script; read when they are asked for, the newest run first."""
+    """The keys of earlier runs of a script; read when they are asked for, the newest run first.
+
+    A rank of a job is compared with the same rank only: others have other graphs.
+    """
 
     def __init__(self, store: Store, run: str, script: str) -> None:
         self._store, self._run, self._script = store, run, script
+        self._rank = self._rank_of(run)
         self._runs: Iterator[RunSummary] | None = None
         self._found: list[dict[_Which, str]] = []
         self._names: list[str] = []
@@ -73,11 +77,15 @@ class EarlierKeys:
         if self._runs is None:
             self._runs = iter(self._store.runs(20, self._script))
         for summary in self._runs:
-            if summary.run != self._run and summary.lane is Lane.DEEP:
+            if summary.run != self._run and summary.lane is Lane.DEEP and self._rank_of(summary.run) == self._rank:
                 self._names.append(summary.run)
                 self._found.append(_graphs(self._store.report(summary.run, sizes=False).compiles))
                 return True
         return False
+
+    def _rank_of(self, run: str) -> tuple[object, object]:
+        how, _ = self._store.how_run(run)
+        return how.get("world"), how.get("rank")
 
     def _load(self, run: str, stage: str) -> CacheKey | None:
         lines, data = self._store.stage_text(run, stage).split("\n"), self._store.stage_data(run, stage)

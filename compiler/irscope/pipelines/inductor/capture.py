@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from irscope.capture.dynamo import DynamoCapture
 from irscope.capture.lanes import hooks_for
+from irscope.capture.nodes import NodeWriter
 from irscope.capture.run_book import RunBook
 from irscope.capture.trace import Record
 from irscope.findings import signals
 from irscope.findings.kinds import cache_miss
 from irscope.internals import kernel_progress
+from irscope.internals.graph_frames import graph_of
 from irscope.internals.hooks import Hook
 from irscope.pipelines.dynamo_stages import DYNAMO_GRAPH
 from irscope.pipelines.inductor import fusion, trace
@@ -74,6 +76,10 @@ class InductorCapture(DynamoCapture):
         data = super().data_of(record, compile, kind, backward)
         if data is None and self._deep_lane is not None:
             data = self._deep_lane.data_of(record, compile, kind, backward)
+        elif data is None and kind is DYNAMO_GRAPH and self.book.request.world:
+            # Ranks are compared: the stacks of nodes lead from what a library sends to the user's line.
+            module = graph_of(record.event)
+            data = None if module is None else NodeWriter().describe(module)
         return data
 
     def stage_written(self, record: Record, kind: StageKind, id: str, text: str, backward: bool, data: object) -> None:

@@ -76,6 +76,8 @@ class _Plan:
                 self._add(line.node, "extern")
             self._steps.append({"kernel": str(line.node.get_kernel_name()), "live": 0})
         elif kind == "MultiOutputLine" and (buffer := self._graph.name_to_buffer.get(line.result_name)):
+            if type(buffer).__name__ == "OpaqueMultiOutput":  # a process group, which has no bytes
+                return
             self._add(buffer, "extern")["first"] = max(0, len(self._steps) - 1)
 
     def _add(self, node: Any, how: str, of: str = "") -> dict[str, Any]:

@@ -25,7 +25,7 @@ PyTorch's ``inductor_provenance_tracking_node_mappings`` (``preToPost``, ``postT
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from irscope.internals.scheduler_hooks import constants_read, schedule_text
@@ -76,9 +76,7 @@ def call_of(schedule: Any, kernel: str, is_extern: bool, handle: int | None) -> 
 def _node(node: Any) -> dict[str, Any]:
     parts = list(node.get_nodes())
     device = node.get_device()
-    accesses = [
-        node.get_read_write_buffer_accesses(include_reads=reads, include_writes=not reads) for reads in (True, False)
-    ]
+    accesses = [_accesses(node, reads) for reads in (True, False)]
     return {
         "name": node.get_name(),
         "kind": type(node).__name__,
@@ -88,6 +86,15 @@ def _node(node: Any) -> dict[str, Any]:
         "writes": [[name, int(size)] for name, size in accesses[1].items()],
         "device": "" if device is None else str(device),
     }
+
+
+def _accesses(node: Any, reads: bool) -> Mapping[str, Any]:
+    """Bytes of each buffer that a node reads or else writes; none of a node that takes a process group or a mesh."""
+    try:
+        found: Mapping[str, Any] = node.get_read_write_buffer_accesses(include_reads=reads, include_writes=not reads)
+        return found
+    except AttributeError:  # torch 2.13 asks these for their layout
+        return {}
 
 
 def _origins(ir_nodes: Iterable[Any]) -> list[str]:

@@ -1,0 +1,27 @@
+"""The arguments of ``irscope run`` for a job of several ranks."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_ranks(run: argparse.ArgumentParser) -> None:
+    """Adds them to a parser."""
+    run.add_argument(
+        "--world", metavar="N", type=_count,
+        help="run as ranks of a job with N ranks, with PyTorch's fake process group: no other machine or GPU is needed",
+    )  # fmt: skip
+    run.add_argument(
+        "--ranks", metavar="LIST", default="",
+        help="with --world: which of the ranks are run and compared, as in 0,37 or 0-3 (default: the first and the last)",
+    )  # fmt: skip
+    run.add_argument(
+        "--nproc-per-node", metavar="K", type=_count,
+        help="run as a job of K ranks on this machine, as torchrun does; with --world: how many ranks each machine has (8)",
+    )  # fmt: skip
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1_000_000:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of ranks from 1 to 1000000")
+    return int(text)

@@ -1,0 +1,81 @@
+"""What the ranks of a job compiled, as tables: one row for each rank, then what the first of them communicates."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from irscope.cli.tables import table
+from irscope.cli.text import Paint, short_path
+from irscope.protocol import Collective, RankReport, Report
+from irscope.vocabulary.units import size
+from irscope.vocabulary.visible import printable
+
+_MOST_ROWS = 20
+_MOST_NAMED = 8
+
+
+def rank_lines(report: Report, paint: Paint) -> list[str]:
+    """The tables, with empty lines after them."""
+    lines = [*_ranks(report, paint), ""]
+    first = report.ranks[0]
+    if first.collectives:
+        lines += [paint(f"What rank {first.rank} communicates in one call of everything:", "dim")]
+        lines += [*_collectives(first, paint), ""]
+    return lines
+
+
+def named(ranks: Sequence[int]) -> str:
+    """``ranks 0, 37``."""
+    shown = ", ".join(map(str, ranks[:_MOST_NAMED])) + (", …" if len(ranks) > _MOST_NAMED else "")
+    return f"{'rank' if len(ranks) == 1 else 'ranks'} {shown}"
+
+
+def _ranks(report: Report, paint: Paint) -> list[str]:
+    shown = report.ranks[:_MOST_ROWS]
+    rows = [
+        [
+            f"{one.rank} of {report.world}", printable(one.run), one.outcome.kind.value, str(one.compiles),
+            str(one.kernels), str(len(one.collectives)), _bytes([each.sent_bytes for each in one.collectives]),
+            size(one.memory) if one.memory is not None else "–",
+        ]
+        for one in shown
+    ]  # fmt: skip
+    head = ["rank", "run", "outcome", "compiles", "kernels", "collectives", "sends", "holds"]
+    lines = table(head, rows, paint, right=frozenset({3, 4, 5, 6, 7}), whole=frozenset({0, 1}))
+    rest = len(report.ranks) - len(shown)
+    return [*lines, paint(f"and {rest} more ranks", "dim")] if rest else lines
+
+
+def _collectives(one: RankReport, paint: Paint) -> list[str]:
+    """Alike ones in one row; those that send most first."""
+    counts = Counter(_alike(each) for each in one.collectives)
+    total = {key: _sum([each.sent_bytes for each in one.collectives if _alike(each) == key]) for key in counts}
+    keys = sorted(counts, key=lambda key: -(total[key] or 0))
+    rows = [
+        [
+            f"{operation} ({reduction})" if reduction else operation,
+            str(counts[key]),
+            printable(tensor) or "–",
+            _bytes([total[key]]),
+            f"{short_path(file)}:{line}" if file else "",
+        ]
+        for key in keys[:_MOST_ROWS]
+        for operation, reduction, tensor, file, line in [key]
+    ]
+    lines = table(["collective", "calls", "gives", "sends", "from"], rows, paint, right=frozenset({1, 3}))
+    rest = len(keys) - len(rows)
+    return [*lines, paint(f"and {rest} more", "dim")] if rest else lines
+
+
+def _alike(each: Collective) -> tuple[str, str, str, str, int]:
+    return each.operation, each.reduction, each.tensor, each.file, each.line
+
+
+def _sum(sizes: Sequence[int | None]) -> int | None:
+    return None if any(each is None for each in sizes) else sum(each or 0 for each in sizes)
+
+
+def _bytes(sizes: Sequence[int | None]) -> str:
+    total = _sum(sizes)
+    return "symbolic" if total is None else size(total)

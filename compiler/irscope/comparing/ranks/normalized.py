@@ -1,0 +1,136 @@
+"""A graph without what differs between the ranks of any job: names of nodes and of process groups, numbers of devices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from irscope.ir.graphs import GraphNode, parse_graph
+from irscope.ir.nodes import facts_of
+from irscope.protocol import Origin
+from irscope.usercode.user_files import is_user_file
+from irscope.vocabulary.records import dataclass
+
+_WORD = re.compile(r"(?<![\w.'])[A-Za-z_]\w*")
+_DEVICE = re.compile(r"\b(cuda|xpu|hip):\d+")
+_TEXT = re.compile(r"'([^']*)'")
+_NUMBER = re.compile(r"(?<![\w.$])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")
+_OPERATION = "#"
+"""Stands for a number in what is the same for all ranks but for numbers."""
+_REDUCTIONS = ("sum", "avg", "product", "min", "max", "band", "bor", "bxor", "premul_sum")
+_COLLECTIVE = re.compile(r"\b(?:_?c10d_functional|_c10d_functional_autograd|c10d|symm_mem)\.(\w+)")
+_NOT_SENT = ("wait_tensor", "barrier")
+
+
+@dataclass(frozen=True)
+class RankNode:
+    """A node as all ranks have it.
+
+    Parameters
+    ----------
+    node
+        As it is in the graph.
+    operation
+        What is called.
+    value
+        The statement's right side, with inputs as their numbers and groups in the order of their first use.
+    shape
+        The same with every number replaced: what is left differs in more than constants.
+    detail
+        Dtype, shape, strides and device; the device without its number.
+    origin
+        The innermost line of the user's that led to it; None if that is not known.
+    """
+
+    node: GraphNode
+    operation: str
+    value: str
+    shape: str
+    detail: str
+    origin: Origin | None = None
+
+    @property
+    def collective(self) -> str:
+        """The collective that it is, as ``all_reduce``; empty if it is none."""
+        return collective_of(self.node)
+
+
+def collective_of(node: GraphNode) -> str:
+    """The collective that a node starts, as ``all_reduce``; empty if it starts none."""
+    match = _COLLECTIVE.search(node.target) if node.op == "call" else None
+    return match[1].rstrip("_") if match and match[1].rstrip("_") not in _NOT_SENT else ""
+
+
+def group_of(text: str, node: GraphNode) -> str:
+    """The name of the process group of a collective; empty if its statement does not have one."""
+    names = [name for name in _TEXT.findall(right_side(text.split("\n"), node)) if name.lower() not in _REDUCTIONS]
+    return names[-1] if names else ""
+
+
+def reduction_of(text: str, node: GraphNode) -> str:
+    """How a collective reduces: ``sum``; empty if it does not."""
+    names = [name for name in _TEXT.findall(right_side(text.split("\n"), node)) if name.lower() in _REDUCTIONS]
+    return names[0] if names else ""
+
+
+def normalized(text: str, data: Any = None) -> list[RankNode]:
+    """The nodes of a printed graph.  Raises ValueError for any other text.
+
+    Parameters
+    ----------
+    data
+        What is kept of its stage beside the text (`irscope.ir.nodes`): the text names the innermost line alone, which
+        may be a library's.
+    """
+    lines, groups = text.split("\n"), dict[str, str]()
+    nodes, origins = parse_graph(text).nodes, _origins(data)
+    numbers = {node.name: f"${number}" for number, node in enumerate(nodes)}
+    made = [_normalized(node, lines, numbers, groups) for node in nodes]
+    return [replace(one, origin=_own_line(one.node) or origins.get(one.node.name)) for one in made]
+
+
+def _own_line(node: GraphNode) -> Origin | None:
+    return node.origin if node.origin is not None and is_user_file(node.origin.file) else None
+
+
+def _origins(data: Any) -> dict[str, Origin]:
+    """Of the nodes whose stack has a line of the user's, the innermost of them."""
+    found = {}
+    for facts in facts_of(data):
+        mine = next((frame for frame in reversed(facts.stack) if is_user_file(frame.file)), None)
+        if mine is not None:
+            found[facts.name] = Origin(mine.file, mine.line)
+    return found
+
+
+def _normalized(node: GraphNode, lines: list[str], numbers: Mapping[str, str], groups: dict[str, str]) -> RankNode:
+    detail = _DEVICE.sub(r"\1", node.detail)
+    if node.op == "placeholder":  # its name is that of a variable, or of a number in a list
+        return RankNode(node, node.op, "", "", detail)
+    if node.op == "output":
+        value = ", ".join(numbers.get(name, "") for name in node.inputs)
+        return RankNode(node, node.op, value, value, detail)
+    mine = {name: numbers[name] for name in node.inputs if name in numbers}
+    value = _WORD.sub(lambda match: mine.get(match[0], match[0]), right_side(lines, node))
+    value = _DEVICE.sub(r"\1", value)
+    if _COLLECTIVE.search(node.target):
+        value = _TEXT.sub(lambda match: _same_group(match[0], match[1], groups), value)
+    return RankNode(node, node.target, value, _NUMBER.sub(_OPERATION, value), detail)
+
+
+def _same_group(quoted: str, name: str, groups: dict[str, str]) -> str:
+    return quoted if name.lower() in _REDUCTIONS else groups.setdefault(name, f"group {len(groups)}")
+
+
+def right_side(lines: list[str], node: GraphNode) -> str:
+    """What is computed, in the words of the graph's text."""
+    line = lines[node.line - 1] if 0 < node.line <= len(lines) else ""
+    value = line.partition(" = ")[2] if " = " in line else line.strip()
+    return value.split(";  ", 1)[0].split("  #", 1)[0].strip()
+
+
+def numbers_in(value: str) -> list[str]:
+    """The constants of a right side, in order."""
+    return _NUMBER.findall(value)

@@ -1,0 +1,89 @@
+"""What one rank sends and holds: its collectives with their bytes, and the peak of its memory plans."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+from irscope.comparing.ranks.differences import RankRun, line_of
+from irscope.comparing.ranks.normalized import RankNode, group_of, normalized, reduction_of
+from irscope.pipelines.registry import role_of, stage_kind
+from irscope.protocol import Collective, Compile, StageRef
+from irscope.vocabulary.stages import Part, Role
+
+_TENSOR = re.compile(r"(?P<letters>[a-z]+)(?P<bits>\d+)(?:[a-z]\w*)?\[(?P<sizes>[^\]]*)\]")
+_PARTS = (Part.INFERENCE, Part.FORWARD, Part.BACKWARD)
+
+
+def collectives_of(run: RankRun) -> Iterator[Collective]:
+    """The collectives of one call of everything that a rank compiled.
+
+    They are read from the graphs of AOTAutograd, forward and backward; in the fast lane, which has none, from the
+    captured graph.
+    """
+    for compile in run.report.compiles:
+        for stage in _graphs(compile):
+            text = run.text(stage.id)
+            try:
+                nodes = normalized(text, run.data(stage.id))
+            except ValueError:
+                continue
+            by_name = {each.node.name: each for each in nodes}
+            for at, each in enumerate(nodes):
+                if each.collective:
+                    yield _collective(compile, stage, text, nodes, by_name, at)
+
+
+def _graphs(compile: Compile) -> list[StageRef]:
+    graphs = [stage for stage in compile.stages if stage_kind(stage.name).is_graph and not stage.passed]
+    lower = [stage for stage in graphs if stage_kind(stage.name).part in _PARTS]
+    return lower or [stage for stage in graphs if stage_kind(stage.name).is_captured]
+
+
+def _collective(
+    compile: Compile, stage: StageRef, text: str, nodes: list[RankNode], by_name: dict[str, RankNode], at: int
+) -> Collective:
+    node = nodes[at].node
+    origin = line_of(nodes, at)
+    sent = [bytes_of(by_name[name].node.detail) for name in node.inputs if name in by_name]
+    known = [each for each in sent if each is not None]
+    return Collective(
+        compile=compile.id,
+        stage=stage.id,
+        node=node.name,
+        operation=nodes[at].collective,
+        reduction=reduction_of(text, node),
+        group=group_of(text, node),
+        tensor=node.detail,
+        sent_bytes=sum(known) if known else None,
+        received_bytes=bytes_of(node.detail),
+        file=origin.file if origin else "",
+        line=origin.line if origin else 0,
+    )
+
+
+def bytes_of(detail: str) -> int | None:
+    """Of a tensor as graphs print it, ``f32[8, 32][32, 1]cpu``; None for another value or a symbolic size."""
+    match = _TENSOR.match(detail)
+    if match is None:
+        return None
+    sizes = [size.strip() for size in match["sizes"].split(",") if size.strip()]
+    if not all(size.isdecimal() for size in sizes):
+        return None
+    return math.prod(map(int, sizes)) * max(1, int(match["bits"]) // 8)
+
+
+def peak_of(run: RankRun) -> int | None:
+    """Bytes that the largest of the rank's programs holds at its peak, with its inputs; None without a memory plan."""
+    peaks = []
+    for compile in run.report.compiles:
+        for stage in compile.stages:
+            if role_of(stage.name) is Role.MEMORY:
+                try:
+                    plan = run.data(stage.id)
+                    live = max((int(step["live"]) for step in plan["steps"]), default=0)
+                    peaks.append(live + sum(int(size) for _, size in plan["inputs"]))
+                except (LookupError, TypeError, ValueError):
+                    continue  # data of another version, or from elsewhere
+    return max(peaks, default=None)

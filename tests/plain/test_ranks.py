@@ -1,0 +1,140 @@
+"""Which ranks are run, and the first difference of two ranks' graphs, compiles and findings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from facts import a_compile, a_finding, an_outcome
+from irscope.comparing.ranks.differences import RankRun, What, differences, first_difference
+from irscope.comparing.ranks.normalized import normalized
+from irscope.comparing.ranks.traffic import bytes_of, collectives_of
+from irscope.driver.driver import RunSpec
+from irscope.driver.ranks import merged_findings, rank_spec, ranks_of
+from irscope.findings.kinds import rank_divergence
+from irscope.protocol import SCHEMA, Compile, CompileOutcome, Finding, OutcomeKind, Report, StageRef
+
+GRAPH = """\
+class GraphModule(torch.nn.Module):
+    def forward(self, L_x_: "f32[8][1]cuda:0"):
+        l_x_ = L_x_
+
+        # File: {file}:3 in f, code: y = x + {number}
+        y: "f32[8][1]cuda:0" = l_x_ + {number};  l_x_ = None
+
+        # File: /lib/site-packages/torch/funcol.py:9 in all_reduce, code: all_reduce(
+        tensor: "f32[8][1]cuda:0" = torch.ops._c10d_functional.{operation}(y, 'sum', '{group}');  y = None
+        return (tensor,)
+"""
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> str:
+    """The text of a graph, to be filled in, with a user's file that exists."""
+    file = tmp_path / "train.py"
+    file.write_text("import torch\n\ny = x + 1\n", encoding="utf-8")
+    return GRAPH.replace("{file}", str(file))
+
+
+def filled(graph: str, number: int = 0, operation: str = "all_reduce", group: str = "3", device: str = "cuda:0") -> str:
+    text = graph.replace("{number}", str(number)).replace("{operation}", operation).replace("{group}", group)
+    return text.replace("cuda:0", device)
+
+
+def run_of(
+    rank: int,
+    text: str,
+    compiles: tuple[Compile, ...] = (),
+    findings: tuple[Finding, ...] = (),
+    ended: OutcomeKind = OutcomeKind.COMPLETED,
+) -> RankRun:
+    stage = StageRef("0/0/dynamo-graph", "dynamo-graph", "python", len(text))
+    own = (a_compile(stages=(stage,), outcome=CompileOutcome.COMPILED),)
+    report = Report(
+        SCHEMA, f"run-{rank}", "/train.py", "2.13.0", an_outcome(kind=ended), compiles or own, findings, (), ()
+    )
+    return RankRun(rank, report, lambda id: text)
+
+
+def test_groups_and_devices_are_no_difference(graph: str) -> None:
+    assert differences(run_of(0, filled(graph)), run_of(1, filled(graph, group="17", device="cuda:5"))) == []
+
+
+def test_a_rank_that_became_a_constant(graph: str) -> None:
+    (found,) = differences(run_of(0, filled(graph, 592)), run_of(37, filled(graph, 608)))
+    assert (found.what, found.first, found.other, found.ranks) == (What.CONSTANT, "592", "608", (0, 37))
+    assert found.origin is not None and found.origin.line == 3
+    finding = rank_divergence.finding_of(found, has_one_rank=True)
+    assert finding.message == "The rank is compiled into the graph: rank 0 has 592 here, rank 37 has 608."
+    assert finding.range.start.line == 3
+    assert "compile_on_one_rank" not in "".join(finding.hints), "that is about numbers from the mesh, not from Python"
+
+
+def test_a_number_from_the_mesh_has_the_option_if_torch_has_it(graph: str) -> None:
+    (found,) = differences(run_of(0, filled(graph, 592)), run_of(37, filled(graph, 608)))
+    below = found.__class__(found.what, found.ranks, found.compile, found.first, found.other, found.origin)
+    assert rank_divergence.ONE_RANK in rank_divergence.finding_of(below, has_one_rank=True).hints[0]
+    assert rank_divergence.ONE_RANK not in "".join(rank_divergence.finding_of(below, has_one_rank=False).hints)
+
+
+def test_another_collective_counts_before_numbers(graph: str) -> None:
+    other = filled(graph, 608, operation="reduce_scatter_tensor")
+    found = first_difference(normalized(filled(graph, 592)), normalized(other))
+    assert found is not None and found[0] is What.COLLECTIVE
+
+
+def test_a_function_that_one_rank_alone_compiled() -> None:
+    two = (a_compile(id="0/0", function="f"), a_compile(id="1/0", function="g"))
+    (found,) = differences(run_of(0, "", two), run_of(1, "", two[:1]))
+    assert (found.what, found.compile.function) == (What.MISSING, "g")
+    assert (found.first, found.other) == ("1 compile", "0 compiles")
+    failed = run_of(1, "", two[:1], ended=OutcomeKind.SCRIPT_ERROR)
+    assert differences(run_of(0, "", two), failed) == [], "it only did not come so far"
+    (turned,) = differences(run_of(0, "", two[::-1]), run_of(1, "", two))
+    assert turned.what is What.ORDER
+
+
+def test_findings_once_with_their_ranks(graph: str) -> None:
+    both, one = a_finding(), a_finding(code="GB0007")
+    merged = merged_findings([run_of(0, "", findings=(both,)), run_of(37, "", findings=(one, both))])
+    assert [(finding.code, finding.ranks) for finding in merged] == [(both.code, (0, 37)), ("GB0007", (37,))]
+
+
+def test_collectives_with_their_bytes(graph: str) -> None:
+    (found,) = collectives_of(run_of(0, filled(graph)))
+    assert (found.operation, found.reduction, found.group) == ("all_reduce", "sum", "3")
+    assert (found.sent_bytes, found.received_bytes, found.line) == (32, 32, 3)
+
+
+@pytest.mark.parametrize(
+    ("detail", "wanted"),
+    [("f32[4, 8][8, 1]cpu", 128), ("bf16[2][1]cuda:0", 4), ("b8[3][1]cpu", 3), ("i64[][]cpu", 8),
+     ("f8e4m3fn[16][1]cpu", 16), ("f32[s0, 8][8, 1]cpu", None), ("", None)],
+)  # fmt: skip
+def test_bytes_of_a_printed_tensor(detail: str, wanted: int | None) -> None:
+    assert bytes_of(detail) == wanted
+
+
+def test_which_ranks() -> None:
+    assert ranks_of("", 1024) == (0, 1023)
+    assert ranks_of("", 1) == (0,)
+    assert ranks_of("37, 0-2,1", 64) == (37, 0, 1, 2)
+
+
+@pytest.mark.parametrize("given", ["64", "a", "-1", "3-1", "0,,1", "0-300"])
+def test_ranks_that_cannot_be(given: str) -> None:
+    with pytest.raises(LookupError, match=r"^--ranks "):
+        ranks_of(given, 64 if given == "64" else 1024)
+
+
+def test_the_variables_of_a_rank() -> None:
+    spec = rank_spec(RunSpec("train.py", env={"A": "b"}), 1024, 37)
+    assert spec.env is not None
+    assert {
+        "RANK": "37",
+        "WORLD_SIZE": "1024",
+        "LOCAL_RANK": "5",
+        "GROUP_RANK": "4",
+        "A": "b",
+    }.items() <= spec.env.items()
+    assert (spec.world, spec.rank, spec.fake_group) == (1024, 37, True)

@@ -1,0 +1,119 @@
+"""Ranks of a job that does not exist: what they compile under the fake process group, and where they differ."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import seeded
+from irscope.driver.driver import RunSpec
+from irscope.driver.ranks import merge, rank_spec, real_specs, run_ranks
+from irscope.protocol import Lane, OutcomeKind, Report
+from irscope.store.store import Store
+from support import lines_marked, shared_worker, write
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+_MARK = re.compile(r"# ← (\w+)$")
+RANKS, WORLD = (0, 5), 8
+
+
+def merged(folder: Path, source: str, lane: Lane = Lane.FAST) -> Report:
+    """The report of both ranks of a script."""
+    script, path = write(folder, seeded.HEAD + source), str(folder / "runs.db")
+    specs = [rank_spec(RunSpec(str(script), lane=lane, symbolic_trace=False), WORLD, rank) for rank in RANKS]
+    done = run_ranks(specs, path, worker=shared_worker())
+    with Store(path) as store:
+        report = merge(store, WORLD, done)
+        assert store.report(report.run).ranks == report.ranks, "the merged report is kept"
+    assert report.outcome.kind is OutcomeKind.COMPLETED, report.outcome
+    assert report.capture_gaps == () or {gap.what for gap in report.capture_gaps} == {"what the script does on the GPU"}
+    return report
+
+
+def divergences(report: Report) -> set[tuple[int, str]]:
+    found = [finding for finding in report.findings if finding.kind == "rank-divergence"]
+    assert all(finding.ranks == RANKS for finding in found)
+    return {(finding.range.start.line, finding.code.removeprefix("rank-divergence-")) for finding in found}
+
+
+def wanted(source: str) -> set[tuple[int, str]]:
+    lines = enumerate((seeded.HEAD + source).split("\n"), 1)
+    return {(at, mark[1]) for at, line in lines if (mark := _MARK.search(line))}
+
+
+_NORMAL = ("get_rank",)
+"""Of the small scripts those of the normal tier."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in _NORMAL else pytest.mark.nightly) for name in seeded.DIVERGING]
+)
+def test_a_divergence_is_at_the_line_that_caused_it(tmp_path: Path, name: str) -> None:
+    source = seeded.DIVERGING[name]
+    assert divergences(merged(tmp_path, source)) == wanted(source) != set()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", seeded.ALIKE)
+def test_ranks_that_compile_the_same_do_not_diverge(tmp_path: Path, name: str) -> None:
+    report = merged(tmp_path, seeded.ALIKE[name])
+    assert divergences(report) == set()
+    assert report.compiles
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", seeded.DEEP)
+def test_a_number_from_the_device_mesh(tmp_path: Path, name: str) -> None:
+    source = seeded.DEEP[name]
+    report = merged(tmp_path, source, Lane.DEEP)
+    assert divergences(report) == wanted(source) != set()
+    finding = next(finding for finding in report.findings if finding.kind == "rank-divergence")
+    assert "compile_on_one_rank = True" in finding.hints[0]
+    for rank in report.ranks:
+        reduced = [each for each in rank.collectives if each.operation == "all_reduce"]
+        # The activations of 4 × 8 × 32 floats: of the embedding and of `down`, and in the backward of `up`.
+        assert [each.sent_bytes for each in reduced] == [4 * 8 * 32 * 4] * 3
+        assert rank.memory is not None and rank.memory > 0
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", seeded.ALIKE_DEEP)
+def test_tensor_parallel_ranks_do_not_diverge(tmp_path: Path, name: str) -> None:
+    report = merged(tmp_path, seeded.ALIKE_DEEP[name], Lane.DEEP)
+    assert divergences(report) == set()
+    assert all(rank.collectives for rank in report.ranks)
+
+
+_NAMED = (
+    seeded.HEAD.replace("nccl", "gloo")
+    + """\
+@torch.compile
+def f(x):
+    y = x * rank  # ← constant
+    return funcol.all_reduce(y, "sum", dist.group.WORLD)
+
+f(torch.ones(8))
+"""
+)
+
+
+@pytest.mark.nightly
+def test_the_fake_group_and_four_real_ranks_agree(tmp_path: Path) -> None:
+    """The same graphs, collectives and findings as with four processes and gloo."""
+    script, path = write(tmp_path, _NAMED), str(tmp_path / "runs.db")
+    spec, world = RunSpec(str(script), lane=Lane.FAST), 4
+    reports = []
+    for specs in (real_specs(spec, world), [rank_spec(spec, world, rank) for rank in range(world)]):
+        done = run_ranks(specs, path)
+        with Store(path) as store:
+            report = merge(store, world, done)
+            texts = [store.stage_text(rank.run, "0/0/dynamo-graph") for rank in report.ranks]
+        assert report.outcome.kind is OutcomeKind.COMPLETED, report.outcome
+        found = [(one.code, one.ranks, one.range.start.line) for one in report.findings]
+        sent = [[(each.operation, each.sent_bytes, each.line) for each in rank.collectives] for rank in report.ranks]
+        reports.append((texts, found, sent))
+    real, fake = reports
+    (line,) = lines_marked(_NAMED, "# ← constant")
+    assert fake == real
+    assert real[1] == [("rank-divergence-constant", (0, 1, 2, 3), line)]
