@@ -1,0 +1,123 @@
+"""What is chosen by timing: how it is told, and how it is chosen again where the device is not."""
+
+from __future__ import annotations
+
+import math
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from facts import a_compile, a_stage
+from irscope.driver.targets import tuned_of
+from irscope.internals.tuning_hooks import choose_again, name_of_option, template_key
+from irscope.pipelines.inductor.tuning import Choices, choices_of, fastest, stage_text
+from irscope.protocol import Lane
+from irscope.store.store import Store
+
+LIBRARY, TEMPLATE = "mm", "triton_mm BLOCK_M=64"
+MM = {
+    "kind": "template", "op": "mm", "node": "mm_1", "key": "mm [8]", "chosen": 1,
+    "options": [
+        {"name": LIBRARY, "seconds": 3e-5, "why": ""},
+        {"name": TEMPLATE, "seconds": 2e-5, "why": ""},
+        {"name": "triton_mm BLOCK_M=128", "seconds": None, "why": "OutOfResources: shared memory"},
+    ],
+}  # fmt: skip
+PADDED = {
+    "kind": "padding", "op": "mm", "node": "", "key": "(7, 7)", "chosen": 1,
+    "options": [{"name": "as it is", "seconds": None, "why": "cached"}, {"name": "padded", "seconds": None, "why": ""}],
+}  # fmt: skip
+
+
+def test_the_text_has_the_fastest_first_and_why_others_failed() -> None:
+    assert stage_text({"choices": [MM]}).split("\n") == [
+        "# 1 choice by timing",
+        "",
+        "mm [mm_1]",
+        "  # mm [8]",
+        "*      20 µs  triton_mm BLOCK_M=64",
+        "       30 µs  mm  (×1.5)",
+        "           -  triton_mm BLOCK_M=128: OutOfResources: shared memory",
+        "",
+    ]
+
+
+def test_the_fastest_is_one_that_was_timed() -> None:
+    assert fastest([("a", None, "failed"), ("b", 2.0, ""), ("c", 1.0, ""), ("d", 1.0, "")]) == 2
+    assert fastest([("a", None, "failed")]) is None
+
+
+def a_run(store: Store, device: str, *choices: Any) -> None:
+    run = store.create_run("/s.py", [], Lane.DEEP, "digest")
+    store.put_device(run, device)
+    store.put_compile(run, a_compile())
+    store.put_stage(run, "0/0", a_stage("timed-choices"), "text", 1, {"choices": list(choices)})
+
+
+def test_the_newest_run_on_the_device_decides(tmp_path: Path) -> None:
+    with Store(str(tmp_path / "runs.db")) as store:
+        a_run(store, "H100", MM, PADDED)
+        a_run(store, "H100", {**PADDED, "chosen": 0})
+        a_run(store, "A100", {**PADDED, "chosen": 1, "key": "other"})
+        found = choices_of(store, ("H100",))
+        assert found is not None
+        assert found.padding("(7, 7)") is False and found.padding("other") is None
+        assert found.template("mm [8]") == {LIBRARY: 3e-5, TEMPLATE: 2e-5, "triton_mm BLOCK_M=128": None}
+        assert choices_of(store, ("L4",)) is None
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [None, 7, {}, {**PADDED, "chosen": "1"}, {**PADDED, "options": 3}, {**MM, "options": [{"name": 1}]}, {"kind": []}],
+)
+def test_what_is_no_choice_is_left_out(tmp_path: Path, choice: Any) -> None:
+    with Store(str(tmp_path / "runs.db")) as store:
+        a_run(store, "H100", choice)
+        assert choices_of(store, ("H100",)) == Choices({}, {})
+
+
+class Option:
+    def __init__(self, name: str, description: str = "") -> None:
+        self.name, self.description = name, description
+
+
+@pytest.fixture
+def inductor(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """Stand-ins for the modules of Inductor that time something."""
+    modules = {
+        "select_algorithm": types.SimpleNamespace(AlgorithmSelectorCache=type("Cache", (), {"do_autotuning": 0, "make_precompile_fn": 0})),
+        "fx_passes.pad_mm": types.SimpleNamespace(get_cached_should_pad=None),
+        "ir": types.SimpleNamespace(MultiTemplateBuffer=type("Buffer", (), {"swap_as_triton_caller": 0})),
+        "scheduler": types.SimpleNamespace(Scheduler=type("S", (), {"benchmark_fused_nodes": 0, "benchmark_codegened_module": 0})),
+    }  # fmt: skip
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, f"torch._inductor.{name}", module)
+    yield modules
+
+
+def test_what_is_known_is_chosen_again_and_the_rest_is_open(inductor: dict[str, Any]) -> None:
+    open_choices: list[str] = []
+    options = [Option("mm"), Option("triton_mm_7", "BLOCK_M=64"), Option("triton_mm_8", "BLOCK_M=32")]
+    assert [name_of_option(one) for one in options] == ["mm", "triton_mm BLOCK_M=64", "triton_mm BLOCK_M=32"]
+    known = Choices({template_key("mm", "[8]"): {LIBRARY: 1e-5, TEMPLATE: 2e-5}}, {"(7, 7)": True})
+    choose_again(known, lambda one: one.name.startswith("triton"), open_choices)
+    choose = inductor["select_algorithm"].AlgorithmSelectorCache().do_autotuning
+    times = choose("mm", [], None, None, "[8]", options)
+    assert [times[one] for one in options] == [pytest.approx(0.01), pytest.approx(0.02), math.inf]
+    assert open_choices == []
+    unknown = choose("mm", [], None, None, "[9]", options)
+    assert min(unknown, key=unknown.__getitem__) is options[1]
+    pads = inductor["fx_passes.pad_mm"].get_cached_should_pad
+    assert (pads("(7, 7)"), pads("(9, 9)")) == (True, False)
+    assert open_choices == ["one of 3 templates for mm", "whether to pad a matrix"]
+
+
+def test_a_store_of_choices_must_be_there(tmp_path: Path) -> None:
+    assert tuned_of("", "h100") == ""
+    with pytest.raises(LookupError, match="--tuned needs --target"):
+        tuned_of("runs.db", "")
+    with pytest.raises(LookupError, match="File not found"):
+        tuned_of(str(tmp_path / "none.db"), "h100")
