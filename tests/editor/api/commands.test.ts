@@ -82,6 +82,20 @@ describe("commands", () => {
     await until("the guards", () => visibleDocument("guards.guards.txt"));
   });
 
+  it("Show Autotuning opens what was tuned, and nothing where nothing was", async () => {
+    const open = async (stage: string): Promise<void> => {
+      const uri = vscode.Uri.parse(`irscope:/20261120-101500-fake/${stage}`);
+      await vscode.window.showTextDocument(await vscode.workspace.openTextDocument(uri));
+      await vscode.commands.executeCommand("irscope.showAutotuning");
+    };
+    await open("0/1/dynamo-graph.py");
+    assert.equal(vscode.window.visibleTextEditors.length, 1);
+    await vscode.commands.executeCommand("notifications.clearAll");
+    await open("0/9/broken-graph.py");
+    const tuned = await until("the choices", () => visibleDocument("autotuning.txt"));
+    assert.match(tuned.document.getText(), /2 choices, fastest mm_1/);
+  });
+
   it("Show FX Graph draws the graph of the open stage document", async () => {
     const { graphs } = await internals();
     await openScript();

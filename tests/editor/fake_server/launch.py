@@ -29,6 +29,7 @@ DOCUMENTS = {
     "0/1/forward-graph.py": ("python", "def forward(self):\n    return ()\n"),
     "0/9/large-graph.py": ("python", "# 1500 nodes\n"),
     "0/9/broken-graph.py": ("python", "# no graph\n"),
+    "0/9/autotuning.txt": ("plaintext", "mm(float32[8, 8]): 2 choices, fastest mm_1 (20 µs)\n"),
 }  # fmt: skip
 
 
@@ -373,6 +374,9 @@ class Server:
             for compile_ in self.compiles()
             for stage in compile_["stages"]
         ]
+        if "/0/9/" in params["uri"]:  # only where a test asks for it: others count the stages
+            tuned = self.stage("0/9/autotuning.txt", "Autotuning")
+            stages.append({**tuned, "compile": "0/9", "function": "loss_of"})
         return {"run": RUN, "stages": stages, "reason": ""}
 
     def graph(self, params: Any) -> Any:

@@ -49,7 +49,13 @@ def pass_item(number: int, name: str, added: int, removed: int, changed: int) ->
 
 def role_of(name: str) -> str:
     """The role of a stage, as the server has it from the stage's kind."""
-    roles = {"bytecode": "source", "guards": "guards", "output-code": "code", "kernel": "kernel"}
+    roles = {
+        "bytecode": "source",
+        "guards": "guards",
+        "output-code": "code",
+        "kernel": "kernel",
+        "autotuning": "tuning",
+    }
     return roles.get(name, "schedule" if name.startswith("ir-") else "graph" if name.endswith("-graph") else "facts")
 
 

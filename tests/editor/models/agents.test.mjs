@@ -45,8 +45,12 @@ function fakeApi(build) {
   build.onLoad({ filter: /./, namespace: "fake" }, () => ({ contents: "module.exports = globalThis.fakeVscode;" }));
 }
 
-async function register() {
+const forget = () => {
   registered = undefined;
+};
+
+async function register() {
+  forget();
   const built = await esbuild.build({
     entryPoints: [path.join(ROOT, "extension", "src", "host", "agents.ts")],
     bundle: true,

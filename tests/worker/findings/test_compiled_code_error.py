@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from irscope.cli import running
 from irscope.cli.main import main
+from irscope.driver import checking
 from irscope.driver.checking import check_without_compile
 from irscope.driver.driver import RunSpec, execute
 from irscope.protocol import Finding, Lane, OutcomeKind, Severity
@@ -247,8 +248,8 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd
 
     The command runs in this process, and what it runs in forks: fresh ones would import torch three times.
     """
-    for each in (execute, check_without_compile):
-        monkeypatch.setattr(running, each.__name__, functools.partial(each, worker=shared_worker()))
+    for module, each in ((running, execute), (checking, check_without_compile)):
+        monkeypatch.setattr(module, each.__name__, functools.partial(each, worker=shared_worker()))
     effects = "open('ran', 'a').write('-' if torch._dynamo.config.disable else 'x')\nprint('begun')\n"
     source = INDEX.replace("import torch\n", f"import torch\n{effects}", 1)
     script = write(tmp_path, source)
