@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import os
 import sqlite3
 import sys
@@ -65,6 +66,7 @@ def run(options: argparse.Namespace) -> int:
             elif isinstance(message, Started):
                 with contextlib.suppress(sqlite3.Error):
                     store.pack_newest()  # now, while the script imports torch and this process has nothing else to do
+                importlib.import_module("irscope.cli.finishing")  # likewise
 
         run_id, outcome = execute(
             spec, store, on_message=on_message, on_bytes=echo, on_exit=exits.append, stdout=stdout

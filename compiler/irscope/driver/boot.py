@@ -40,7 +40,7 @@ def boot():
         os.write(message_fd, (json.dumps({"is": "Refused", "reason": reason}) + "\n").encode())
         return
 
-    gc.disable()  # nothing of what is imported here becomes garbage
+    gc.disable()  # nothing of what is imported here becomes garbage; `run` sets it back when the script begins
     load_package()
     from irscope.runner.hidden_modules import shield_from
 
@@ -53,7 +53,6 @@ def boot():
     from irscope.runner.warden import part
 
     part(message_fd)
-    gc.enable()
     run(from_json(RunRequest, request), MessagePipe(message_fd))
 
 

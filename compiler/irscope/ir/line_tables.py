@@ -3,13 +3,16 @@
 Compilers write the line that something came from beside it: ``loc(…)`` in MLIR, ``!dbg`` in LLVM IR, ``.loc`` in PTX
 and in assembly.  The functions here read these notes; no compiler is needed.
 
-What the store keeps of a lower stage beside its text (`Store.stage_data`) is the same for all of them:
+What the store gives of a lower stage beside its text (`Store.stage_data`) is the same for all of them:
 
 ``lines``
     ``[[line of the stage, line of the source], …]``, both 1-based, sorted, many to many.  A line without a pair came
     from no line, or the compiler does not say (constants, what a pass made up).
 ``source``
     The id of the stage that the second numbers count in: the kernel's text, ``0/0/kernel/triton_poi_fused_add_0``.
+
+A run keeps `KERNEL_TEXT` in the place of the lines (`place_of`), and they are worked out when the data is read
+(`with_lines`): a GPU program has hundreds of such texts, and few are ever looked at.
 
 So two stages of one kernel are linked by the source lines that they share.  Where a library function was inlined, the
 source line is the innermost one that lies in the kernel's own text: the line that called it.
@@ -21,6 +24,7 @@ import os
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from irscope.vocabulary.records import dataclass
 
@@ -61,6 +65,36 @@ def lines_of(language: str, text: str, kernel: KernelText) -> Lines:
     """The line table of a text below a kernel, by its language; empty for a language without one."""
     reader = _READERS.get(language)
     return [] if reader is None else reader(text, kernel)
+
+
+KERNEL_TEXT = "kernel_text"
+"""The key of what `place_of` keeps."""
+
+
+def place_of(kernel: KernelText) -> dict[str, Any]:
+    """What is kept in the data of a stage whose line table is worked out when it is read."""
+    return {KERNEL_TEXT: {"file": kernel.file, "first_line": kernel.first_line, "lines": kernel.lines}}
+
+
+def with_lines(data: Any, language: str, text: str | None) -> Any:
+    """The data of a stage with its line table in the place of what `place_of` keeps; without lines where the text is
+    missing, or the data is not what it should be.
+
+    Parameters
+    ----------
+    data
+        Plain JSON values of any stage.
+    """
+    if not isinstance(data, dict) or KERNEL_TEXT not in data:
+        return data
+    rest = {key: value for key, value in data.items() if key != KERNEL_TEXT}
+    try:
+        kept = data[KERNEL_TEXT]
+        place = KernelText(str(kept["file"]), int(kept["first_line"]), int(kept["lines"]))
+    except (LookupError, TypeError, ValueError, OverflowError):
+        return {"lines": [], **rest}
+    lines = lines_of(language, text, place) if text is not None else []
+    return {"lines": [list(pair) for pair in lines], **rest}
 
 
 def source_lines(lines: Iterable[tuple[int, int] | list[int]], line: int) -> list[int]:

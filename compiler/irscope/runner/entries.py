@@ -1,4 +1,7 @@
-"""What is at the beginning of a run: a script, a notebook, a module, tests, or a model."""
+"""What is at the beginning of a run: a script, a notebook, a module, tests, or a model.
+
+Each kind imports what it needs when it is asked for: most runs are scripts, which begin sooner without the rest.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,9 @@ import os
 import sys
 from collections.abc import Callable
 
-from irscope.internals import cuda_on_cpu, fake_group, pytest_overlays
 from irscope.internals.hooks import Hook
 from irscope.protocol import EntryKind, RunRequest
-from irscope.runner import on_cpu, pytest_entry
-from irscope.runner.cells import run_cells_as_main
-from irscope.runner.model import run_model
 from irscope.runner.script import OnEnd, ScriptFailure, run_as_main, run_module_as_main
-from irscope.targets.catalogue import catalogue
-from irscope.targets.properties import properties_of
 from irscope.usercode.user_files import treat_as_user_code
 
 _ANY_GPU = "h100"
@@ -41,11 +38,22 @@ def why_not(request: RunRequest) -> str:
 
 def hooks_for(request: RunRequest) -> list[Hook]:
     """What a kind of entry changes outside torch, and a run with targets in it."""
-    hooks = [pytest_overlays.OVERLAYS] if request.entry is EntryKind.PYTEST and request.overlays else []
+    hooks = []
+    if request.entry is EntryKind.PYTEST and request.overlays:
+        from irscope.internals import pytest_overlays
+
+        hooks.append(pytest_overlays.OVERLAYS)
     if request.targets or request.fake_group:
+        from irscope.internals import cuda_on_cpu
+        from irscope.runner import on_cpu
+        from irscope.targets.catalogue import catalogue
+        from irscope.targets.properties import properties_of
+
         gpu = catalogue().named(request.targets[0] if request.targets else _ANY_GPU)
         hooks.append(cuda_on_cpu.hook(properties_of(gpu), on_cpu.is_cuda_named, max(1, request.local_world)))
     if request.fake_group:
+        from irscope.internals import fake_group
+
         hooks += fake_group.hooks_for(request.world, request.rank, request.local_rank)
     return hooks
 
@@ -55,13 +63,19 @@ def run_entry(request: RunRequest, on_end: OnEnd, on_missing: Callable[[str], No
     if request.entry is EntryKind.MODULE:
         return run_module_as_main(request.target, request.args, on_end)
     if request.entry is EntryKind.PYTEST:
+        from irscope.runner import pytest_entry
+
         arguments = pytest_entry.arguments(request.target, request.args)
         return run_module_as_main("pytest", arguments, on_end, pytest_entry.describe)
     if request.entry is EntryKind.NOTEBOOK:
+        from irscope.runner.cells import run_cells_as_main
+
         for name in request.cells:
             treat_as_user_code(name)
         return run_cells_as_main(request.script, request.cells, request.args, on_end, on_missing)
     if request.entry is EntryKind.MODEL and request.model is not None:
+        from irscope.runner.model import run_model
+
         for path in (request.script, request.model.inputs_file):
             treat_as_user_code(path)
         return run_model(request.script, request.model, request.args, on_end)

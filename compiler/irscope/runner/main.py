@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import importlib.util
 import os
 import re
@@ -45,6 +46,9 @@ def run(request: RunRequest, messages: MessagePipe) -> None:
     # own, or in threads that outlive its main module, is still captured.
     atexit.register(session.finish)
     reveal_hidden()
+    if not gc.isenabled():  # `boot.py` has stopped it
+        gc.freeze()  # so that no collection in the script goes through what irscope has imported
+        gc.enable()
     try:
         failure = run_entry(request, session.script_ended, session.left_out)
     except SystemExit as stop:

@@ -16,7 +16,6 @@ from irscope.capture.run_book import RunBook
 from irscope.internals.hooks import Hooks, Undo
 from irscope.pipelines.registry import pipeline_named, role_of
 from irscope.protocol import CaptureGap, CompileSeen, FindingSeen, Message, RunRequest, ScriptEnded
-from irscope.provenance import chain
 from irscope.runner import entries, on_cpu
 from irscope.runner.descriptors import high_numbers
 from irscope.runner.device import device_name
@@ -70,6 +69,8 @@ class Session:
 
     def _has_backward(self) -> bool:
         """Whether a backward was compiled so far."""
+        from irscope.provenance import chain  # here: few runs ask, and it comes with all of that room
+
         store = self._book.store
         with contextlib.suppress(LookupError, StoreError, sqlite3.Error):
             stages = [] if store is None else [

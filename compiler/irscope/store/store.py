@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from irscope.ir.nodes import count_of
-from irscope.pipelines.registry import names_with
+from irscope.pipelines.registry import names_with, role_of, stage_kind
 from irscope.protocol import (
     DEFAULT_PIPELINE,
     CaptureGap,
@@ -364,8 +364,14 @@ class Store:
 
         Raises LookupError for an unknown stage.
         """
-        text = self._text(self._stage(run, stage)[2])
-        return None if text is None else json.loads(text)
+        name, digest, data_digest = self._stage(run, stage)
+        kept = self._text(data_digest)
+        data = None if kept is None else json.loads(kept)
+        if role_of(name) is not Role.LOWERED:
+            return data
+        from irscope.ir.line_tables import with_lines  # here: runs themselves never read these
+
+        return with_lines(data, stage_kind(name).language, self._text(digest))
 
     @reading
     def stages_with_data(self, run: str, name: str) -> frozenset[str]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from irscope.capture.break_message import BreakMessage, parse_break_messages, parse_data_dependent_guard
 from irscope.capture.stack import FramePlace, innermost_user, places_now, related_to
 from irscope.capture.trace import GRAPH_BREAK, is_skipped
-from irscope.findings.advice import BreakContext, Words, words_for
 from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
 from irscope.internals.dynamo_frames import is_polyfill
 from irscope.protocol import Finding, Fix, Severity
 from irscope.usercode.source import node_at_range, range_of_line
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
+
+if TYPE_CHECKING:
+    from irscope.findings.advice import Words
 
 KIND = FindingKind(
     id="graph-break",
@@ -133,6 +136,8 @@ def fixes_of(words: Words) -> tuple[Fix, ...]:
 
 def words_at(places: list[FramePlace], at: int, messages: list[BreakMessage], payload: str, skipped: bool) -> Words:
     """What to say of a break at one of the places of a stack."""
+    from irscope.findings.advice import BreakContext, words_for  # here: with it come the rules for all breaks
+
     place, beneath = places[at], places[at + 1 :]
     context = BreakContext(
         tuple(messages),

@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from irscope.capture.stack import call_into_compiled_code
 from irscope.capture.trace import RECOMPILATION, reasons_in
@@ -13,11 +14,7 @@ from irscope.findings.detector import Detector
 from irscope.findings.kinds import graph_break
 from irscope.findings.moment import Known, Moment
 from irscope.findings.places import function_of
-from irscope.findings.recompiling.advice import words_for
 from irscope.findings.recompiling.calls import Call, remember
-from irscope.findings.recompiling.facts import Facts, Now
-from irscope.findings.recompiling.families import in_families
-from irscope.findings.recompiling.now import free_variable, now
 from irscope.ir.guard_text import FailedGuard, about, parse_failed_guard
 from irscope.protocol import Compile, Finding, Position, Range, Related, Severity
 from irscope.usercode.source import (
@@ -33,6 +30,11 @@ from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
 from irscope.vocabulary.function_names import RESUME_PREFIX
 from irscope.vocabulary.records import dataclass
+
+if TYPE_CHECKING:
+    from irscope.findings.recompiling.facts import Facts, Now
+
+# What only a recompilation needs is imported when there is one: most compiles are none, and it would delay every script.
 
 KIND = FindingKind(
     id="recompilation",
@@ -63,6 +65,9 @@ class Trigger:
 
 def trigger(payload: str) -> Trigger:
     """From a ``recompile_reasons`` record, on the stack of the call that did not fit."""
+    from irscope.findings.recompiling.facts import Now
+    from irscope.findings.recompiling.now import now
+
     guards = tuple(parse_failed_guard(reason) for reason in reasons_in(payload))
     current = now(guards[0].source) if guards else Now()
     return Trigger(tuple(_with_names(guard) for guard in guards), call_site(), current)
@@ -70,6 +75,8 @@ def trigger(payload: str) -> Trigger:
 
 def _with_names(guard: FailedGuard) -> FailedGuard:
     """A guard on a closure's variable, with the variable's name."""
+    from irscope.findings.recompiling.now import free_variable
+
     name = free_variable(guard.source)
     what = guard.what.replace(guard.source, name) if name != guard.source else guard.what
     return dataclasses.replace(guard, source=name, what=what)
@@ -96,6 +103,8 @@ def detect(moment: Moment) -> Iterator[Finding]:
     if (pending := take_pending(moment.known)) is None:
         return
     name, trigger = pending
+    from irscope.findings.recompiling.families import in_families
+
     if name == moment.record.compile and (made := make(moment, trigger, calls)) is not None:
         yield from in_families(moment.known, *made)
 
@@ -123,6 +132,8 @@ def make(moment: Moment, trigger: Trigger, calls: Sequence[Call]) -> tuple[Findi
         place = (call.file, call.range)  # a function of a library: the call is all that is the user's
     if place is None:
         return None
+    from irscope.findings.recompiling.advice import words_for
+
     facts = _facts(moment, trigger, guard, calls, place)
     words = words_for(facts)
     name, subject = compile.function_name, ""
@@ -164,6 +175,8 @@ def _all_sizes(facts: Facts) -> list[str]:
 def _facts(
     moment: Moment, trigger: Trigger, guard: FailedGuard, calls: Sequence[Call], place: tuple[str, Range]
 ) -> Facts:
+    from irscope.findings.recompiling.facts import Facts
+
     compile = moment.compile
     assert compile is not None
     mine = is_user_file(compile.file)

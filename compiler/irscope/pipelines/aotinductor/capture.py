@@ -74,6 +74,11 @@ class AotInductorCapture(ExportCapture):
             *self._triton.hooks(),
         ]
 
+    def finish(self) -> None:
+        """Writes the Triton kernels of which no configuration was chosen."""
+        super().finish()
+        self._triton.finish()
+
     def handlers(self) -> list[LogHandler]:
         """What listens to PyTorch's trace."""
         return [] if self._lane is None else [self._trace]

@@ -21,12 +21,12 @@ from irscope.pipelines.inductor.cache_keys import EarlierKeys, data_of, key_of, 
 from irscope.pipelines.inductor.deep_lane import DeepLane
 from irscope.pipelines.inductor.kernels import Kernels
 from irscope.pipelines.inductor.stages import CACHE_KEY, OUTPUT_CODE
-from irscope.pipelines.inductor.targets import Targets
 from irscope.pipelines.inductor.triton_stages import TritonStages
 from irscope.protocol import CaptureGap
 from irscope.vocabulary.stages import StageKind
 
 if TYPE_CHECKING:
+    from irscope.pipelines.inductor.targets import Targets
     from irscope.pipelines.inductor.value_run import ValueRun
 
 
@@ -42,7 +42,7 @@ class InductorCapture(DynamoCapture):
         self._triton = TritonStages(book, self._kernels)
         self._values = _value_run(book) if book.is_deep and book.request.values is not None else None
         self._deep_lane = DeepLane(book, self._values, self._fused) if book.is_deep else None
-        self._targets = Targets(book, self._kernels) if book.is_deep else None
+        self._targets = _targets(book, self._kernels) if book.is_deep and book.request.targets else None
         self._earlier_keys: EarlierKeys | None = None
 
     def hooks(self) -> list[Hook]:
@@ -61,7 +61,8 @@ class InductorCapture(DynamoCapture):
         return [*hooks, *(self._values.hooks() if self._values is not None else ())]
 
     def finish(self) -> None:
-        """Waits for the compiles for targets."""
+        """Writes what is still to be written of Triton kernels, and waits for the compiles for targets."""
+        self._triton.finish()
         if self._targets is not None:
             self._targets.finish()
 
@@ -137,3 +138,9 @@ def _value_run(book: RunBook) -> ValueRun:
     )
 
     return ValueRun(book)
+
+
+def _targets(book: RunBook, kernels: Kernels) -> Targets:
+    from irscope.pipelines.inductor.targets import Targets  # here: as above
+
+    return Targets(book, kernels)

@@ -18,7 +18,7 @@ from irscope.capture.run_book import RunBook
 from irscope.internals.hooks import Hook
 from irscope.internals.triton_hooks import inductor_hook, listener_hook
 from irscope.ir.kernels import kernels_in
-from irscope.ir.line_tables import KernelText, lines_of
+from irscope.ir.line_tables import KernelText, place_of
 from irscope.pipelines.inductor.kernels import Kernels
 from irscope.pipelines.inductor.stages import KERNEL
 from irscope.pipelines.inductor.triton import (
@@ -29,7 +29,6 @@ from irscope.pipelines.inductor.triton import (
     read_inductor_kernel,
     read_launched_kernel,
 )
-from irscope.pipelines.registry import stage_kind
 from irscope.protocol import CaptureGap, Compile, CompileOutcome, Kernel, Origin
 from irscope.vocabulary.records import dataclass
 
@@ -61,7 +60,7 @@ def lowered_stages(
     first_line
         The line of the source file at which the text begins; None: the file holds the text, after empty lines.
     has_texts
-        Whether the texts are wanted, which takes some 20 ms; else only the facts about the binary.
+        Whether the texts are wanted; else only the facts about the binary.
 
     Raises LookupError if Triton kept no stage of it.
     """
@@ -72,11 +71,7 @@ def lowered_stages(
     for kind in _TEXTS if has_texts else ():
         if (written := _read(kernel.files.get(kind))) is not None:
             name = _NAME_OF_KIND.get(kind, kind)
-            stages.append(
-                LoweredStage(
-                    name, written, {"lines": lines_of(stage_kind(name).language, written, place), "source": stage}
-                )
-            )
+            stages.append(LoweredStage(name, written, {**place_of(place), "source": stage}))
     binary = next((kind for kind in BINARIES if kind in kernel.files), None)
     if binary is not None and (metadata := _read(kernel.files.get("json"))) is not None:
         stages.append(LoweredStage("binary", _readable(metadata), _of_binary(kernel, binary, place)))
@@ -156,6 +151,8 @@ class TritonStages:
         self._kernel_of: weakref.WeakKeyDictionary[Any, tuple[Kernel, str]] = weakref.WeakKeyDictionary()
         self._files_of: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
         self._unclaimed: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+        self._undecided: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
+        """The launchers of kernels of which several configurations are loaded and none is chosen yet."""
         self._launched = 0
 
     def hooks(self) -> list[Hook]:
@@ -170,6 +167,12 @@ class TritonStages:
         """One of Inductor's kernels was loaded, or its configuration chosen."""
         self._loaded(seen, None)
 
+    def finish(self) -> None:
+        """Writes the kernels of which no configuration was chosen: they were compiled, and never called."""
+        for tuner, launchers in list(self._undecided.items()):
+            self._loaded(SeenKernel(tuner, launchers), None, is_last=True)
+        self._undecided.clear()
+
     def written(self, kernels: list[Kernel], output_code: str) -> None:
         """Output code was written, with these kernels in it.
 
@@ -180,7 +183,7 @@ class TritonStages:
             if launchers := list(getattr(tuner, "launchers", ())):
                 self._loaded(SeenKernel(tuner, launchers), (kernel, output_code))
 
-    def _loaded(self, seen: SeenKernel, claimed_by: tuple[Kernel, str] | None) -> None:
+    def _loaded(self, seen: SeenKernel, claimed_by: tuple[Kernel, str] | None, is_last: bool = False) -> None:
         name = "one of them"
         try:
             # Autotuning happens when the kernel is first called, which is not part of a compile.
@@ -196,8 +199,13 @@ class TritonStages:
                 self._unclaimed[name] = seen.tuner
                 return
             # A tuner tells again when it has chosen, often what it had loaded first.
+            self._kernel_of[seen.tuner] = found
+            if kernel.configs > 1 and not is_last:  # only the one that is chosen is written, at the first call
+                self._undecided[seen.tuner] = seen.launchers
+                return
+            self._undecided.pop(seen.tuner, None)
             is_new = self._files_of.get(seen.tuner) != kernel.files
-            self._kernel_of[seen.tuner], self._files_of[seen.tuner] = found, kernel.files
+            self._files_of[seen.tuner] = kernel.files
             self._write(found[0], lowered_stages(kernel, found[0].stage, _text_of(*found), has_texts=is_new))
         except Exception as error:  # noqa: BLE001  what Triton or Inductor hold may be anything
             self._book.gap(CaptureGap(f"{WHAT}: {name}", f"{type(error).__name__}: {error}"))
