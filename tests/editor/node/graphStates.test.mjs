@@ -197,7 +197,7 @@ async function scaleAtRest(panel) {
 
 /** @param {import("playwright-core").FrameLocator} panel pixels for one unit of the picture, when it has come to rest */
 async function scaleOf(panel) {
-  return Number(await panel.locator("#canvas").getAttribute("data-scale"));
+  return Number(await panel.locator("#canvas[data-scale]").getAttribute("data-scale"));
 }
 
 /** @param {() => Promise<boolean>} holds @param {string} what */

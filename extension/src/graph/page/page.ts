@@ -153,7 +153,7 @@ function makeCanvas(buttons: Page["buttons"]) {
     buttons.zoomIn,
     buttons.fit,
   );
-  const corner = h("div", { id: "corner" }, zoom, minimap);
+  const corner = h("div", { id: "corner" }, minimap, zoom);
   const canvas = h("main", { id: "canvas" }, picture, tree, corner);
 
   return { canvas, picture, minimap, tree, legend, results };

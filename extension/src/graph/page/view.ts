@@ -104,6 +104,7 @@ export class GraphView {
         this.paint();
       });
     }
+    delete this.page.canvas.dataset["scale"]; // It is that of a picture at rest.
     clearTimeout(this.rest);
     this.rest = setTimeout(() => {
       if (this.scene === undefined) {
