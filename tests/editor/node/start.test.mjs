@@ -70,7 +70,7 @@ describe("npm start", () => {
       process.kill(-(running.child.pid ?? 0), "SIGINT"); // As a terminal does for Ctrl-C.
       await running.ended;
       await until(
-        async () => before.filter(isAlive),
+        async () => before.filter(isAlive).map(commandOf),
         (left) => left.length === 0,
         "no process is left",
         10_000,
@@ -162,7 +162,7 @@ describe("npm start", () => {
       assert.equal(exit, 0);
       await assert.rejects(fetch(new URL(address).origin), "nothing listens any more");
       await until(
-        async () => before.filter(isAlive),
+        async () => before.filter(isAlive).map(commandOf),
         (left) => left.length === 0,
         "no process is left",
         10_000,
@@ -235,6 +235,15 @@ function isAlive(pid) {
     return !/\) Z /.test(fs.readFileSync(`/proc/${pid}/stat`, "utf8"));
   } catch {
     return false;
+  }
+}
+
+/** A process as a person reads it. @param {number} pid */
+function commandOf(pid) {
+  try {
+    return `${pid} ${fs.readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").slice(0, 300)}`;
+  } catch {
+    return `${pid}`;
   }
 }
 
