@@ -61,16 +61,18 @@ export class Workbench {
     const row = rows.filter({ has: this.page.getByText(label, { exact: true }) }).first();
     for (let attempt = 1; ; attempt += 1) {
       await this.page.keyboard.press("F1");
-      await input.waitFor();
-      await input.fill(`>${label}`);
+      const timeout = attempt < 3 ? 5_000 : PATIENCE_MS;
       try {
-        await row.click({ timeout: attempt < 3 ? 5_000 : PATIENCE_MS });
+        await input.waitFor({ timeout });
+        await input.fill(`>${label}`, { timeout });
+        await row.click({ timeout });
         break;
       } catch (error) {
         if (attempt === 3) {
           throw error;
         }
         // The palette offers what applies at the moment it is opened; a window that was just loaded needs a while.
+        // And it closes when an editor that was still opening takes the focus.
         await this.page.keyboard.press("Escape");
       }
     }

@@ -19,7 +19,7 @@ import sys
 
 import torch
 
-import irscope.findings.kinds.graph_break as graph_break
+import irscope.findings.advice as advice
 from irscope.findings.advice import RULES
 from irscope.findings.advice.spot import Spot
 from irscope.protocol import to_json
@@ -29,7 +29,7 @@ torch._dynamo.guards.profile_guard_manager = lambda *args: 0.0
 
 out, *paths = sys.argv[1:]
 options, failures = {}, []
-speak = graph_break.words_for
+speak = advice.words_for
 
 
 def noting(context):
@@ -44,7 +44,7 @@ def noting(context):
     return words
 
 
-graph_break.words_for = noting
+advice.words_for = noting
 results = {}
 settings = torch._dynamo.config.save_config()
 for path in paths:
