@@ -4,6 +4,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { CACHE, hashOf, hashOfFiles, once, ROOT, VENV, VENV_PYTHON, which } from "./lib/paths.mjs";
+import { inNewFolder } from "./lib/stopping.mjs";
 import { execute, Failure, step } from "./lib/terminal.mjs";
 
 export const TORCH = "torch==2.13.0";
@@ -117,26 +118,29 @@ export async function ensureCodeServer() {
   ]);
   await step(`Building code-server ${CODE_SERVER} in ${CACHE} (a few minutes, once)`, async (report) => {
     const partial = `${home}.partial-${process.pid}`;
-    fs.rmSync(partial, { recursive: true, force: true });
-    fs.mkdirSync(partial, { recursive: true });
-    fs.writeFileSync(path.join(partial, "package.json"), '{"private": true}\n');
-    try {
-      const npm = ["install", "--no-audit", "--no-fund", "--prefix", partial];
+    await inNewFolder(partial, async () => {
+      fs.writeFileSync(path.join(partial, "package.json"), '{"private": true}\n');
       const next = "Check the network and the last lines above, then run the same command again.";
+      const install = (/** @type {string} */ name, /** @type {NodeJS.ProcessEnv} */ env) =>
+        execute("npm", ["install", "--no-audit", "--no-fund", "--prefix", partial, name], {
+          cwd: partial,
+          env,
+          report,
+          next,
+          group: true,
+        });
       const env = plainNpmEnvironment();
-      await execute("npm", [...npm, `${nodePackage()}@${CODE_SERVER_NODE}`], { cwd: partial, env, report, next });
+      await install(`${nodePackage()}@${CODE_SERVER_NODE}`, env);
       const node = path.join(partial, "node_modules", nodePackage());
       const withNode = {
         ...env,
         PATH: `${path.join(node, "bin")}${path.delimiter}${env["PATH"]}`,
         npm_config_nodedir: node,
       };
-      await execute("npm", [...npm, `code-server@${CODE_SERVER}`], { cwd: partial, env: withNode, report, next });
+      await install(`code-server@${CODE_SERVER}`, withNode);
       fs.rmSync(home, { recursive: true, force: true });
       fs.renameSync(partial, home);
-    } finally {
-      fs.rmSync(partial, { recursive: true, force: true });
-    }
+    });
   });
   return found;
 }

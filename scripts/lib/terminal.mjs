@@ -1,6 +1,7 @@
 /** Running the long steps of the scripts: progress on a terminal, plain lines elsewhere, and errors with a next step. */
 
 import { spawn } from "node:child_process";
+import { endsWithUs } from "./stopping.mjs";
 
 const TTY = process.stderr.isTTY === true && process.env["CI"] === undefined;
 /** Without a terminal, a sign of life this often. */
@@ -89,15 +90,20 @@ export async function step(title, work) {
 }
 
 /**
- * Runs a program to its end and gives its standard output; throws a Failure with its last lines.
+ * Runs a program to its end and gives its standard output; throws a Failure with its last lines. With `group` it is killed
+ * with all that it started when this process is told to end (see stopping.mjs).
  * @param {string} command
  * @param {string[]} args
- * @param {{cwd?: string, env?: NodeJS.ProcessEnv, report?: (detail: string) => void, next?: string}} [options]
+ * @param {{cwd?: string, env?: NodeJS.ProcessEnv, report?: (detail: string) => void, next?: string, group?: boolean}} [options]
  * @returns {Promise<string>}
  */
-export function execute(command, args, { cwd, env, report, next } = {}) {
+export function execute(command, args, { cwd, env, report, next, group = false } = {}) {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd, env: env ?? process.env, stdio: ["ignore", "pipe", "pipe"] });
+    const stdio = /** @type {const} */ (["ignore", "pipe", "pipe"]);
+    const child = spawn(command, args, { cwd, env: env ?? process.env, stdio: [...stdio], detached: group });
+    if (group) {
+      endsWithUs(child);
+    }
     let stdout = "";
     /** @type {string[]} */
     const lines = [];

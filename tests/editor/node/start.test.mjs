@@ -76,6 +76,9 @@ describe("npm start", () => {
         10_000,
       );
     }
+    const cache = path.join(home, "nothing-built", "irscope");
+    const unfinished = fs.readdirSync(cache).filter((name) => name.includes(".partial-"));
+    assert.deepEqual(unfinished, [], "what was built in part is removed");
     assert.doesNotMatch((await running.ended).output, /Starting VS Code/, "the editor was still being built");
   });
 
