@@ -182,7 +182,12 @@ def _files_of_the_user() -> dict[str, str]:
         if issubclass(type(module), types.ModuleType) and type(name) is str and not name.startswith(_GENERATED)
         if isinstance(path := vars(module).get("__file__"), str) and path.endswith(".py")
     ]
-    # Thousands of modules are below a few packages that are not the user's: only these are looked up on the disk.
+    # Thousands of modules are below a few packages that are not the user's, and a hundred are Python's own: only the
+    # others are looked up on the disk.
+    own = os.path.dirname(os.__file__) + os.sep
+    paths = [
+        (name, path) for name, path in paths if not path.startswith(own) or "-packages" in path or name == "__main__"
+    ]
     libraries = {
         name: os.path.dirname(path) + os.sep
         for name, path in paths

@@ -596,7 +596,7 @@ for epoch in range(3):
     compiled(x)
     model.eval()
     compiled(x)
-""", "this is normal", by_hand(), "At most two compiles, one for train mode and one for eval mode", left=1)  # fmt: skip
+""", "this is normal", by_hand(), "`compiled[1].training` was in train mode when this was compiled. At most two compiles, one for train mode and one for eval mode", left=1)  # fmt: skip
 case("dtype", "recompile-dtype", FUNCTION + """
 for dtype in (torch.float32, torch.float64, torch.float32):
     x = torch.ones(4, dtype=dtype)

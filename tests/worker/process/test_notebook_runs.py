@@ -48,6 +48,35 @@ def test_cells_run_in_order_in_one_process(tmp_path: Path) -> None:
     assert ran.report.script == str(path) and path.read_bytes() == before
 
 
+TWO_RETURNS = """\
+%%time
+@torch.compile(backend='eager')
+def two(x, flag):
+    y = x + 1
+    if flag:
+        return y.sum().item()
+    y = y * 2
+    return y.sum().item()
+
+two(torch.ones(2), FLAG)
+"""
+
+
+def test_a_finding_is_at_the_return_that_ran_though_others_have_its_text(tmp_path: Path) -> None:
+    """The same function in each of three cells, which take one return or the other; and two functions of one line."""
+    on_one_line = (
+        "a, b = [torch.compile(f, backend='eager') for f in (lambda x: x.sum().item(), lambda x: x.sum().item())]"
+    )
+    flags = ("True", "False", "True")
+    cells = ["import torch", *(TWO_RETURNS.replace("FLAG", flag) for flag in flags), f"{on_one_line}\nb(torch.ones(2))"]
+    path = notebook(tmp_path, *cells)
+    found = [(one.file, one.range.start.line, one.range.start.column) for one in run(path).findings("graph-break")]
+    lines = {cell_name(str(path), number): (6 if flag == "True" else 8) for number, flag in enumerate(flags, 2)}
+    columns = {6: 15, 8: 11}
+    last = (cell_name(str(path), 5), 1, on_one_line.rindex("x.sum()"))
+    assert found == [*((cell, line, columns[line]) for cell, line in lines.items()), last]
+
+
 FRONT_END = (
     "import ipywidgets as widgets\nfrom IPython.display import display, clear_output, HTML\nfrom IPython import get_ipython",
     "try:\n    import ipympl\n    found = True\nexcept ImportError:\n    found = False",

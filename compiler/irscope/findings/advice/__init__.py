@@ -77,6 +77,7 @@ RULES: dict[str, Callable[[Spot], Advice]] = {
     "GB0185": arrays.array_of_objects,
     "GB0250": arrays.array_of_objects,
     "GB0208": arrays.non_tensor_result,
+    "GB5976": arrays.storage,
     "GB0015": arrays.sparse,
     "GB0277": arrays.sparse,
     "GB0374": arrays.sparse,

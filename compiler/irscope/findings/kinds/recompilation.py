@@ -47,6 +47,8 @@ KIND = FindingKind(
 )
 UNKNOWN = FailedGuard("", "", "recompile-unknown", "PyTorch gives no reason", ())
 _WRAPPERS = ("len", "list", "dict", "tuple", "set", "type", "iter", "next", "id")
+_WRAPPED = "fn"
+"""PyTorch's name for a module of its own that is compiled: it compiles a function around it."""
 _LEFT = "___stack"  # PyTorch's name for what lay on the stack at a graph break
 
 
@@ -140,6 +142,8 @@ def make(moment: Moment, trigger: Trigger, calls: Sequence[Call]) -> tuple[Findi
     if not is_user_file(compile.file) and facts.sites is not None:  # the user knows the call, not the function
         name = facts.sites[1].callee or name
         subject = argument.expression if (argument := facts.argument(guard.source)) is not None else ""
+        if not subject and guard.source.startswith(_WRAPPED) and _root(guard.source) == _WRAPPED:
+            subject = name + guard.source.removeprefix(_WRAPPED)
     what = f"`{name}` was compiled again: {change_of(trigger, left, subject)}."
     earlier = [f"{i + 2}. {each.text}" for i, each in enumerate(trigger.guards[1:8])]
     finding = Finding(

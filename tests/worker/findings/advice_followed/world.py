@@ -185,6 +185,24 @@ ENTRIES = (
         followed_args="torch.ones(4), 0,",
     ),
     Followed(
+        "address_compared_in_the_caller",
+        "GB5976",
+        "value = x.data_ptr() == 3\n    result = f(x, value)",
+        """
+        def f(x):
+            if x.data_ptr() == 3:
+                return x + 1
+            return x - 1
+        """,
+        """
+        def f(x, value):
+            if value:
+                return x + 1
+            return x - 1
+        """,
+        followed_args="torch.ones(4), False,",
+    ),
+    Followed(
         "bytes_of_an_array_passed_in",
         "GB0158",
         "value = array.tobytes()\n    result = f(array, value)",
