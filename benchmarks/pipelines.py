@@ -42,6 +42,7 @@ def python_for(pipeline: str, environments: Path) -> Path | None:
 
 def rounds(pipeline: str, python: Path, runs: int, scripts: tuple[str, str]) -> dict[str, list[Cost]]:
     """What both scripts of a pipeline cost in each round: the one by hand, and the one that irscope runs."""
+    compiles = "compile" in scripts[1]
     with tempfile.TemporaryDirectory() as folder:
         hand, own = Path(folder, "by_hand.py"), Path(folder, "script.py")
         for path, text in zip((hand, own), scripts, strict=True):
@@ -52,7 +53,7 @@ def rounds(pipeline: str, python: Path, runs: int, scripts: tuple[str, str]) -> 
         for number in range(runs):
             turns = list(commands.items())
             for what, command in turns if number % 2 == 0 else turns[::-1]:
-                costs[what].append(cost_of(command))
+                costs[what].append(cost_of(command, compiles))
     return costs
 
 
