@@ -2,7 +2,7 @@
 
 A script compiles one model, with cold caches, and calls it once.  It has no dumps and no stages, and does not know
 irscope.  Where a pipeline shows what a system makes on request only (the decomposed program of ``torch.export``, the
-frozen and the optimized graph of TorchScript), the script asks for it, too.
+frozen and the optimized graph of TorchScript, LLVM IR, assembly and CUDA source of TVM), the script asks for it, too.
 """
 
 from __future__ import annotations
@@ -120,8 +120,30 @@ with torch.no_grad():
     program = torch.export.export(model, (), inputs)
     module = from_exported_program(program, keep_params_as_input=True)
     module, parameters = tvm.relax.frontend.detach_params(module)
-    machine = tvm.relax.VirtualMachine(tvm.compile(module, target="llvm"), tvm.cpu())
+    built = tvm.compile(module, target="llvm")
+    machine = tvm.relax.VirtualMachine(built, tvm.cpu())
     machine["main"](*(tvm.runtime.from_dlpack(one) for one in inputs.values()), *parameters["main"])
+
+# What it asks for
+[code] = [one for one in built.mod.imports if one.kind == "llvm"]
+code.inspect_source("ll"), code.inspect_source("asm")
+
+import importlib
+
+from tvm.s_tir import dlight
+
+split = importlib.import_module("tvm.tirx.build").split_host_device_mods
+target = tvm.target.Target({"kind": "cuda", "arch": "sm_80"}).with_host(tvm.target.Target("llvm"))
+gpu = dlight.gpu
+with target:
+    lowered = tvm.relax.get_pipeline("zero")(module)
+    rules = (gpu.Matmul(), gpu.GEMV(), gpu.Reduction(), gpu.GeneralReduction(), gpu.Fallback())
+    lowered = dlight.ApplyDefaultSchedule(*rules)(tvm.relax.transform.AttachGlobalSymbol()(lowered))
+lower, _, finish = tvm.tirx.get_default_tir_pipeline(target)
+functions = {name: one for name, one in lowered.functions.items() if isinstance(one, tvm.tirx.PrimFunc)}
+lowered = lower(tvm.tirx.transform.BindTarget(target)(tvm.IRModule(functions)))
+for device, part in split(lowered)[1].items():
+    tvm.get_global_func("target.build.cuda")(finish()(part), device).inspect_source()
 """,
     "torchao": """
 import torch._inductor.config

@@ -5,7 +5,9 @@
 For each pipeline and model, a script that uses the system's own interface (`by_hand.py`) and `irscope run --pipeline`
 in turn, each in its own process with an empty TORCHINDUCTOR_CACHE_DIR.  Which goes first changes from round to round.
 Printed are the medians, and the medians of the rounds' ratios; the goal is a ratio of at most 1.15.  Processor time
-counts all processes, and is less disturbed by a machine that is not quiet.
+counts all processes, and is less disturbed by a machine that is not quiet.  What `irscope run` costs for a script that
+only imports torch is measured first.  It is the same for every program, weighs most with the smallest, and the last
+ratio is of processor time without it.
 
 Pipelines that need packages run in the environments of `npm run test:pipelines`; those that have none are left out.
 """
@@ -38,11 +40,12 @@ def python_for(pipeline: str, environments: Path) -> Path | None:
     return python if (environments / pipeline / ".irscope-done").exists() else None
 
 
-def measure(pipeline: str, model: str, python: Path, runs: int) -> float:
-    """Prints the rounds of a pipeline and a model; returns the median of the ratios on the clock."""
+def rounds(pipeline: str, python: Path, runs: int, scripts: tuple[str, str]) -> dict[str, list[Cost]]:
+    """What both scripts of a pipeline cost in each round: the one by hand, and the one that irscope runs."""
+    compiles = "compile" in scripts[1]
     with tempfile.TemporaryDirectory() as folder:
         hand, own = Path(folder, "by_hand.py"), Path(folder, "script.py")
-        for path, text in zip((hand, own), by_hand.scripts_of(pipeline, model), strict=True):
+        for path, text in zip((hand, own), scripts, strict=True):
             path.write_text(text)
         run = [sys.executable, "-m", "irscope", "run", "--pipeline", pipeline, "--python", str(python), str(own)]
         commands = {HAND: [str(python), str(hand)], IRSCOPE: run}
@@ -50,15 +53,34 @@ def measure(pipeline: str, model: str, python: Path, runs: int) -> float:
         for number in range(runs):
             turns = list(commands.items())
             for what, command in turns if number % 2 == 0 else turns[::-1]:
-                costs[what].append(cost_of(command))
+                costs[what].append(cost_of(command, compiles))
+    return costs
+
+
+def fixed_cost(runs: int) -> float:
+    """Seconds of processors that `irscope run` adds to a script that compiles nothing; prints them."""
+    costs = rounds("torchscript", Path(sys.executable), runs, ("import torch\n", "import torch\n"))
+    more = statistics.median(b.processor - a.processor for a, b in zip(costs[HAND], costs[IRSCOPE], strict=True))
+    print(f"fixed: {more:+.2f} s of processors", flush=True)
+    return more
+
+
+def measure(pipeline: str, model: str, python: Path, runs: int, fixed: float) -> float:
+    """Prints the rounds of a pipeline and a model; returns the median of the ratios on the clock."""
+    costs = rounds(pipeline, python, runs, by_hand.scripts_of(pipeline, model))
     wall = _ratio([cost.wall for cost in costs[HAND]], [cost.wall for cost in costs[IRSCOPE]])
     processor = _ratio([cost.processor for cost in costs[HAND]], [cost.processor for cost in costs[IRSCOPE]])
+    varying = _ratio([cost.processor for cost in costs[HAND]], [cost.processor - fixed for cost in costs[IRSCOPE]])
     seconds = ", ".join(
         f"{what} {statistics.median(one.wall for one in each):.2f} s "
         f"({statistics.median(one.processor for one in each):.2f} s of processors)"
         for what, each in costs.items()
     )
-    print(f"{pipeline} {model}: ratio {wall:.3f}, of processor time {processor:.3f}; {seconds}", flush=True)
+    print(
+        f"{pipeline} {model}: ratio {wall:.3f}, of processor time {processor:.3f}, without the fixed cost {varying:.3f}; "
+        f"{seconds}",
+        flush=True,
+    )
     return wall
 
 
@@ -75,6 +97,7 @@ def main() -> int:
     options = parser.parse_args()
     compileall.compile_dir(Path(irscope.__file__).parent, quiet=1)
     print("load average before:", *os.getloadavg(), flush=True)
+    fixed = fixed_cost(options.runs)
     ratios = {}
     for pipeline in options.pipelines:
         python = python_for(pipeline, options.environments)
@@ -82,7 +105,7 @@ def main() -> int:
             print(f"{pipeline}: not measured, since it has no environment (npm run test:pipelines -- {pipeline})")
             continue
         for model in options.models.split(","):
-            ratios[f"{pipeline} {model}"] = measure(pipeline, model, python, options.runs)
+            ratios[f"{pipeline} {model}"] = measure(pipeline, model, python, options.runs, fixed)
     print("load average after:", *os.getloadavg())
     above = {name: ratio for name, ratio in ratios.items() if ratio > GOAL}
     for name, ratio in sorted(above.items(), key=lambda one: -one[1]):

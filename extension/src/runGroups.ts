@@ -2,6 +2,14 @@
 
 import type { RunItem } from "./protocol";
 
+/** What a deep run goes through if nothing else is asked for (`DEFAULT_PIPELINE` of irscope). */
+const USUAL = "inductor";
+
+/** What tells runs of one script apart: the lane, or the pipeline if it is not the usual one. */
+export function wayOf({ lane, pipeline }: RunItem): string {
+  return lane === "fast" || pipeline === USUAL ? lane : pipeline;
+}
+
 export interface ScriptRuns {
   script: string;
   scriptUri: string;

@@ -92,6 +92,17 @@ def test_show_a_run(show: Shown, filled: Filled) -> None:
     assert (report.run, len(report.compiles), len(report.kernels)) == (filled.run, 2, 1)
 
 
+def test_a_run_of_another_pipeline_names_it(show: Shown, filled: Filled) -> None:
+    assert "pipeline" not in show()
+    with Store(filled.path) as store:
+        run = store.create_run(MODEL, [], Lane.DEEP, "digest", pipeline="tvm")
+        store.set_outcome(run, an_outcome())
+    assert "pipeline tvm" in show(run)
+    head, *rows = show(command="list").splitlines()
+    assert head.split()[3] == "pipeline"
+    assert {row.split()[4] for row in rows} == {"tvm", "inductor"}
+
+
 def test_show_a_compile(show: Shown) -> None:
     lines = show("--compile", "0/1").splitlines()
     assert lines[0] == f"0/1  forward  {MODEL}:4  graph-break"

@@ -17,6 +17,7 @@ from irscope.comparing.runs import Moved, diff_runs
 from irscope.ir.graphs import parse_graph
 from irscope.protocol import Compile, Finding, Kernel, Lane, StageRef
 from irscope.store.store import Store
+from irscope_server.running.since_last_run import run_before
 
 GRAPHS = sorted((Path(__file__).parent / "graphs").glob("*.txt"))
 MODEL = "/home/me/model.py"
@@ -124,8 +125,9 @@ def a_run(
     kernels: tuple[tuple[Kernel, str], ...] = (),
     stages: tuple[tuple[str, str, str], ...] = (),
     lane: Lane = Lane.DEEP,
+    pipeline: str = "inductor",
 ) -> str:
-    run = store.create_run(MODEL, [], lane, source)
+    run = store.create_run(MODEL, [], lane, source, pipeline=pipeline)
     store.put_source(run, MODEL, source)
     for compile in compiles:
         store.put_compile(run, compile)
@@ -234,6 +236,16 @@ def test_without_names_it_is_the_newest_run_and_the_one_before(store: Store, dif
     data = json.loads(diff("--json"))
     assert (data["before"], data["after"], data["same"]) == (first, last, False)
     assert [finding["code"] for finding in data["findings_gone"]] == ["GB0059"]
+
+
+def test_a_run_is_compared_with_one_of_its_pipeline(store: Store, diff: Any) -> None:
+    first = a_run(store, pipeline="tvm")
+    a_run(store)
+    assert "is the first deep run of" in diff(code=2)
+    last = a_run(store, pipeline="tvm")
+    assert diff().startswith(f"{first} → {last}\n")
+    assert (before := run_before(store.runs(), last, Lane.DEEP)) is not None and before.run == first
+    assert "through onnx, so" in diff(a_run(store, pipeline="onnx"), code=2)
 
 
 def test_there_may_be_nothing_to_compare_with(store: Store, diff: Any) -> None:

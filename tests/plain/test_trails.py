@@ -137,6 +137,25 @@ def test_a_back_end_that_runs_the_graph_as_it_is(tmp_path: Path) -> None:
         assert [place.fate.partition(":")[0] for place in step.places] == ["run as is"]
 
 
+@pytest.mark.parametrize(
+    ("graph", "kernel", "fate"), [("relax-lowered", "tir", ""), ("torchscript-optimized", "", "run as is")]
+)
+def test_a_graph_that_calls_the_kernels_itself(tmp_path: Path, graph: str, kernel: str, fate: str) -> None:
+    """What it computes for nobody, such as the release of memory, runs; and a call of a kernel is not removed."""
+    text = next(text for id, _, text, _ in stages() if id == "dynamo-graph")
+    text = text.replace("        return", '        kill: "f32[4]" = torch.ops.relax.vm.kill_object(y)\n        return')
+    with Store(str(tmp_path / "tvm.db")) as store:
+        run = store.create_run(MODEL, [], Lane.DEEP, "digest")
+        store.put_compile(run, a_compile(id="0/0", file=MODEL))
+        store.put_stage(run, "0/0", StageRef(f"0/0/{graph}", graph, "python", 0), text, 1)
+        if kernel:
+            ref = StageRef("0/0/kernel/relu", kernel, "python", 0)
+            store.put_stage(run, "0/0", ref, "def relu(): pass\n", 2, {"lines": [(1, "y")]})
+        thread = Provenance(store, store.report(run), ends=False)
+        elements = {one.name: one for one in thread.elements(f"0/0/{graph}")}
+        assert {thread.fate(elements[name]).partition(":")[0] for name in ("y", "mul", "kill")} == {fate}
+
+
 def test_a_long_graph_that_could_not_be_lowered(store: Store) -> None:
     """Each node became nothing because what needed it became nothing, down to what the graph returns."""
     count = 3000

@@ -17,6 +17,7 @@ from irscope.pipelines.registry import stage_kind
 from irscope.profiling.changes import profile_diff
 from irscope.protocol import Compile, Finding, Kernel, Report, StageRef, to_json
 from irscope.store.store import Store
+from irscope.vocabulary.lanes import DEFAULT_PIPELINE
 from irscope.vocabulary.suggestions import did_you_mean, listed
 from irscope.vocabulary.units import count, duration
 from irscope.vocabulary.visible import printable
@@ -43,18 +44,22 @@ def diff(options: argparse.Namespace) -> int:
 
 
 def _two_runs(store: Store, runs: list[str]) -> tuple[str, str]:
-    """The two that were named, or the named (else the newest) one and the one before it of the same script and lane."""
+    """The two that were named, or the named (else the newest) one and the one before it of the same script, lane
+    and pipeline."""
     if len(runs) == 2:
         return runs[0], runs[1]
     if len(runs) > 2:
         raise LookupError("`irscope diff` compares two runs.")
     after = runs[0] if runs else store.find_run()
     report, lane = store.report(after), store.lane_of(after)
-    older = [run.run for run in store.runs(limit=1000, script=report.script) if run.lane is lane]
+    alike = (lane, report.pipeline)
+    older = [run.run for run in store.runs(limit=1000, script=report.script) if (run.lane, run.pipeline) == alike]
     before = older[older.index(after) + 1 :] if after in older else []  # what is damaged is not listed
     if not before:
+        through = "" if report.pipeline == DEFAULT_PIPELINE else f" through {report.pipeline}"
         raise LookupError(
-            f"{after} is the first {lane.value} run of {report.script}, so no earlier run can be compared with it."
+            f"{after} is the first {lane.value} run of {report.script}{through}, "
+            "so no earlier run can be compared with it."
         )
     return before[0], after
 

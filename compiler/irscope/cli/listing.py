@@ -11,6 +11,7 @@ from irscope.cli.tables import table
 from irscope.cli.text import Paint, short_path, to_stdout
 from irscope.protocol import to_json
 from irscope.store.store import Store
+from irscope.vocabulary.lanes import DEFAULT_PIPELINE
 from irscope.vocabulary.units import duration
 from irscope.vocabulary.visible import printable
 
@@ -25,11 +26,13 @@ def list_runs(options: argparse.Namespace) -> int:
     if not runs:
         print(f"No run in {options.store} yet. Start one: irscope run SCRIPT.py")
         return 0
+    several = any(run.pipeline != DEFAULT_PIPELINE for run in runs)  # else the column says nothing, and takes room
     rows = [
         [
             run.run,
             time.strftime("%Y-%m-%d %H:%M", time.localtime(run.started)),
             run.lane.value,
+            *([printable(run.pipeline)] if several else []),
             printable(short_path(run.script)),
             run.outcome.kind.value if run.outcome else "unfinished",
             str(run.findings),
@@ -39,6 +42,8 @@ def list_runs(options: argparse.Namespace) -> int:
         ]
         for run in runs
     ]
-    head = ["run", "started", "lane", "script", "outcome", "findings", "compiles", "kernels", "time"]
-    to_stdout(table(head, rows, Paint(sys.stdout), right=frozenset({5, 6, 7, 8}), whole=frozenset({0, 1})))
+    head = ["run", "started", "lane", *(["pipeline"] if several else [])]
+    head += ["script", "outcome", "findings", "compiles", "kernels", "time"]
+    right = frozenset(range(len(head) - 4, len(head)))
+    to_stdout(table(head, rows, Paint(sys.stdout), right=right, whole=frozenset({0, 1})))
     return 0

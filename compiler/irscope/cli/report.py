@@ -12,6 +12,7 @@ from irscope.protocol import CompileOutcome, Finding, OutcomeKind, Range, Report
 from irscope.store.store import Store
 from irscope.usercode.notebooks import notebook_of
 from irscope.usercode.source import line_text, use_overlays
+from irscope.vocabulary.lanes import DEFAULT_PIPELINE
 from irscope.vocabulary.units import count, duration, kernels
 from irscope.vocabulary.visible import printable
 
@@ -173,6 +174,8 @@ def _closing(report: Report, paint: Paint) -> str:
     said = f"{head}{code}: {printable(outcome.message)}"
     if outcome.kind is OutcomeKind.ENVIRONMENT_ERROR and report.torch is None:
         return said  # nothing has run, and nothing is kept of it
+    if report.pipeline != DEFAULT_PIPELINE:
+        facts.append(f"pipeline {printable(report.pipeline)}")
     facts += [
         f"torch {printable(report.torch or 'not found')}",
         duration(outcome.seconds),

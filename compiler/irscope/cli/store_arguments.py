@@ -13,7 +13,8 @@ Why two kernels were or were not fused: what Inductor's scheduler decided on eac
 its own reason or score, and the user's lines that the parts came from."""
 
 _DIFF = """\
-With two runs: what changed from the first to the second.  With one: from the run of the same script and lane before it.
+With two runs: what changed from the first to the second.  With one: from the run of the same script, lane and
+pipeline before it.
 Findings, compiles and kernels are matched across an edit of the script; kernels by their code, not their names.
 
 With --stage: what changed between two stages of one run, or of one stage between two runs.  Graphs are compared by

@@ -109,6 +109,16 @@ def role_of(name: str) -> Role:
     return stage_kind(name).role
 
 
+@functools.lru_cache(maxsize=1024)
+def calls_kernels(name: str) -> bool:
+    """Whether a graph of that name is itself what calls the kernels, as that of TVM's virtual machine: its pipeline makes
+    no code of it, and what computes nothing that is returned runs, too."""
+    if not stage_kind(name).is_lowered:
+        return False
+    of = [one.stages for one in pipelines().values() if any(kind.name == name for kind in one.stages)]
+    return all(kind.role is not Role.CODE for stages in of for kind in stages)
+
+
 @functools.cache
 def names_with(*roles: Role) -> frozenset[str]:
     """The names of all kinds that have one of these roles."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from irscope.pipelines.registry import stage_kind
+from irscope.pipelines.registry import calls_kernels, role_of, stage_kind
 from irscope.protocol import Compile, Origin, Report, StageRef
 from irscope.provenance import chain
 from irscope.provenance.elements import SOURCE, Element, Item, Items
@@ -18,9 +18,10 @@ from irscope.provenance.run_stages import RunStages
 from irscope.provenance.stage_links import StageLinks
 from irscope.provenance.user_lines import UserLines
 from irscope.store.store import Store
-from irscope.vocabulary.stages import Part
+from irscope.vocabulary.stages import Part, Role
 
 __all__ = ["SOURCE", "Element", "Provenance"]
+_AS_IS = "run as is: the backend reports no stage below this graph"
 
 
 class Provenance:
@@ -123,6 +124,9 @@ class Provenance:
 
     def fate_of_last(self, element: Element) -> str:
         """The `fate` of something that is known to have no children."""
+        if self._stages.item(element).op == "call" and calls_kernels(self._stages.by_id[element.stage].name):
+            others = self._stages.compile_of[element.stage].stages
+            return "" if any(role_of(one.name) is Role.KERNEL for one in others) else _AS_IS
         end, reason = self._end_of_use(element)
         if reason and end != element:
             users = self._users(element)
@@ -177,7 +181,7 @@ class Provenance:
         last = any(levels and stage in levels[-1] for levels in self._stages.tracks[compile.id])
         if last and stage_kind(stage.name).part is Part.BACKWARD and (taken := self._compiled_autograd()):
             return f"a part of what compiled autograd runs: {', '.join(taken)}"
-        return "run as is: the backend reports no stage below this graph" if last else ""
+        return _AS_IS if last else ""
 
     def _compiled_autograd(self) -> list[str]:
         """The compiles whose graph is that of compiled autograd."""

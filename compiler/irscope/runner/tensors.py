@@ -61,16 +61,17 @@ def _output(program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], see
         found = list(_tensors(program(*cloned(args), **cloned(kwargs)), 0))
     torch: Any = sys.modules["torch"]
     with torch.no_grad():
-        for tensor, before in kept:
-            tensor.copy_(before)
+        for tensor, version, before in kept:
+            if tensor._version != version:  # else a write would be a change: what was exported runs while there is none
+                tensor.copy_(before)
     return found
 
 
-def _state(program: Program) -> list[tuple[Any, Any]]:
-    """The buffers of a module, with copies: parameters change in the optimizer only."""
+def _state(program: Program) -> list[tuple[Any, int, Any]]:
+    """The buffers of a module, with versions and copies: parameters change in the optimizer only."""
     module = getattr(program, "_orig_mod", program)
     buffers = module.buffers() if isinstance(module, sys.modules["torch"].nn.Module) else ()
-    return [(one, one.detach().clone()) for one in buffers if not one.is_inference()]
+    return [(one, one._version, one.detach().clone()) for one in buffers if not one.is_inference()]
 
 
 def _tensors(value: Any, depth: int) -> Iterator[Any]:

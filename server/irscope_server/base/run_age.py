@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from irscope.protocol import RunSummary
+from irscope.protocol import Lane, RunSummary
 from irscope.store.store import StoreError
 
 from irscope_server.base.archive import Archive
@@ -31,13 +31,18 @@ async def age_of(archive: Archive, run: str) -> RunAge:
     except (LookupError, StoreError):
         return RunAge()
     shown = next((one for one in runs if one.run == run), None)
-    newest = next((one for one in runs if one.outcome is not None), None)
+    newest = next((one for one in runs if one.outcome is not None and _replaces(one, shown)), None)
     if shown is None or newest is None or newest.started <= shown.started:
         return RunAge()
     old, new = (_named(shown, "%H:%M"), _named(newest, "%H:%M"))
     if old == new:
         old, new = (_named(shown, "%H:%M:%S"), _named(newest, "%H:%M:%S"))
     return RunAge(f"Older run: {old}. Newest: {new}.", newest.run)
+
+
+def _replaces(newer: RunSummary, shown: RunSummary | None) -> bool:
+    """Whether a run shows newly what another one shows: a run through one pipeline makes none of another old."""
+    return shown is None or Lane.FAST in (newer.lane, shown.lane) or newer.pipeline == shown.pipeline
 
 
 def _named(run: RunSummary, clock: str) -> str:

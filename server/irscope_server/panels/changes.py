@@ -9,6 +9,7 @@ from irscope.findings.registry import kind_of
 from irscope.protocol import LIBRARY, Compile, Finding, Kernel, Report, Severity, StageRef
 from irscope.store.store import Store
 from irscope.vocabulary import units
+from irscope.vocabulary.lanes import DEFAULT_PIPELINE
 
 from irscope_server.base import words
 from irscope_server.base.context import ReadContext
@@ -122,9 +123,9 @@ async def changes(context: ReadContext, params: ChangesParams) -> Encoded:
 
     def read(store: Store, report: Report) -> ChangesResult:
         if since is None:
-            reason = (
-                f"This is the first {lane.value} run of this script that is kept. Change the code and run it again."
-            )
+            through = "" if report.pipeline == DEFAULT_PIPELINE else f" through {report.pipeline}"
+            first = f"This is the first {lane.value} run of this script{through} that is kept."
+            reason = f"{first} Change the code and run it again."
             return _nothing(item, items, reason)
         diff = diff_runs(store, since.run, params.run)
         whole = mine is None or ran_whole(mine)

@@ -40,7 +40,10 @@ def run_before(runs: Sequence[RunSummary], run: str, lane: Lane) -> RunSummary |
     """Of the runs of an entry, the newest first: what a run is compared with unless another one is named."""
     mine = next((one for one in runs if one.run == run), None)
     older = [
-        one for one in runs if mine and one.lane is lane and one.outcome is not None and one.started < mine.started
+        one
+        for one in runs
+        if mine and one.lane is lane and one.pipeline == mine.pipeline
+        if one.outcome is not None and one.started < mine.started
     ]
     compiled = [one for one in older if one.compiles]
     return next(filter(ran_whole, compiled), next(iter(compiled or older), None))

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { load } from "../modules.mjs";
 
-const { rowsOf } = await load("runGroups");
+const { rowsOf, wayOf } = await load("runGroups");
 
 describe("rows of the tree of runs", () => {
   /** @param {string} name @param {number} started @param {string} pipeline */
@@ -38,6 +38,11 @@ describe("rows of the tree of runs", () => {
     assert.deepEqual(names(script.earlier), ["c", "b"]);
     assert.equal(script.scriptUri, "file:///a.py");
     assert.deepEqual(rest, []);
+  });
+
+  it("a row says the pipeline where it is not the usual one, and else the lane", () => {
+    const shown = [run("a", 1, "inductor"), run("b", 2, "tvm"), run("c", 3, "inductor", "/a.py", "fast")];
+    assert.deepEqual(shown.map(wayOf), ["deep", "tvm", "fast"]);
   });
 
   it("runs that come last although they are older are sorted in", () => {

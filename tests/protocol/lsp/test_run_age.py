@@ -13,9 +13,9 @@ from made import compile_of
 STAGE = "0/0/output-code"
 
 
-def add_run(path: str, script: Path, lane: Lane, *, ended: bool = True) -> str:
+def add_run(path: str, script: Path, lane: Lane, *, ended: bool = True, pipeline: str = "inductor") -> str:
     with Store(path) as store:
-        run = store.create_run(str(script), [], lane, "digest")
+        run = store.create_run(str(script), [], lane, "digest", pipeline=pipeline)
         store.put_compile(run, compile_of(str(script), outcome=CompileOutcome.COMPILED))
         store.put_stage(run, "0/0", StageRef(STAGE, "output-code", "python", 4), "code", 0.0)
         if ended:
@@ -32,7 +32,10 @@ async def test_views_of_an_older_run_say_so(start_editor: StartEditor, store_pat
     assert (await editor.request("irscope/age", run=old)).text == ""
     add_run(store_path, other, Lane.DEEP)
     add_run(store_path, script, Lane.FAST, ended=False)
-    assert (await editor.request("irscope/age", run=old)).text == "", "of another script, or one that goes on"
+    add_run(store_path, script, Lane.DEEP, pipeline="tvm")
+    assert (await editor.request("irscope/age", run=old)).text == "", (
+        "of another script or pipeline, or one that goes on"
+    )
 
     new = add_run(store_path, script, Lane.FAST)
     [(line, title)] = await editor.lenses(uri)

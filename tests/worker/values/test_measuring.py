@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from irscope.runner.tensors import largest_difference
 from irscope.values.check.measuring import Measure, measure, same_in_float64
 
 
@@ -80,3 +81,25 @@ def test_passes_may_move_a_float64_result_by_little() -> None:
     assert same_in_float64(before, before * (1 + 1e-15)) < 1
     assert same_in_float64(before, before * 1.001) > 1
     assert same_in_float64(before, torch.where(before > 2, math.nan, before)) == math.inf
+
+
+def test_buffers_that_a_program_leaves_alone_are_not_written() -> None:
+    """A write would count as a change, and what was exported does not run in place of a module that has changed."""
+
+    class Module(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("same", torch.ones(2))
+            self.register_buffer("count", torch.zeros(()))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.count += 1  # type: ignore[operator]
+            return x * self.same
+
+    module = Module()
+    same, count = dict(module.named_buffers()).values()
+    before = same._version
+    found, why = largest_difference(module, module, (torch.ones(2),), {})
+    assert (found, why) == ({"absolute": 0.0, "relative": 0.0, "dtype": "float32"}, "")
+    assert same._version == before
+    assert count.item() == 0
