@@ -16,7 +16,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from irscope.internals import target_attention, target_decisions
+from irscope.internals import target_attention, target_cuda_graphs, target_decisions
 from irscope.internals.hooks import Hook, Undo, replace_attribute
 from irscope.internals.tuning_hooks import Replay, choose_again
 
@@ -204,11 +204,15 @@ def _written_only(compile_fx: Any) -> Iterator[None]:
     def load_by_key_path(key: str, path: str, *_: Any, **__: Any) -> Any:
         return types.SimpleNamespace(__file__=path, key=key, call=None)
 
+    initialize = compile_fx.CompiledFxGraph.__init__
+
     class CompiledFxGraph:
-        def __init__(self, code: Any, graph: Any, program: Any, output_strides: Any, *_: Any, **__: Any) -> None:
+        def __init__(self, code: Any, graph: Any, program: Any, output_strides: Any, *rest: Any, **facts: Any) -> None:
+            target_cuda_graphs.note_graph(initialize, code, graph, program, output_strides, *rest, **facts)
             raise _CodeIsWritten(output_strides)
 
     compile_fx.CompiledFxGraph = CompiledFxGraph
+    target_cuda_graphs.note_partitions()
     load_again = replace_attribute(codecache.PyCodeCache, "load_by_key_path", load_by_key_path)
     try:
         yield

@@ -133,6 +133,9 @@ IR_POST_FUSION = StageKind(
 TIMED_CHOICES = StageKind(
     "timed-choices", "Choices by timing", "plaintext", Role.FACTS, aside="output-code", group=INDUCTOR
 )
+CUDA_GRAPHS = StageKind(
+    "cuda-graphs", "CUDA graphs (prediction)", "plaintext", Role.FACTS, aside="output-code", group=INDUCTOR
+)
 MEMORY_PLAN = StageKind("memory-plan", "Memory plan", "plaintext", Role.MEMORY, aside="output-code", group=INDUCTOR)
 OUTPUT_CODE = StageKind(
     "output-code",
@@ -180,6 +183,7 @@ STAGES = (
     FUSION,
     IR_POST_FUSION,
     TIMED_CHOICES,
+    CUDA_GRAPHS,
     MEMORY_PLAN,
     OUTPUT_CODE,
     KERNEL,

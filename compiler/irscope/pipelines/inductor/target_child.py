@@ -22,9 +22,11 @@ from typing import Any
 
 from irscope.capture.run_book import RunBook
 from irscope.internals.device_stand_in import become, open_choices
+from irscope.internals.target_cuda_graphs import decided
 from irscope.internals.triton_compiling import NotCompiledError, compiled_kernel
+from irscope.pipelines.inductor import cuda_graphs
 from irscope.pipelines.inductor.kernels import Kernels
-from irscope.pipelines.inductor.stages import KERNEL
+from irscope.pipelines.inductor.stages import CUDA_GRAPHS, KERNEL
 from irscope.pipelines.inductor.triton import TritonKernel, files_in
 from irscope.pipelines.inductor.triton_stages import lowered_stages
 from irscope.protocol import CaptureGap, Compile, Kernel, StageRef, to_json
@@ -123,6 +125,11 @@ def work(
         counted = [f"{text} ({count}×)" if count > 1 else text for text, count in Counter(open_choices).items()]
         what = f"what PyTorch chooses by timing in {compile} for {target.name}"
         book.gap(CaptureGap(what, f"not tuned: {', '.join(counted)}"))
+    for found in decided:
+        text, data = cuda_graphs.stage_text(found), cuda_graphs.stage_data(found)
+        book.put_stage(f"{compile}/{target.name}", CUDA_GRAPHS.name, text, 0, data, found.backward)
+        for skip in cuda_graphs.skips(found):
+            copied.write({"skip": skip})
     copied.write({"codegen": why, "seconds": time.monotonic() - started})
     file.flush()
     os.nice(10)  # from here on nobody waits

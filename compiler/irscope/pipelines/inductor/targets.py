@@ -20,6 +20,8 @@ from collections.abc import Callable
 from typing import Any
 
 from irscope.capture.run_book import RunBook
+from irscope.findings import signals
+from irscope.internals import triton_on_cpu
 from irscope.internals.device_stand_in import Compile as CompileProgram
 from irscope.internals.device_stand_in import compile_for, each_program_hook
 from irscope.internals.hooks import Hook
@@ -64,7 +66,7 @@ class Targets:
 
     def hooks(self) -> list[Hook]:
         """What is patched in Inductor; nothing without targets."""
-        return [each_program_hook(self._compiled)] if self._targets else []
+        return [each_program_hook(self._compiled), *triton_on_cpu.hooks()] if self._targets else []
 
     def finish(self) -> None:
         """Waits for the children that are left, and writes what they have seen."""
@@ -76,6 +78,11 @@ class Targets:
             replay = self._replay_for(target)
             work = functools.partial(compile_for, original, program, args, kwargs, replay)
             self._book.caught(functools.partial(self._begin, target, str(compile), work))
+        if triton_on_cpu.launches_kernels(program):
+            what = f"the CPU's own code of {compile or 'a program'}"
+            why = "it launches a kernel of Triton's, which is interpreted; the rest of the graph runs as it is written"
+            self._book.gap(CaptureGap(what, why))
+            return program
         return original(program, *args, **kwargs)
 
     def _replay_for(self, target: Target) -> Choices:
@@ -151,6 +158,8 @@ class Targets:
         )
         for row in rows:
             self._put(name, target, row)
+            if "skip" in row:
+                self._book.findings.signal(signals.CUDA_GRAPH_PREDICTED, child.compile, target, str(row["skip"]))
         if why:
             self._book.gap(CaptureGap(f"kernels of {child.compile} for {target}", why[:2000]))
         if late:
