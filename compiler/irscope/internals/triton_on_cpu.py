@@ -56,21 +56,21 @@ def _is_launch(node: Any) -> bool:
 
 
 def _seen_by_dynamo(module: types.ModuleType) -> Undo:
-    has_triton: Any = module.has_triton  # type: ignore[attr-defined]
+    has_triton: Any = module.has_triton
 
-    @functools.wraps(has_triton)
-    def answer() -> bool:
+    def has_triton_for_all() -> bool:
         asking = next(callers()).f_code.co_filename.replace("\\", "/")
         if any(part in asking for part in _IN_GRAPHS):
-            return bool(module.has_triton_package())  # type: ignore[attr-defined]
+            return bool(module.has_triton_package())
         return bool(has_triton())
 
-    answer.cache_clear = has_triton.cache_clear  # type: ignore[attr-defined]
+    answer: Any = functools.wraps(has_triton)(has_triton_for_all)
+    answer.cache_clear = has_triton.cache_clear  # `device_stand_in` forgets what was answered before
     return replace_attribute(module, "has_triton", answer)
 
 
 def _interpreted(jit: types.ModuleType) -> Undo:
-    function: Any = jit.JITFunction  # type: ignore[attr-defined]
+    function: Any = jit.JITFunction
     compile_or_launch: Callable[..., Any] = function.run
 
     def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
@@ -95,4 +95,4 @@ def _interpreter_of(function: Any) -> Any:
 
 def _not_timed(autotuner: types.ModuleType) -> Undo:
     """The first configuration is taken: how long an interpreter needs with each says nothing."""
-    return replace_attribute(autotuner.Autotuner, "_bench", lambda *_, **__: [0.0, 0.0, 0.0])  # type: ignore[attr-defined]
+    return replace_attribute(autotuner.Autotuner, "_bench", lambda *_, **__: [0.0, 0.0, 0.0])
