@@ -21,6 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from irscope.capture.run_book import RunBook
+from irscope.internals import fake_run
 from irscope.internals.device_stand_in import become, open_choices
 from irscope.internals.target_cuda_graphs import decided
 from irscope.internals.triton_compiling import NotCompiledError, compiled_kernel
@@ -113,6 +114,7 @@ def work(
     copied, why = Copied(file), ""
     book.go_on_in_child(copied, target.name)
     kernels.same_graph(f"{compile}/{target.name}", compile)
+    fake_run.leave_in_child()
     try:
         properties = properties_of(target)
         with contextlib.suppress(ImportError):  # then Inductor says at the first kernel what is missing

@@ -21,7 +21,7 @@ from typing import Any
 
 from irscope.capture.run_book import RunBook
 from irscope.findings import signals
-from irscope.internals import triton_on_cpu
+from irscope.internals import fake_run, triton_on_cpu
 from irscope.internals.device_stand_in import Compile as CompileProgram
 from irscope.internals.device_stand_in import compile_for, each_program_hook
 from irscope.internals.hooks import Hook
@@ -32,8 +32,8 @@ from irscope.protocol import CaptureGap, Compile, CompileOutcome, Kernel, StageR
 from irscope.store.store import Store
 from irscope.targets.catalogue import Target, catalogue
 
-_SECONDS = 300.0
-"""After these, and those for its kernels, a child is ended."""
+_SECONDS, _FAKE_SECONDS = 300.0, 1800.0
+"""After these, and those for its kernels, a child is ended; models of a run on fake tensors are large."""
 _KERNEL_SECONDS = 60.0
 """How long a child compiles the kernels of one program down to machine code."""
 _KERNEL_SECONDS_OF_RUN = 180.0
@@ -66,7 +66,10 @@ class Targets:
 
     def hooks(self) -> list[Hook]:
         """What is patched in Inductor; nothing without targets."""
-        return [each_program_hook(self._compiled), *triton_on_cpu.hooks()] if self._targets else []
+        if not self._targets:
+            return []
+        fake = [fake_run.hook(self._book.guarded(self._value_needed))] if self._book.request.fake else []
+        return [each_program_hook(self._compiled), *triton_on_cpu.hooks(), *fake]
 
     def finish(self) -> None:
         """Waits for the children that are left, and writes what they have seen."""
@@ -78,12 +81,17 @@ class Targets:
             replay = self._replay_for(target)
             work = functools.partial(compile_for, original, program, args, kwargs, replay)
             self._book.caught(functools.partial(self._begin, target, str(compile), work))
+        if self._book.request.fake:
+            return program
         if triton_on_cpu.launches_kernels(program):
             what = f"the CPU's own code of {compile or 'a program'}"
             why = "it launches a kernel of Triton's, which is interpreted; the rest of the graph runs as it is written"
             self._book.gap(CaptureGap(what, why))
             return program
         return original(program, *args, **kwargs)
+
+    def _value_needed(self, what: str) -> None:
+        self._book.findings.signal(signals.VALUE_NEEDED, self._book.current_compile("value"), what)
 
     def _replay_for(self, target: Target) -> Choices:
         """What the real device has chosen by timing, in the store that the request names; read once."""
@@ -113,7 +121,7 @@ class Targets:
             warnings.simplefilter("ignore")  # of newer versions of Python, about threads of the parent
             pid = os.fork()
         if pid:
-            until = started + _SECONDS + 2 * seconds
+            until = started + (_FAKE_SECONDS if self._book.request.fake else _SECONDS) + 2 * seconds
             self._children.append(_Child(target, compile, pid, file, started, until))
             return
         status = 1
