@@ -61,6 +61,12 @@ def hook(needed: Callable[[str], None]) -> Hook:
     return Hook("a run on fake tensors", "torch", _VERSIONS, apply)
 
 
+def is_the_scripts(tensor: Any) -> bool:
+    """Whether the script has made a tensor, and not PyTorch for a trace: one with values, or a fake one of the run's."""
+    mode = getattr(tensor, "fake_mode", None)
+    return mode is None or mode in _modes
+
+
 def leave_in_child() -> None:
     """In a forked child, which compiles: what it makes is real again."""
     c: Any = sys.modules["torch"]._C

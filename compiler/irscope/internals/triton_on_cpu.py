@@ -8,7 +8,6 @@ so that the copy of the program for a target has them.
 from __future__ import annotations
 
 import functools
-import importlib
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -25,11 +24,18 @@ _IN_GRAPHS = ("torch/_dynamo/variables/", "torch/_higher_order_ops/triton_kernel
 _OPERATORS = PrivateName(_WHAT, "torch._library.triton", "triton_ops_to_kernels", _VERSIONS)
 
 
-def hooks() -> list[Hook]:
-    """Let Dynamo see the kernels, and interpret those that are launched."""
+def hooks(interpreter: Callable[[Any], Any]) -> list[Hook]:
+    """Let Dynamo see the kernels, and interpret those that are launched.
+
+    Parameters
+    ----------
+    interpreter
+        Makes a Python function one that Triton's interpreter runs.
+    """
+    interpreted = functools.partial(_interpreted, functools.cache(interpreter))
     return [
         Hook(_WHAT, "torch.utils._triton", _VERSIONS, _seen_by_dynamo),
-        Hook("what Triton kernels of the script compute", "triton.runtime.jit", _VERSIONS, _interpreted),
+        Hook("what Triton kernels of the script compute", "triton.runtime.jit", _VERSIONS, interpreted),
         Hook("what Triton kernels of the script compute", "triton.runtime.autotuner", _VERSIONS, _not_timed),
     ]
 
@@ -69,7 +75,7 @@ def _seen_by_dynamo(module: types.ModuleType) -> Undo:
     return replace_attribute(module, "has_triton", answer)
 
 
-def _interpreted(jit: types.ModuleType) -> Undo:
+def _interpreted(interpreter: Callable[[Any], Any], jit: types.ModuleType) -> Undo:
     function: Any = jit.JITFunction
     compile_or_launch: Callable[..., Any] = function.run
 
@@ -77,20 +83,14 @@ def _interpreted(jit: types.ModuleType) -> Undo:
         if warmup:
             return compile_or_launch(kernel, *args, grid=grid, warmup=warmup, **kwargs)
         known = {name: value for name, value in kwargs.items() if name in kernel.arg_names}
-        return _interpreter_of(kernel.fn).run(*args, grid=grid, warmup=False, **known)
+        return interpreter(kernel.fn).run(*args, grid=grid, warmup=False, **known)
 
     def called_in_a_kernel(kernel: Any, *args: Any, **kwargs: Any) -> Any:
-        return _interpreter_of(kernel.fn)(*args, **kwargs)
+        return interpreter(kernel.fn)(*args, **kwargs)
 
     return undo_all(
         [replace_attribute(function, "run", run), replace_attribute(function, "__call__", called_in_a_kernel)]
     )
-
-
-@functools.cache
-def _interpreter_of(function: Any) -> Any:
-    interpreter: Any = importlib.import_module("triton.runtime.interpreter")
-    return interpreter.InterpretedFunction(function)
 
 
 def _not_timed(autotuner: types.ModuleType) -> Undo:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from irscope.driver.targets import fake_of
+from irscope.store.store import Store
 from support import run_forked, write
 
 # 10¹² parameters, which no machine has the memory for.
@@ -54,6 +55,11 @@ def test_a_model_larger_than_the_memory(tmp_path: Path) -> None:
     if find_spec("triton") is not None:
         assert {kernel.target for kernel in ran.report.predicted_kernels} == {"h100"}
         assert "def call(" in ran.text("0/0/h100/output-code-backward")
+        with Store(ran.store) as store:
+            fit = store.stage_data(ran.report.run, "0/0/h100/memory-fit")
+        assert fit["parameters"] == fit["gradients"] == 2 * ((1 << 40) + (1 << 20) + (1 << 19))
+        assert 2 * fit["parameters"] <= fit["optimizer"] <= 2 * fit["parameters"] + 64
+        assert fit["devices"] == -(-fit["total"] // fit["memory"]) > 80
 
 
 def test_without_a_target_nothing_would_be_compiled() -> None:

@@ -137,6 +137,9 @@ CUDA_GRAPHS = StageKind(
     "cuda-graphs", "CUDA graphs (prediction)", "plaintext", Role.FACTS, aside="output-code", group=INDUCTOR
 )
 MEMORY_PLAN = StageKind("memory-plan", "Memory plan", "plaintext", Role.MEMORY, aside="output-code", group=INDUCTOR)
+MEMORY_FIT = StageKind(
+    "memory-fit", "Memory on the target (prediction)", "plaintext", Role.FACTS, aside="output-code", group=INDUCTOR
+)
 OUTPUT_CODE = StageKind(
     "output-code",
     "Output code",
@@ -185,6 +188,7 @@ STAGES = (
     TIMED_CHOICES,
     CUDA_GRAPHS,
     MEMORY_PLAN,
+    MEMORY_FIT,
     OUTPUT_CODE,
     KERNEL,
     *BELOW_TRITON,
