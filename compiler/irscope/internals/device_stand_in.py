@@ -153,13 +153,17 @@ def _set_interface(properties: Any) -> None:
 # --- one program ------------------------------------------------------------------------------------------------------
 
 
-def compile_for(compile: Compile, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any], replay: Replay) -> None:
+def compile_for(
+    compile: Compile, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any], replay: Replay, is_gpu: bool = True
+) -> None:
     """Compiles Dynamo's graph of CPU tensors as one of ``cuda:0``, down to its code, which is not loaded.
 
     Parameters
     ----------
     replay
         What the real device has chosen by timing.
+    is_gpu
+        Whether it is for a GPU; else the graph stays on the CPU.
 
     Forward and backward are traced with CPU tensors, since autograd's engine needs a real device, but for attention,
     whose operator is the device's.  The graph that comes of it is moved before the first pass that asks for the device.
@@ -176,9 +180,10 @@ def compile_for(compile: Compile, program: Any, args: tuple[Any, ...], kwargs: d
     utils: Any = importlib.import_module("torch._inductor.utils")
 
     def _compile_fx_inner(gm: Any, example_inputs: Any, *rest: Any, **facts: Any) -> Any:
-        _move_graph(gm)
+        if is_gpu:
+            _move_graph(gm)
         try:
-            inner(gm, [_moved(value) for value in example_inputs], *rest, **facts)
+            inner(gm, [_moved(value) for value in example_inputs] if is_gpu else example_inputs, *rest, **facts)
         except _CodeIsWritten as written:
             utils.set_tracing_context_output_strides(example_inputs, written)
             return nothing()
@@ -190,9 +195,10 @@ def compile_for(compile: Compile, program: Any, args: tuple[Any, ...], kwargs: d
         return joint_passes(gm, *rest, **facts)
 
     compile_fx._compile_fx_inner = _compile_fx_inner
-    compile_fx._recursive_joint_graph_passes = _recursive_joint_graph_passes
-    target_attention.use_that_of_the_device(program)
-    target_decisions.decide_as_on(_there())
+    if is_gpu:
+        compile_fx._recursive_joint_graph_passes = _recursive_joint_graph_passes
+        target_attention.use_that_of_the_device(program)
+        target_decisions.decide_as_on(_there())
     with _written_only(compile_fx):
         compile(program, *args, **kwargs)
 

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from irscope.capture.run_book import RunBook
-from irscope.internals import fake_run
+from irscope.internals import cpu_stand_in, fake_run
 from irscope.internals.device_stand_in import become, open_choices
 from irscope.internals.target_cuda_graphs import decided
 from irscope.internals.triton_compiling import NotCompiledError, compiled_kernel
@@ -31,7 +31,7 @@ from irscope.pipelines.inductor.stages import CUDA_GRAPHS, KERNEL
 from irscope.pipelines.inductor.triton import TritonKernel, files_in
 from irscope.pipelines.inductor.triton_stages import lowered_stages
 from irscope.protocol import CaptureGap, Compile, Kernel, StageRef, to_json
-from irscope.targets.catalogue import Target
+from irscope.targets.catalogue import CPU, Target
 from irscope.targets.properties import properties_of
 
 _LOOK_SECONDS = 0.5
@@ -116,10 +116,13 @@ def work(
     kernels.same_graph(f"{compile}/{target.name}", compile)
     fake_run.leave_in_child()
     try:
-        properties = properties_of(target)
-        with contextlib.suppress(ImportError):  # then Inductor says at the first kernel what is missing
-            _set_driver(target, properties)
-        become(properties)
+        if target.kind == CPU:
+            cpu_stand_in.become(target.architecture)
+        else:
+            properties = properties_of(target)
+            with contextlib.suppress(ImportError):  # then Inductor says at the first kernel what is missing
+                _set_driver(target, properties)
+            become(properties)
         compile_program()
     except BaseException as error:  # noqa: BLE001  whatever it is, it is the reason
         why = f"{type(error).__name__}: {str(error).strip()}"

@@ -32,7 +32,7 @@ from irscope.pipelines.inductor.stages import MEMORY_FIT, MEMORY_PLAN
 from irscope.pipelines.inductor.tuning import NOTHING, Choices, choices_of
 from irscope.protocol import CaptureGap, Compile, CompileOutcome, Kernel, StageRef, from_json
 from irscope.store.store import Store
-from irscope.targets.catalogue import Target, catalogue
+from irscope.targets.catalogue import CPU, Target, catalogue
 
 _SECONDS, _FAKE_SECONDS = 300.0, 1800.0
 """After these, and those for its kernels, a child is ended; models of a run on fake tensors are large."""
@@ -90,7 +90,7 @@ class Targets:
             self._book.caught(functools.partial(self._weigh, str(compile), args))
         for target in self._targets if compile is not None else ():
             replay = self._replay_for(target)
-            work = functools.partial(compile_for, original, program, args, kwargs, replay)
+            work = functools.partial(compile_for, original, program, args, kwargs, replay, target.kind != CPU)
             self._book.caught(functools.partial(self._begin, target, str(compile), work))
         if self._book.request.fake:
             return program
