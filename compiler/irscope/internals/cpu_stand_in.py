@@ -13,8 +13,10 @@ import sys
 from typing import Any
 
 _CLASSES = {"avx2": "VecAVX2", "avx512": "VecAVX512", "amx": "VecAMX"}
+MARCH = {"avx2": "x86-64-v3", "avx512": "x86-64-v4", "amx": "sapphirerapids"}
+"""What the compiler's ``-march=native`` is on such a CPU, at least."""
 _USERS = ("codecache", "codegen.cpp", "codegen.cpp_micro_gemm", "cpp_builder")
-"""Modules of Inductor's that may have taken the function over by its name."""
+"""Modules of Inductor's that take the functions over by name when they are imported."""
 
 
 def become(instructions: str) -> None:
@@ -33,7 +35,7 @@ def become(instructions: str) -> None:
     chosen = type(kind.__name__, (kind,), {"__bool__": lambda _: True, "__hash__": kind.__hash__})()
     importlib.import_module("torch._inductor.config").cpp.simdlen = None
     for name in ("cpu_vec_isa", *_USERS):
-        module = sys.modules.get(f"torch._inductor.{name}") or importlib.import_module(f"torch._inductor.{name}")
+        module = sys.modules.get(f"torch._inductor.{name}")
         for function, answer in (("pick_vec_isa", chosen), ("valid_vec_isa_list", [chosen])):
             if hasattr(module, function):
                 setattr(module, function, _answering(answer))

@@ -34,15 +34,18 @@ def command_for(text: str, instructions: str = "") -> dict[str, Any]:
     import torch._inductor.config as config
     from torch._inductor.codecache import CppPythonBindingsCodeCache
 
+    march = "native"
     if instructions:
-        beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cpu_stand_in.py")
-        runpy.run_path(beside)["become"](instructions)
+        stand_in = runpy.run_path(os.path.join(os.path.dirname(os.path.abspath(__file__)), "cpu_stand_in.py"))
+        stand_in["become"](instructions)
+        march = stand_in["MARCH"][instructions]
     config.cpp_cache_precompile_headers = False  # they change no instruction, and would be compiled now
     try:
         CppPythonBindingsCodeCache.load_async(text, device_type="cpu", submit_fn=catch)
     except Caught as caught:
         builders = [item for item in flat(caught.args[0].args) if hasattr(item, "get_command_line")]
         words = shlex.split(builders[0].get_command_line())
+        words = [f"-march={march}" if word == "-march=native" else word for word in words]
         target = words[words.index("-o") + 1]
         source = next(word for word in words if word.endswith(".cpp"))
         return {"command": words, "source": source, "target": target}

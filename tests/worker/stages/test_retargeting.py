@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from irscope.lowering import make
 from irscope.protocol import CompileOutcome
 from irscope.store.store import Store
 from support import Ran, run_forked, write
@@ -100,7 +102,7 @@ TRITON = pytest.mark.skipif(find_spec("triton") is None, reason="the package tri
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     folder = tmp_path_factory.mktemp("target")
-    return run_forked(write(folder, SCRIPT), folder / "runs.db", "deep", targets=("h100",))
+    return run_forked(write(folder, SCRIPT), folder / "runs.db", "deep", targets=("h100", "cpu-avx2", "cpu-avx512"))
 
 
 def test_the_run_is_as_without_a_target(ran: Ran) -> None:
@@ -111,7 +113,7 @@ def test_the_run_is_as_without_a_target(ran: Ran) -> None:
 
 
 def test_the_graph_is_on_the_device(ran: Ran) -> None:
-    (prediction,) = ran.report.predictions
+    prediction = ran.report.predictions[0]
     assert (prediction.id, prediction.target, prediction.function) == ("0/0/h100", "h100", "f")
     assert {stage.target for stage in prediction.stages} == {"h100"}
     text = ran.text("0/0/h100/post-grad-graph")
@@ -142,9 +144,23 @@ def test_a_script_that_names_cuda_runs_on_the_cpu(tmp_path: Path) -> None:
     assert "_scaled_dot_product_flash_attention_for_cpu_backward" in ran.text("0/0/joint-graph")
 
 
+def test_code_for_cpus_with_other_instructions(ran: Ran) -> None:
+    """Compiled here, executed nowhere."""
+    for target, lanes, register in (("cpu-avx2", 8, "%ymm"), ("cpu-avx512", 16, "%zmm")):
+        prediction = next(each for each in ran.report.predictions if each.target == target)
+        assert prediction.outcome is CompileOutcome.COMPILED
+        (kernel,) = [each for each in ran.report.predicted_kernels if each.target == target and each.is_generated]
+        text = ran.text(kernel.stage)
+        assert kernel.language == "cpp" and f"static_cast<int64_t>({lanes}L)" in text
+        with Store(ran.store) as store:
+            make(store, store.report(ran.report.run), f"{kernel.stage}/assembly", sys.executable)
+            assembly = store.stage_text(ran.report.run, f"{kernel.stage}/assembly")
+        assert register in assembly and ("%zmm" in assembly) == (lanes == 16)
+
+
 @TRITON
 def test_the_kernels_of_the_device(ran: Ran) -> None:
-    (kernel,) = ran.report.predicted_kernels
+    (kernel,) = [each for each in ran.report.predicted_kernels if each.target == "h100"]
     assert (kernel.language, kernel.target, kernel.compile) == ("triton", "h100", "0/0/h100")
     assert [origin.line for origin in kernel.origins] == [5]
     text = ran.text(kernel.stage)
@@ -156,7 +172,7 @@ def test_the_kernels_of_the_device(ran: Ran) -> None:
 
 @TRITON
 def test_the_kernel_is_compiled_down_to_machine_code(ran: Ran) -> None:
-    (kernel,) = ran.report.predicted_kernels
+    (kernel,) = [each for each in ran.report.predicted_kernels if each.target == "h100"]
     assert ".target sm_90a" in ran.text(f"{kernel.stage}/ptx")
     with Store(ran.store) as store:
         lines = {line for _, line in store.stage_data(ran.report.run, f"{kernel.stage}/ptx")["lines"]}
