@@ -7,7 +7,7 @@ import json
 from irscope.pipelines.inductor import PIPELINE
 from irscope.targets.catalogue import read_catalogue
 
-PATH = "extension/src/commands/targets.ts"
+PATH = "extension/src/targets.ts"
 _HEAD = """\
 /**
  * The devices of irscope's own catalogue, by the names that the setting takes. Generated: change

@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 import { withoutIcons } from "../host/plainText";
 import { SECTION } from "../host/settings";
 import { requireTrust } from "./context";
-import { TARGETS } from "./targets";
+import { TARGETS } from "../targets";
 
 export const SETTING = "target";
 
