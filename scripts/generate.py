@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from generating import completions, looks, messages, pipelines, settings, typescript
+from generating import completions, looks, messages, pipelines, settings, targets, typescript
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -43,7 +43,7 @@ OUTPUTS: dict[str, Callable[[str], str]] = {
 def stale() -> dict[Path, str]:
     """The files that are not what they would be if they were written now, with their new texts."""
     found: dict[Path, str] = {}
-    modules = {**typescript.write(messages.MODULES), **completions.scripts(), **looks.module()}
+    modules = {**typescript.write(messages.MODULES), **completions.scripts(), **looks.module(), **targets.module()}
     for name in (*OUTPUTS, *modules):
         path = ROOT / name
         old = path.read_text("utf-8") if path.exists() else ""

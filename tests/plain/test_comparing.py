@@ -195,6 +195,36 @@ def test_a_stage_that_only_names_other_lines_is_the_same(store: Store) -> None:
     assert found.compiles_changed[0].stages == ("dynamo-graph",)
 
 
+def test_two_targets_are_compared(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    def kernel(target: str, name: str, body: str) -> tuple[Kernel, str]:
+        compile = f"0/0/{target}"
+        found = a_kernel(name=name, stage=f"{compile}/kernel/{name}", compile=compile, language="triton", target=target)
+        return found, f"DeviceProperties(type='cuda', cc={len(target)}0)\n{body}"
+
+    own = a_compile(function="f", id="0/0")
+    compiles = (own, *(dataclasses.replace(own, id=f"0/0/{name}", target=name) for name in ("h100", "mi300x")))
+    kernels = (
+        kernel("h100", "triton_0", "add"), kernel("h100", "triton_1", "a tile"),
+        kernel("mi300x", "triton_0", "add"), kernel("mi300x", "triton_1", "another tile"),
+    )  # fmt: skip
+    code = (("0/0/h100", "output-code", "DeviceProperties(cc=90)\ncall"), ("0/0/mi300x", "output-code", "call other"))
+    run = a_run(store, compiles=compiles, kernels=kernels, stages=code)
+    found = diff_runs(store, run, run, ("h100", "mi300x"))
+    assert found.targets == ("h100", "mi300x") and found.kernels_kept == 1 and not found.same
+    assert [each.name for each in (*found.kernels_gone, *found.kernels_new)] == ["triton_1", "triton_1"]
+    assert [change.stages for change in found.compiles_changed] == [("output-code",)]
+    assert diff_runs(store, run, run, ("h100", "h100")).same
+
+    file = ["--store", store.path]
+    assert main(["diff", "--target", "h100,mi300x", *file]) == 0
+    assert f"{run} for h100 → {run} for mi300x" in capsys.readouterr().out
+    other = a_run(store, compiles=compiles, kernels=kernels[:1])
+    assert main(["diff", run, other, "--target", "h100", *file]) == 0
+    assert "- kernel triton_1" in capsys.readouterr().out
+    assert main(["diff", "--target", "h100,a100,l4", *file]) == 2
+    assert "one target, or two" in capsys.readouterr().err
+
+
 def test_kernels_are_the_same_where_their_code_is(store: Store) -> None:
     def kernel(name: str) -> Kernel:
         return a_kernel(name=name, stage=f"0/0/kernel/{name}", compile="0/0")

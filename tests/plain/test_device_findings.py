@@ -17,7 +17,9 @@ from irscope.cli.text import Paint
 from irscope.findings.kinds import cache_bypass, cudagraph_skip, fallback, host_sync, missed_fusion, performance_hint
 from irscope.findings.kinds.missed_fusion import Refusal
 from irscope.findings.moment import Moment
+from irscope.internals.target_cuda_graphs import CudaGraphs, LeftOut
 from irscope.ir.graphs import parse_graph
+from irscope.pipelines.inductor import cuda_graphs
 from irscope.protocol import Finding, Kernel, Origin, Severity
 
 SOURCE = """\
@@ -113,6 +115,24 @@ def test_a_skip_stands_at_the_line_that_its_text_names(file: Path) -> None:
     assert found.message == "This runs without CUDA graphs: mutated inputs (1 instances)."
     assert len(found.hints) == 1
     assert "in place" in found.hints[0]
+
+
+def test_what_is_predicted_of_cuda_graphs(file: Path) -> None:
+    whole = CudaGraphs(False, (SKIP.replace("FILE", str(file)),), 0, 0, (), False)
+    assert "no CUDA graph" in cuda_graphs.stage_text(whole) and "x.add_(1)" in cuda_graphs.stage_text(whole)
+    (found,) = cudagraph_skip.predicted(moment(file), "h100", *cuda_graphs.skips(whole))
+    assert (found.code, stands_at(found, file)) == ("cudagraph-skip-predicted", "x.add_(1)")
+    assert found.message == "A prediction for h100: this would run without CUDA graphs: mutated inputs (1 instances)."
+    assert found.cause != next(cudagraph_skip.from_reason(moment(file), SKIP.replace("FILE", str(file)))).cause
+
+    stack = f'  File "{file}", line 6, in mutates\n    n = y.sum().item()'
+    outside = tuple(LeftOut(f"op{number}", "unbacked binding ops", stack) for number in (3, 4))
+    parts = CudaGraphs(False, (), 2, 5, outside, True)
+    text = cuda_graphs.stage_text(parts)
+    assert "2 CUDA graphs with 5 of 7 kernels" in text and "one recording for each size" in text and "op4" in text
+    (found,) = cudagraph_skip.predicted(moment(file), "h100", *cuda_graphs.skips(parts))
+    assert "2 of 7 kernels outside of them, unbacked binding ops" in found.message
+    assert found.range.start.line == 6
 
 
 def test_a_skip_stands_at_the_innermost_line_of_the_user(file: Path) -> None:

@@ -32,15 +32,26 @@ def diff(options: argparse.Namespace) -> int:
         runs = [store.find_run(name) for name in options.runs]
         if options.stage:
             return _stages(store, runs or [store.find_run()], options)
+        targets = _targets(options.target)
+        if targets and targets[0] != targets[1]:
+            runs = (runs or [store.find_run()]) * (2 if len(runs) < 2 else 1)
         before, after = _two_runs(store, runs)
-        found = diff_runs(store, before, after)
-        measured = profile_diff(store, before, after)
+        found = diff_runs(store, before, after, targets)
+        measured = None if targets else profile_diff(store, before, after)
     if options.json:
         print(json.dumps({**to_json(found), "same": found.same, "measured": to_json(measured)}, indent=1))
     else:
         paint = Paint(sys.stdout)
         to_stdout([*run_lines(found, paint), *(change_lines(measured, paint) if measured else [])])
     return 0
+
+
+def _targets(given: str | None) -> tuple[str, str] | None:
+    """Of the older and of the newer run; None without ``--target``."""
+    names = [name.strip() for name in (given or "").split(",") if name.strip()]
+    if len(names) > 2 or (given is not None and not names):
+        raise LookupError("--target names one target, or two with a comma between them: --target h100,mi300x.")
+    return (names[0], names[-1]) if names else None
 
 
 def _two_runs(store: Store, runs: list[str]) -> tuple[str, str]:
@@ -156,7 +167,11 @@ def _node(node: GraphNode) -> str:
 
 def run_lines(found: RunDiff, paint: Paint) -> list[str]:
     """A diff of two runs for people: what is new and what is gone, findings first."""
-    lines = [paint(f"{printable(found.before)} → {printable(found.after)}", "bold")]
+    before, after = (
+        f"{run} for {target}" if target else run
+        for run, target in zip((found.before, found.after), found.targets or ("", ""), strict=True)
+    )
+    lines = [paint(f"{printable(before)} → {printable(after)}", "bold")]
     for mark, style, findings in (("-", "green", found.findings_gone), ("+", "red", found.findings_new)):
         lines += [paint(f"  {mark} ", style) + _finding(finding, paint) for finding in findings]
     for mark, style, compiles in (("-", "red", found.compiles_gone), ("+", "green", found.compiles_new)):

@@ -60,6 +60,11 @@ def add_to(run: Parser) -> None:
         "--tuned", metavar="FILE",
         help="with --target: choose again what the real device has chosen by timing, in the newest runs of this run store",
     )  # fmt: skip
+    run.add_argument(
+        "--fake", action="store_true",
+        help="with --target: tensors have shapes and no storage, so that a model larger than the memory can be compiled; "
+        "where the script needs a value it gets zeros, and that is a finding",
+    )  # fmt: skip
     rank_arguments.add_ranks(run)
     run.set_defaults(do=("running", "run"))
 

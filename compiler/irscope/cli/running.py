@@ -15,7 +15,7 @@ import sys
 from irscope.cli.limits import budget_of_flags
 from irscope.cli.progress import ProgressLine
 from irscope.driver.driver import RunSpec, execute
-from irscope.driver.targets import targets_of, tuned_of
+from irscope.driver.targets import fake_of, targets_of, tuned_of
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import CaptureGap, EntryKind, GapSeen, Lane, Message, ModelCall, Outcome, OutcomeKind, Started
 from irscope.store.store import Store
@@ -39,6 +39,7 @@ def run(options: argparse.Namespace) -> int:
         model=model,
         targets=targets_of(options.target or "", pipeline, Lane(options.lane)),
         tuned=tuned_of(options.tuned or "", options.target or ""),
+        fake=fake_of(options.fake, options.target or ""),
     )
     baseline = _baseline(options.baseline)
     if options.write_baseline:

@@ -22,7 +22,8 @@ structure: a node that was only renumbered is the same.
 
   irscope diff                                                  the newest run against the previous one
   irscope diff --stage 0/0/joint-graph 0/0/forward-graph
-  irscope diff 20260101-1 20260102-1 --stage 0/0/output-code"""
+  irscope diff 20260101-1 20260102-1 --stage 0/0/output-code
+  irscope diff --target h100,mi300x                             what two targets get (docs/targets.md)"""
 
 
 def add_list(list_: Parser) -> None:
@@ -92,4 +93,8 @@ def add_diff(diff: Parser) -> None:
     diff.add_argument("--stage", metavar="STAGE", nargs="+", help="one or two stages, by name or id")
     diff.add_argument("--compile", metavar="ID", help="the compile of stages that are named without it")
     diff.add_argument("--text", action="store_true", help="compare graphs as text, too")
+    diff.add_argument(
+        "--target", metavar="NAMES",
+        help="compare predictions: for two targets of a run (h100,mi300x), or for one target of two runs",
+    )  # fmt: skip
     diff.set_defaults(do=("diffing", "diff"))

@@ -69,6 +69,8 @@ class RunDiff:
     kernels_kept: int
     compile_seconds: Change
     seconds: Change
+    targets: tuple[str, ...] = ()
+    """Of which targets the older and the newer one are the predictions; none: they are what the script got itself."""
 
     @property
     def same(self) -> bool:
@@ -79,9 +81,20 @@ class RunDiff:
         )  # fmt: skip
 
 
-def diff_runs(store: Store, before: str, after: str) -> RunDiff:
-    """Compares two stored runs.  Raises LookupError if one of them is not there."""
+def diff_runs(store: Store, before: str, after: str, targets: tuple[str, str] | None = None) -> RunDiff:
+    """Compares two stored runs.
+
+    Parameters
+    ----------
+    targets
+        Compare the predictions of the older run for the first of them with those of the newer run for the second.  Then
+        kernels are the same if only the figures of the device in their source differ.
+
+    Raises LookupError if one of the runs is not there, or has no predictions for its target.
+    """
     old, new = store.report(before), store.report(after)
+    if targets:
+        old, new = old.of_target(targets[0]), new.of_target(targets[1])
     moved = Moved(store.sources(before), store.sources(after))
     new_findings, gone_findings, kept = _findings(old, new, moved)
     pairs, added, removed = _compiles(old, new, moved)
@@ -102,6 +115,7 @@ def diff_runs(store: Store, before: str, after: str) -> RunDiff:
         kernels_kept=kept_kernels,
         compile_seconds=Change(sum(c.seconds for c in old.compiles), sum(c.seconds for c in new.compiles)),
         seconds=Change(old.outcome.seconds, new.outcome.seconds),
+        targets=targets or (),
     )
 
 
@@ -207,28 +221,33 @@ def _count(kernels: Iterable[Kernel], compile: str) -> int:
 
 def _changed_stages(store: Store, run: str, a: Compile, other: str, b: Compile) -> tuple[str, ...]:
     """Stages that both have and whose texts differ in more than the numbers of lines and compiles."""
-    mine = {
-        stage.id.partition("/")[2].partition("/")[2]: stage for stage in a.stages if stage_kind(stage.name).is_compared
-    }
-    theirs = {
-        stage.id.partition("/")[2].partition("/")[2]: stage for stage in b.stages if stage_kind(stage.name).is_compared
-    }
+    mine, theirs = (
+        {_in_compile(compile, stage.id): stage for stage in compile.stages if stage_kind(stage.name).is_compared}
+        for compile in (a, b)
+    )
     return tuple(
         name
         for name in mine
         if name in theirs
-        and _plain(store.stage_text(run, mine[name].id)) != _plain(store.stage_text(other, theirs[name].id))
+        and _plain(store.stage_text(run, mine[name].id), a) != _plain(store.stage_text(other, theirs[name].id), b)
     )
 
 
+def _in_compile(compile: Compile, stage: str) -> str:
+    """The id of a stage without that of its compile; a prediction shares the first stages of the script's own."""
+    own = f"{compile.id}/"
+    return stage.removeprefix(own) if stage.startswith(own) else stage.partition("/")[2].partition("/")[2]
+
+
+_DEVICE = re.compile(r"DeviceProperties\([^()]*\)")
 _PASSING = re.compile(
     r"# (?:.*? )??File: .*|# AOT ID: .*|#.*Source [nN]odes?.*|# Topologically .*|\[Provenance debug.*"
 )
 
 
-def _plain(text: str) -> str:
-    """Without comments that name lines and compiles."""
-    return _PASSING.sub("", text)
+def _plain(text: str, of: Compile | Kernel) -> str:
+    """Without comments that name lines and compiles; of a prediction also without the figures of the device."""
+    return _PASSING.sub("", _DEVICE.sub("", text) if of.target else text)
 
 
 def _kernels(store: Store, old: Report, new: Report) -> tuple[tuple[Kernel, ...], tuple[Kernel, ...], int]:
@@ -254,4 +273,4 @@ def _code_of(store: Store, run: str, kernel: Kernel) -> str:
     text = re.sub(
         r"[\'\"]?(backend_hash|kernel_name)[\'\"]?: [\'\"][^\'\"]*[\'\"]", "", store.stage_text(run, kernel.stage)
     )
-    return hashlib.sha256(_plain(text).replace(kernel.name, "").encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(_plain(text, kernel).replace(kernel.name, "").encode("utf-8", "surrogatepass")).hexdigest()

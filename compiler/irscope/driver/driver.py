@@ -95,6 +95,8 @@ class RunSpec:
         Names of devices that code is generated for, too.
     tuned
         Path of a run store with choices by timing; see `RunRequest.tuned`.
+    fake
+        Whether tensors have no storage; see `RunRequest.fake`.
     rounds
         The folder of a comparison; see `RunRequest.rounds`.
     profile
@@ -126,6 +128,7 @@ class RunSpec:
     profile: int = 0
     evidence: str = ""
     tuned: str = ""
+    fake: bool = False
     world: int = 0
     rank: int = 0
     local_rank: int = 0
@@ -284,6 +287,7 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
         profile=spec.profile,
         evidence=spec.evidence,
         tuned=spec.tuned,
+        fake=spec.fake,
         world=spec.world,
         rank=spec.rank,
         local_rank=spec.local_rank,

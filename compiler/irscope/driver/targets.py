@@ -31,6 +31,13 @@ def tuned_of(file: str, targets: str) -> str:
     return os.path.abspath(file) if file else ""
 
 
+def fake_of(wanted: bool, targets: str) -> bool:
+    """Whether tensors have no storage.  Raises LookupError without a target: nothing else is compiled then."""
+    if wanted and not targets:
+        raise LookupError("--fake needs --target: on tensors without storage only predictions are compiled.")
+    return wanted
+
+
 def checked(names: list[str] | tuple[str, ...], pipeline: Pipeline) -> tuple[str, ...]:
     """The names of targets, each once.  Raises LookupError for one that the pipeline generates no code for."""
     if not names:

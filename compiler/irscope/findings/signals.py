@@ -9,3 +9,8 @@ FUSED = "fused"
 CACHE_MISSED = "cache-missed"
 """A graph is not in the FX graph cache.  Data: its key, its key in an earlier run or None, the names of its inputs; the
 payload is that of the trace's record."""
+CUDA_GRAPH_PREDICTED = "cuda-graph-predicted"
+"""A device that is not here would run a graph, or a part of it, without CUDA graphs.  Data: the name of the target, and
+the reason as PyTorch words it, with the user's stack."""
+VALUE_NEEDED = "value-needed"
+"""A script on tensors without storage needs a value.  Data: what needs it."""

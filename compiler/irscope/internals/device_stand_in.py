@@ -16,7 +16,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from irscope.internals import target_attention, target_decisions
+from irscope.internals import target_attention, target_cuda_graphs, target_decisions
 from irscope.internals.hooks import Hook, Undo, replace_attribute
 from irscope.internals.tuning_hooks import Replay, choose_again
 
@@ -153,13 +153,17 @@ def _set_interface(properties: Any) -> None:
 # --- one program ------------------------------------------------------------------------------------------------------
 
 
-def compile_for(compile: Compile, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any], replay: Replay) -> None:
+def compile_for(
+    compile: Compile, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any], replay: Replay, is_gpu: bool = True
+) -> None:
     """Compiles Dynamo's graph of CPU tensors as one of ``cuda:0``, down to its code, which is not loaded.
 
     Parameters
     ----------
     replay
         What the real device has chosen by timing.
+    is_gpu
+        Whether it is for a GPU; else the graph stays on the CPU.
 
     Forward and backward are traced with CPU tensors, since autograd's engine needs a real device, but for attention,
     whose operator is the device's.  The graph that comes of it is moved before the first pass that asks for the device.
@@ -176,9 +180,10 @@ def compile_for(compile: Compile, program: Any, args: tuple[Any, ...], kwargs: d
     utils: Any = importlib.import_module("torch._inductor.utils")
 
     def _compile_fx_inner(gm: Any, example_inputs: Any, *rest: Any, **facts: Any) -> Any:
-        _move_graph(gm)
+        if is_gpu:
+            _move_graph(gm)
         try:
-            inner(gm, [_moved(value) for value in example_inputs], *rest, **facts)
+            inner(gm, [_moved(value) for value in example_inputs] if is_gpu else example_inputs, *rest, **facts)
         except _CodeIsWritten as written:
             utils.set_tracing_context_output_strides(example_inputs, written)
             return nothing()
@@ -190,9 +195,10 @@ def compile_for(compile: Compile, program: Any, args: tuple[Any, ...], kwargs: d
         return joint_passes(gm, *rest, **facts)
 
     compile_fx._compile_fx_inner = _compile_fx_inner
-    compile_fx._recursive_joint_graph_passes = _recursive_joint_graph_passes
-    target_attention.use_that_of_the_device(program)
-    target_decisions.decide_as_on(_there())
+    if is_gpu:
+        compile_fx._recursive_joint_graph_passes = _recursive_joint_graph_passes
+        target_attention.use_that_of_the_device(program)
+        target_decisions.decide_as_on(_there())
     with _written_only(compile_fx):
         compile(program, *args, **kwargs)
 
@@ -204,11 +210,15 @@ def _written_only(compile_fx: Any) -> Iterator[None]:
     def load_by_key_path(key: str, path: str, *_: Any, **__: Any) -> Any:
         return types.SimpleNamespace(__file__=path, key=key, call=None)
 
+    initialize = compile_fx.CompiledFxGraph.__init__
+
     class CompiledFxGraph:
-        def __init__(self, code: Any, graph: Any, program: Any, output_strides: Any, *_: Any, **__: Any) -> None:
+        def __init__(self, code: Any, graph: Any, program: Any, output_strides: Any, *rest: Any, **facts: Any) -> None:
+            target_cuda_graphs.note_graph(initialize, code, graph, program, output_strides, *rest, **facts)
             raise _CodeIsWritten(output_strides)
 
     compile_fx.CompiledFxGraph = CompiledFxGraph
+    target_cuda_graphs.note_partitions()
     load_again = replace_attribute(codecache.PyCodeCache, "load_by_key_path", load_by_key_path)
     try:
         yield

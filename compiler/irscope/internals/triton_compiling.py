@@ -51,10 +51,19 @@ def compiled_kernel(name: str, source: str) -> CompiledKernel:
     helpers = _HELPERS.get()
     helpers.set_driver_to_gpu = helpers.set_driver_to_cpu = lambda: None  # the driver is the stand-in already
     # With the empty lines that it has in output code, so that the lines in its stages are those of a real run's.
-    tuner: Any = getattr(_CODE_CACHE.get().load(f"\n{source.strip()}\n"), name)
+    module = _CODE_CACHE.get().load(f"\n{source.strip()}\n")
+    tuner: Any = getattr(module, name, None) or _tuner_in(module)
     if not tuner.configs:
         raise NotCompiledError("it has no configuration")
     chosen = tuner.configs[0]
     made = tuner._precompile_config(chosen)
     folder = os.path.join(triton_cache_folder(tuner.triton_meta.get("device", 0)), _FOLDER_OF.get()(made.kernel.hash))
     return CompiledKernel(folder, tuner.fn.__name__, str(tuner.filename), str(chosen), len(tuner.configs))
+
+
+def _tuner_in(module: Any) -> Any:
+    """The kernel of a module that has another name in output code: one of the user's, of which there may be several."""
+    found = [value for value in vars(module).values() if hasattr(value, "_precompile_config")]
+    if len(found) != 1:
+        raise NotCompiledError(f"its source defines {len(found)} kernels")
+    return found[0]

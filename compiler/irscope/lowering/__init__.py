@@ -31,6 +31,7 @@ from irscope.pipelines.registry import position, role_of, stage_kind
 from irscope.protocol import Report, StageRef
 from irscope.provenance import chain
 from irscope.store.store import Store
+from irscope.targets.catalogue import catalogue
 from irscope.vocabulary.stages import Role
 
 _WITH_PASSES = (TTIR.name, TTGIR.name, LLIR.name)
@@ -56,6 +57,17 @@ def could_be_made(report: Report) -> dict[str, list[StageRef]]:
     return found
 
 
+def _instructions(target: str) -> str:
+    """The set of instructions of a target; empty for a kernel of the script's own.  Raises LoweringError for a target that
+    is not known any more."""
+    if not target:
+        return ""
+    try:
+        return catalogue().named(target).architecture
+    except LookupError as error:
+        raise LoweringError(str(error.args[0])) from error
+
+
 def make(store: Store, report: Report, stage: str, python: str) -> None:
     """Makes a stage that `made_on_demand` knows, and puts it into the store.
 
@@ -73,7 +85,7 @@ def make(store: Store, report: Report, stage: str, python: str) -> None:
     run = report.run
     backward = chain.is_backward(kernel)
     if what == ASSEMBLY.name:
-        text, lines = cpp.assembly_of(store.stage_text(run, kernel.id), python)
+        text, lines = cpp.assembly_of(store.stage_text(run, kernel.id), python, _instructions(kernel.target))
         _put(store, run, compile, f"{kernel.id}/{what}", what, text, backward, _data(kernel, lines))
     elif what == SASS.name:
         text, lines = sass.sass_of(store, run, kernel.id, python)

@@ -13,7 +13,7 @@ from irscope.system.commands import temporary_folder
 _FILE = "kernel.cpp"
 
 
-def assembly_of(text: str, python: str) -> tuple[str, Lines]:
+def assembly_of(text: str, python: str, instructions: str = "") -> tuple[str, Lines]:
     """The kernel's assembly with its line table; C++ names as people write them, where ``c++filt`` is there.
 
     Parameters
@@ -22,8 +22,10 @@ def assembly_of(text: str, python: str) -> tuple[str, Lines]:
         The kernel as it is in Inductor's output code.
     python
         The interpreter with the torch whose flags are used.
+    instructions
+        The set of instructions of another CPU (``avx512``); empty: that of this machine.
     """
-    written = written_by_compiler(text, python)
+    written = written_by_compiler(text, python, instructions)
     try:
         assembly, lines = clean_assembly(written, KernelText(_FILE, 1, text.count("\n") + 1), text)
     except ValueError as error:
@@ -35,13 +37,13 @@ def assembly_of(text: str, python: str) -> tuple[str, Lines]:
     return assembly, lines
 
 
-def written_by_compiler(text: str, python: str) -> str:
+def written_by_compiler(text: str, python: str, instructions: str = "") -> str:
     """All that the compiler writes for the kernel, with the command that Inductor would compile it with."""
     with temporary_folder() as work:
         path = os.path.join(work, _FILE)
         with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(text)
-        said = in_interpreter(python, "internals/inductor_command.py", path)
+        said = in_interpreter(python, "internals/inductor_command.py", path, *([instructions] if instructions else []))
         command = [str(word) for word in said["command"]]
         if shutil.which(command[0]) is None:
             raise LoweringError(

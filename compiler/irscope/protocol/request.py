@@ -142,3 +142,5 @@ class RunRequest:
     (`irscope.runner.evidence`); empty: neither."""
     tuned: str = ""
     """Path of a run store: what a device of ``targets`` has chosen by timing there is chosen again for it; empty: none."""
+    fake: bool = False
+    """Whether tensors have shapes and no storage (`irscope.internals.fake_run`)."""

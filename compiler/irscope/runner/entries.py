@@ -16,7 +16,7 @@ from irscope.runner.script import OnEnd, ScriptFailure, run_as_main, run_module_
 from irscope.usercode.user_files import treat_as_user_code
 
 _ANY_GPU = "h100"
-"""The GPU that a rank of a job without targets has, as the script sees it."""
+"""The GPU that a rank of a job without targets has, as the script sees it; and a run for CPUs whose script names CUDA."""
 
 
 def set_first_path(request: RunRequest) -> None:
@@ -46,10 +46,12 @@ def hooks_for(request: RunRequest) -> list[Hook]:
     if request.targets or request.fake_group:
         from irscope.internals import cuda_on_cpu
         from irscope.runner import on_cpu
-        from irscope.targets.catalogue import catalogue
+        from irscope.targets.catalogue import CPU, catalogue
         from irscope.targets.properties import properties_of
 
-        gpu = catalogue().named(request.targets[0] if request.targets else _ANY_GPU)
+        known = catalogue()
+        gpus = [name for name in request.targets if known.named(name).kind != CPU]
+        gpu = known.named(gpus[0] if gpus else _ANY_GPU)
         hooks.append(cuda_on_cpu.hook(properties_of(gpu), on_cpu.is_cuda_named, max(1, request.local_world)))
     if request.fake_group:
         from irscope.internals import fake_group

@@ -23,7 +23,8 @@ from irscope.vocabulary.visible import printable
 VARIABLE = "IRSCOPE_TARGETS"
 """The environment variable that names a file of more targets."""
 
-KINDS = ("cuda", "hip", "cpu")
+CPU = "cpu"
+KINDS = ("cuda", "hip", CPU)
 """What a target is: a GPU of NVIDIA's or AMD's, or a CPU with a set of instructions."""
 
 _FILE = os.path.join(os.path.dirname(__file__), "catalogue.json")

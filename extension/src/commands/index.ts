@@ -5,6 +5,7 @@ import { columnOf, showSource } from "../host/documents";
 import type { Place } from "../protocol";
 import type { Element } from "../host/runItems";
 import { chooseEntry } from "./chooseEntry";
+import { chooseTarget } from "./chooseTarget";
 import { comparePipelines } from "./comparePipelines";
 import { guarded, type Services } from "./context";
 import { showMenu } from "./menu";
@@ -34,6 +35,7 @@ export function registerCommands(services: Services): vscode.Disposable {
     "irscope.cancel": () => cancelRun(services),
     "irscope.chooseEntry": (argument?: { uri?: string }) => chooseEntry(services, argument?.uri),
     "irscope.selectPipeline": () => selectPipeline(services),
+    "irscope.chooseTarget": () => chooseTarget(),
     "irscope.comparePipelines": () => comparePipelines(services),
     "irscope.profile": () => profile(services),
     "irscope.openTrace": (trace?: vscode.Uri) => openTrace(services, trace),

@@ -171,6 +171,32 @@ describe("the other commands", () => {
     }
   });
 
+  it("Choose Target keeps the devices in the settings, and none when none is chosen", async () => {
+    await openScript();
+    const settings = (): vscode.WorkspaceConfiguration => vscode.workspace.getConfiguration("irscope");
+    const chosen = (): string | undefined => settings().inspect<string>("target")?.workspaceValue;
+    const accept = async (toggled: boolean): Promise<void> => {
+      const done = vscode.commands.executeCommand("irscope.chooseTarget");
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+      if (toggled) {
+        await vscode.commands.executeCommand("workbench.action.quickOpenSelectNext");
+        await vscode.commands.executeCommand("workbench.action.quickPickManyToggle");
+      }
+      await vscode.commands.executeCommand("workbench.action.acceptSelectedQuickOpenItem");
+      await done;
+    };
+    try {
+      await settings().update("target", "my-board", vscode.ConfigurationTarget.Workspace);
+      await accept(false);
+      assert.equal(chosen(), "my-board", "a target that the catalogue does not have is kept");
+      await settings().update("target", "h100", vscode.ConfigurationTarget.Workspace);
+      await accept(true);
+      assert.match(chosen() ?? "", /^(|a100,h100|h100,h200)$/);
+    } finally {
+      await settings().update("target", undefined, vscode.ConfigurationTarget.Workspace);
+    }
+  });
+
   it("Compare Pipelines compares those that are chosen on the active file, and shows the table", async () => {
     const { dock, server } = await internals();
     const editor = await openScript();

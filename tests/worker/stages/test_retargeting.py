@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from irscope.lowering import make
 from irscope.protocol import CompileOutcome
 from irscope.store.store import Store
 from support import Ran, run_forked, write
@@ -61,13 +63,46 @@ y = f(moved(torch.ones(1, 2, 4, 8, device="cuda:0")))
 torch.cuda.synchronize()
 print(sys.argv[1:], y.device, torch.cuda.get_device_name(), torch.cuda.max_memory_allocated())
 """
+OWN_KERNELS = """\
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def scaled(x, s):
+    return tl.sigmoid(x * s)
+
+@triton.autotune(configs=[triton.Config({"BLOCK": 32}), triton.Config({"BLOCK": 64})], key=["n"])
+@triton.jit
+def kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n)
+    tl.store(out_ptr + at, scaled(x, 2.0), mask=at < n)
+
+@torch.library.triton_op("mine::op", mutates_args={})
+def op(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    torch.library.wrap_triton(kernel)[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, out, x.numel())
+    return out
+
+@torch.compile(mode="reduce-overhead")
+def f(x, y):
+    x.add_(1)
+    out = torch.empty_like(x)
+    kernel[(triton.cdiv(x.numel(), 32),)](x, out, x.numel())
+    return op(y) + out
+
+x = torch.zeros(50, device="cuda")
+torch.testing.assert_close(f(x, torch.zeros(50)), torch.sigmoid(torch.tensor(2.0)) + torch.full((50,), 0.5))
+print("as on the GPU")
+"""
 TRITON = pytest.mark.skipif(find_spec("triton") is None, reason="the package triton is not installed")
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     folder = tmp_path_factory.mktemp("target")
-    return run_forked(write(folder, SCRIPT), folder / "runs.db", "deep", targets=("h100",))
+    return run_forked(write(folder, SCRIPT), folder / "runs.db", "deep", targets=("h100", "cpu-avx2", "cpu-avx512"))
 
 
 def test_the_run_is_as_without_a_target(ran: Ran) -> None:
@@ -78,7 +113,7 @@ def test_the_run_is_as_without_a_target(ran: Ran) -> None:
 
 
 def test_the_graph_is_on_the_device(ran: Ran) -> None:
-    (prediction,) = ran.report.predictions
+    prediction = ran.report.predictions[0]
     assert (prediction.id, prediction.target, prediction.function) == ("0/0/h100", "h100", "f")
     assert {stage.target for stage in prediction.stages} == {"h100"}
     text = ran.text("0/0/h100/post-grad-graph")
@@ -109,9 +144,23 @@ def test_a_script_that_names_cuda_runs_on_the_cpu(tmp_path: Path) -> None:
     assert "_scaled_dot_product_flash_attention_for_cpu_backward" in ran.text("0/0/joint-graph")
 
 
+def test_code_for_cpus_with_other_instructions(ran: Ran) -> None:
+    """Compiled here, executed nowhere."""
+    for target, lanes, register in (("cpu-avx2", 8, "%ymm"), ("cpu-avx512", 16, "%zmm")):
+        prediction = next(each for each in ran.report.predictions if each.target == target)
+        assert prediction.outcome is CompileOutcome.COMPILED
+        (kernel,) = [each for each in ran.report.predicted_kernels if each.target == target and each.is_generated]
+        text = ran.text(kernel.stage)
+        assert kernel.language == "cpp" and f"static_cast<int64_t>({lanes}L)" in text
+        with Store(ran.store) as store:
+            make(store, store.report(ran.report.run), f"{kernel.stage}/assembly", sys.executable)
+            assembly = store.stage_text(ran.report.run, f"{kernel.stage}/assembly")
+        assert register in assembly and ("%zmm" in assembly) == (lanes == 16)
+
+
 @TRITON
 def test_the_kernels_of_the_device(ran: Ran) -> None:
-    (kernel,) = ran.report.predicted_kernels
+    (kernel,) = [each for each in ran.report.predicted_kernels if each.target == "h100"]
     assert (kernel.language, kernel.target, kernel.compile) == ("triton", "h100", "0/0/h100")
     assert [origin.line for origin in kernel.origins] == [5]
     text = ran.text(kernel.stage)
@@ -123,7 +172,7 @@ def test_the_kernels_of_the_device(ran: Ran) -> None:
 
 @TRITON
 def test_the_kernel_is_compiled_down_to_machine_code(ran: Ran) -> None:
-    (kernel,) = ran.report.predicted_kernels
+    (kernel,) = [each for each in ran.report.predicted_kernels if each.target == "h100"]
     assert ".target sm_90a" in ran.text(f"{kernel.stage}/ptx")
     with Store(ran.store) as store:
         lines = {line for _, line in store.stage_data(ran.report.run, f"{kernel.stage}/ptx")["lines"]}
@@ -146,3 +195,23 @@ def test_attention_of_a_training_step_is_the_devices(tmp_path: Path) -> None:
     assert kernels
     for kernel in kernels:
         assert 'amdgcn_target "amdgcn-amd-amdhsa--gfx942"' in ran.text(f"{kernel.stage}/amdgcn")
+
+
+@TRITON
+def test_kernels_of_the_user_in_triton_and_cuda_graphs(tmp_path: Path) -> None:
+    ran = run_forked(write(tmp_path, OWN_KERNELS), tmp_path / "runs.db", "deep", targets=("h100",))
+    assert ran.stdout == "as on the GPU\n"
+    mine = [kernel for kernel in ran.report.predicted_kernels if kernel.name.startswith("kernel_")]
+    assert len(mine) == 2
+    for kernel in mine:
+        assert ".target sm_90a" in ran.text(f"{kernel.stage}/ptx")
+        with Store(ran.store) as store:
+            places = store.stage_data(ran.report.run, kernel.stage)["places"]
+        rows = ran.text(kernel.stage).split("\n")
+        (line,) = [line for row, line in places if "tl.store(" in rows[row - 1]]
+        assert "tl.store(" in OWN_KERNELS.split("\n")[line - 1]
+    assert "no CUDA graph" in ran.text("0/0/h100/cuda-graphs")
+    (finding,) = [each for each in ran.report.findings if each.code == "cudagraph-skip-predicted"]
+    assert "x.add_(1)" in OWN_KERNELS.split("\n")[finding.range.start.line - 1]
+    (gap,) = [gap for gap in ran.report.capture_gaps if gap.what == "the CPU's own code of 0/0"]
+    assert "interpreted" in gap.why

@@ -7,7 +7,7 @@
 
 _shtab_irscope_subparsers=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff view mcp values diverge completion)
 
-_shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --model --inputs --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --no-symbolic-trace --check-without-compile --target --tuned --world --ranks --nproc-per-node)
+_shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --model --inputs --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --no-symbolic-trace --check-without-compile --target --tuned --fake --world --ranks --nproc-per-node)
 _shtab_irscope_check_option_strings=(-h --help --fail-on --max-graphs --max-graph-breaks --max-recompiles --max-kernels --max-compile-seconds --format -o --output --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --store)
 _shtab_irscope_pipelines_option_strings=(-h --help --json --again --python)
 _shtab_irscope_targets_option_strings=(-h --help --json)
@@ -22,7 +22,7 @@ _shtab_irscope_show_option_strings=(-h --help --json --store --compile --stage -
 _shtab_irscope_graph_option_strings=(-h --help --json --store --stage --compile -o --output --depth --max-nodes --theme --timeout)
 _shtab_irscope_report_option_strings=(-h --help --json --store -o --output --redact --no-pictures)
 _shtab_irscope_explain_option_strings=(-h --help --json --store --fusion --compile)
-_shtab_irscope_diff_option_strings=(-h --help --json --store --stage --compile --text)
+_shtab_irscope_diff_option_strings=(-h --help --json --store --stage --compile --text --target)
 _shtab_irscope_view_option_strings=(-h --help --open --stage --port --no-browser --store --python --read-only --severity --baseline --version)
 _shtab_irscope_mcp_option_strings=(-h --help --allow-run --store --python)
 _shtab_irscope_values_option_strings=(-h --help --json --store -m --compile --call --inputs --budget --cwd --python --stage --node)
@@ -123,6 +123,7 @@ _shtab_irscope_run___json_nargs=0
 _shtab_irscope_run___exit_code_nargs=0
 _shtab_irscope_run___no_symbolic_trace_nargs=0
 _shtab_irscope_run___check_without_compile_nargs=0
+_shtab_irscope_run___fake_nargs=0
 _shtab_irscope_check_pos_0_nargs=+
 _shtab_irscope_check_pos_1_nargs='*'
 _shtab_irscope_check__h_nargs=0

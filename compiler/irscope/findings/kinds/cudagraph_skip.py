@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from irscope.capture.listening import LogHandler
+from irscope.findings import signals
 from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
 from irscope.findings.places import at_function, at_origin
@@ -27,6 +28,7 @@ KIND = FindingKind(
 _PREFIX = "skipping cudagraphs due to"
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _HINTS = {
+    "cpu ops": "Create or move that tensor on the GPU, outside of the compiled function.",
     "cpu device": "Move that tensor to the GPU before the call; CUDA graphs cannot contain CPU work.",
     "mutated inputs": "Do not write into arguments in place; return the new value, or mark the input static with `torch._dynamo.mark_static_address`.",
     "dynamic shapes": "Pad to few sizes, or set `torch._inductor.config.triton.cudagraph_skip_dynamic_graphs = False` to record one graph per size.",
@@ -42,7 +44,14 @@ def detect(moment: Moment) -> Iterator[Finding]:
         yield from from_reason(moment, reason)
 
 
-def from_reason(moment: Moment, reason: str) -> Iterator[Finding]:
+def predicted(moment: Moment, target: str, reason: str) -> Iterator[Finding]:
+    """From what Inductor decides for a device that is not here."""
+    yield from from_reason(moment, reason, f"A prediction for {target}: this would run", "cudagraph-skip-predicted")
+
+
+def from_reason(
+    moment: Moment, reason: str, subject: str = "This runs", code: str = "cudagraph-skip"
+) -> Iterator[Finding]:
     """The finding of PyTorch's own text; it is at the line that the text names, else at the function.
 
     Some skips are known only when the code runs for the first time; PyTorch then writes a warning (`SkipHandler`).
@@ -50,8 +59,8 @@ def from_reason(moment: Moment, reason: str) -> Iterator[Finding]:
     what = first_line(reason.removeprefix(_PREFIX).strip())
     facts: dict[str, Any] = {
         "kind": KIND.id,
-        "code": "cudagraph-skip",
-        "message": f"This runs without CUDA graphs: {what}.",
+        "code": code,
+        "message": f"{subject} without CUDA graphs: {what}.",
         "explanation": reason.strip(),
         "hints": tuple(hint for mark, hint in _HINTS.items() if mark in reason.lower()),
         "link": "https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
@@ -89,4 +98,5 @@ DETECTORS = (
     Detector("compilation_metrics", detect),
     Detector("bwd_compilation_metrics", detect),
     Detector("cudagraph-skip", from_reason, handler=SkipHandler),
+    Detector(signals.CUDA_GRAPH_PREDICTED, predicted),
 )

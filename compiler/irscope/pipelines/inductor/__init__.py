@@ -20,5 +20,5 @@ PIPELINE = Pipeline(
     stages=STAGES,
     capture="irscope.pipelines.inductor.capture:InductorCapture",
     trial=_TRIAL,
-    targets=("cuda", "hip"),
+    targets=("cuda", "hip", "cpu"),
 )

@@ -133,7 +133,13 @@ IR_POST_FUSION = StageKind(
 TIMED_CHOICES = StageKind(
     "timed-choices", "Choices by timing", "plaintext", Role.FACTS, aside="output-code", group=INDUCTOR
 )
+CUDA_GRAPHS = StageKind(
+    "cuda-graphs", "CUDA graphs (prediction)", "plaintext", Role.FACTS, aside="output-code", group=INDUCTOR
+)
 MEMORY_PLAN = StageKind("memory-plan", "Memory plan", "plaintext", Role.MEMORY, aside="output-code", group=INDUCTOR)
+MEMORY_FIT = StageKind(
+    "memory-fit", "Memory on the target (prediction)", "plaintext", Role.FACTS, aside="output-code", group=INDUCTOR
+)
 OUTPUT_CODE = StageKind(
     "output-code",
     "Output code",
@@ -180,7 +186,9 @@ STAGES = (
     FUSION,
     IR_POST_FUSION,
     TIMED_CHOICES,
+    CUDA_GRAPHS,
     MEMORY_PLAN,
+    MEMORY_FIT,
     OUTPUT_CODE,
     KERNEL,
     *BELOW_TRITON,

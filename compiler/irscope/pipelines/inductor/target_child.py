@@ -21,14 +21,17 @@ from collections.abc import Callable
 from typing import Any
 
 from irscope.capture.run_book import RunBook
+from irscope.internals import cpu_stand_in, fake_run
 from irscope.internals.device_stand_in import become, open_choices
+from irscope.internals.target_cuda_graphs import decided
 from irscope.internals.triton_compiling import NotCompiledError, compiled_kernel
+from irscope.pipelines.inductor import cuda_graphs
 from irscope.pipelines.inductor.kernels import Kernels
-from irscope.pipelines.inductor.stages import KERNEL
+from irscope.pipelines.inductor.stages import CUDA_GRAPHS, KERNEL
 from irscope.pipelines.inductor.triton import TritonKernel, files_in
 from irscope.pipelines.inductor.triton_stages import lowered_stages
 from irscope.protocol import CaptureGap, Compile, Kernel, StageRef, to_json
-from irscope.targets.catalogue import Target
+from irscope.targets.catalogue import CPU, Target
 from irscope.targets.properties import properties_of
 
 _LOOK_SECONDS = 0.5
@@ -111,11 +114,15 @@ def work(
     copied, why = Copied(file), ""
     book.go_on_in_child(copied, target.name)
     kernels.same_graph(f"{compile}/{target.name}", compile)
+    fake_run.leave_in_child()
     try:
-        properties = properties_of(target)
-        with contextlib.suppress(ImportError):  # then Inductor says at the first kernel what is missing
-            _set_driver(target, properties)
-        become(properties)
+        if target.kind == CPU:
+            cpu_stand_in.become(target.architecture)
+        else:
+            properties = properties_of(target)
+            with contextlib.suppress(ImportError):  # then Inductor says at the first kernel what is missing
+                _set_driver(target, properties)
+            become(properties)
         compile_program()
     except BaseException as error:  # noqa: BLE001  whatever it is, it is the reason
         why = f"{type(error).__name__}: {str(error).strip()}"
@@ -123,6 +130,11 @@ def work(
         counted = [f"{text} ({count}×)" if count > 1 else text for text, count in Counter(open_choices).items()]
         what = f"what PyTorch chooses by timing in {compile} for {target.name}"
         book.gap(CaptureGap(what, f"not tuned: {', '.join(counted)}"))
+    for found in decided:
+        text, data = cuda_graphs.stage_text(found), cuda_graphs.stage_data(found)
+        book.put_stage(f"{compile}/{target.name}", CUDA_GRAPHS.name, text, 0, data, found.backward)
+        for skip in cuda_graphs.skips(found):
+            copied.write({"skip": skip})
     copied.write({"codegen": why, "seconds": time.monotonic() - started})
     file.flush()
     os.nice(10)  # from here on nobody waits

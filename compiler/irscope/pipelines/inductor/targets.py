@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import importlib
 import json
 import os
 import signal
@@ -20,23 +21,28 @@ from collections.abc import Callable
 from typing import Any
 
 from irscope.capture.run_book import RunBook
+from irscope.findings import signals
+from irscope.internals import fake_run, run_memory, triton_on_cpu
 from irscope.internals.device_stand_in import Compile as CompileProgram
 from irscope.internals.device_stand_in import compile_for, each_program_hook
 from irscope.internals.hooks import Hook
-from irscope.pipelines.inductor import target_child
+from irscope.pipelines.inductor import fitting, target_child
 from irscope.pipelines.inductor.kernels import Kernels
+from irscope.pipelines.inductor.stages import MEMORY_FIT, MEMORY_PLAN
 from irscope.pipelines.inductor.tuning import NOTHING, Choices, choices_of
 from irscope.protocol import CaptureGap, Compile, CompileOutcome, Kernel, StageRef, from_json
 from irscope.store.store import Store
-from irscope.targets.catalogue import Target, catalogue
+from irscope.targets.catalogue import CPU, Target, catalogue
 
-_SECONDS = 300.0
-"""After these, and those for its kernels, a child is ended."""
+_SECONDS, _FAKE_SECONDS = 300.0, 1800.0
+"""After these, and those for its kernels, a child is ended; models of a run on fake tensors are large."""
 _KERNEL_SECONDS = 60.0
 """How long a child compiles the kernels of one program down to machine code."""
 _KERNEL_SECONDS_OF_RUN = 180.0
 """And all children of one target together."""
 _AT_A_TIME = 2
+_WEIGHED = 10
+"""Compiles at which all parameters of the script are looked for."""
 _LONGEST = 500_000_000
 _LOOK_SECONDS = 0.01
 
@@ -60,23 +66,43 @@ class Targets:
         self._targets = [known.named(name) for name in book.request.targets]
         self._children: list[_Child] = []
         self._choices: dict[str, Choices] = {}
+        self._optimizers = run_memory.Optimizers(keeps=book.request.fake)
+        self._parameters = self._gradients = 0  # bytes of the script's, the most at any compile
+        self._given: dict[str, tuple[int, int]] = {}  # compile → bytes of its parameters, and of their gradients
+        self._plans: dict[tuple[str, str, bool], dict[str, Any]] = {}  # (compile, target, backward) → memory plan
         self._kernel_seconds = {target.name: _KERNEL_SECONDS_OF_RUN for target in self._targets}
 
     def hooks(self) -> list[Hook]:
         """What is patched in Inductor; nothing without targets."""
-        return [each_program_hook(self._compiled)] if self._targets else []
+        if not self._targets:
+            return []
+        fake = [fake_run.hook(self._book.guarded(self._value_needed))] if self._book.request.fake else []
+        return [each_program_hook(self._compiled), self._optimizers.hook(), *triton_on_cpu.hooks(_interpreted), *fake]
 
     def finish(self) -> None:
         """Waits for the children that are left, and writes what they have seen."""
         self._collect(0)
+        self._book.caught(self._fit)
 
     def _compiled(self, original: CompileProgram, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         compile = self._book.current_compile("target") if self._book.is_open and not self._book.is_quiet else None
+        if compile is not None:
+            self._book.caught(functools.partial(self._weigh, str(compile), args))
         for target in self._targets if compile is not None else ():
             replay = self._replay_for(target)
-            work = functools.partial(compile_for, original, program, args, kwargs, replay)
+            work = functools.partial(compile_for, original, program, args, kwargs, replay, target.kind != CPU)
             self._book.caught(functools.partial(self._begin, target, str(compile), work))
+        if self._book.request.fake:
+            return program
+        if triton_on_cpu.launches_kernels(program):
+            what = f"the CPU's own code of {compile or 'a program'}"
+            why = "it launches a kernel of Triton's, which is interpreted; the rest of the graph runs as it is written"
+            self._book.gap(CaptureGap(what, why))
+            return program
         return original(program, *args, **kwargs)
+
+    def _value_needed(self, what: str) -> None:
+        self._book.findings.signal(signals.VALUE_NEEDED, self._book.current_compile("value"), what)
 
     def _replay_for(self, target: Target) -> Choices:
         """What the real device has chosen by timing, in the store that the request names; read once."""
@@ -106,7 +132,7 @@ class Targets:
             warnings.simplefilter("ignore")  # of newer versions of Python, about threads of the parent
             pid = os.fork()
         if pid:
-            until = started + _SECONDS + 2 * seconds
+            until = started + (_FAKE_SECONDS if self._book.request.fake else _SECONDS) + 2 * seconds
             self._children.append(_Child(target, compile, pid, file, started, until))
             return
         status = 1
@@ -151,6 +177,8 @@ class Targets:
         )
         for row in rows:
             self._put(name, target, row)
+            if "skip" in row:
+                self._book.findings.signal(signals.CUDA_GRAPH_PREDICTED, child.compile, target, str(row["skip"]))
         if why:
             self._book.gap(CaptureGap(f"kernels of {child.compile} for {target}", why[:2000]))
         if late:
@@ -161,6 +189,9 @@ class Targets:
         book = self._book
         if "stage" in row:
             stage = from_json(StageRef, row["stage"])
+            if stage.name == MEMORY_PLAN.name:
+                base = compile.removesuffix(f"/{target}")
+                self._plans[base, target, stage.id.rpartition("/")[2] != MEMORY_PLAN.name] = row["data"]
             book.keep_stage_id(stage.id)
             book.write_version(compile, stage, row["text"], float(row["order"]), row["data"])
         elif "of" in row:
@@ -169,6 +200,37 @@ class Targets:
             book.put_kernels([dataclasses.replace(from_json(Kernel, row["kernel"]), target=target)])
         elif "gap" in row:
             book.gap(from_json(CaptureGap, row["gap"]))
+
+    # --- memory -------------------------------------------------------------------------------------------------------
+
+    def _weigh(self, compile: str, args: tuple[Any, ...]) -> None:
+        """Notes how large the script's parameters are, and those of a program with these arguments."""
+        given = [each for each in (args[0] if args else ()) if run_memory.is_parameter(each)]
+        trained = [each for each in given if each.requires_grad]
+        self._given[compile] = run_memory.bytes_of(given), run_memory.bytes_of(trained)
+        if len(self._given) <= _WEIGHED:
+            alive = run_memory.parameters()
+            trained = [each for each in alive if each.requires_grad]
+            self._parameters = max(self._parameters, run_memory.bytes_of(alive))
+            self._gradients = max(self._gradients, run_memory.bytes_of(trained))
+
+    def _fit(self) -> None:
+        """Writes for each prediction whether it fits into the memory of its target."""
+        states = self._optimizers.state_bytes() if self._plans else 0
+        memory = {target.name: int(target.value("memory") or 0) for target in self._targets}
+        for (compile, target, is_backward), plan in self._plans.items():
+            if is_backward or not memory[target]:
+                continue
+            backward = self._plans.get((compile, target, True))
+            mine = self._given.get(compile, (0, 0))
+            needs = fitting.needs_of(plan, backward, self._parameters, self._gradients, states, mine)
+            text, data = fitting.stage_text(needs, memory[target], target), fitting.stage_data(needs, memory[target])
+            self._book.put_stage(f"{compile}/{target}", MEMORY_FIT.name, text, 0, data)
+
+
+def _interpreted(function: Any) -> Any:
+    interpreter: Any = importlib.import_module("triton.runtime.interpreter")
+    return interpreter.InterpretedFunction(function)
 
 
 def _waited(child: _Child) -> str:

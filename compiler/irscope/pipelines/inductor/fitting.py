@@ -1,0 +1,113 @@
+"""The stage ``memory-fit``: whether a program fits into the memory of a target, and how many of them have enough.
+
+Its data are the bytes of a `Needs`, with ``total``, ``memory`` (of one device) and ``devices``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from irscope.vocabulary import units
+from irscope.vocabulary.records import dataclass
+
+_PRIMAL = "primals_"
+"""What the names begin with of those inputs of a backward that are inputs of the forward, too."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What one call of a compiled function needs, in bytes.
+
+    Parameters
+    ----------
+    parameters
+        All of the script.
+    gradients
+        Of all parameters that are trained, where there is a backward.
+    optimizer
+        The states of its optimizers.
+    inputs
+        What the function gets beside parameters.
+    forward, backward
+        The most that each graph holds beside these: its own buffers, for the backward also what the forward has kept for
+        it.  Gradients of the function's own parameters are not counted again.
+    """
+
+    parameters: int
+    gradients: int
+    optimizer: int
+    inputs: int
+    forward: int
+    backward: int
+
+    @property
+    def total(self) -> int:
+        """At the worst moment.  Gradients of an earlier step are taken to be freed before the forward."""
+        always = self.parameters + self.optimizer + self.inputs
+        return always + max(self.forward, self.gradients + self.backward)
+
+
+def needs_of(
+    forward: Mapping[str, Any],
+    backward: Mapping[str, Any] | None,
+    parameters: int,
+    gradients: int,
+    optimizer: int,
+    mine: tuple[int, int],
+) -> Needs:
+    """What a function needs.
+
+    Parameters
+    ----------
+    forward, backward
+        The data of its memory plans.
+    parameters, gradients, optimizer
+        Bytes of the whole script; of gradients those that it has after a backward.
+    mine
+        Bytes of the parameters that are inputs of this function, and of their gradients.
+    """
+    given = sum(size for _, size in forward["inputs"])
+    kept = [size for name, size in (backward or {"inputs": ()})["inputs"] if not str(name).startswith(_PRIMAL)]
+    own = 0 if backward is None else sum(kept) + int(backward["peak"]["bytes"]) - mine[1]
+    return Needs(
+        parameters=max(parameters, mine[0]),
+        gradients=0 if backward is None else max(gradients, mine[1]),
+        optimizer=optimizer,
+        inputs=max(0, given - mine[0]),
+        forward=int(forward["peak"]["bytes"]),
+        backward=max(0, own),
+    )
+
+
+def devices(needs: Needs, memory: int) -> int:
+    """How many devices have that much memory together."""
+    return max(1, -(-needs.total // memory))
+
+
+def stage_data(needs: Needs, memory: int) -> dict[str, int]:
+    """The data of the stage."""
+    parts = ("parameters", "gradients", "optimizer", "inputs", "forward", "backward", "total")
+    return {**{part: int(getattr(needs, part)) for part in parts}, "memory": memory, "devices": devices(needs, memory)}
+
+
+def stage_text(needs: Needs, memory: int, target: str) -> str:
+    """The stage for people."""
+    rows: Sequence[tuple[str, int]] = (
+        ("parameters", needs.parameters),
+        ("gradients", needs.gradients),
+        ("states of optimizers", needs.optimizer),
+        ("other inputs", needs.inputs),
+        ("forward, at its peak", needs.forward),
+        ("backward, at its peak", needs.backward),
+        ("together, at the worst moment", needs.total),
+    )
+    lines = ["# A prediction for one call of this function, without memory of CUDA, of libraries and of the allocator."]
+    lines += [f"{name:32}{units.size(size):>12}" for name, size in rows]
+    number = devices(needs, memory)
+    if number == 1:
+        lines.append(f"It fits on one {target} ({units.size(memory)}).")
+    else:
+        lines.append(f"It does not fit on one {target} ({units.size(memory)}).")
+        lines.append(f"{number} of them have that much memory together, if everything is divided evenly.")
+    return "\n".join(lines) + "\n"
