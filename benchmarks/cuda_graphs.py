@@ -287,7 +287,7 @@ def _said(script: Path) -> Iterator[str]:
         for one in report.findings:
             if one.kind in ("cudagraph-skip", "graph-break", "recompilation", "slow-line"):
                 yield f"irscope  {one.kind} {os.path.basename(one.file)}:{one.range.start.line}: {one.message[:300]}"
-        for gap in report.gaps:
+        for gap in report.capture_gaps:
             yield f"irscope  capture gap: {gap}"
         for compile in report.compiles:
             for stage in compile.stages:

@@ -236,11 +236,11 @@ def by_line(program: Program, stacks: Stacks, backward: bool, calls: int) -> dic
             for _ in range(calls):
                 program.step(backward)
         device, marks = _device_events(profiler)
-        for name, start, end in marks:
-            file, _, line = name.removeprefix(_MARK).rpartition(":")
-            mine = [one for one in device if start <= one[1] < end]
-            watch.seconds[file, int(line)].append(sum(one[2] - one[1] for one in mine) / 1e6)
-            kernels.update(one[0] for one in mine)
+        for name, begin, end in marks:
+            file, _, place = name.removeprefix(_MARK).rpartition(":")
+            inside = [one for one in device if begin <= one[1] < end]
+            watch.seconds[file, int(place)].append(sum(one[2] - one[1] for one in inside) / 1e6)
+            kernels.update(one[0] for one in inside)
     else:
         for _ in range(calls):
             program.step(backward)

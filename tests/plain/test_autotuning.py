@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 from irscope.cli.main import main
-from irscope.internals.autotuning_hooks import Choice, Tuned
+from irscope.internals.tuning_hooks import Choice, Padded, Tuned, option_name
 from irscope.pipelines.inductor import stages
-from irscope.pipelines.inductor.autotuning import operator_data, stage_text
+from irscope.pipelines.inductor.autotuning import line_of_operator, operator_data, padding_data, stage_text
 from irscope.protocol import Compile, CompileOutcome, Lane, Outcome, OutcomeKind, StageRef
 from irscope.store.store import Store
 
 STACK = 'File "/w/train.py", line 7, in f\n    y = x @ w\n'
 TUNED = Tuned(
-    "mm", "mm_1", STACK, ("float16[64, 64]", "float16[64, 64]"),
+    "mm", "mm [64]", "mm_1", STACK, ("float16[64, 64]", "float16[64, 64]"),
     (
         Choice("mm", "ExternKernelCaller", "", 15e-6), Choice("triton_mm_0", "TritonTemplateCaller", "BLOCK_K=32", None),
         Choice("triton_mm_1", "TritonTemplateCaller", "BLOCK_K=64, num_warps=4", 10e-6),
@@ -37,11 +37,34 @@ def test_the_fastest_comes_first_and_a_failure_has_its_reason() -> None:
     assert "BLOCK_K=64, num_warps=4" in text and "failed  out of resource: shared memory" in text
 
 
+def test_a_failure_that_was_raised_has_its_own_reason() -> None:
+    failed = Choice("triton_mm_0", "TritonTemplateCaller", "", None, "RuntimeError: no room\nmore")
+    data = operator_data(Tuned("mm", "", "", "", (), (failed,), ("something else",)))
+    assert (data["choices"][0]["why_not"], data["chosen"], data["errors"]) == ("RuntimeError: no room", None, [])
+
+
+def test_a_padding_is_one_of_the_operators() -> None:
+    timed = padding_data(Padded("mm", "(7, 7)", "mm_1", STACK, (3e-6, 2e-6), True))
+    before = padding_data(Padded("mm", "(7, 7)", "", "", None, False))
+    assert (timed["file"], timed["line"], timed["chosen"], before["chosen"]) == ("/w/train.py", 7, 1, 0)
+    operators = [operator_data(TUNED), timed, before]
+    lines = stage_text(operators).split("\n")
+    assert lines[line_of_operator(operators, 0) - 1].startswith("mm(")
+    assert lines[line_of_operator(operators, 1) - 1] == "padding of mm at /w/train.py:7: 2 choices, padded (2 µs)"
+    last = lines[line_of_operator(operators, 2) - 1]
+    assert last == "padding of mm: 2 choices, as it is (decided before, in Inductor's cache)"
+
+
+def test_a_choice_has_the_same_name_in_every_process() -> None:
+    assert option_name("triton_mm_17", " BLOCK_K=64 ") == "triton_mm BLOCK_K=64"
+    assert option_name("bias_addmm", "") == "bias_addmm"
+
+
 def test_what_cannot_be_told_apart_is_listed_as_it_was_logged() -> None:
-    data = operator_data(Tuned("mm", "", "", (), TUNED.choices, ("first", "second")))
+    data = operator_data(Tuned("mm", "", "", "", (), TUNED.choices, ("first", "second")))
     assert data["errors"] == ["first", "second"] and (data["file"], data["line"]) == ("", 0)
     assert "  logged: second\n" in stage_text([data])
-    nothing = stage_text([operator_data(Tuned("mm", "", "", (), TUNED.choices[1:2], ()))])
+    nothing = stage_text([operator_data(Tuned("mm", "", "", "", (), TUNED.choices[1:2], ()))])
     assert nothing.startswith("mm(): 1 choice\n") and "failed" in nothing
 
 

@@ -130,9 +130,6 @@ IR_POST_FUSION = StageKind(
     is_fused=True,
     group=INDUCTOR,
 )
-TIMED_CHOICES = StageKind(
-    "timed-choices", "Choices by timing", "plaintext", Role.FACTS, aside="output-code", group=INDUCTOR
-)
 MEMORY_PLAN = StageKind("memory-plan", "Memory plan", "plaintext", Role.MEMORY, aside="output-code", group=INDUCTOR)
 OUTPUT_CODE = StageKind(
     "output-code",
@@ -179,7 +176,6 @@ STAGES = (
     IR_PRE_FUSION,
     FUSION,
     IR_POST_FUSION,
-    TIMED_CHOICES,
     MEMORY_PLAN,
     OUTPUT_CODE,
     KERNEL,
