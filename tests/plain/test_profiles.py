@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from irscope.cli.main import main
 from irscope.comparing.runs import Moved
-from irscope.driver.profiling import opened, program_of, with_facts
+from irscope.driver.opened_profile import opened
+from irscope.driver.profiling import program_of, with_facts
 from irscope.ir import kineto
 from irscope.ir.kineto import TraceError, read_events
 from irscope.ir.roofline import peaks_of

@@ -95,7 +95,7 @@ def _gap_table(found: Profile, paint: Paint, most: int) -> list[str]:
 
 
 def _foot(found: Profile, paint: Paint, most: int) -> list[str]:
-    lines: list[str] = []
+    lines = ["", *map(printable, found.warnings)] if found.warnings else []
     if found.cuda_graphs.recorded or found.cuda_graphs.replayed:
         lines += ["", f"CUDA graphs: {_number(found.cuda_graphs.replayed)} replayed, "
                       f"{_number(found.cuda_graphs.recorded)} recorded in a step"]  # fmt: skip

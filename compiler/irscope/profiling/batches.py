@@ -8,8 +8,9 @@ without steps, where no thread is in an operator.
 from __future__ import annotations
 
 import bisect
+import itertools
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,22 +29,49 @@ class Batch:
     ----------
     busy
         When the device worked while the batch went on, also for launches of other batches.
-    number
-        Counted from 0.
+    has_device
+        Whether the trace has a device.
     begin
-        When it begins: where the one before it ends, for a trace without steps.
+        When it begins, in a trace without steps: where the one before it ends.
+    has_picture
+        Whether the step that a picture shows is in it.
+    typical
+        Seconds of that step; None in a trace without steps.
     """
 
     events: list[Event]
     busy: list[tuple[float, float]]
-    number: int
+    has_device: bool
     begin: float | None
+    has_picture: bool
+    typical: float | None
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How the events are divided: where a batch ends and the next one begins, and the numbers of the events of each."""
+
+    cuts: array[float]
+    ends: array[float]
+    """When the last span before a cut ends."""
+    shares: list[array[int]]
+    busy: list[tuple[float, float]]
+    picture: int
+    typical: float | None
+    steps: int
+    threads: int
 
 
 class Columns:
-    """The events of a trace that a timeline is made of."""
+    """The events of a trace that a timeline is made of.
 
-    def __init__(self, events: Iterable[Event]) -> None:
+    Parameters
+    ----------
+    most
+        Events of a batch.
+    """
+
+    def __init__(self, events: Iterable[Event], most: int) -> None:
         self._names = _Table()
         self._categories = _Table()
         self._threads = _Table()
@@ -56,6 +84,7 @@ class Columns:
         for event in events:
             if event.category in HOST or event.category in DEVICE or event.category == OVERHEAD:
                 self._add(event)
+        self._plan = self._planned(most)
 
     def __len__(self) -> int:
         return len(self._start)
@@ -85,49 +114,78 @@ class Columns:
             self._seconds[at], self._threads.values[self._thread[at]], args,
         )  # fmt: skip
 
-    def _of(self, categories: Iterable[str]) -> list[int]:
+    def _of(self, categories: Iterable[str]) -> array[int]:
         wanted = {self._categories.known(each) for each in categories}
-        return [at for at, category in enumerate(self._category) if category in wanted]
+        return array("q", (at for at, category in enumerate(self._category) if category in wanted))
 
-    def batches(self, most: int) -> Iterator[Batch]:
-        """All events in batches of about ``most``, or of one step if that has more."""
-        host, device = self._of(HOST), self._of(DEVICE)
-        overhead = self._of([OVERHEAD])
-        host.sort(key=self._start.__getitem__)
-        busy = merged((self._start[at], self._start[at] + self._seconds[at]) for at in device)
-        cuts, has_steps = self._cuts(host, most)
-        batch_of = self._batches_of_ids(host, device, cuts)
-        shares: list[list[int]] = [[] for _ in range(len(cuts) + 1)]
+    def _planned(self, most: int) -> _Plan:
+        host, device, overhead = self._of(HOST), self._of(DEVICE), self._of([OVERHEAD])
+        host = array("q", sorted(host, key=self._start.__getitem__))
+        steps = self._steps(host)
+        cuts, ends = self._cuts(host, steps, most)
+        shares = [array("q") for _ in range(len(cuts) + 1)]
         for at in host:
             shares[bisect.bisect_right(cuts, self._start[at])].append(at)
-        for at in (*device, *overhead):
+        batch_of = self._batches_of_ids(host, device, cuts)
+        for at in itertools.chain(device, overhead):
             by_time = bisect.bisect_right(cuts, self._start[at])
             shares[batch_of.get(self._id(at), by_time)].append(at)
-        for number, share in enumerate(shares):
-            begin = cuts[number - 1] if number else float("-inf")
-            end = cuts[number] if number < len(cuts) else float("inf")
-            inside = busy[
-                bisect.bisect_right(busy, begin, key=lambda one: one[1]) : bisect.bisect_left(busy, end, key=lambda one: one[0])
-            ]
-            share.sort()
-            first = None if has_steps or not number else begin
-            yield Batch([self._event(at) for at in share], inside, number, first)
+        typical = sorted(steps, key=self._seconds.__getitem__)[len(steps) // 2] if steps else None
+        return _Plan(
+            cuts,
+            ends,
+            shares,
+            merged((self._start[at], self._start[at] + self._seconds[at]) for at in device),
+            0 if typical is None else bisect.bisect_right(cuts, self._start[typical]),
+            None if typical is None else self._seconds[typical],
+            len(steps),
+            len({self._thread[at] for at in host}),
+        )
 
-    def _cuts(self, host: list[int], most: int) -> tuple[array[float], bool]:
-        """Where a batch ends and the next one begins, and whether there are steps."""
+    @property
+    def batches(self) -> int:
+        """How many batches there are."""
+        return len(self._plan.shares)
+
+    @property
+    def steps(self) -> int:
+        """How many steps there are; without steps each thread is one."""
+        return self._plan.steps or self._plan.threads
+
+    def batch(self, number: int) -> Batch:
+        """One of them, counted from 0."""
+        plan = self._plan
+        begin = plan.ends[number - 1] if number else float("-inf")
+        end = plan.cuts[number] if number < len(plan.cuts) else float("inf")
+        first = bisect.bisect_right(plan.busy, begin, key=lambda one: one[1])
+        last = bisect.bisect_left(plan.busy, end, key=lambda one: one[0])
+        return Batch(
+            [self._event(at) for at in sorted(plan.shares[number])],
+            plan.busy[first:last],
+            bool(plan.busy),
+            plan.ends[number - 1] if number and not plan.steps else None,
+            number == plan.picture,
+            plan.typical,
+        )
+
+    def _steps(self, host: array[int]) -> list[int]:
         names = {number for number, name in enumerate(self._names.values) if is_step(name)}
-        steps = [at for at in host if self._name[at] in names]
+        return [at for at in host if self._name[at] in names] if names else []
+
+    def _cuts(self, host: array[int], steps: list[int], most: int) -> tuple[array[float], array[float]]:
+        """Where a batch ends and the next one begins, and when the last span before that ends."""
         starts = array("d", (self._start[at] for at in host))
-        cuts, last, until = array("d"), 0, float("-inf")
+        cuts, ends, last, until = array("d"), array("d"), 0, float("-inf")
         for at in steps or host:
             start = self._start[at]
             if start >= until and (place := bisect.bisect_left(starts, start)) - last >= most:
                 cuts.append(start)
+                ends.append(until)
                 last = place
             until = max(until, start + self._seconds[at])
-        return cuts, bool(steps)
+        return cuts, ends
 
-    def _batches_of_ids(self, host: list[int], device: list[int], cuts: array[float]) -> dict[int, int]:
+    def _batches_of_ids(self, host: array[int], device: array[int], cuts: array[float]) -> dict[int, int]:
         """The batch of a launch, by what the launch and its kernels have in common."""
         if not cuts:
             return {}

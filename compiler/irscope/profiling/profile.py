@@ -233,6 +233,8 @@ class Profile:
         One step of median length, host first; with several programs one of each, after each other.
     peaks
         What the bounds were computed with; empty if they are not known.
+    warnings
+        What of a trace from elsewhere could not be read.
     """
 
     run: str
@@ -250,3 +252,4 @@ class Profile:
     profiled_seconds: float = 0.0
     idle_device_seconds: float | None = None
     pieces: tuple[StepPiece, ...] = ()
+    warnings: tuple[str, ...] = ()

@@ -143,6 +143,7 @@ def timeline(
     fastest: int | None = None,
     busy: list[tuple[float, float]] | None = None,
     begin: float | None = None,
+    has_device: bool = False,
 ) -> Timeline:
     """The steps of a trace; a trace without steps is one step.
 
@@ -154,6 +155,8 @@ def timeline(
         When the device worked, if that is known better than from the events.
     begin
         When a trace without steps begins, if not with its first event.
+    has_device
+        Whether the trace has a device though these events have none of it.
     """
     threads: dict[tuple[str, str], list[Event]] = defaultdict(list)
     device: list[Event] = []
@@ -175,7 +178,7 @@ def timeline(
     for event in device:
         launched[_id(event)].append(event)
     found.busy = merged(map(_span_of, device)) if busy is None else busy
-    found.has_device, found.overhead = bool(device or busy), merged(map(_span_of, overhead))
+    found.has_device, found.overhead = bool(device) or has_device, merged(map(_span_of, overhead))
     _Walk(found, launched, fastest, begin).over([_nested(each) for each in threads.values()])
     found.graphs_recorded, found.graphs_replayed = _inside(recorded, found.spans), _inside(replayed, found.spans)
     return found
@@ -227,7 +230,9 @@ def merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
 class _Walk:
     """Down the spans of all threads."""
 
-    def __init__(self, found: Timeline, launched: dict[Any, list[Event]], fastest: int | None, begin: float | None) -> None:
+    def __init__(
+        self, found: Timeline, launched: dict[Any, list[Event]], fastest: int | None, begin: float | None
+    ) -> None:
         self._fastest, self._begin = fastest, begin
         self._found, self._launched = found, launched
         self._graphs = 0
