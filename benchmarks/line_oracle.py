@@ -122,7 +122,7 @@ def _profiled(script: str, folder: Path) -> tuple[Profile, list[list[str]], dict
             kernels[event.name] += event.category in ("kernel", "gpu_memcpy", "gpu_memset")
             yield event
 
-    driver.read_events = seen  # type: ignore[attr-defined]
+    driver.read_events = seen  # type: ignore[assignment, attr-defined]
     spec = RunSpec(
         script=script, args=(), python=sys.executable, cwd=str(folder), symbolic_trace=False, profile=_CALLS
     )  # fmt: skip

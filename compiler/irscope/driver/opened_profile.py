@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import gc
-import multiprocessing
 import os
 import sys
 from collections import Counter
@@ -71,6 +70,8 @@ def _parts(columns: Columns, joined: Joined | None, report: Report | None) -> It
     try:
         processes = min(_processors(), _MOST_PROCESSES, columns.batches)
         if processes > 1 and sys.platform == "linux":  # elsewhere a fork is not safe, or cannot be had
+            import multiprocessing  # which few traces need, and takes time to import
+
             with multiprocessing.get_context("fork").Pool(processes) as pool:
                 yield from pool.imap(_part, range(columns.batches))
         else:
