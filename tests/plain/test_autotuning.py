@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from irscope.cli.main import main
 from irscope.internals.tuning_hooks import Choice, Padded, Tuned, option_name
 from irscope.pipelines.inductor import stages
-from irscope.pipelines.inductor.autotuning import line_of_operator, operator_data, padding_data, stage_text
+from irscope.pipelines.inductor.autotuning import operator_data, padding_data, stage_text
 from irscope.protocol import Compile, CompileOutcome, Lane, Outcome, OutcomeKind, StageRef
+from irscope.provenance.linked import LinkedLines
 from irscope.store.store import Store
 
 STACK = 'File "/w/train.py", line 7, in f\n    y = x @ w\n'
@@ -47,12 +49,28 @@ def test_a_padding_is_one_of_the_operators() -> None:
     timed = padding_data(Padded("mm", "(7, 7)", "mm_1", STACK, (3e-6, 2e-6), True))
     before = padding_data(Padded("mm", "(7, 7)", "", "", None, False))
     assert (timed["file"], timed["line"], timed["chosen"], before["chosen"]) == ("/w/train.py", 7, 1, 0)
-    operators = [operator_data(TUNED), timed, before]
-    lines = stage_text(operators).split("\n")
-    assert lines[line_of_operator(operators, 0) - 1].startswith("mm(")
-    assert lines[line_of_operator(operators, 1) - 1] == "padding of mm at /w/train.py:7: 2 choices, padded (2 µs)"
-    last = lines[line_of_operator(operators, 2) - 1]
-    assert last == "padding of mm: 2 choices, as it is (decided before, in Inductor's cache)"
+    blocks = stage_text([operator_data(TUNED), timed, before]).split("\n\n")
+    assert blocks[0].startswith("mm(") and "padded  " in blocks[1]
+    assert blocks[1].split("\n")[0] == "padding of mm at /w/train.py:7: 2 choices, padded (2 µs)"
+    assert blocks[2] == "padding of mm: 2 choices, as it is (decided before, in Inductor's cache)\n"
+
+
+def test_an_operator_is_found_from_the_line_of_the_user(tmp_path: Path) -> None:
+    other = replace(TUNED, operator="addmm", stack=STACK.replace("line 7", "line 9"))
+    operators = [operator_data(replace(TUNED, stack="")), operator_data(other), operator_data(TUNED)]
+    with Store(str(tmp_path / "runs.db")) as store:
+        run = store.create_run("/w/train.py", (), Lane.DEEP, "")
+        store.put_compile(run, Compile("0/0", "f", "/w/train.py", 5, CompileOutcome.COMPILED, 0, 3, 1.0))
+        ref = StageRef("0/0/autotuning", stages.AUTOTUNING.name, "plaintext", 0)
+        store.put_stage(run, "0/0", ref, stage_text(operators), 1.0, {"operators": operators})
+        linked = LinkedLines(store, store.report(run))
+        lines = stage_text(operators).split("\n")
+        for line, operator in ((9, "addmm("), (7, "mm(")):
+            [(stage, found)] = linked.counterparts_of_source("/w/train.py", line, [ref.id]).items()
+            assert stage == ref.id and lines[found[0] - 1].startswith(operator) and len(found) == 4
+        assert linked.counterparts_of_source("/w/train.py", 8, [ref.id]) == {}
+        store.put_stage(run, "0/0", ref, "odd\n\nodd", 1.0, {"operators": [7, {"line": "x", "file": 3}]})
+        assert LinkedLines(store, store.report(run)).keys(ref.id) == {}
 
 
 def test_a_choice_has_the_same_name_in_every_process() -> None:

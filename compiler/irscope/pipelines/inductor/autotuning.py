@@ -113,13 +113,11 @@ def _choice_data(one: Choice, why_not: str) -> dict[str, Any]:
 
 
 def stage_text(operators: Sequence[dict[str, Any]]) -> str:
-    """The operators one below the other, each with its choices, the fastest first."""
+    """The operators one below the other, each with its choices, the fastest first; between two is an empty line.
+
+    `irscope.provenance.elements` finds the operators in it.
+    """
     return "\n".join(_operator_text(one) for one in operators)
-
-
-def line_of_operator(operators: Sequence[dict[str, Any]], number: int) -> int:
-    """The 1-based line of `stage_text` in which an operator begins."""
-    return 1 + sum(_operator_text(one).count("\n") + 1 for one in operators[:number])
 
 
 def _operator_text(one: dict[str, Any]) -> str:
