@@ -105,3 +105,32 @@ def test_the_command_line_prints_all_compiles_or_says_what_to_do(
     assert main(["show", "--autotuning", "--json", "--store", path]) == 0
     [told] = json.loads(capsys.readouterr().out)
     assert told["compile"] == "0/0" and told["choices"][0]["seconds"] == 10e-6
+
+
+def test_two_runs_say_where_another_choice_won(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def run_with(store: Store, *operators: object) -> None:
+        run = store.create_run("/w/train.py", (), Lane.DEEP, "")
+        store.put_compile(run, Compile("0/0", "f", "/w/train.py", 5, CompileOutcome.COMPILED, 0, 3, 1.0))
+        ref = StageRef("0/0/autotuning", stages.AUTOTUNING.name, "plaintext", 0)
+        store.put_stage(run, "0/0", ref, "text", 1.0, {"operators": list(operators)})
+        store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, 0, "", 1.0))
+
+    path = str(tmp_path / "runs.db")
+    template, library = replace(TUNED.choices[2], name="triton_mm_9"), TUNED.choices[0]
+    now = replace(TUNED, choices=(replace(library, seconds=8e-6), replace(template, seconds=12e-6)))
+    with Store(path) as store:
+        run_with(store, operator_data(TUNED), operator_data(replace(TUNED, key="mm [32]")), 5, {"key": 3})
+        run_with(store, operator_data(now), operator_data(replace(TUNED, key="mm [32]")), {"choices": [1]})
+        run_with(store)
+    assert main(["diff", "--store", path]) == 0
+    assert "Autotuning" not in capsys.readouterr().out, "the newest run tuned nothing"
+    with Store(path) as store:
+        runs = [one.run for one in store.runs()]
+    assert main(["diff", runs[2], runs[1], "--store", path]) == 0
+    printed = capsys.readouterr().out
+    assert "Autotuning: 1 operator with another choice, 1 with the same" in printed
+    assert "before: triton_mm BLOCK_K=64, num_warps=4 (10 µs), the other took ×1.5" in printed
+    assert "after:  mm (8 µs), the other took ×1.5" in printed
+    assert main(["diff", runs[2], runs[1], "--json", "--store", path]) == 0
+    [changed] = json.loads(capsys.readouterr().out)["autotuning"]["changed"]
+    assert (changed["line"], changed["after"]["choice"], changed["after"]["other_seconds"]) == (7, "mm", 12e-6)

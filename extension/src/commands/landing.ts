@@ -31,11 +31,11 @@ export async function linesIn(services: Services, stage: StageItem, place: Place
 }
 
 /** Those of some stages of one run that have lines which belong to a place, with these lines. */
-export async function landings(
+export async function landings<T extends StageItem>(
   services: Services,
-  stages: readonly StageItem[],
+  stages: readonly T[],
   place: Place | undefined,
-): Promise<{ stage: StageItem; lines: number[] }[]> {
+): Promise<{ stage: T; lines: number[] }[]> {
   const [first] = stages;
   if (place === undefined || first === undefined) {
     return [];
