@@ -26,6 +26,7 @@ from irscope.ir.phases import Phase, Total
 from irscope.ir.roofline import Work
 from irscope.profiling.changes import LineChange, ProfileDiff
 from irscope.profiling.profile import (
+    BreakCost,
     CudaGraphs,
     Gap,
     GraphPool,
@@ -33,6 +34,7 @@ from irscope.profiling.profile import (
     MeasuredLine,
     MeasuredProgram,
     Profile,
+    RecompileCost,
     RecordedAgain,
     SkippedGraph,
     StepPiece,
@@ -141,7 +143,7 @@ DOCUMENTED: dict[str, Any] = {
         LineTrail, LineStep, StageElement, GraphNode, GuardList, Guard,
         RunDiff, CompileChange, Change, GraphDiff, NodeChange, FusionAnswer, Decision, Side, Work, Phase, Total,
         Drawing, PipelineFigures, Figure, Timing, Left, Check, ScriptCheck, Measured,
-        Profile, MeasuredLine, MeasuredKernel, Gap, StepPiece, CudaGraphs, SkippedGraph, RecordedAgain, GraphPool, MeasuredProgram,
+        Profile, MeasuredLine, MeasuredKernel, Gap, StepPiece, CudaGraphs, SkippedGraph, RecordedAgain, GraphPool, MeasuredProgram, BreakCost, RecompileCost,
         ProfileDiff, LineChange, TunedDiff, TunedChange, Won,
     )
 }  # fmt: skip

@@ -23,6 +23,7 @@ def profile_lines(found: Profile, paint: Paint, most: int = _MOST_ROWS) -> list[
         *_line_table(found, paint, most),
         *_kernel_table(found, paint, most),
         *_gap_table(found, paint, most),
+        *_cost_lines(found, most),
         *_foot(found, paint, most),
     ]
 
@@ -92,6 +93,25 @@ def _gap_table(found: Profile, paint: Paint, most: int) -> list[str]:
     ]
     lines = ["", *table(["beside kernels", "time", "of step", "where"], rows, paint, right=frozenset({1, 2}))]
     return lines + _more(len(found.gaps), most, "row")
+
+
+def _cost_lines(found: Profile, most: int) -> list[str]:
+    """Of graph breaks and recompilations."""
+    lines = [""] if found.breaks or found.recompiled else []
+    for broken in found.breaks[:most]:
+        parts = [("eager operators", broken.eager_seconds), ("guards", broken.guard_seconds),
+                 ("entering the next graph", broken.entry_seconds)]  # fmt: skip
+        what = ", ".join(f"{name} {duration(seconds)}" for name, seconds in parts if seconds)
+        place = _place(Origin(broken.file, broken.line))
+        lines.append(f"Graph break ({place}): at least {duration(broken.seconds)} of a step ({what})")
+    lines += _more(len(found.breaks), most, "break")
+    for one in found.recompiled[:most]:
+        place = f"{printable(one.function)}, {_place(Origin(one.file, one.line))}"
+        lines.append(
+            f"Compiled {count(one.compiles, 'time')} ({place}): recompiling took {duration(one.compile_seconds)}, "
+            f"the guards take {duration(one.guard_seconds)} of a step"
+        )
+    return lines + _more(len(found.recompiled), most, "function")
 
 
 def _foot(found: Profile, paint: Paint, most: int) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from irscope.ir.roofline import Work
+from irscope.profiling.break_costs import COUNTED, breaks_of, recompiled_of
 from irscope.profiling.joining import Call, Joined, short_name
 from irscope.profiling.one_step import device_idle, one_step
 from irscope.profiling.plain_time import host_seconds, overlap
@@ -133,6 +134,8 @@ class Totals:
     idle: float | None = None
     compiled: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
     """By program the compiles that its steps go through."""
+    around: dict[tuple[str, Kind], float] = field(default_factory=lambda: defaultdict(float))
+    """Seconds by compile and kind, of those kinds that breaks and recompilations bring."""
     steps: list[tuple[int, float]] = field(default_factory=list)
     recorded: int = 0
     replayed: int = 0
@@ -146,6 +149,8 @@ class Totals:
             self.lines[origin].merge(line)
         for gap, seconds in other.gaps.items():
             self.gaps[gap] += seconds
+        for around, seconds in other.around.items():
+            self.around[around] += seconds
         for program, compiles in other.compiled.items():
             self.compiled[program] |= compiles
         for name in ("owned", "device", "owned_device", "busy", "owned_busy", "inside", "recorded", "replayed"):
@@ -212,6 +217,7 @@ class Sums:
         self._add_host(segment, kind)
         if segment.device is not None:  # at a graph break
             where = self._where(segment)
+            self._count(segment, segment.device)
             self.totals.gaps[kind.value, where or segment.name] += segment.device
             self._add_busy(segment.device, bool(where))
 
@@ -219,6 +225,7 @@ class Sums:
         """The time of the host in which the device does nothing."""
         seconds = self._host[id(segment)]
         where = self._where(segment)
+        self._count(segment, seconds)
         own = 0.0 if self._programs else min(seconds, overlap(self._found.overhead, (segment.start, segment.end)))
         if own > 0:
             self.totals.gaps[Kind.PROFILER.value, ""] += own
@@ -226,6 +233,10 @@ class Sums:
         is_new = self._report is not None and bool(segment.around.compile) and not where
         self.totals.gaps[UNKNOWN if is_new else kind.value, where or segment.name] += seconds - own
         self.totals.owned += seconds - own if where else 0.0
+
+    def _count(self, segment: Segment, seconds: float) -> None:
+        if segment.around.compile and segment.kind in COUNTED:
+            self.totals.around[segment.around.compile, segment.kind] += seconds
 
     def _is_wrapper(self, segment: Segment) -> bool:
         """Whether it computes nothing: an operator that makes a tensor, or of which nothing ran on the device."""
@@ -308,6 +319,7 @@ class Sums:
             )
             for origin, line in totals.lines.items()
         ]  # fmt: skip
+        around = {key: seconds / steps for key, seconds in totals.around.items()}
         gaps = [Gap(kind, seconds / steps, where) for (kind, where), seconds in totals.gaps.items() if seconds > 0]
         return Profile(
             run=self._report.run if self._report else "",
@@ -325,6 +337,8 @@ class Sums:
             peaks=peaks,
             idle_device_seconds=_over(totals.idle, steps),
             pieces=totals.pieces,
+            breaks=breaks_of(self._report, around) if self._report else (),
+            recompiled=recompiled_of(self._report, around) if self._report else (),
         )
 
     def _measured(self, program: int, facts: MeasuredProgram) -> MeasuredProgram:

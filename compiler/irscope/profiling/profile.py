@@ -158,6 +158,53 @@ class MeasuredProgram:
 
 
 @dataclass(frozen=True)
+class BreakCost:
+    """What a graph break takes in a step, by the gaps around it; what fusion across it would save is not in it.
+
+    Parameters
+    ----------
+    seconds
+        The sum of the others.
+    eager_seconds
+        Operators that run without compile at the break, on the host and on the device.
+    guard_seconds
+        The search for the compiled code that goes on after it.
+    entry_seconds
+        Python and PyTorch's runtime around the graphs that go on after it.
+    """
+
+    file: str
+    line: int
+    code: str
+    seconds: float
+    eager_seconds: float
+    guard_seconds: float
+    entry_seconds: float
+
+
+@dataclass(frozen=True)
+class RecompileCost:
+    """What it takes that a function was compiled several times.
+
+    Parameters
+    ----------
+    compiles
+        How many it has.
+    compile_seconds
+        Of all of them but the first, once.
+    guard_seconds
+        The search among them, in a step.
+    """
+
+    function: str
+    file: str
+    line: int
+    compiles: int
+    compile_seconds: float
+    guard_seconds: float
+
+
+@dataclass(frozen=True)
 class SkippedGraph:
     """Why a compiled function runs without a CUDA graph, and the place that PyTorch names."""
 
@@ -235,6 +282,8 @@ class Profile:
         What the bounds were computed with; empty if they are not known.
     warnings
         What of a trace from elsewhere could not be read.
+    breaks, recompiled
+        What graph breaks and recompilations of the run take, the dearest first.
     """
 
     run: str
@@ -253,3 +302,5 @@ class Profile:
     idle_device_seconds: float | None = None
     pieces: tuple[StepPiece, ...] = ()
     warnings: tuple[str, ...] = ()
+    breaks: tuple[BreakCost, ...] = ()
+    recompiled: tuple[RecompileCost, ...] = ()
