@@ -98,19 +98,12 @@ def _gap_table(found: Profile, paint: Paint, most: int) -> list[str]:
 def _cost_lines(found: Profile, most: int) -> list[str]:
     """Of graph breaks and recompilations."""
     lines = [""] if found.breaks or found.recompiled else []
-    for broken in found.breaks[:most]:
-        parts = [("eager operators", broken.eager_seconds), ("guards", broken.guard_seconds),
-                 ("entering the next graph", broken.entry_seconds)]  # fmt: skip
-        what = ", ".join(f"{name} {duration(seconds)}" for name, seconds in parts if seconds)
-        place = _place(Origin(broken.file, broken.line))
-        lines.append(f"Graph break ({place}): at least {duration(broken.seconds)} of a step ({what})")
+    lines += [f"Graph break ({_place(Origin(one.file, one.line))}): {one.words}" for one in found.breaks[:most]]
     lines += _more(len(found.breaks), most, "break")
-    for one in found.recompiled[:most]:
-        place = f"{printable(one.function)}, {_place(Origin(one.file, one.line))}"
-        lines.append(
-            f"Compiled {count(one.compiles, 'time')} ({place}): recompiling took {duration(one.compile_seconds)}, "
-            f"the guards take {duration(one.guard_seconds)} of a step"
-        )
+    lines += [
+        f"{printable(one.function)} ({_place(Origin(one.file, one.line))}) was {one.words}"
+        for one in found.recompiled[:most]
+    ]
     return lines + _more(len(found.recompiled), most, "function")
 
 

@@ -25,25 +25,25 @@ def breaks_of(report: Report, around: Around) -> tuple[BreakCost, ...]:
     by_compile: dict[str, Finding] = {}
     for finding in report.findings:
         if finding.kind == "graph-break":
-            for compile in finding.compiles:
-                by_compile[_name(compile)] = finding  # as `measuring` gives eager operators to breaks
+            for each in finding.compiles:
+                by_compile[_name(each)] = finding  # as `measuring` gives eager operators to breaks
     resumes: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for compile in report.compiles:
-        if compile.function.startswith(RESUME_PREFIX):
-            resumes[compile.file, compile.function].append(_name(compile.id))
+    for one in report.compiles:
+        if one.function.startswith(RESUME_PREFIX):
+            resumes[one.file, one.function].append(_name(one.id))
     known = {_name(one.id): one for one in report.compiles}
     costs: dict[int, BreakCost] = {}
     for name, finding in by_compile.items():
         broken = known.get(name)
         after = _resumed(broken, finding, resumes) if broken is not None else ()
         eager = around.get((name, Kind.EAGER), 0.0)
-        guards = sum(around.get((one, Kind.GUARDS), 0.0) for one in after)
-        entry = sum(around.get((one, kind), 0.0) for one in after for kind in ENTRY)
+        guards = sum(around.get((each, Kind.GUARDS), 0.0) for each in after)
+        entry = sum(around.get((each, kind), 0.0) for each in after for kind in ENTRY)
         if total := eager + guards + entry:
             line, before = finding.range.start.line, costs.get(id(finding))
             cost = BreakCost(finding.file, line, finding.code, total, eager, guards, entry)
             costs[id(finding)] = cost if before is None else _sum(before, cost)
-    return tuple(sorted(costs.values(), key=lambda one: -one.seconds))
+    return tuple(sorted(costs.values(), key=lambda cost: -cost.seconds))
 
 
 def recompiled_of(report: Report, around: Around) -> tuple[RecompileCost, ...]:
@@ -59,7 +59,7 @@ def recompiled_of(report: Report, around: Around) -> tuple[RecompileCost, ...]:
         for each in frames.values()
         if len({_name(one.id) for one in each}) > 1
     ]  # fmt: skip
-    return tuple(sorted(costs, key=lambda one: -one.compile_seconds))
+    return tuple(sorted(costs, key=lambda cost: -cost.compile_seconds))
 
 
 def _resumed(broken: Compile, finding: Finding, resumes: Mapping[tuple[str, str], list[str]]) -> list[str]:

@@ -299,6 +299,16 @@ export interface CudaGraphTimes {
   pools: CudaGraphPool[];
 }
 
+/** What a graph break, or that a function was compiled several times, takes in a step. */
+export interface StepCost {
+  /** `graph-break` or `recompilation`. */
+  what: string;
+  /** Of the function; of a break its code. */
+  name: string;
+  words: string;
+  place: Place;
+}
+
 /** A profile; without one `reason` says what to do. All times are seconds of one step. */
 export interface Measured {
   run: string;
@@ -319,6 +329,7 @@ export interface Measured {
   kernels: KernelTime[];
   gaps: GapTime[];
   graphs: CudaGraphTimes;
+  costs: StepCost[];
   words: string[];
   places: Place[];
   /** One step: `[row (0 host, 1 device), start, seconds, kind, name, compile (indices of `words`), 1 in a backward, place (an index of `places`, -1: none)]`. */

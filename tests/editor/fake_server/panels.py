@@ -391,7 +391,7 @@ def comparison(params: Json) -> Json:
 def measured(params: Json) -> Json:
     nothing: Json = {
         "run": params["run"], "step": 0, "device": 0, "owned": 0, "profiled": 0, "idle": None, "steps": 0, "peaks": "", "programs": [],
-        "lines": [], "kernels": [], "gaps": [], "graphs": {"recorded": 0, "replayed": 0, "skipped": [], "recordings": 0, "again": [], "pools": []}, "words": [], "places": [],
+        "lines": [], "kernels": [], "gaps": [], "graphs": {"recorded": 0, "replayed": 0, "skipped": [], "recordings": 0, "again": [], "pools": []}, "costs": [], "words": [], "places": [],
         "pieces": [], "reason": "No run of this script was measured yet.",
     }  # fmt: skip
     if params["run"] == EMPTY:
@@ -418,6 +418,7 @@ def measured(params: Json) -> Json:
         "programs": [program], "lines": [line], "kernels": [kernel],
         "gaps": [{"kind": "guards", "seconds": 1e-4, "place": place(3), "where": ""}],
         "graphs": {"recorded": 0, "replayed": 1, "skipped": [{"why": MARKUP, "place": place(3)}], "recordings": 2, "again": [{"compile": "0/0", "why": MARKUP, "count": 1}], "pools": [{"pool": "0.1", "bytes": 2e6, "used": 5e5}]},
+        "costs": [{"what": "graph-break", "name": "GB0025", "words": f"at least 5 µs {MARKUP}", "place": place(3)}],
         "words": ["launch", MARKUP, "0/0", "kernel"], "places": [place(4)],
         "pieces": [[0, 0, 8e-4, 0, 1, 2, 0, 0], [1, 8e-4, 4e-4, 3, 1, 2, 0, 0]], "reason": "",
     }  # fmt: skip
