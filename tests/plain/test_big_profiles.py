@@ -118,11 +118,11 @@ def test_what_is_left_out_is_counted_and_told(
     data["traceEvents"] += [5, "text", {"ph": "X", "name": "late", "cat": "cpu_op", "ts": "?", "dur": 1}, {"ph": "M"}]
     Path(path).write_text(json.dumps(data))
     assert opened(path, None, None).warnings == (
-        "2 events of the trace were left out: each is not an event.",
-        "1 event of the trace was left out: each has no time, or an invalid one.",
+        "2 events of the trace could not be read (not an object).",
+        "1 event of the trace could not be read (no time, or an invalid one).",
     )
     assert main(["open", path]) == 0
-    assert "2 events of the trace were left out" in capsys.readouterr().out
+    assert "2 events of the trace could not be read" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("block", [64, 1000, 1 << 22])

@@ -46,7 +46,7 @@ def opened(path: str, store: Store | None, run: str | None) -> Profile:
 
 
 def _warning(why: str, number: int) -> str:
-    return f"{count(number, 'event')} of the trace {'was' if number == 1 else 'were'} left out: each {why}."
+    return f"{count(number, 'event')} of the trace could not be read ({why})."
 
 
 @contextlib.contextmanager

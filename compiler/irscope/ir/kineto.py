@@ -86,11 +86,11 @@ def _events(text: IO[str], left_out: Counter[str]) -> Iterator[Event]:
         if number >= MOST_EVENTS:
             raise TraceError(f"The trace has more than {MOST_EVENTS} events.")
         if not isinstance(raw, dict):
-            left_out["is not an event"] += 1
+            left_out["not an object"] += 1
         elif raw.get("ph") == "X":
             event = _event(raw, names)
             if event is None:
-                left_out["has no time, or an invalid one"] += 1
+                left_out["no time, or an invalid one"] += 1
             else:
                 yield event
 
