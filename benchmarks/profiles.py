@@ -75,7 +75,7 @@ def _measured(name: str, folder: Path) -> str:
         shutil.copy(os.path.join(os.path.dirname(path), READY), folder / f"{name}.ready.json")
         return read_events(path)
 
-    driver.read_events = keeping  # type: ignore[attr-defined]
+    driver.read_events = keeping  # type: ignore[assignment, attr-defined]
     script = str(MODELS / f"{name}.py")
     spec = RunSpec(
         script=script, args=(), python=sys.executable, cwd=str(folder), symbolic_trace=False, profile=10

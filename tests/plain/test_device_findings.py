@@ -59,6 +59,11 @@ class GraphModule(torch.nn.Module):
         item_2: "Sym(zuf2)" = add_.item()
         return (item, cpu, to, add_, to_1, to_2, item_1, item_2)
 """
+LIMIT = (
+    "skipping cudagraph due to function 0 exceeding max re-recording limit (=1) on cudagraph node None due to "
+    "cudagraph managed tensor data pointer changed.\ninput name: arg0_1."
+)
+"""As `torch._inductor.cudagraph_trees` of torch 2.13 warns."""
 SKIP = 'skipping cudagraphs due to mutated inputs (1 instances). Found from : \n   File "FILE", line 8, in mutates\n     x.add_(1)\n'
 
 
@@ -165,7 +170,17 @@ def test_a_skip_is_read_from_the_metrics_and_from_the_log(file: Path) -> None:
     logger.addHandler(handler)
     logger.warning("%s", SKIP)
     logger.warning("something else")
-    assert heard == [SKIP]
+    logger.warning("%s", LIMIT)
+    assert heard == [SKIP, LIMIT]
+
+
+def test_a_function_that_was_recorded_too_often_is_a_skip(file: Path) -> None:
+    (found,) = cudagraph_skip.from_reason(moment(file), LIMIT)
+    assert found.message == (
+        "This runs without CUDA graphs: function 0 exceeding max re-recording limit (=1) on cudagraph node None due to "
+        "cudagraph managed tensor data pointer changed."
+    )
+    assert len(found.hints) == 1 and "cudagraph_unexpected_rerecord_limit" in found.hints[0]
 
 
 def test_the_page_of_skips_quotes_what_is_found_in_its_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from irscope.cli.main import main
 from irscope.comparing.runs import Moved
-from irscope.driver.profiling import opened, program_of, with_facts
+from irscope.driver.opened_profile import opened
+from irscope.driver.profiling import program_of, with_facts
 from irscope.ir import kineto
 from irscope.ir.kineto import TraceError, read_events
 from irscope.ir.roofline import peaks_of
@@ -310,7 +311,7 @@ def test_a_difference_is_claimed_only_above_the_noise() -> None:
     mixed = [*noisy(0.7e-3)[:30], *noisy(1.3e-3)[:30]]
     assert not compared(before, measured_run(mixed, {}), moved).is_significant, "the groups overlap"
     few = compared(before, measured_run([1e-4] * 5, {}), moved)
-    assert few.chance is None and not few.is_significant and "too few" in few.words
+    assert few.chance is None and not few.is_significant and "too few" in few.words and few.lines == ()
 
 
 def test_what_a_process_says_of_its_cuda_graphs_is_not_trusted() -> None:

@@ -15,6 +15,7 @@ from facts import a_compile, a_finding, a_gap, a_kernel, a_stage, an_outcome
 from irscope import protocol
 from irscope.cli.checked import Check, ScriptCheck
 from irscope.cli.graphing import Drawing
+from irscope.comparing.autotuning import TunedChange, TunedDiff, Won
 from irscope.comparing.graphs import GraphDiff, NodeChange
 from irscope.comparing.pipelines import Figure, Left, PipelineFigures, Timing
 from irscope.comparing.runs import Change, CompileChange, RunDiff
@@ -23,7 +24,9 @@ from irscope.ir.graphs import GraphNode
 from irscope.ir.guards import Guard, GuardList
 from irscope.ir.phases import Phase, Total
 from irscope.ir.roofline import Work
+from irscope.profiling.changes import LineChange, ProfileDiff
 from irscope.profiling.profile import (
+    BreakCost,
     CudaGraphs,
     Gap,
     GraphPool,
@@ -31,6 +34,7 @@ from irscope.profiling.profile import (
     MeasuredLine,
     MeasuredProgram,
     Profile,
+    RecompileCost,
     RecordedAgain,
     SkippedGraph,
     StepPiece,
@@ -139,7 +143,8 @@ DOCUMENTED: dict[str, Any] = {
         LineTrail, LineStep, StageElement, GraphNode, GuardList, Guard,
         RunDiff, CompileChange, Change, GraphDiff, NodeChange, FusionAnswer, Decision, Side, Work, Phase, Total,
         Drawing, PipelineFigures, Figure, Timing, Left, Check, ScriptCheck, Measured,
-        Profile, MeasuredLine, MeasuredKernel, Gap, StepPiece, CudaGraphs, SkippedGraph, RecordedAgain, GraphPool, MeasuredProgram,
+        Profile, MeasuredLine, MeasuredKernel, Gap, StepPiece, CudaGraphs, SkippedGraph, RecordedAgain, GraphPool, MeasuredProgram, BreakCost, RecompileCost,
+        ProfileDiff, LineChange, TunedDiff, TunedChange, Won,
     )
 }  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from facts import a_finding, a_range
-from irscope.driver.profiling import opened
+from irscope.driver.opened_profile import opened
 from irscope.findings.slow_lines import slow_lines
 from irscope.profiling.profile import CudaGraphs, Gap, MeasuredKernel, MeasuredLine, Profile
 from irscope.protocol import Finding, Origin, Outcome, OutcomeKind, Report

@@ -13,48 +13,34 @@ import pytest
 from facts import a_compile, a_stage
 from irscope.driver.targets import tuned_of
 from irscope.internals.tuning_hooks import choose_again, name_of_option, template_key
-from irscope.pipelines.inductor.tuning import Choices, choices_of, fastest, stage_text
+from irscope.pipelines.inductor.tuning import Choices, choices_of
 from irscope.protocol import Lane
 from irscope.store.store import Store
 
 LIBRARY, TEMPLATE = "mm", "triton_mm BLOCK_M=64"
 MM = {
-    "kind": "template", "op": "mm", "node": "mm_1", "key": "mm [8]", "chosen": 1,
-    "options": [
-        {"name": LIBRARY, "seconds": 3e-5, "why": ""},
-        {"name": TEMPLATE, "seconds": 2e-5, "why": ""},
-        {"name": "triton_mm BLOCK_M=128", "seconds": None, "why": "OutOfResources: shared memory"},
+    "decision": "template", "operator": "mm", "node": "mm_1", "key": "mm [8]", "chosen": 0,
+    "choices": [
+        {"name": "triton_mm_4", "description": "BLOCK_M=64", "seconds": 2e-5, "why_not": ""},
+        {"name": LIBRARY, "description": "", "seconds": 3e-5, "why_not": ""},
+        {"name": "triton_mm_5", "description": "BLOCK_M=128", "seconds": None, "why_not": "OutOfResources: shared memory"},
     ],
 }  # fmt: skip
 PADDED = {
-    "kind": "padding", "op": "mm", "node": "", "key": "(7, 7)", "chosen": 1,
-    "options": [{"name": "as it is", "seconds": None, "why": "cached"}, {"name": "padded", "seconds": None, "why": ""}],
+    "decision": "padding", "operator": "mm", "node": "", "key": "(7, 7)", "chosen": 1,
+    "choices": [{"name": "as it is", "seconds": None, "why_not": "cached"}, {"name": "padded", "seconds": None, "why_not": ""}],
 }  # fmt: skip
-
-
-def test_the_text_has_the_fastest_first_and_why_others_failed() -> None:
-    assert stage_text({"choices": [MM]}).split("\n") == [
-        "# 1 choice by timing",
-        "",
-        "mm [mm_1]",
-        "  # mm [8]",
-        "*      20 µs  triton_mm BLOCK_M=64",
-        "       30 µs  mm  (×1.5)",
-        "           -  triton_mm BLOCK_M=128: OutOfResources: shared memory",
-        "",
-    ]
-
-
-def test_the_fastest_is_one_that_was_timed() -> None:
-    assert fastest([("a", None, "failed"), ("b", 2.0, ""), ("c", 1.0, ""), ("d", 1.0, "")]) == 2
-    assert fastest([("a", None, "failed")]) is None
+OLD = {
+    "kind": "template", "op": "mm", "node": "mm_1", "key": "mm [16]", "chosen": 1,
+    "options": [{"name": LIBRARY, "seconds": 3e-5, "why": ""}, {"name": TEMPLATE, "seconds": 2e-5, "why": ""}],
+}  # fmt: skip
 
 
 def a_run(store: Store, device: str, *choices: Any) -> None:
     run = store.create_run("/s.py", [], Lane.DEEP, "digest")
     store.put_device(run, device)
     store.put_compile(run, a_compile())
-    store.put_stage(run, "0/0", a_stage("timed-choices"), "text", 1, {"choices": list(choices)})
+    store.put_stage(run, "0/0", a_stage("autotuning"), "text", 1, {"operators": list(choices)})
 
 
 def test_the_newest_run_on_the_device_decides(tmp_path: Path) -> None:
@@ -69,9 +55,31 @@ def test_the_newest_run_on_the_device_decides(tmp_path: Path) -> None:
         assert choices_of(store, ("L4",)) is None
 
 
+def test_what_an_older_version_kept_is_chosen_too(tmp_path: Path) -> None:
+    with Store(str(tmp_path / "runs.db")) as store:
+        a_run(store, "H100", MM)
+        run = store.create_run("/s.py", [], Lane.DEEP, "digest")
+        store.put_device(run, "H100")
+        store.put_compile(run, a_compile())
+        padding = {"kind": "padding", "op": "mm", "node": "", "key": "(3, 3)", "chosen": 1, "options": []}
+        store.put_stage(run, "0/0", a_stage("timed-choices"), "text", 1, {"choices": [OLD, padding]})
+        found = choices_of(store, ("H100",))
+        assert found is not None
+        assert found.template("mm [16]") == {LIBRARY: 3e-5, TEMPLATE: 2e-5} and found.padding("(3, 3)") is True
+        assert found.template("mm [8]") is not None
+
+
 @pytest.mark.parametrize(
     "choice",
-    [None, 7, {}, {**PADDED, "chosen": "1"}, {**PADDED, "options": 3}, {**MM, "options": [{"name": 1}]}, {"kind": []}],
+    [
+        None,
+        7,
+        {},
+        {**PADDED, "chosen": "1"},
+        {**PADDED, "choices": 3},
+        {**MM, "choices": [{"name": 1}]},
+        {"decision": []},
+    ],
 )
 def test_what_is_no_choice_is_left_out(tmp_path: Path, choice: Any) -> None:
     with Store(str(tmp_path / "runs.db")) as store:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import os
 
-from irscope.cli.text import print_json, to_stdout
+from irscope.cli.text import Paint, print_json, to_stdout
+from irscope.comparing.autotuning import TunedDiff
 from irscope.pipelines.registry import role_of
 from irscope.protocol import Report
 from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
+from irscope.vocabulary.units import count
 from irscope.vocabulary.visible import printable
+
+_MOST_CHANGES = 20
+"""Operators that are listed on a terminal."""
 
 
 def show_autotuning(store: Store, report: Report, options: argparse.Namespace) -> int:
@@ -36,3 +42,20 @@ def show_autotuning(store: Store, report: Report, options: argparse.Namespace) -
         lines = store.stage_text(report.run, stage).rstrip("\n").split("\n")
         to_stdout([*([""] if number else []), printable(stage), "", *map(printable, lines)])
     return 0
+
+
+def tuned_lines(found: TunedDiff, paint: Paint) -> list[str]:
+    """Where another choice won, for `irscope diff`."""
+    head = f"{paint('Autotuning', 'bold')}: {count(len(found.changed), 'operator')} with another choice, {found.same} with the same"
+    lines = ["", head]
+    for one in found.changed[:_MOST_CHANGES]:
+        place = f" at {os.path.basename(one.file)}:{one.line}" if one.file else ""
+        what = "padding of " if one.decision == "padding" else ""
+        lines += [
+            printable(f"  {what}{one.operator}{place}"),
+            printable(f"    before: {one.before.words}"),
+            printable(f"    after:  {one.after.words}"),
+        ]
+    if len(found.changed) > _MOST_CHANGES:
+        lines.append(f"  … and {count(len(found.changed) - _MOST_CHANGES, 'operator')} more (--json has all)")
+    return lines

@@ -8,8 +8,10 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 
+from irscope.cli.autotuning import tuned_lines
 from irscope.cli.measured import change_lines
 from irscope.cli.text import Paint, short_path, to_stdout
+from irscope.comparing.autotuning import tuned_diff
 from irscope.comparing.graphs import GraphDiff, diff_graphs
 from irscope.comparing.runs import Change, RunDiff, diff_runs
 from irscope.ir.graphs import GraphNode
@@ -38,11 +40,17 @@ def diff(options: argparse.Namespace) -> int:
         before, after = _two_runs(store, runs)
         found = diff_runs(store, before, after, targets)
         measured = None if targets else profile_diff(store, before, after)
+        tuned = None if targets else tuned_diff(store, before, after)
     if options.json:
-        print(json.dumps({**to_json(found), "same": found.same, "measured": to_json(measured)}, indent=1))
+        more = {"same": found.same, "measured": to_json(measured), "autotuning": to_json(tuned)}
+        print(json.dumps({**to_json(found), **more}, indent=1))
     else:
         paint = Paint(sys.stdout)
-        to_stdout([*run_lines(found, paint), *(change_lines(measured, paint) if measured else [])])
+        to_stdout([
+            *run_lines(found, paint),
+            *(change_lines(measured, paint) if measured else []),
+            *(tuned_lines(tuned, paint) if tuned else []),
+        ])  # fmt: skip
     return 0
 
 

@@ -23,6 +23,7 @@ def profile_lines(found: Profile, paint: Paint, most: int = _MOST_ROWS) -> list[
         *_line_table(found, paint, most),
         *_kernel_table(found, paint, most),
         *_gap_table(found, paint, most),
+        *_cost_lines(found, most),
         *_foot(found, paint, most),
     ]
 
@@ -94,8 +95,20 @@ def _gap_table(found: Profile, paint: Paint, most: int) -> list[str]:
     return lines + _more(len(found.gaps), most, "row")
 
 
+def _cost_lines(found: Profile, most: int) -> list[str]:
+    """Of graph breaks and recompilations."""
+    lines = [""] if found.breaks or found.recompiled else []
+    lines += [f"Graph break ({_place(Origin(one.file, one.line))}): {one.words}" for one in found.breaks[:most]]
+    lines += _more(len(found.breaks), most, "break")
+    lines += [
+        f"{printable(one.function)} ({_place(Origin(one.file, one.line))}) was {one.words}"
+        for one in found.recompiled[:most]
+    ]
+    return lines + _more(len(found.recompiled), most, "function")
+
+
 def _foot(found: Profile, paint: Paint, most: int) -> list[str]:
-    lines: list[str] = []
+    lines = ["", *map(printable, found.warnings)] if found.warnings else []
     if found.cuda_graphs.recorded or found.cuda_graphs.replayed:
         lines += ["", f"CUDA graphs: {_number(found.cuda_graphs.replayed)} replayed, "
                       f"{_number(found.cuda_graphs.recorded)} recorded in a step"]  # fmt: skip

@@ -10,7 +10,8 @@ from irscope.cli.progress import ProgressLine
 from irscope.cli.running import entry_of
 from irscope.cli.text import Paint, print_json, to_stdout
 from irscope.driver.driver import RunSpec
-from irscope.driver.profiling import NotMeasured, opened, profiled
+from irscope.driver.opened_profile import opened
+from irscope.driver.profiling import NotMeasured, profiled
 from irscope.ir.kineto import TraceError
 from irscope.profiling.profile import Profile
 from irscope.protocol import to_json

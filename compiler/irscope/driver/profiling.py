@@ -101,18 +101,6 @@ def _measured(folder: str, store: Store, run: str, calls: int) -> Profile:
     return profile
 
 
-def opened(path: str, store: Store | None, run: str | None) -> Profile:
-    """The profile of a trace from elsewhere, joined to a run if one is given.  Raises OSError and TraceError."""
-    found = timeline(read_events(path))
-    if not found.segments:
-        raise TraceError(f"{path} has no operators and no kernels: record it with torch.profiler.")
-    if store is None or run is None:
-        return profile_of(found)
-    report = store.report(run)
-    peaks = peaks_of(store.device_of(run))
-    return profile_of(found, Joined(store, report, peaks), report, (), peaks.name if peaks else "")
-
-
 def _facts(path: str) -> dict[str, Any]:
     try:
         with open(path, encoding="utf-8") as file:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 import math
 import re
 import sys
@@ -15,35 +16,96 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
+from irscope.vocabulary.records import dataclass
 
 _VERSIONS = "2.11 and 2.13"
+_SELECT = "torch._inductor.select_algorithm"
+"""The module, and the name of its logger."""
 _TIMING = ("select_algorithm", "fx_passes.pad_mm", "ir", "scheduler")
 _NUMBER = re.compile(r"_\d+$")
 _MS = 1000.0
 """Inductor's benchmarks give milliseconds."""
 
-Timed = tuple[str, float | None, str]
-"""One option: what it is, its time in seconds, None if it was not or could not be timed, and why it failed."""
+
+@dataclass(frozen=True)
+class Choice:
+    """One way to compute an operator.
+
+    Parameters
+    ----------
+    name
+        Inductor's, with the number that it has in this process: ``triton_mm_7``.
+    kind
+        The class of it in Inductor: ``TritonTemplateCaller``, ``ExternKernelCaller``.
+    seconds
+        What a call took; None if it could not be timed.
+    why_not
+        Why it could not, where that is known.
+    """
+
+    name: str
+    kind: str
+    description: str
+    seconds: float | None
+    why_not: str = ""
 
 
-Tuned = Callable[[str, str, str, list[Timed]], None]
-"""Gets Inductor's name of an operator (``mm``), the key of the choice, the name of the post-grad node (empty if it is not
-known), and the options.  Inductor takes the first of those with the least time."""
+@dataclass(frozen=True)
+class Tuned:
+    """An operator that was autotuned; Inductor takes the first of the choices with the least time.
 
-Padded = Callable[[str, str, str, "tuple[float, float] | None", bool], None]
-"""Gets operator, key and node likewise, the seconds of the multiplication as it is and padded (None if an earlier decision
-was found in Inductor's cache), and whether it is padded."""
+    Parameters
+    ----------
+    operator
+        Inductor's name: ``mm``.
+    key
+        What the choice is known by on every machine.
+    node
+        The name of the post-grad node; empty if it is not known.
+    stack
+        The node's stack trace, as text; empty if it has none.
+    inputs
+        ``float32[64, 128]`` of each input.
+    errors
+        What was logged while the choices were timed, in order.
+    """
+
+    operator: str
+    key: str
+    node: str
+    stack: str
+    inputs: tuple[str, ...]
+    choices: tuple[Choice, ...]
+    errors: tuple[str, ...]
 
 
-def tuning_hooks(tuned: Tuned, padded: Padded) -> list[Hook]:
-    """Reports each choice that Inductor makes by timing.  The receivers must not raise."""
+@dataclass(frozen=True)
+class Padded:
+    """A product of matrices that Inductor considered to pad; ``operator`` to ``stack`` as those of `Tuned`.
+
+    Parameters
+    ----------
+    seconds
+        Of the product as it is and padded; None if an earlier decision was found in Inductor's cache.
+    is_padded
+        What was decided.
+    """
+
+    operator: str
+    key: str
+    node: str
+    stack: str
+    seconds: tuple[float, float] | None
+    is_padded: bool
+
+
+def tuning_hooks(tuned: Callable[[Tuned], None], padded: Callable[[Padded], None]) -> list[Hook]:
+    """Reports each choice that Inductor makes by timing, also one whose times were in its cache.
+
+    The receivers must not raise.  A stand-in for a device that is not here times nothing, so nothing is reported of it.
+    """
     return [
-        Hook(
-            "what max-autotune has timed",
-            "torch._inductor.select_algorithm",
-            _VERSIONS,
-            functools.partial(_watch_templates, tuned),
-        ),
+        Hook("what autotuning tried", _SELECT, _VERSIONS, functools.partial(_watch_templates, tuned)),
         Hook(
             "whether matrices are padded",
             "torch._inductor.fx_passes.pad_mm",
@@ -59,21 +121,43 @@ def template_key(op: str, inputs: str) -> str:
 
 
 def name_of_option(choice: Any) -> str:
-    """A template with its configuration, or a library call, by a name that is the same in every process."""
-    description = str(getattr(choice, "description", "") or "").strip()
-    return " ".join(part for part in (_NUMBER.sub("", str(choice.name)), description) if part)
+    """A template with its configuration, or a library call, by a name that is the same in every process.
+
+    Parameters
+    ----------
+    choice
+        Inductor's, or a `Choice`.
+    """
+    return option_name(str(choice.name), str(getattr(choice, "description", "") or ""))
 
 
-def _watch_templates(tuned: Tuned, select: Any) -> Undo:
+def option_name(name: str, description: str) -> str:
+    """The same from Inductor's name, which ends with a number, and its description of the configuration."""
+    return " ".join(part for part in (_NUMBER.sub("", name), description.strip()) if part)
+
+
+def _watch_templates(tuned: Callable[[Tuned], None], select: Any) -> Undo:
     cls = select.AlgorithmSelectorCache
     choose, time_one = cls.do_autotuning, cls.benchmark_choice
     failures: dict[str, str] = {}
+    if choose.__module__ != select.__name__:
+        return lambda: None
 
+    @functools.wraps(choose)
     def do_autotuning(self: Any, name: str, nodes: Any, layout: Any, gens: Any, key: Any, choices: Any, *args: Any, **kwargs: Any) -> Any:  # fmt: skip
         failures.clear()
-        found = choose(self, name, nodes, layout, gens, key, choices, *args, **kwargs)
-        tuned(name, template_key(name, str(key)), current_node(), _options(found, failures))
-        return found
+        with _heard() as errors:
+            timings = choose(self, name, nodes, layout, gens, key, choices, *args, **kwargs)
+        if timings:
+            found = tuple(_choice(choice, milliseconds, failures) for choice, milliseconds in timings.items())
+            node = current_node()
+            tuned(
+                Tuned(
+                    name, template_key(name, str(key)), _name_of(node), _stack_of(node), tuple(map(_shape, nodes)),
+                    found, tuple(errors),
+                )
+            )  # fmt: skip
+        return timings
 
     def benchmark_choice(_: Any, choice: Any, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -90,40 +174,83 @@ def _watch_templates(tuned: Tuned, select: Any) -> Undo:
     )
 
 
-def _options(timings: Any, failures: dict[str, str]) -> list[Timed]:
-    options: list[Timed] = []
-    for choice, milliseconds in timings.items():
-        name, timed = name_of_option(choice), math.isfinite(milliseconds)
-        why = "" if timed else failures.get(name, "Inductor could not time it")
-        options.append((name, milliseconds / _MS if timed else None, why))
-    return options
+def _choice(choice: Any, milliseconds: float, failures: dict[str, str]) -> Choice:
+    is_timed = math.isfinite(milliseconds)
+    return Choice(
+        str(choice.name),
+        type(choice).__name__,
+        str(getattr(choice, "description", "") or ""),
+        milliseconds / _MS if is_timed else None,
+        "" if is_timed else failures.get(name_of_option(choice), ""),
+    )
 
 
-def current_node() -> str:
-    """The post-grad node that is being lowered in this thread; empty if there is none."""
+class _Heard(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())
+
+
+@contextlib.contextmanager
+def _heard() -> Iterator[list[str]]:
+    """What Inductor warns of meanwhile: choices that fail (torch 2.13)."""
+    handler, logger = _Heard(), logging.getLogger(_SELECT)
+    logger.addHandler(handler)
+    try:
+        yield handler.texts
+    finally:
+        logger.removeHandler(handler)
+
+
+def current_node() -> Any:
+    """The post-grad node that is being lowered in this thread; None if there is none."""
     virtualized: Any = sys.modules["torch._inductor.virtualized"]
-    node = getattr(virtualized.V.graph, "current_node", None)
-    return "" if node is None else str(node.name)
+    return getattr(virtualized.V.graph, "current_node", None)
 
 
-def _watch_padding(padded: Padded, pad: Any) -> Undo:
+def _name_of(node: Any) -> str:
+    return str(getattr(node, "name", ""))
+
+
+def _stack_of(node: Any) -> str:
+    return str((getattr(node, "meta", None) or {}).get("stack_trace") or "")
+
+
+def _shape(node: Any) -> str:
+    try:
+        return f"{str(node.get_dtype()).removeprefix('torch.')}[{', '.join(map(str, node.get_size()))}]"
+    except Exception:  # noqa: BLE001  an input that has no size, as an effect
+        return type(node).__name__
+
+
+def _watch_padding(padded: Callable[[Padded], None], pad: Any) -> Undo:
     make_key, look_up, is_faster = pad.should_pad_bench_key, pad.get_cached_should_pad, pad.is_padded_faster
-    nodes: dict[str, tuple[str, str]] = {}  # key → operator, node
+    nodes: dict[str, tuple[str, str, str]] = {}  # key → operator, node, stack
+    if look_up.__module__ != pad.__name__:
+        return lambda: None
 
     def should_pad_bench_key(match: Any, mat1: Any, mat2: Any, op: Any, *args: Any, **kwargs: Any) -> Any:
         key = make_key(match, mat1, mat2, op, *args, **kwargs)
-        nodes[key] = (str(op).rpartition(".")[2], str(match.output_node().name))
+        node = match.output_node()
+        nodes[key] = (str(op).rpartition(".")[2], _name_of(node), _stack_of(node))
         return key
+
+    def about(key: str) -> tuple[str, str, str, str]:
+        op, node, stack = nodes.get(key, ("mm", "", ""))
+        return op, key, node, stack
 
     def get_cached_should_pad(key: str) -> Any:
         found = look_up(key)
         if found is not None:
-            padded(*_named(nodes, key), None, bool(found))
+            padded(Padded(*about(key), None, bool(found)))
         return found
 
     def is_padded_faster(key: str, as_it_is: float, with_padding: float) -> Any:
         chosen = is_faster(key, as_it_is, with_padding)
-        padded(*_named(nodes, key), (as_it_is / _MS, with_padding / _MS), bool(chosen))
+        padded(Padded(*about(key), (as_it_is / _MS, with_padding / _MS), bool(chosen)))
         return chosen
 
     return undo_all(
@@ -133,11 +260,6 @@ def _watch_padding(padded: Padded, pad: Any) -> Undo:
             replace_attribute(pad, "is_padded_faster", is_padded_faster),
         ]
     )
-
-
-def _named(nodes: dict[str, tuple[str, str]], key: str) -> tuple[str, str, str]:
-    op, node = nodes.get(key, ("mm", ""))
-    return op, key, node
 
 
 class Replay(Protocol):

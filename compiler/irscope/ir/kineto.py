@@ -11,10 +11,14 @@ import gzip
 import json
 import math
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from typing import IO, Any, NamedTuple
 
 _BLOCK = 1 << 22
+_TRIES = 3
+"""How many places are tried to cut a block between two events."""
+_END, _MORE = object(), object()
 _LONGEST_EVENT = 1 << 20
 """Characters.  Kineto writes the stacks of an operator into its event, which are some thousands."""
 _LONGEST_HEAD = 1 << 24
@@ -52,8 +56,13 @@ class Event(NamedTuple):
     args: dict[str, Any]
 
 
-def read_events(path: str) -> Iterator[Event]:
+def read_events(path: str, left_out: Counter[str] | None = None) -> Iterator[Event]:
     """The events of a trace that have a duration, in the order of the file.
+
+    Parameters
+    ----------
+    left_out
+        Counts what is left out, by why.
 
     Raises
     ------
@@ -66,18 +75,24 @@ def read_events(path: str) -> Iterator[Event]:
         packed = file.read(2) == b"\x1f\x8b"
     try:
         with gzip.open(path, "rt", encoding="utf-8") if packed else open(path, encoding="utf-8") as text:
-            yield from _events(text)
+            yield from _events(text, Counter() if left_out is None else left_out)
     except (UnicodeDecodeError, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise TraceError(f"{path} cannot be read as a trace: {error}.") from error
 
 
-def _events(text: IO[str]) -> Iterator[Event]:
+def _events(text: IO[str], left_out: Counter[str]) -> Iterator[Event]:
     names: dict[str, str] = {}
     for number, raw in enumerate(_objects(text)):
         if number >= MOST_EVENTS:
             raise TraceError(f"The trace has more than {MOST_EVENTS} events.")
-        if isinstance(raw, dict) and raw.get("ph") == "X" and (event := _event(raw, names)) is not None:
-            yield event
+        if not isinstance(raw, dict):
+            left_out["not an object"] += 1
+        elif raw.get("ph") == "X":
+            event = _event(raw, names)
+            if event is None:
+                left_out["no time, or an invalid one"] += 1
+            else:
+                yield event
 
 
 def _event(raw: dict[str, Any], names: dict[str, str]) -> Event | None:
@@ -99,25 +114,57 @@ def _event(raw: dict[str, Any], names: dict[str, str]) -> Event | None:
 
 
 def _objects(text: IO[str]) -> Iterator[Any]:
-    """The elements of the list of events, one by one."""
+    """The elements of the list of events, one by one.
+
+    As many as end in a block are parsed at once, which is twice as fast; where that does not go, each by itself.
+    """
     decoder = json.JSONDecoder()
     block, at, seen = _begun(text)
+    is_new = True
     while True:
-        at = _next(block, at)
-        if at < len(block) and block[at] == "]":
+        if is_new:
+            whole, at = _whole_events(block, at)
+            yield from whole
+            is_new = False
+        value, at = _one_event(decoder, block, at)
+        if value is _END:
             return
-        try:
-            value, at = decoder.raw_decode(block, at)
-        except RecursionError as error:
-            raise TraceError("An event of the trace is nested too deep.") from error
-        except ValueError as error:  # it ends in the next block, or is damaged
+        if value is _MORE:  # it ends in the next block, or is damaged
             more = text.read(_BLOCK) if len(block) - at <= _LONGEST_EVENT else ""
             seen += len(more)
             if not more or seen > _MOST_CHARACTERS:
-                raise TraceError("The trace is damaged or cut off in its list of events.") from error
-            block, at = block[at:] + more, 0
-            continue
-        yield value
+                raise TraceError("The trace is damaged or cut off in its list of events.")
+            block, at, is_new = block[at:] + more, 0, True
+        else:
+            yield value
+
+
+def _whole_events(block: str, at: int) -> tuple[list[Any], int]:
+    """The events that end in a block, and where the next one begins; none if the block is not only events."""
+    for _ in range(_TRIES):
+        if (end := block.rfind("{", at)) <= at:
+            break
+        comma = block.rfind(",", at, end)
+        if comma > at and not block[comma + 1 : end].strip():
+            try:
+                return json.loads(f"[{block[at:comma]}]"), end
+            except (ValueError, RecursionError):
+                pass
+        block = block[:end]
+    return [], at
+
+
+def _one_event(decoder: json.JSONDecoder, block: str, at: int) -> tuple[Any, int]:
+    """The next one, `_END` after the last one, or `_MORE` if it does not end in this block; and where it ends."""
+    at = _next(block, at)
+    if at < len(block) and block[at] == "]":
+        return _END, at
+    try:
+        return decoder.raw_decode(block, at)
+    except RecursionError as error:
+        raise TraceError("An event of the trace is nested too deep.") from error
+    except ValueError:
+        return _MORE, at
 
 
 def _begun(text: IO[str]) -> tuple[str, int, int]:

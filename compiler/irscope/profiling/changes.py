@@ -84,7 +84,8 @@ def compared(old: Profile, new: Profile, moved: Moved) -> ProfileDiff:
         noise,
         sure,
         _words(part, chance, sure),
-        tuple(_lines(old, new, moved, max(noise, _LEAST_CHANGE * new.step_seconds))),
+        # Without repetitions nobody knows what noise is, so nothing is claimed of any line.
+        () if chance is None else tuple(_lines(old, new, moved, max(noise, _LEAST_CHANGE * new.step_seconds))),
     )
 
 

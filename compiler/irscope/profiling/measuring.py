@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from irscope.ir.roofline import Work
+from irscope.profiling.break_costs import COUNTED, breaks_of, recompiled_of
 from irscope.profiling.joining import Call, Joined, short_name
 from irscope.profiling.one_step import device_idle, one_step
 from irscope.profiling.plain_time import host_seconds, overlap
@@ -18,6 +19,7 @@ from irscope.profiling.profile import (
     MeasuredProgram,
     Profile,
     SkippedGraph,
+    StepPiece,
 )
 from irscope.profiling.timeline import Kind, Segment, Timeline, is_cpp_kernel, kernel_name
 from irscope.protocol import Origin, Report
@@ -49,6 +51,16 @@ class _Bounds:
             self.bound = _plus(self.bound, work.seconds)
             self.by[work.bound] = self.by.get(work.bound, 0.0) + work.seconds
 
+    def merge(self, other: _Bounds) -> None:
+        """The calls of another part."""
+        self.dtype = other.dtype or self.dtype
+        self.bound, self.moved, self.flops = (
+            _plus(mine, more)
+            for mine, more in ((self.bound, other.bound), (self.moved, other.moved), (self.flops, other.flops))
+        )
+        for name, seconds in other.by.items():
+            self.by[name] = self.by.get(name, 0.0) + seconds
+
     @property
     def mostly(self) -> str:
         """What bounds most of it: ``memory``, ``compute``, or an empty text."""
@@ -61,6 +73,12 @@ class _Row(_Bounds):
     calls: int = 0
     origins: dict[Origin, None] = field(default_factory=dict)
 
+    def merge(self, other: _Row) -> None:  # type: ignore[override]
+        """The calls of another part."""
+        super().merge(other)
+        self.seconds, self.calls = self.seconds + other.seconds, self.calls + other.calls
+        self.origins |= other.origins
+
 
 @dataclass
 class _Line(_Bounds):
@@ -68,6 +86,13 @@ class _Line(_Bounds):
     shared: float = 0.0
     calls: int = 0
     kernels: dict[str, None] = field(default_factory=dict)
+
+    def merge(self, other: _Line) -> None:  # type: ignore[override]
+        """The calls of another part."""
+        super().merge(other)
+        self.seconds, self.shared = self.seconds + other.seconds, self.shared + other.shared
+        self.calls += other.calls
+        self.kernels |= other.kernels
 
 
 def profile_of(
@@ -86,42 +111,105 @@ def profile_of(
     programs
         Those that the steps call, by their numbers.
     """
-    sums = _Sums(found, joined, report, programs)
-    for segment in found.segments:
-        sums.add(segment)
-    # The steps of one program are averaged, and a step of the script is one of each.
-    each = max(1, sum(number == 0 for number, _ in found.steps)) if programs else max(1, len(found.steps))
-    return sums.profile(each, programs, peaks)
+    sums = Sums(joined, report, programs)
+    sums.add(found)
+    return sums.profile(peaks)
 
 
-class _Sums:
-    def __init__(
-        self, found: Timeline, joined: Joined | None, report: Report | None, programs: Sequence[MeasuredProgram]
-    ) -> None:
-        self._found, self._joined, self._report = found, joined, report
+@dataclass
+class Totals:
+    """What is summed up over a timeline; plain data, so that it goes from one process to another."""
+
+    kernels: dict[tuple[str, str], _Row] = field(default_factory=lambda: defaultdict(_Row))
+    lines: dict[Origin, _Line] = field(default_factory=lambda: defaultdict(_Line))
+    gaps: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
+    owned: float = 0.0
+    device: float = 0.0
+    owned_device: float = 0.0
+    busy: float = 0.0
+    """Seconds of the device, of what ran there."""
+    owned_busy: float = 0.0
+    inside: float = 0.0
+    """Seconds of the steps in which the device works: what runs there at once counts once."""
+    idle: float | None = None
+    compiled: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """By program the compiles that its steps go through."""
+    around: dict[tuple[str, Kind], float] = field(default_factory=lambda: defaultdict(float))
+    """Seconds by compile and kind, of those kinds that breaks and recompilations bring."""
+    steps: list[tuple[int, float]] = field(default_factory=list)
+    recorded: int = 0
+    replayed: int = 0
+    pieces: tuple[StepPiece, ...] = ()
+
+    def add(self, other: Totals) -> None:
+        """Those of another part of the same trace."""
+        for row_key, row in other.kernels.items():
+            self.kernels[row_key].merge(row)
+        for origin, line in other.lines.items():
+            self.lines[origin].merge(line)
+        for gap, seconds in other.gaps.items():
+            self.gaps[gap] += seconds
+        for around, seconds in other.around.items():
+            self.around[around] += seconds
+        for program, compiles in other.compiled.items():
+            self.compiled[program] |= compiles
+        for name in ("owned", "device", "owned_device", "busy", "owned_busy", "inside", "recorded", "replayed"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.idle = _plus(self.idle, other.idle)
+        self.steps += other.steps
+        self.pieces = self.pieces or other.pieces
+
+
+class Sums:
+    """Gives the time of timelines to its owners.
+
+    Parameters
+    ----------
+    joined, report, programs
+        As for `profile_of`.
+    """
+
+    def __init__(self, joined: Joined | None, report: Report | None, programs: Sequence[MeasuredProgram]) -> None:
+        self._joined, self._report = joined, report
         self._programs = programs
-        kernels = [one for one in found.segments if one.kind is Kind.KERNEL]
-        self._calls: Mapping[int, Call] = joined.calls_of(kernels) if joined else {}
-        self._kernels: dict[tuple[str, str], _Row] = defaultdict(_Row)
-        self._lines: dict[Origin, _Line] = defaultdict(_Line)
-        self._gaps: dict[tuple[str, str], float] = defaultdict(float)
+        self._found = Timeline()
+        self._calls: Mapping[int, Call] = {}
+        self._host: dict[int, float] = {}
+        self.totals = Totals()
         self._breaks = {
             compile.partition("#")[0]: f"{one.file}:{one.range.start.line}"
             for one in (report.findings if report else ())
             if one.kind == "graph-break"
             for compile in one.compiles
         }
-        self._owned = self._device = self._owned_device = 0.0
-        self._busy = self._owned_busy = 0.0
-        """Seconds of the device, of what ran there."""
-        self._host = host_seconds(found, programs)
-        self._compiled: dict[int, set[str]] = defaultdict(set)
-        """By program the compiles that its steps go through."""
 
-    def add(self, segment: Segment) -> None:
+    def add(self, found: Timeline, typical: float | None = None, has_picture: bool = True) -> None:
+        """All of a timeline.
+
+        Parameters
+        ----------
+        typical
+            Seconds of the step that a picture shows; None: those of the median.
+        """
+        kernels = [one for one in found.segments if one.kind is Kind.KERNEL]
+        self._found = found
+        self._calls = self._joined.calls_of(kernels) if self._joined else {}
+        self._host = host_seconds(found, self._programs)
+        for segment in found.segments:
+            self._add(segment)
+        totals = self.totals
+        totals.steps += found.steps
+        totals.inside += sum(overlap(found.busy, step) for step in found.spans)
+        totals.idle = _plus(totals.idle, device_idle(found))
+        totals.recorded += found.graphs_recorded
+        totals.replayed += found.graphs_replayed
+        if has_picture:
+            totals.pieces = one_step(found, self._calls, self._where, typical)
+
+    def _add(self, segment: Segment) -> None:
         """The time of a segment goes to its owner."""
         if segment.around.compile:
-            self._compiled[segment.around.program].add(segment.around.compile)
+            self.totals.compiled[segment.around.program].add(segment.around.compile)
         if segment.kind is Kind.KERNEL and not self._is_wrapper(segment):
             self._add_kernel(segment)
             return
@@ -129,20 +217,26 @@ class _Sums:
         self._add_host(segment, kind)
         if segment.device is not None:  # at a graph break
             where = self._where(segment)
-            self._gaps[kind.value, where or segment.name] += segment.device
+            self._count(segment, segment.device)
+            self.totals.gaps[kind.value, where or segment.name] += segment.device
             self._add_busy(segment.device, bool(where))
 
     def _add_host(self, segment: Segment, kind: Kind) -> None:
         """The time of the host in which the device does nothing."""
         seconds = self._host[id(segment)]
         where = self._where(segment)
+        self._count(segment, seconds)
         own = 0.0 if self._programs else min(seconds, overlap(self._found.overhead, (segment.start, segment.end)))
         if own > 0:
-            self._gaps[Kind.PROFILER.value, ""] += own
-            self._owned += own
+            self.totals.gaps[Kind.PROFILER.value, ""] += own
+            self.totals.owned += own
         is_new = self._report is not None and bool(segment.around.compile) and not where
-        self._gaps[UNKNOWN if is_new else kind.value, where or segment.name] += seconds - own
-        self._owned += seconds - own if where else 0.0
+        self.totals.gaps[UNKNOWN if is_new else kind.value, where or segment.name] += seconds - own
+        self.totals.owned += seconds - own if where else 0.0
+
+    def _count(self, segment: Segment, seconds: float) -> None:
+        if segment.around.compile and segment.kind in COUNTED:
+            self.totals.around[segment.around.compile, segment.kind] += seconds
 
     def _is_wrapper(self, segment: Segment) -> bool:
         """Whether it computes nothing: an operator that makes a tensor, or of which nothing ran on the device."""
@@ -155,29 +249,29 @@ class _Sums:
         seconds = self._host[id(segment)] if segment.device is None else segment.device
         is_copy = segment.device is not None and short_name(segment.name) in _INPUT_COPIES
         is_owned = bool(call.origins if call is not None else is_copy and self._where(segment))
-        self._device += seconds
-        self._owned_device += seconds if is_owned else 0.0
+        self.totals.device += seconds
+        self.totals.owned_device += seconds if is_owned else 0.0
         name = call.kernel if call else kernel_name(segment.name)
-        row = self._kernels[name, call.stage if call else ""]
+        row = self.totals.kernels[name, call.stage if call else ""]
         row.seconds, row.calls = row.seconds + seconds, row.calls + 1
         if segment.device is not None:  # the host's part; the device's is counted below
             self._add_host(segment, Kind.LAUNCH)
             self._add_busy(segment.device, is_owned)
         if call is None or not call.origins:
             return
-        self._owned += seconds if segment.device is None else 0.0
+        self.totals.owned += seconds if segment.device is None else 0.0
         row.origins |= dict.fromkeys(call.origins)
         row.add(call.work)
         for origin in dict.fromkeys(call.origins):
-            line = self._lines[origin]
+            line = self.totals.lines[origin]
             line.seconds, line.calls = line.seconds + seconds, line.calls + 1
             line.shared += seconds if len(set(call.origins)) > 1 else 0.0
             line.add(call.work)
             line.kernels[name] = None
 
     def _add_busy(self, seconds: float, is_owned: bool) -> None:
-        self._busy += seconds
-        self._owned_busy += seconds if is_owned else 0.0
+        self.totals.busy += seconds
+        self.totals.owned_busy += seconds if is_owned else 0.0
 
     def _where(self, segment: Segment) -> str:
         around = segment.around
@@ -192,52 +286,63 @@ class _Sums:
             return f"{program.file}:{program.line}" if program.file else ""
         return around.place
 
-    def profile(self, steps: int, programs: Sequence[MeasuredProgram], peaks: str) -> Profile:
-        """All sums, for one step."""
-        profiled = sum(seconds for _, seconds in self._found.steps)
+    def profile(self, peaks: str, steps: int | None = None) -> Profile:
+        """All sums, for one step.
+
+        Parameters
+        ----------
+        peaks
+            As in `Profile`.
+        steps
+            How many there are, if not as many as the timelines have.
+        """
+        totals, programs = self.totals, self._programs
+        if steps is None:  # the steps of one program are averaged, and a step of the script is one of each
+            steps = sum(number == 0 for number, _ in totals.steps) if programs else len(totals.steps)
+        steps = max(1, steps)
+        profiled = sum(seconds for _, seconds in totals.steps)
         plain = [one.plain_seconds for one in programs if not one.why_not]
         known = [one for one in plain if one is not None]
         whole = sum(known) * steps if known and len(known) == len(plain) else profiled
-        # The device's time is that of the intervals in which it works: what runs there at once counts once.
-        inside = sum(overlap(self._found.busy, step) for step in self._found.spans)
-        owned = self._owned + (inside * self._owned_busy / self._busy if self._busy else 0.0)
+        owned = totals.owned + (totals.inside * totals.owned_busy / totals.busy if totals.busy else 0.0)
         kernels = [
             MeasuredKernel(
                 name, stage, row.seconds / steps, row.calls / steps, tuple(row.origins), _over(row.bound, steps),
                 row.mostly, _over(row.moved, steps), _over(row.flops, steps), row.dtype,
             )
-            for (name, stage), row in self._kernels.items()
+            for (name, stage), row in totals.kernels.items()
         ]  # fmt: skip
         lines = [
             MeasuredLine(
                 origin.file, origin.line, line.seconds / steps, line.shared / steps, _over(line.bound, steps),
                 line.calls / steps, tuple(line.kernels), line.mostly,
             )
-            for origin, line in self._lines.items()
+            for origin, line in totals.lines.items()
         ]  # fmt: skip
-        gaps = [Gap(kind, seconds / steps, where) for (kind, where), seconds in self._gaps.items() if seconds > 0]
+        around = {key: seconds / steps for key, seconds in totals.around.items()}
+        gaps = [Gap(kind, seconds / steps, where) for (kind, where), seconds in totals.gaps.items() if seconds > 0]
         return Profile(
             run=self._report.run if self._report else "",
             steps=steps,
-            device_seconds=self._device / steps,
+            device_seconds=totals.device / steps,
             step_seconds=whole / steps,
             owned_seconds=min(owned, whole) / steps,
-            owned_device_seconds=self._owned_device / steps,
+            owned_device_seconds=totals.owned_device / steps,
             profiled_seconds=profiled / steps,
             lines=tuple(sorted(lines, key=lambda one: _above(one.seconds, one.bound_seconds), reverse=True)),
             kernels=tuple(sorted(kernels, key=lambda one: _above(one.seconds, one.bound_seconds), reverse=True)),
             gaps=tuple(sorted(gaps, key=lambda one: one.seconds, reverse=True)),
-            cuda_graphs=CudaGraphs(
-                self._found.graphs_recorded / steps, self._found.graphs_replayed / steps, self._skipped()
-            ),
+            cuda_graphs=CudaGraphs(totals.recorded / steps, totals.replayed / steps, self._skipped()),
             programs=tuple(self._measured(at, one) for at, one in enumerate(programs)),
             peaks=peaks,
-            idle_device_seconds=_over(device_idle(self._found), steps),
-            pieces=one_step(self._found, self._calls, self._where),
+            idle_device_seconds=_over(totals.idle, steps),
+            pieces=totals.pieces,
+            breaks=breaks_of(self._report, around) if self._report else (),
+            recompiled=recompiled_of(self._report, around) if self._report else (),
         )
 
     def _measured(self, program: int, facts: MeasuredProgram) -> MeasuredProgram:
-        seconds = [seconds for number, seconds in self._found.steps if number == program]
+        seconds = [seconds for number, seconds in self.totals.steps if number == program]
         return replace(
             facts,
             seconds=sum(seconds) / len(seconds) if seconds else None,
@@ -246,7 +351,7 @@ class _Sums:
 
     def _compile_seconds(self, program: int) -> float | None:
         """With all recompilations: a call goes through the newest one."""
-        frames = {compile.partition("/")[0] for compile in self._compiled.get(program, ())}
+        frames = {compile.partition("/")[0] for compile in self.totals.compiled.get(program, ())}
         compiles = self._report.compiles if self._report else ()
         seconds = [one.seconds for one in compiles if one.id.partition("/")[0] in frames]
         return sum(seconds) if seconds else None

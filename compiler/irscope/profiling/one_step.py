@@ -16,7 +16,9 @@ _MOST = 4000
 """Pieces; of more the shortest ones of the host are left out."""
 
 
-def one_step(found: Timeline, calls: Mapping[int, Call], where: Callable[[Segment], str]) -> tuple[StepPiece, ...]:
+def one_step(
+    found: Timeline, calls: Mapping[int, Call], where: Callable[[Segment], str], typical: float | None = None
+) -> tuple[StepPiece, ...]:
     """The step of median length of each program, one after the other.
 
     Parameters
@@ -25,10 +27,12 @@ def one_step(found: Timeline, calls: Mapping[int, Call], where: Callable[[Segmen
         As `Joined.calls_of` gives them.
     where
         The place that owns a segment which is not a kernel's.
+    typical
+        The step whose seconds are nearest is taken instead.
     """
     begins: dict[int, float] = {}
     offset = 0.0
-    for number in _chosen(found):
+    for number in _chosen(found, typical):
         begin, end = found.spans[number]
         begins[number] = begin - offset
         offset += end - begin
@@ -59,8 +63,10 @@ def device_idle(found: Timeline) -> float | None:
     return sum(end - start - overlap(found.busy, (start, end)) for start, end in found.spans)
 
 
-def _chosen(found: Timeline) -> list[int]:
+def _chosen(found: Timeline, typical: float | None) -> list[int]:
     """Of each program the number of the step of median length."""
+    if typical is not None and found.steps:
+        return [min(range(len(found.steps)), key=lambda number: abs(found.steps[number][1] - typical))]
     by_program: dict[int, list[tuple[float, int]]] = {}
     for number, (program, seconds) in enumerate(found.steps):
         by_program.setdefault(program, []).append((seconds, number))

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from irscope.protocol import Origin
+from irscope.vocabulary.units import count, duration
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,72 @@ class MeasuredProgram:
 
 
 @dataclass(frozen=True)
+class BreakCost:
+    """What a graph break takes in a step, by the gaps around it; what fusion across it would save is not in it.
+
+    Parameters
+    ----------
+    seconds
+        The sum of the others.
+    eager_seconds
+        Operators that run without compile at the break, on the host and on the device.
+    guard_seconds
+        The search for the compiled code that goes on after it.
+    entry_seconds
+        Python and PyTorch's runtime around the graphs that go on after it.
+    """
+
+    file: str
+    line: int
+    code: str
+    seconds: float
+    eager_seconds: float
+    guard_seconds: float
+    entry_seconds: float
+
+    @property
+    def words(self) -> str:
+        """``at least 38.4 µs of a step (guards 7.29 µs, entering the next graph 31.1 µs)``."""
+        parts = [
+            ("eager operators", self.eager_seconds),
+            ("guards", self.guard_seconds),
+            ("entering the next graph", self.entry_seconds),
+        ]
+        told = ", ".join(f"{name} {duration(seconds)}" for name, seconds in parts if seconds)
+        return f"at least {duration(self.seconds)} of a step ({told})"
+
+
+@dataclass(frozen=True)
+class RecompileCost:
+    """What it takes that a function was compiled several times.
+
+    Parameters
+    ----------
+    compiles
+        How many it has.
+    compile_seconds
+        Of all of them but the first, once.
+    guard_seconds
+        The search among them, in a step.
+    """
+
+    function: str
+    file: str
+    line: int
+    compiles: int
+    compile_seconds: float
+    guard_seconds: float
+
+    @property
+    def words(self) -> str:
+        """``compiled 3 times: recompiling took 4.0 s, its guards take 12 µs of a step``."""
+        return (
+            f"compiled {count(self.compiles, 'time')}: recompiling took {duration(self.compile_seconds)}, "
+            f"its guards take {duration(self.guard_seconds)} of a step"
+        )
+
+
+@dataclass(frozen=True)
 class SkippedGraph:
     """Why a compiled function runs without a CUDA graph, and the place that PyTorch names."""
 
@@ -233,6 +300,10 @@ class Profile:
         One step of median length, host first; with several programs one of each, after each other.
     peaks
         What the bounds were computed with; empty if they are not known.
+    warnings
+        What of a trace from elsewhere could not be read.
+    breaks, recompiled
+        What graph breaks and recompilations of the run take, the dearest first.
     """
 
     run: str
@@ -250,3 +321,6 @@ class Profile:
     profiled_seconds: float = 0.0
     idle_device_seconds: float | None = None
     pieces: tuple[StepPiece, ...] = ()
+    warnings: tuple[str, ...] = ()
+    breaks: tuple[BreakCost, ...] = ()
+    recompiled: tuple[RecompileCost, ...] = ()

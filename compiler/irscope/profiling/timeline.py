@@ -21,8 +21,10 @@ STEP = "irscope::step"
 _FOREIGN_STEP = "ProfilerStep#"
 _REGION = re.compile(r"Torch-Compiled Region: (\d+/\d+)")
 _CPP_KERNEL = re.compile(r"graph_\d+_(?P<name>\w+)\Z")
-_DEVICE = frozenset(["kernel", "gpu_memcpy", "gpu_memset"])
-_HOST = frozenset(["cpu_op", "user_annotation", "cuda_runtime", "cuda_driver", "python_function"])
+DEVICE = frozenset(["kernel", "gpu_memcpy", "gpu_memset"])
+HOST = frozenset(["cpu_op", "user_annotation", "cuda_runtime", "cuda_driver", "python_function"])
+OVERHEAD = "overhead"
+"""What the profiler does for itself."""
 _RUNTIME = frozenset(["cuda_runtime", "cuda_driver"])
 _WAITING = ("cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize")
 
@@ -131,13 +133,30 @@ def kernel_name(event: str) -> str:
     return match["name"] if match else event
 
 
-def timeline(events: Iterable[Event], fastest: int | None = None) -> Timeline:
+def is_step(name: str) -> bool:
+    """Whether a span of that name is a step."""
+    return _program(name) is not None
+
+
+def timeline(
+    events: Iterable[Event],
+    fastest: int | None = None,
+    busy: list[tuple[float, float]] | None = None,
+    begin: float | None = None,
+    has_device: bool = False,
+) -> Timeline:
     """The steps of a trace; a trace without steps is one step.
 
     Parameters
     ----------
     fastest
         Of each program only so many steps are taken: what else the machine does makes the others slower.  None: all.
+    busy
+        When the device worked, if that is known better than from the events.
+    begin
+        When a trace without steps begins, if not with its first event.
+    has_device
+        Whether the trace has a device though these events have none of it.
     """
     threads: dict[tuple[str, str], list[Event]] = defaultdict(list)
     device: list[Event] = []
@@ -145,11 +164,11 @@ def timeline(events: Iterable[Event], fastest: int | None = None) -> Timeline:
     found = Timeline()
     recorded, replayed = list[float](), list[float]()
     for event in events:
-        if event.category in _DEVICE:
+        if event.category in DEVICE:
             device.append(event)
-        elif event.category == "overhead":
+        elif event.category == OVERHEAD:
             overhead.append(event)
-        elif event.category in _HOST:
+        elif event.category in HOST:
             threads[event.thread].append(event)
             if event.name.startswith("cudaStreamBeginCapture"):
                 recorded.append(event.start)
@@ -158,8 +177,9 @@ def timeline(events: Iterable[Event], fastest: int | None = None) -> Timeline:
     launched: dict[Any, list[Event]] = defaultdict(list)
     for event in device:
         launched[_id(event)].append(event)
-    found.has_device, found.busy, found.overhead = bool(device), _merged(device), _merged(overhead)
-    _Walk(found, launched, fastest).over([_nested(each) for each in threads.values()])
+    found.busy = merged(map(_span_of, device)) if busy is None else busy
+    found.has_device, found.overhead = bool(device) or has_device, merged(map(_span_of, overhead))
+    _Walk(found, launched, fastest, begin).over([_nested(each) for each in threads.values()])
     found.graphs_recorded, found.graphs_replayed = _inside(recorded, found.spans), _inside(replayed, found.spans)
     return found
 
@@ -178,6 +198,10 @@ def _id(event: Event) -> Any:
     return None
 
 
+def _span_of(event: Event) -> tuple[float, float]:
+    return event.start, event.start + event.seconds
+
+
 def _nested(events: list[Event]) -> list[_Span]:
     events.sort(key=lambda event: (event.start, -event.seconds))
     outer: list[_Span] = []
@@ -192,10 +216,10 @@ def _nested(events: list[Event]) -> list[_Span]:
     return outer
 
 
-def _merged(events: Iterable[Event]) -> list[tuple[float, float]]:
-    """The intervals in which one of them goes on."""
+def merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The intervals in which one of the spans goes on."""
     found: list[tuple[float, float]] = []
-    for start, end in sorted((one.start, one.start + one.seconds) for one in events):
+    for start, end in sorted(spans):
         if found and start <= found[-1][1]:
             found[-1] = (found[-1][0], max(end, found[-1][1]))
         else:
@@ -206,8 +230,10 @@ def _merged(events: Iterable[Event]) -> list[tuple[float, float]]:
 class _Walk:
     """Down the spans of all threads."""
 
-    def __init__(self, found: Timeline, launched: dict[Any, list[Event]], fastest: int | None) -> None:
-        self._fastest = fastest
+    def __init__(
+        self, found: Timeline, launched: dict[Any, list[Event]], fastest: int | None, begin: float | None
+    ) -> None:
+        self._fastest, self._begin = fastest, begin
         self._found, self._launched = found, launched
         self._graphs = 0
         self._compile_of: dict[Any, str] = {}
@@ -216,7 +242,7 @@ class _Walk:
     def over(self, threads: list[list[_Span]]) -> None:
         steps = [span for spans in threads for span in spans if _program(span.event.name) is not None]
         if not steps:  # from elsewhere: each thread that calls operators
-            steps = [_whole(spans) for spans in threads if spans]
+            steps = [_whole(spans, self._begin) for spans in threads if spans]
         else:
             _take_in(steps, [span for spans in threads for span in spans if _program(span.event.name) is None])
             steps = _fastest_of(steps, self._fastest)
@@ -344,8 +370,8 @@ def _program(name: str) -> int | None:
     return int(number) if number != name and number.isdecimal() and len(number) < 9 else None
 
 
-def _whole(spans: list[_Span]) -> _Span:
-    start, end = spans[0].event.start, max(span.end for span in spans)
+def _whole(spans: list[_Span], begin: float | None) -> _Span:
+    start, end = spans[0].event.start if begin is None else begin, max(span.end for span in spans)
     return _Span(Event("trace", "user_annotation", start, end - start, spans[0].event.thread, {}), end, spans)
 
 

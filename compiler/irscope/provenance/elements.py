@@ -133,7 +133,22 @@ def items_of(stage: StageRef, text: str, data: Any) -> Items:
         return Items.of(list(read(stage.id, text, data)))
     if kind.role in (Role.KERNEL, Role.LOWERED, Role.TEXT):
         return _lines(stage.id, text, data)
+    if kind.role is Role.TUNING:
+        return Items.of(list(_tuned_operators(stage.id, text, data)))
     return Items()
+
+
+def _tuned_operators(stage: str, text: str, data: Any) -> Iterator[Item]:
+    """The operators of a stage of autotuning, each with all of its choices; between two is an empty line."""
+    operators = data.get("operators") if isinstance(data, dict) else None
+    line = 1
+    for number, block in enumerate(text.rstrip("\n").split("\n\n")):
+        last = line + block.count("\n")
+        known = operators[number] if isinstance(operators, list) and number < len(operators) else None
+        if isinstance(known, dict) and isinstance(known.get("line"), int) and known.get("file"):
+            place = Origin(str(known["file"]), known["line"])
+            yield Item(Element(stage, f"{known.get('operator')}:{number}", line, last), (place,))
+        line = last + 2
 
 
 def _lines(stage: str, text: str, data: Any) -> Items:

@@ -21,16 +21,32 @@ export async function linesIn(services: Services, stage: StageItem, place: Place
   if (sameUri(place.uri, stage.uri)) {
     return [place.line];
   }
-  const asked = { run: stage.run, uri: place.uri, line: place.line, among: [stage.uri] };
-  // Landing is a courtesy: where it fails, the stage opens at its beginning.
-  const { places } = await services.server.request(CounterpartsRequest, asked).catch(() => ({ places: [] }));
-  const lines = places.find(({ uri }) => sameUri(uri, stage.uri))?.lines ?? [];
-  if (lines.length === 0) {
+  const [found] = await landings(services, [stage], place);
+  if (found === undefined) {
     const title = stage.title || stage.name;
     const text = vscode.l10n.t("{0}: no line of it belongs to line {1}.", title, place.line + 1);
     vscode.window.setStatusBarMessage(`IRScope: ${text}`, MESSAGE_MS);
   }
-  return lines;
+  return found?.lines ?? [];
+}
+
+/** Those of some stages of one run that have lines which belong to a place, with these lines. */
+export async function landings<T extends StageItem>(
+  services: Services,
+  stages: readonly T[],
+  place: Place | undefined,
+): Promise<{ stage: T; lines: number[] }[]> {
+  const [first] = stages;
+  if (place === undefined || first === undefined) {
+    return [];
+  }
+  const asked = { run: first.run, uri: place.uri, line: place.line, among: stages.map(({ uri }) => uri) };
+  // Landing is a courtesy: where it fails, the stage opens at its beginning.
+  const { places } = await services.server.request(CounterpartsRequest, asked).catch(() => ({ places: [] }));
+  return stages.flatMap((stage) => {
+    const lines = places.find(({ uri }) => sameUri(uri, stage.uri))?.lines ?? [];
+    return lines.length === 0 ? [] : [{ stage, lines }];
+  });
 }
 
 const MESSAGE_MS = 6_000;

@@ -9,7 +9,7 @@ import { withoutIcons } from "../host/plainText";
 import type { CompileStageItem, StageItem, StagesOf } from "../protocol";
 import { showWithLog } from "../host/problems";
 import { StagesOfRequest } from "../host/requests";
-import { cursorPlace, linesIn } from "./landing";
+import { cursorPlace, landings, linesIn } from "./landing";
 import { activePythonFile, requireTrust, withRunProgress, type Services } from "./context";
 import { choosePipeline } from "./selectPipeline";
 
@@ -53,18 +53,23 @@ export async function showGraph(services: Services): Promise<void> {
   }
 }
 
-/** What autotuning tried for the operators of the function at the cursor; of several compiles one is chosen. */
+/** What autotuning tried: at the operators of the line at the cursor; where it has none, of a compile that is chosen. */
 export async function showAutotuning(services: Services): Promise<void> {
+  const place = cursorPlace();
   const found = await stagesOfActiveEditor(services);
   if (found === undefined) {
     return;
   }
   const tuned = found.stages.filter(({ role }) => role === "tuning");
-  const [only, another] = tuned;
+  const landed = await landings(services, tuned, place);
+  const mine = landed.length === 0 ? tuned : landed.map(({ stage }) => stage);
+  const [only, another] = mine;
   const title = vscode.l10n.t("Show Autotuning");
-  const stage = another === undefined ? only : await pickStage(tuned, title, vscode.l10n.t("Of which compile?"));
+  const stage = another === undefined ? only : await pickStage(mine, title, vscode.l10n.t("Of which compile?"));
   if (stage !== undefined && stage !== ANOTHER_PIPELINE) {
-    await services.documents.show(stage.uri, { column: vscode.ViewColumn.Beside });
+    const line = landed.find((one) => one.stage === stage)?.lines[0];
+    const column = vscode.ViewColumn.Beside;
+    await services.documents.show(stage.uri, { column, ...(line === undefined ? {} : { line }) });
   } else if (tuned.length === 0) {
     void showWithLog(
       "information",

@@ -48,6 +48,30 @@ export interface ChangedKernel {
   other: string;
 }
 
+/** A line with its measured seconds in a step, before and now; 0 where it has no kernel. */
+export interface ChangedLine {
+  place: Place;
+  before: number;
+  after: number;
+}
+
+/** Measured time of a step before and now; `words` say whether the repetitions can tell the difference from noise. Lines are only those that changed by more than the noise. */
+export interface MeasuredChange {
+  before: number;
+  after: number;
+  isSignificant: boolean;
+  words: string;
+  lines: ChangedLine[];
+}
+
+/** An operator for which autotuning chose otherwise; `before` and `after` are the choices in words, with margins. */
+export interface ChangedChoice {
+  operator: string;
+  place: Place;
+  before: string;
+  after: string;
+}
+
 /** How a run differs from an earlier one; `since` is null if there is no earlier run, and `reason` says so. */
 export interface Changes {
   run: RunItem | null;
@@ -69,6 +93,9 @@ export interface Changes {
   /** Before and now; null if one of the runs compiled nothing. */
   compileSeconds: [number, number] | null;
   seconds: [number, number] | null;
+  /** null if one of the runs was not profiled. */
+  measured: MeasuredChange | null;
+  choicesChanged: ChangedChoice[];
   reason: string;
 }
 
@@ -272,6 +299,16 @@ export interface CudaGraphTimes {
   pools: CudaGraphPool[];
 }
 
+/** What a graph break, or that a function was compiled several times, takes in a step. */
+export interface StepCost {
+  /** `graph-break` or `recompilation`. */
+  what: string;
+  /** Of the function; of a break its code. */
+  name: string;
+  words: string;
+  place: Place;
+}
+
 /** A profile; without one `reason` says what to do. All times are seconds of one step. */
 export interface Measured {
   run: string;
@@ -292,6 +329,7 @@ export interface Measured {
   kernels: KernelTime[];
   gaps: GapTime[];
   graphs: CudaGraphTimes;
+  costs: StepCost[];
   words: string[];
   places: Place[];
   /** One step: `[row (0 host, 1 device), start, seconds, kind, name, compile (indices of `words`), 1 in a backward, place (an index of `places`, -1: none)]`. */

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from irscope.comparing.autotuning import TunedDiff, tuned_diff
 from irscope.comparing.runs import Change, CompileChange, RunDiff, diff_runs
 from irscope.findings.registry import kind_of
+from irscope.profiling.changes import ProfileDiff, profile_diff
 from irscope.protocol import LIBRARY, Compile, Finding, Kernel, Report, Severity, StageRef
 from irscope.store.store import Store
 from irscope.vocabulary import units
@@ -23,6 +25,8 @@ from irscope_server.running.since_last_run import ran_whole, run_before
 from irscope_server.stages.tree import UriOf, run_item
 
 _MOST_RUNS = 20
+_MOST_LINES = 50
+"""Lines whose time changed, and operators with another choice."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,39 @@ class ChangedKernel:
 
 
 @dataclass(frozen=True)
+class ChangedLine:
+    """A line with its measured seconds in a step, before and now; 0 where it has no kernel."""
+
+    place: Place
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class MeasuredChange:
+    """Measured time of a step before and now; `words` say whether the repetitions can tell the difference from noise.
+
+    Lines are only those that changed by more than the noise.
+    """
+
+    before: float
+    after: float
+    is_significant: bool
+    words: str
+    lines: tuple[ChangedLine, ...]
+
+
+@dataclass(frozen=True)
+class ChangedChoice:
+    """An operator for which autotuning chose otherwise; `before` and `after` are the choices in words, with margins."""
+
+    operator: str
+    place: Place
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
 class ChangesResult:
     """How a run differs from an earlier one; `since` is None if there is no earlier run, and `reason` says so."""
 
@@ -104,6 +141,9 @@ class ChangesResult:
     compile_seconds: tuple[float, float] | None
     """Before and now; None if one of the runs compiled nothing."""
     seconds: tuple[float, float] | None
+    measured: MeasuredChange | None
+    """None if one of the runs was not profiled."""
+    choices_changed: tuple[ChangedChoice, ...]
     reason: str
 
 
@@ -129,13 +169,19 @@ async def changes(context: ReadContext, params: ChangesParams) -> Encoded:
             return _nothing(item, items, reason)
         diff = diff_runs(store, since.run, params.run)
         whole = mine is None or ran_whole(mine)
-        return _result(item, since, items, diff, store.report(since.run), report, context.uri_of, whole)
+        uri_of = context.uri_of
+        found = _result(item, since, items, diff, store.report(since.run), report, uri_of, whole)
+        return replace(
+            found,
+            measured=_measured(profile_diff(store, since.run, params.run), uri_of),
+            choices_changed=_choices(tuned_diff(store, since.run, params.run), uri_of),
+        )
 
     return await answer(context, ("changes", params.run, wanted), params.run, read)
 
 
 def _nothing(run: RunItem | None, older: tuple[RunItem, ...], reason: str) -> ChangesResult:
-    return ChangesResult(run, None, older, "", (), (), 0, (), (), (), 0, (), (), (), 0, None, None, reason)
+    return ChangesResult(run, None, older, "", (), (), 0, (), (), (), 0, (), (), (), 0, None, None, None, (), reason)
 
 
 def _result(
@@ -172,7 +218,36 @@ def _result(
         diff.kernels_kept,
         times if all(times) else None,
         (diff.seconds.before, diff.seconds.after),
+        None,
+        (),
         _about(diff, after, whole),
+    )
+
+
+def _measured(diff: ProfileDiff | None, uri_of: UriOf) -> MeasuredChange | None:
+    if diff is None:
+        return None
+    return MeasuredChange(
+        diff.step_seconds.before,
+        diff.step_seconds.after,
+        diff.is_significant,
+        diff.words,
+        tuple(
+            ChangedLine(Place(place_uri(uri_of, one.file), one.line - 1), one.before, one.after)
+            for one in diff.lines[:_MOST_LINES]
+        ),
+    )
+
+
+def _choices(diff: TunedDiff | None, uri_of: UriOf) -> tuple[ChangedChoice, ...]:
+    return tuple(
+        ChangedChoice(
+            f"padding of {one.operator}" if one.decision == "padding" else one.operator,
+            Place(place_uri(uri_of, one.file), max(0, one.line - 1)),
+            one.before.words,
+            one.after.words,
+        )
+        for one in (diff.changed if diff else ())[:_MOST_LINES]
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 
@@ -130,6 +131,18 @@ class CudaGraphTimes:
 
 
 @dataclass(frozen=True)
+class StepCost:
+    """What a graph break, or that a function was compiled several times, takes in a step."""
+
+    what: str
+    """`graph-break` or `recompilation`."""
+    name: str
+    """Of the function; of a break its code."""
+    words: str
+    place: Place
+
+
+@dataclass(frozen=True)
 class MeasuredResult:
     """A profile; without one `reason` says what to do.  All times are seconds of one step."""
 
@@ -151,6 +164,7 @@ class MeasuredResult:
     kernels: tuple[KernelTime, ...]
     gaps: tuple[GapTime, ...]
     graphs: CudaGraphTimes
+    costs: tuple[StepCost, ...]
     words: tuple[str, ...]
     places: tuple[Place, ...]
     pieces: tuple[StepRow, ...]
@@ -211,11 +225,20 @@ def _result(run: str, found: Profile, uri_of: UriOf, reason: str, report: Report
             tuple(CudaGraphAgain(one.compile, one.why, one.count) for one in graphs.again[:_MOST_ROWS]),
             tuple(CudaGraphPool(one.pool, one.bytes, one.used_bytes) for one in graphs.pools[:_MOST_ROWS]),
         ),
+        costs=_costs(found, uri_of),
         words=tuple(pieces.words),
         places=tuple(pieces.places),
         pieces=rows,
         reason=reason,
     )
+
+
+def _costs(found: Profile, uri_of: UriOf) -> tuple[StepCost, ...]:
+    breaks = (StepCost("graph-break", one.code, one.words, _at(one.file, one.line, uri_of)) for one in found.breaks)
+    compiled = (
+        StepCost("recompilation", one.function, one.words, _at(one.file, one.line, uri_of)) for one in found.recompiled
+    )
+    return (*itertools.islice(breaks, _MOST_ROWS), *itertools.islice(compiled, _MOST_ROWS))
 
 
 def _line(one: MeasuredLine, uri_of: UriOf) -> LineTime:

@@ -94,6 +94,7 @@ describe("commands", () => {
     await open("0/9/broken-graph.py");
     const tuned = await until("the choices", () => visibleDocument("autotuning.txt"));
     assert.match(tuned.document.getText(), /2 choices, fastest mm_1/);
+    await until("the operator of the line", () => tuned.selection.active.line === 1);
   });
 
   it("Show FX Graph draws the graph of the open stage document", async () => {

@@ -364,6 +364,8 @@ class Server:
                 places.append({"uri": uri, "lines": [params["line"] - LINES["kernel"] + 1] if is_source else [1, 2]})
             elif "/kernel/" in uri:
                 places.append({"uri": uri, "lines": [2]})
+            elif "autotuning" in uri:
+                places.append({"uri": uri, "lines": [1]})
         return {"places": places}
 
     def stages_of(self, params: Any) -> Any:

@@ -318,7 +318,7 @@ def changes(params: Json) -> Json:
     nothing: Json = {
         "run": run_item(EMPTY, "fast", 1763633000, 0), "since": None, "older": [], "summary": "", "findingsNew": [], "findingsGone": [], "findingsKept": 0,
         "compilesNew": [], "compilesGone": [], "compilesChanged": [], "compilesSame": 0, "kernelsNew": [], "kernelsGone": [], "kernelsChanged": [],
-        "kernelsKept": 0, "compileSeconds": None, "seconds": None, "reason": "This is the first fast run of this script that is kept.",
+        "kernelsKept": 0, "compileSeconds": None, "seconds": None, "measured": None, "choicesChanged": [], "reason": "This is the first fast run of this script that is kept.",
     }  # fmt: skip
     if params["run"] == EMPTY:
         return nothing
@@ -353,6 +353,8 @@ def changes(params: Json) -> Json:
         "compilesChanged": [compile("0/0", "graph break → compiled, 70 → 75 ops", [{"title": "Dynamo graph", "left": graph, "right": graph.replace("0/0", "0/1")}])],
         "kernelsNew": [kernel(MARKUP)], "kernelsChanged": [kernel("cpp_fused_add_1", f"irscope:/{RUN}/0/0/kernel/cpp_fused_mul_relu_0.cpp")],
         "kernelsKept": 24, "compileSeconds": [99.1, 66.1], "seconds": [101.5, 74.1],
+        "measured": {"before": 2e-3, "after": 1.5e-3, "isSignificant": True, "words": "25 % faster (p = 0.002)", "lines": [{"place": place(4), "before": 1e-3, "after": 5e-4}]},
+        "choicesChanged": [{"operator": "mm", "place": place(4), "before": f"triton_mm {MARKUP}", "after": "mm (8 µs)"}],
     }  # fmt: skip
 
 
@@ -389,7 +391,7 @@ def comparison(params: Json) -> Json:
 def measured(params: Json) -> Json:
     nothing: Json = {
         "run": params["run"], "step": 0, "device": 0, "owned": 0, "profiled": 0, "idle": None, "steps": 0, "peaks": "", "programs": [],
-        "lines": [], "kernels": [], "gaps": [], "graphs": {"recorded": 0, "replayed": 0, "skipped": [], "recordings": 0, "again": [], "pools": []}, "words": [], "places": [],
+        "lines": [], "kernels": [], "gaps": [], "graphs": {"recorded": 0, "replayed": 0, "skipped": [], "recordings": 0, "again": [], "pools": []}, "costs": [], "words": [], "places": [],
         "pieces": [], "reason": "No run of this script was measured yet.",
     }  # fmt: skip
     if params["run"] == EMPTY:
@@ -416,6 +418,7 @@ def measured(params: Json) -> Json:
         "programs": [program], "lines": [line], "kernels": [kernel],
         "gaps": [{"kind": "guards", "seconds": 1e-4, "place": place(3), "where": ""}],
         "graphs": {"recorded": 0, "replayed": 1, "skipped": [{"why": MARKUP, "place": place(3)}], "recordings": 2, "again": [{"compile": "0/0", "why": MARKUP, "count": 1}], "pools": [{"pool": "0.1", "bytes": 2e6, "used": 5e5}]},
+        "costs": [{"what": "graph-break", "name": "GB0025", "words": f"at least 5 µs {MARKUP}", "place": place(3)}],
         "words": ["launch", MARKUP, "0/0", "kernel"], "places": [place(4)],
         "pieces": [[0, 0, 8e-4, 0, 1, 2, 0, 0], [1, 8e-4, 4e-4, 3, 1, 2, 0, 0]], "reason": "",
     }  # fmt: skip

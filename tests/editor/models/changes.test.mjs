@@ -9,7 +9,7 @@ const NONE = {
   findingsGone: [], findingsNew: [], findingsKept: 3,
   compilesGone: [], compilesNew: [], compilesChanged: [], compilesSame: 2,
   kernelsGone: [], kernelsNew: [], kernelsChanged: [], kernelsKept: 1,
-  compileSeconds: null, seconds: null, older: [],
+  compileSeconds: null, seconds: null, measured: null, choicesChanged: [], older: [],
 }; // prettier-ignore
 
 describe("the model of changes", () => {
@@ -47,6 +47,30 @@ describe("the model of changes", () => {
     assert.deepEqual(compile.before, { text: "2 min 0 s", share: 1 });
     assert.deepEqual([whole.by, whole.isBetter, whole.before.share], ["+1.0 s", false, 0.5]);
     assert.deepEqual(model.timeChanges(NONE), []);
+  });
+
+  it("measured time and autotuning are sections where there is something to tell", () => {
+    const line = { place: { uri: "file:///a.py", line: 4 }, before: 0.002, after: 0.0015 };
+    const [, , , measured, tuned] = model.sectionsOf({
+      ...NONE,
+      measured: {
+        before: 0.01,
+        after: 0.009,
+        isSignificant: false,
+        words: "no difference above the noise",
+        lines: [line],
+      },
+      choicesChanged: [{ operator: "mm", place: line.place, before: "a", after: "b" }],
+    });
+    assert.deepEqual(
+      [measured.title, measured.kept],
+      ["Measured time", "10 ms → 9 ms a step: no difference above the noise"],
+    );
+    assert.equal(model.lineChange(line), "2 ms → 1.5 ms (−500 µs)");
+    assert.deepEqual(model.wordOf(measured.rows[0]), { word: "faster", tone: "better" });
+    const slower = { what: "line", sign: "changed", item: { ...line, after: 1 } };
+    assert.deepEqual(model.wordOf(slower), { word: "slower", tone: "worse" });
+    assert.deepEqual([tuned.title, tuned.kept, tuned.rows.length], ["Autotuning", "1 operator with another choice", 1]);
   });
 
   it("an earlier run is told by its time, findings and duration", () => {

@@ -31,7 +31,7 @@ const PIECES = [
 const DATA = {
   run: "r", step: 8e-4, device: 6e-4, owned: 7.2e-4, profiled: 1e-3, idle: 4e-4, steps: 20, peaks: "H100", programs: [],
   lines: LINES, kernels: KERNELS, gaps: [{ kind: "guards", seconds: 8e-5, place: AT(2), where: "/w/train.py:3" },
-  { kind: "outside", seconds: 4e-5, place: NOWHERE, where: "" }], graphs: { recorded: 0, replayed: 0, skipped: [], recordings: 0, again: [], pools: [] },
+  { kind: "outside", seconds: 4e-5, place: NOWHERE, where: "" }], graphs: { recorded: 0, replayed: 0, skipped: [], recordings: 0, again: [], pools: [] }, costs: [],
   words: WORDS, places: [AT(4)], pieces: PIECES, reason: "",
 }; // prettier-ignore
 
@@ -104,5 +104,17 @@ describe("the model of measured time", () => {
     const alone = step.stepBoxes({ ...DATA, pieces: PIECES.filter(([row]) => row === 0) });
     assert.ok(!alone.some((/** @type {any} */ { kind }) => kind === "device"), "a CPU has no device row");
     assert.deepEqual(step.stepBoxes({ ...DATA, pieces: [] }), []);
+  });
+
+  it("what a break and a recompilation take leads to its place", () => {
+    const place = { uri: "file:///a.py", line: 6 };
+    const costs = [
+      { what: "graph-break", name: "GB0025", words: "at least 5 µs of a step", place },
+      { what: "recompilation", name: "f", words: "compiled 3 times", place: NOWHERE },
+    ];
+    assert.deepEqual(model.costTexts({ costs }), [
+      { text: "Graph break GB0025: at least 5 µs of a step", place },
+      { text: "f was compiled 3 times", place: undefined },
+    ]);
   });
 });

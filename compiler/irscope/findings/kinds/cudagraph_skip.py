@@ -25,7 +25,8 @@ KIND = FindingKind(
     filter_label="CUDA graph skips",
     order=90,
 )
-_PREFIX = "skipping cudagraphs due to"
+_PREFIX = re.compile(r"skipping cudagraphs? due to\s*")
+"""In the singular of a function that was recorded again too often (torch 2.13)."""
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _HINTS = {
     "cpu ops": "Create or move that tensor on the GPU, outside of the compiled function.",
@@ -33,6 +34,7 @@ _HINTS = {
     "mutated inputs": "Do not write into arguments in place; return the new value, or mark the input static with `torch._dynamo.mark_static_address`.",
     "dynamic shapes": "Pad to few sizes, or set `torch._inductor.config.triton.cudagraph_skip_dynamic_graphs = False` to record one graph per size.",
     "incompatible op": "Move the operation that cannot be recorded (it syncs or runs on the CPU) out of the compiled region.",
+    "re-recording limit": "Give the function the same tensors on each call: copy what changes into buffers that are kept, or raise `torch._inductor.config.triton.cudagraph_unexpected_rerecord_limit`.",
     "multiple devices": "Keep one compiled region on one device.",
 }
 
@@ -56,7 +58,7 @@ def from_reason(
 
     Some skips are known only when the code runs for the first time; PyTorch then writes a warning (`SkipHandler`).
     """
-    what = first_line(reason.removeprefix(_PREFIX).strip())
+    what = first_line(_PREFIX.sub("", reason, count=1).strip())
     facts: dict[str, Any] = {
         "kind": KIND.id,
         "code": code,
@@ -85,7 +87,7 @@ class SkipHandler(LogHandler):
     def emit(self, record: logging.LogRecord) -> None:
         """Pass on the text of a record that reports a skip; ignore all others."""
         text = record.getMessage()
-        if _PREFIX in text:
+        if _PREFIX.search(text):
             self._receive(text)
 
 

@@ -15,17 +15,16 @@ from irscope.capture.stages import clean
 from irscope.capture.trace import Record
 from irscope.internals import loop_text as looptext
 from irscope.internals import node_meta as nodemeta
-from irscope.internals.autotuning_hooks import Tuned, autotuning_hook
 from irscope.internals.graph_frames import graph_of
 from irscope.internals.hooks import Hook
 from irscope.internals.inductor_hooks import memory_plan_hook
 from irscope.internals.scheduler_hooks import is_backward, scheduler_hooks
 from irscope.internals.tuning_hooks import tuning_hooks
 from irscope.ir.cpp_wrapper import calls_in
-from irscope.pipelines.inductor import autotuning, fusion, memory, partition, stages
+from irscope.pipelines.inductor import fusion, memory, partition, stages
 from irscope.pipelines.inductor import scheduler as inductor
+from irscope.pipelines.inductor.autotuning import Autotuning
 from irscope.pipelines.inductor.passes import PassRun, PassWatcher, Phase
-from irscope.pipelines.inductor.tuning import Tuning
 from irscope.pipelines.registry import position, stage_kind
 from irscope.protocol import CaptureGap, StageRef
 from irscope.vocabulary.records import dataclass
@@ -64,8 +63,6 @@ class _Code:
     calls: list[inductor.KernelCall] = field(default_factory=list)
     externs: dict[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)
     """Calls into libraries, by kernel and nodes: which of the calls each is."""
-    tuned: list[dict[str, Any]] = field(default_factory=list)
-    """Operators that were autotuned."""
 
 
 class DeepLane:
@@ -92,7 +89,7 @@ class DeepLane:
         self._written: dict[tuple[str, str], _Written] = {}  # (compile, stage) → the newest
         self._newest_code: dict[str, _Written] = {}  # compile → its newest output code
         self._codes: dict[tuple[str, bool], _Code] = {}
-        self._tuning = Tuning(book)
+        self._autotuning = Autotuning(book)
 
     def hooks(self) -> list[Hook]:
         """What is patched in Inductor: passes, the scheduler, fusion, the memory plan, and the printing of loops."""
@@ -104,11 +101,10 @@ class DeepLane:
                 self._noted("the nodes of a kernel", self._called),
             ),
             *fusion.hooks(self._noted("what was fused and why not", self._fused)),
-            autotuning_hook(self._noted("what autotuning tried", self._tuned)),
             memory_plan_hook(self._noted("the memory plan", self._planned)),
             *tuning_hooks(
-                self._noted("what was chosen by timing", self._tuning.tuned),
-                self._noted("what was chosen by timing", self._tuning.padded),
+                self._noted("what autotuning tried", self._autotuning.tuned),
+                self._noted("whether matrices are padded", self._autotuning.padded),
             ),
             looptext.hook(),
             nodemeta.hook(),
@@ -174,7 +170,7 @@ class DeepLane:
         elif kind.role is Role.CODE:
             self._newest_code[compile] = self._written[compile, name]
             self._codes.pop((compile, backward), None)
-            self._tuning.code_written(compile, attempt, backward)
+            self._autotuning.code_written(compile, attempt, backward)
 
     def _map(self, compile: str, payload: str) -> None:
         """PyTorch's own links between pre-grad nodes, post-grad nodes and kernels come last, for the newest code."""
@@ -277,15 +273,8 @@ class DeepLane:
                     return
             code.calls.append(call)
 
-    def _tuned(self, tuned: Tuned) -> None:
-        if (at := self._code()) is not None:
-            at[3].tuned.append(autotuning.operator_data(tuned))
-
     def _planned(self, wrapper: Any) -> None:
         if (at := self._code()) is not None:
-            if tuned := at[3].tuned:  # by now also what the scheduler had timed
-                name, text = stages.AUTOTUNING.name, autotuning.stage_text(tuned)
-                self._book.put_stage(at[0], name, text, at[1], {"operators": tuned}, at[2])
             plan = memory.plan_of(wrapper)
             self._book.put_stage(at[0], stages.MEMORY_PLAN.name, memory.stage_text(plan), at[1], plan, at[2])
 

@@ -130,9 +130,6 @@ IR_POST_FUSION = StageKind(
     is_fused=True,
     group=INDUCTOR,
 )
-TIMED_CHOICES = StageKind(
-    "timed-choices", "Choices by timing", "plaintext", Role.FACTS, aside="output-code", group=INDUCTOR
-)
 CUDA_GRAPHS = StageKind(
     "cuda-graphs", "CUDA graphs (prediction)", "plaintext", Role.FACTS, aside="output-code", group=INDUCTOR
 )
@@ -185,7 +182,6 @@ STAGES = (
     IR_PRE_FUSION,
     FUSION,
     IR_POST_FUSION,
-    TIMED_CHOICES,
     CUDA_GRAPHS,
     MEMORY_PLAN,
     MEMORY_FIT,

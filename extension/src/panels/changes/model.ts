@@ -2,7 +2,7 @@
 
 import * as units from "../../units";
 import { placeText } from "../text";
-import type { ChangedCompile, ChangedFinding, ChangedKernel, Changes } from "../results";
+import type { ChangedChoice, ChangedCompile, ChangedFinding, ChangedKernel, ChangedLine, Changes } from "../results";
 
 export type Sign = "gone" | "new" | "changed";
 
@@ -11,7 +11,9 @@ export const SIGNS: Record<Sign, string> = { gone: "−", new: "+", changed: "~"
 export type Change =
   | { what: "finding"; sign: Sign; item: ChangedFinding }
   | { what: "compile"; sign: Sign; item: ChangedCompile }
-  | { what: "kernel"; sign: Sign; item: ChangedKernel };
+  | { what: "kernel"; sign: Sign; item: ChangedKernel }
+  | { what: "line"; sign: Sign; item: ChangedLine }
+  | { what: "choice"; sign: Sign; item: ChangedChoice };
 
 export interface Section {
   title: string;
@@ -48,11 +50,42 @@ export function sectionsOf(result: Changes): Section[] {
         ...result.kernelsChanged.map((item) => ({ what: "kernel", sign: "changed", item }) as const),
       ],
     },
+    ...measuredSections(result),
   ];
 }
 
-/** The word for the sign, and whether it is good news: a finding that is gone is; kernels and compiles are neither. */
-export function wordOf({ what, sign }: Change): { word: string; tone: "" | "better" | "worse" } {
+/** Measured time and autotuning: only of runs that were profiled, or chose otherwise. */
+function measuredSections({ measured, choicesChanged }: Changes): Section[] {
+  const found: Section[] = [];
+  if (measured !== null) {
+    const { before, after, words, lines } = measured;
+    const kept = `${units.duration(before)} → ${units.duration(after)} a step: ${words}`;
+    found.push({ title: "Measured time", kept, rows: lines.map((item) => ({ what: "line", sign: "changed", item })) });
+  }
+  if (choicesChanged.length > 0) {
+    const kept = `${units.count(choicesChanged.length, "operator")} with another choice`;
+    found.push({
+      title: "Autotuning",
+      kept,
+      rows: choicesChanged.map((item) => ({ what: "choice", sign: "changed", item })),
+    });
+  }
+  return found;
+}
+
+/** `2.0 ms → 1.5 ms (−500 µs)`. */
+export function lineChange({ before, after }: ChangedLine): string {
+  const by = `${after <= before ? "−" : "+"}${units.duration(Math.abs(after - before))}`;
+  return `${units.duration(before)} → ${units.duration(after)} (${by})`;
+}
+
+/** The word for the sign, and whether it is good news: a finding that is gone is, and so is less time; the others are neither. */
+export function wordOf(change: Change): { word: string; tone: "" | "better" | "worse" } {
+  const { what, sign } = change;
+  if (what === "line") {
+    const isFaster = change.item.after < change.item.before;
+    return isFaster ? { word: "faster", tone: "better" } : { word: "slower", tone: "worse" };
+  }
   if (what !== "finding") {
     return { word: sign, tone: "" };
   }

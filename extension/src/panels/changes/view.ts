@@ -3,9 +3,10 @@
 import * as bridge from "../bridge";
 import { button, h, rich, select } from "../dom";
 import type { Subject } from "../messages";
-import type { ChangedCompile, ChangedFinding, ChangedKernel, Changes } from "../results";
+import type { ChangedChoice, ChangedCompile, ChangedFinding, ChangedKernel, Changes } from "../results";
 import { Loader, notice, placeLink, runButton, type View } from "../view";
 import {
+  lineChange,
   olderRuns,
   sectionsOf,
   SIGNS,
@@ -112,6 +113,10 @@ function told(change: Change): Told[] {
       return compileText(change.item, change.sign === "gone");
     case "kernel":
       return kernelText(change.item);
+    case "line":
+      return [placeLink(change.item.place), h("span", { class: "dim" }, ` ${lineChange(change.item)}`)];
+    case "choice":
+      return choiceText(change.item);
   }
 }
 
@@ -140,6 +145,16 @@ function compileText(compile: ChangedCompile, isGone: boolean): Told[] {
     compile.place.uri !== "" && !isGone && placeLink(compile.place),
     h("div", { class: "dim" }, compile.what),
     stages.length > 0 && h("div", { class: "chips" }, ...stages),
+  ];
+}
+
+function choiceText({ operator, place, before, after }: ChangedChoice): Told[] {
+  return [
+    h("code", {}, operator),
+    " ",
+    place.uri !== "" && placeLink(place),
+    h("div", { class: "dim" }, `before: ${before}`),
+    h("div", { class: "dim" }, `now: ${after}`),
   ];
 }
 

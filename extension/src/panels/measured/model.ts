@@ -142,6 +142,14 @@ export function programText({ seconds, eager, compiling, paidBack, backward, rea
   return parts.join("; ");
 }
 
+/** What graph breaks and recompilations take in a step, as sentences. */
+export function costTexts({ costs }: Pick<Measured, "costs">): { text: string; place: Place | undefined }[] {
+  return costs.map(({ what, name, words, place }) => ({
+    text: what === "graph-break" ? `Graph break ${name}: ${words}` : `${name} was ${words}`,
+    place: place.uri === "" ? undefined : place,
+  }));
+}
+
 /** What a step did with CUDA graphs, as sentences; those with a place lead there. */
 export function graphTexts({ graphs }: Measured): { text: string; place: Place | undefined }[] {
   const { recorded, replayed, skipped, recordings, again, pools } = graphs;

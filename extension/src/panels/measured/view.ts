@@ -12,6 +12,7 @@ import {
   COLUMNS,
   gapRows,
   GAP_COLUMNS,
+  costTexts,
   graphTexts,
   KERNEL_COLUMNS,
   kernelRows,
@@ -125,7 +126,7 @@ function profileButton(kind: string): HTMLElement | undefined {
     : undefined;
 }
 
-/** Above the tables: the programs, and what became of CUDA graphs. */
+/** Above the tables: the programs, what became of CUDA graphs, and what breaks and recompilations take. */
 function factsOf(data: Measured): HTMLElement[] {
   const programs = data.programs.map((one) =>
     h("li", {}, one.place.uri === "" ? h("code", {}, one.function) : placeLink(one.place), ` ${programText(one)}`),
@@ -133,11 +134,14 @@ function factsOf(data: Measured): HTMLElement[] {
   const graphs = graphTexts(data).map(({ text, place }) =>
     h("li", {}, "CUDA graphs: ", text, place !== undefined && " ", place !== undefined && placeLink(place)),
   );
+  const costs = costTexts(data).map(({ text, place }) =>
+    h("li", {}, text, place !== undefined && " ", place !== undefined && placeLink(place)),
+  );
   const [shown, more] =
     programs.length > MOST_PROGRAMS + 1
       ? [programs.slice(0, MOST_PROGRAMS), programs.slice(MOST_PROGRAMS)]
       : [programs, []];
-  const all = [...graphs, ...shown];
+  const all = [...graphs, ...shown, ...costs];
   const folded =
     more.length > 0 &&
     h("details", {}, h("summary", {}, `${units.count(more.length, "program")} more`), h("ul", {}, ...more));

@@ -1,0 +1,93 @@
+"""The profile of a trace from elsewhere, which may be large: it is read in batches, and these are summed up side by side."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import gc
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+
+from irscope.ir.kineto import TraceError, read_events
+from irscope.ir.roofline import peaks_of
+from irscope.profiling.batches import Columns
+from irscope.profiling.joining import Joined
+from irscope.profiling.measuring import Sums, Totals
+from irscope.profiling.profile import Profile
+from irscope.profiling.timeline import timeline
+from irscope.protocol import Report
+from irscope.store.store import Store
+from irscope.vocabulary.units import count
+
+_BATCH = 40_000
+"""Events; as objects they have some 40 MB."""
+_MOST_PROCESSES = 4
+
+
+def opened(path: str, store: Store | None, run: str | None) -> Profile:
+    """The profile of a trace, joined to a run if one is given.  Raises OSError and TraceError."""
+    left_out: Counter[str] = Counter()
+    with _no_collection():
+        columns = Columns(read_events(path, left_out), _BATCH)
+        if not columns.steps:
+            raise TraceError(f"{path} has no operators and no kernels: record it with torch.profiler.")
+        joined = report = peaks = None
+        if store is not None and run is not None:
+            report = store.report(run)
+            peaks = peaks_of(store.device_of(run))
+            joined = Joined(store, report, peaks)
+        sums = Sums(joined, report, ())
+        for totals in _parts(columns, joined, report):
+            sums.totals.add(totals)
+    found = sums.profile(peaks.name if peaks else "", columns.steps)
+    return dataclasses.replace(found, warnings=tuple(_warning(why, number) for why, number in left_out.items()))
+
+
+def _warning(why: str, number: int) -> str:
+    return f"{count(number, 'event')} of the trace could not be read ({why})."
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """Nothing here has cycles, and to look for some among millions of objects takes as long as to make them."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+_STATE: list[tuple[Columns, Joined | None, Report | None]] = []
+"""What the processes that sum up have from their parent, without a copy."""
+
+
+def _parts(columns: Columns, joined: Joined | None, report: Report | None) -> Iterator[Totals]:
+    _STATE[:] = [(columns, joined, report)]
+    try:
+        processes = min(_processors(), _MOST_PROCESSES, columns.batches)
+        if processes > 1 and sys.platform == "linux":  # elsewhere a fork is not safe, or cannot be had
+            import multiprocessing  # which few traces need, and takes time to import
+
+            with multiprocessing.get_context("fork").Pool(processes) as pool:
+                yield from pool.imap(_part, range(columns.batches))
+        else:
+            yield from map(_part, range(columns.batches))
+    finally:
+        _STATE.clear()
+
+
+def _part(number: int) -> Totals:
+    columns, joined, report = _STATE[0]
+    batch = columns.batch(number)
+    sums = Sums(joined, report, ())
+    found = timeline(batch.events, busy=batch.busy, begin=batch.begin, has_device=batch.has_device)
+    sums.add(found, batch.typical, batch.has_picture)
+    return sums.totals
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1

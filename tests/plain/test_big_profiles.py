@@ -1,0 +1,155 @@
+"""A trace from elsewhere that is read in batches: the sums are those of the whole trace."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import irscope.driver.opened_profile as opening
+import pytest
+from irscope.cli.main import main
+from irscope.driver.opened_profile import opened
+from irscope.ir import kineto
+from irscope.ir.kineto import Event, read_events
+from irscope.profiling.batches import Columns
+from irscope.profiling.profile import Profile
+from irscope.protocol import to_json
+from irscope.store.store import Store
+
+RECORDINGS = Path(__file__).parent / "profiles"
+
+
+def recorded(name: str, folder: Path, copies: int, steps: bool = True) -> str:
+    """A recording again and again, each time later and with its own ids."""
+    with gzip.open(RECORDINGS / f"{name}.json.gz", "rt") as file:
+        events = [one for one in json.load(file)["traceEvents"] if one.get("ph") == "X"]
+    length = max(one["ts"] + one.get("dur", 0) for one in events) - min(one["ts"] for one in events) + 50
+    found: list[dict[str, Any]] = []
+    for number in range(copies):
+        for one in events:
+            args = {
+                key: value + number * 10**6 if isinstance(value, int) else value
+                for key, value in one.get("args", {}).items()
+            }
+            name = one["name"].replace("irscope::step:0", f"ProfilerStep#{number}") if steps else one["name"]
+            if steps or not name.startswith(("irscope::step", "ProfilerStep")):
+                found.append({**one, "name": name, "ts": one["ts"] + number * length, "args": args})
+    path = folder / "trace.json"
+    path.write_text(json.dumps({"traceEvents": found}))
+    return str(path)
+
+
+def figures(found: Profile) -> dict[str, Any]:
+    data = to_json(found)
+    assert isinstance(data, dict)
+    del data["pieces"]  # of a step that is as long as others
+    for key in ("lines", "kernels", "gaps"):
+        data[key] = sorted(
+            data[key], key=lambda one: json.dumps({k: v for k, v in one.items() if type(v) is not float})
+        )
+    return data
+
+
+def different(a: Any, b: Any) -> list[str]:
+    return [f"{key}: {a[key]} {b[key]}" for key in a if not near(a[key], b[key])]
+
+
+def near(a: Any, b: Any) -> bool:
+    """Equal but for the order in which numbers were added up."""
+    if isinstance(a, float) and isinstance(b, (int, float)):
+        return a == pytest.approx(b, rel=1e-6, abs=1e-12)
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(near(a[key], b[key]) for key in a)
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(near, a, b))
+    return bool(a == b)
+
+
+@pytest.mark.parametrize(("name", "steps"), [("training", True), ("break", True), ("graphs", True), ("break", False)])
+def test_batches_sum_up_to_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, steps: bool) -> None:
+    path, database = recorded(name, tmp_path, 6, steps), tmp_path / "runs.db"
+    database.write_bytes(gzip.decompress((RECORDINGS / f"{name}.db.gz").read_bytes()))
+    with Store(str(database)) as store:
+        run = store.find_run("")
+        whole = opened(path, store, run)
+        monkeypatch.setattr(opening, "_BATCH", 40)
+        assert Columns(read_events(path), 40).batches > 3
+        assert different(figures(opened(path, store, run)), figures(whole)) == []
+        monkeypatch.setattr(opening, "_processors", lambda: 1)
+        assert different(figures(opened(path, store, run)), figures(whole)) == []
+    assert whole.kernels and whole.steps > 0
+
+
+def an_event(name: str, start: float, seconds: float, category: str = "cpu_op", **args: Any) -> Event:
+    return Event(name, category, start, seconds, ("1", "1"), args)
+
+
+def test_a_kernel_is_in_the_batch_of_its_launch() -> None:
+    events = [
+        an_event("ProfilerStep#1", 0, 10, "user_annotation"),
+        an_event("cudaLaunchKernel", 1, 1, "cuda_runtime", correlation=7),
+        an_event("ProfilerStep#2", 10, 10, "user_annotation"),
+        an_event("aten::mm", 11, 1, **{"External id": "text"}),
+        an_event("late", 12, 3, "kernel", correlation=7, kernel_file="/k.py"),
+    ]
+    columns = Columns(events, 1)
+    assert (columns.batches, columns.steps, len(columns)) == (2, 2, 5)
+    first, second = columns.batch(0), columns.batch(1)
+    assert [one.name for one in first.events] == ["ProfilerStep#1", "cudaLaunchKernel", "late"]
+    assert first.events[2].args == {"correlation": 7, "kernel_file": "/k.py"}
+    assert second.busy == [(12, 15)] and first.busy == [], "it worked while the second step went on"
+    assert (first.has_picture, second.has_picture, second.begin) == (False, True, None)
+
+
+def test_a_batch_does_not_end_within_an_operator() -> None:
+    events = [an_event("a", 0, 10), an_event("b", 2, 1), an_event("c", 5, 1), an_event("d", 12, 1)]
+    columns = Columns(events, 1)
+    assert [[one.name for one in columns.batch(n).events] for n in range(columns.batches)] == [["a", "b", "c"], ["d"]]
+    assert columns.batch(1).begin == 10 and columns.steps == 1, "one thread"
+
+
+def test_what_is_left_out_is_counted_and_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = recorded("mlp", tmp_path, 1)
+    data = json.loads(Path(path).read_text())
+    data["traceEvents"] += [5, "text", {"ph": "X", "name": "late", "cat": "cpu_op", "ts": "?", "dur": 1}, {"ph": "M"}]
+    Path(path).write_text(json.dumps(data))
+    assert opened(path, None, None).warnings == (
+        "2 events of the trace could not be read (not an object).",
+        "1 event of the trace could not be read (no time, or an invalid one).",
+    )
+    assert main(["open", path]) == 0
+    assert "2 events of the trace could not be read" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("block", [64, 1000, 1 << 22])
+def test_events_that_are_read_at_once_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    path = recorded("gpt_train", tmp_path, 2)
+    text = Path(path).read_text().rstrip("}") + ', "other": [{"ph": "X"}, {"ph": "X"}]}'
+    tricky = '{"ph": "X", "name": "}, {", "cat": "cpu_op", "ts": 1, "dur": 1, "args": {"a": [{"b": 1}, {"c": 2}]}}, '
+    Path(path).write_text(text.replace('"traceEvents": [', '"traceEvents": [' + tricky, 1))
+    expected = [one["name"] for one in json.loads(Path(path).read_text())["traceEvents"]]
+    monkeypatch.setattr(kineto, "_BLOCK", block)
+    assert [one.name for one in read_events(path)] == expected
+
+
+def test_a_block_that_cannot_be_cut_is_not_tried_again_for_each_event(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = '{"ph": "X", "name": "a", "cat": "cpu_op", "ts": 1, "dur": 1, "args": {"deep": [{}, {}, {}, {}, {}, {}]}}'
+    path = tmp_path / "trace.json"
+    path.write_text('{"traceEvents": [' + ", ".join([one] * 2000) + "]}")
+    tries: list[int] = []
+    loads = kineto._whole_events
+
+    def counted(block: str, at: int) -> Any:
+        tries.append(at)
+        return loads(block, at)
+
+    monkeypatch.setattr(kineto, "_whole_events", counted)
+    monkeypatch.setattr(kineto, "_BLOCK", 50_000)
+    assert len(list(read_events(str(path)))) == 2000
+    assert len(tries) < 10
