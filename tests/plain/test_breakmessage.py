@@ -94,6 +94,13 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     breakmessage._registry.cache_clear()
 
 
+def test_the_id_in_a_link_counts_more_than_that_of_the_registry(registry: Path) -> None:
+    """Another version of torch may have written the message."""
+    registry.write_text(json.dumps({"GB0001": [{"Gb_type": "Something odd"}]}))
+    (message,) = parse_break_messages(f"Something odd\n  Explanation: why\n\n  For more details: {SITE}gb0123.html\n")
+    assert (message.code, message.link) == ("GB0123", SITE + "gb0123.html")
+
+
 def test_the_id_of_a_type_that_comes_without_a_link(registry: Path) -> None:
     registry.write_text(json.dumps({"GB0001": [{"Gb_type": "Something odd"}], "GB0002": []}))
     (message,) = parse_break_messages("Something odd\n  Explanation: why\n")

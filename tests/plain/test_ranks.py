@@ -94,6 +94,16 @@ def test_a_function_that_one_rank_alone_compiled() -> None:
     assert turned.what is What.ORDER
 
 
+def test_a_function_is_named_once_however_often_it_differs(graph: str) -> None:
+    def ran(rank: int, number: int) -> RankRun:
+        text = filled(graph, number)
+        stages = [(StageRef(f"{id}/dynamo-graph", "dynamo-graph", "python", len(text)),) for id in ("0/0", "0/1")]
+        compiles = (a_compile(id="0/0", stages=stages[0]), a_compile(id="0/1", stages=stages[1]))
+        return run_of(rank, text, compiles)
+
+    assert [each.what for each in differences(ran(0, 592), ran(37, 608))] == [What.CONSTANT]
+
+
 def test_findings_once_with_their_ranks(graph: str) -> None:
     both, one = a_finding(), a_finding(code="GB0007")
     merged = merged_findings([run_of(0, "", findings=(both,)), run_of(37, "", findings=(one, both))])
