@@ -48,7 +48,7 @@ KIND = FindingKind(
 UNKNOWN = FailedGuard("", "", "recompile-unknown", "PyTorch gives no reason", ())
 _WRAPPERS = ("len", "list", "dict", "tuple", "set", "type", "iter", "next", "id")
 _WRAPPED = "fn"
-"""PyTorch's name for a module of its own that is compiled: it compiles a function around it."""
+"""PyTorch's name for a compiled module of `torch.nn`: what is compiled is a function around it."""
 _LEFT = "___stack"  # PyTorch's name for what lay on the stack at a graph break
 
 
