@@ -36,6 +36,15 @@ def test_a_missing_package_has_the_command_that_installs_it(tmp_path: Path) -> N
     assert one.install == f"{sys.executable} -m pip install 'no-such>=2'"
 
 
+def test_several_missing_packages_are_told_in_one_sentence(tmp_path: Path) -> None:
+    one = found(
+        tmp_path, needs=(Package("no_such", "no-such"), Package("pytest", "pytest>=999"), Package("nor", "nor"))
+    )
+    start, _, end = one.why.partition(" is installed and ")
+    assert start.startswith("pytest ")
+    assert end == f"pytest>=999 is needed, and no_such and nor are not installed in {sys.executable}."
+
+
 def test_another_version_is_missing_too(tmp_path: Path) -> None:
     one = found(tmp_path, needs=(Package("pytest", "pytest>=999"),), trial="raise SystemExit('not reached')")
     assert one.status is Status.MISSING

@@ -176,7 +176,7 @@ CASES = (
     Case(
         "aotinductor",
         _NET,
-        titles=(("Exported program", True, "torch.export"), *_INDUCTOR_TITLES, ("C++ wrapper", False, "Inductor")),
+        titles=(("Exported program", True, "torch.export"), *_INDUCTOR_TITLES, ("C++ wrapper", False, "AOTInductor")),
         graphs=("exported-program", "inference-graph", "post-grad-graph", "ir-pre-fusion", "ir-post-fusion"),
         drawn="post-grad-graph",
         nodes=("addmm",),

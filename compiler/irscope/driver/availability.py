@@ -172,14 +172,20 @@ def _lacking(pipeline: Pipeline, installed: dict[str, Any], python: str) -> _Ver
         would = [f"It would show {pipeline.shows}."] if pipeline.shows else []
         return Status.UNSUPPORTED, " ".join([pipeline.unsupported, *facts, *would]), ""
     if lacking := [package for package in _needed(pipeline) if not _fits(package, installed)]:
-        names = ", ".join(_described(package, installed) for package in lacking)
-        return Status.MISSING, f"{names} in {python}.", install_command(pipeline, python, lacking)
+        return Status.MISSING, f"{_told(lacking, installed)} in {python}.", install_command(pipeline, python, lacking)
     return None
 
 
 def _fits(package: Package, installed: dict[str, Any]) -> bool:
     known = installed["packages"].get(_name(package))
     return known is not None and known["fits"] is not False
+
+
+def _told(lacking: Sequence[Package], installed: dict[str, Any]) -> str:
+    absent = [one.module for one in lacking if _name(one) not in installed["packages"]]
+    others = [_described(one, installed) for one in lacking if one.module not in absent]
+    told = [f"{' and '.join(absent)} {'is' if len(absent) == 1 else 'are'} not installed"] if absent else []
+    return ", and ".join([*others, *told])
 
 
 def _described(package: Package, installed: dict[str, Any]) -> str:

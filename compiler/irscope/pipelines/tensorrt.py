@@ -11,8 +11,8 @@ PIPELINE = Pipeline(
     needs=(Package("torch_tensorrt", "torch-tensorrt"),),
     unsupported=(
         "torch_tensorrt 2.13.0 cannot be imported without the libraries libnvinfer, libnvinfer_plugin and libnvonnxparser (Could not "
-        "find libnvinfer.so.11), a PyTorch that was built for CUDA, and an NVIDIA GPU. Its partitioner uses none of them, but comes "
-        "with it. irscope does not capture it yet."
+        "find libnvinfer.so.11), a PyTorch that was built for CUDA, and an NVIDIA GPU. Its partitioner needs none of these, but is a "
+        "part of the same package. irscope does not capture it yet."
     ),
     shows="which operators TensorRT takes and which stay with PyTorch, the partitions and why they are cut, and the layers of each engine",
 )

@@ -44,11 +44,14 @@ class Input:
     ----------
     number
         Among the leaves of the arguments; -1 if it is none of them.
+    is_used
+        Whether the program computes anything from it.  Of the names of a weight that is tied to another only one is.
     """
 
     name: str
     value: Any
     number: int = -1
+    is_used: bool = True
 
 
 def scope_of(node: str, place: Origin | None) -> str:
@@ -69,16 +72,17 @@ def node_of(op_name: str) -> str:
 def inputs_of(exported: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Input]:
     """The inputs of a program, in their order.  Raises ValueError if it does not take the arguments of the call."""
     leaves = flatten((args, kwargs))[0]
+    used = {node.name for node in exported.graph.nodes if node.op == "placeholder" and node.users}
     found, number = [], 0
     for spec in exported.graph_signature.input_specs:
         if spec.kind.name == "USER_INPUT":
             if number >= len(leaves):
                 raise ValueError("the exported program takes more arguments than the call has")
-            found.append(Input(spec.arg.name, leaves[number], number))
+            found.append(Input(spec.arg.name, leaves[number], number, spec.arg.name in used))
             number += 1
         else:
             kept = exported.state_dict if spec.target in exported.state_dict else exported.constants
-            found.append(Input(spec.arg.name, kept[spec.target]))
+            found.append(Input(spec.arg.name, kept[spec.target], is_used=spec.arg.name in used))
     if number != len(leaves):
         raise ValueError("the call has arguments that the exported program does not take")
     return found

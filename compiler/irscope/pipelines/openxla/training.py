@@ -13,10 +13,11 @@ from irscope.pipelines.openxla.lowering import Input, Torchax
 
 
 def gradients_of(inputs: list[Input]) -> list[bool]:
-    """For each tensor among the inputs whether autograd wants its gradient now."""
+    """For each tensor among the inputs whether autograd wants its gradient now; what is not used has none, not zeros."""
     torch: Any = sys.modules["torch"]
     is_on = torch.is_grad_enabled()
-    return [is_on and one.value.requires_grad for one in inputs if isinstance(one.value, torch.Tensor)]
+    tensors = [one for one in inputs if isinstance(one.value, torch.Tensor)]
+    return [is_on and one.is_used and one.value.requires_grad for one in tensors]
 
 
 class TrainingInPlace(InPlace):
@@ -65,8 +66,8 @@ class TrainingStep:
     def wants_the_same(self, leaves: list[Any]) -> bool:
         """Whether the same tensors want gradients as in the first call."""
         tensors = [one for one in self._inputs if isinstance(one.value, self._torch.Tensor)]
-        now = [one.value if one.number < 0 else leaves[one.number] for one in tensors]
-        return [bool(one.requires_grad) for one in now] == self._wanted
+        now = [(one.is_used, one.value if one.number < 0 else leaves[one.number]) for one in tensors]
+        return [is_used and bool(one.requires_grad) for is_used, one in now] == self._wanted
 
     def _made(self) -> Any:
         step, torch = self, self._torch
