@@ -26,7 +26,7 @@ model = LlamaForCausalLM(config).to("cuda", torch.bfloat16)
 ids = torch.randint(0, 128256, (1, 2048), device="cuda")
 
 
-@torch.compile
+@torch.compile  # type: ignore[untyped-decorator]
 def step(ids: torch.Tensor) -> torch.Tensor:
     """One forward."""
     loss: torch.Tensor = model(ids).logits.float().square().mean()
@@ -36,6 +36,6 @@ def step(ids: torch.Tensor) -> torch.Tensor:
 with torch.set_grad_enabled(train):
     loss = step(ids)
     if train:
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         torch.optim.AdamW(model.parameters()).step()
 print(f"{sum(each.numel() for each in model.parameters()) / 1e9:.1f}·10⁹ parameters, {time.time() - start:.0f} s")
