@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from irscope.lowering import cpp, make
+from irscope.lowering import cpp, make, tools
 from irscope.protocol import CompileOutcome
 from irscope.store.store import Store
 from support import Ran, run_forked, write
@@ -149,7 +149,7 @@ def test_a_script_that_names_cuda_runs_on_the_cpu(tmp_path: Path) -> None:
 def test_code_for_cpus_with_other_instructions(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled here, executed nowhere."""
     commands: list[str] = []
-    original = cpp.output_of
+    original = tools.output_of
 
     def output_of(command: Sequence[str], **options: Any) -> str:
         commands.append(" ".join(command))
