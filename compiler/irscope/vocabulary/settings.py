@@ -73,7 +73,7 @@ class SettingValues:
     target: str = _setting(
         "target", Kind.TEXT, "",
         "names of devices, separated by commas, whose kernels deep runs predict; empty: none",
-        "Names of GPUs whose kernels deep runs predict, for example `h100` or `h100,mi300x`; `irscope targets` lists them. The "
+        "Names of devices whose kernels deep runs predict, for example `h100` or `h100,mi300x`; *IRScope: Choose Target…* lists them. The "
         "script runs on the CPU then, also if it names CUDA. Empty: the kernels are those of the device of the script.",
         flag="--target", restricted=True,
     )  # fmt: skip

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
-from irscope.lowering import make
+from irscope.lowering import cpp, make, tools
 from irscope.protocol import CompileOutcome
 from irscope.store.store import Store
 from support import Ran, run_forked, write
@@ -144,9 +146,20 @@ def test_a_script_that_names_cuda_runs_on_the_cpu(tmp_path: Path) -> None:
     assert "_scaled_dot_product_flash_attention_for_cpu_backward" in ran.text("0/0/joint-graph")
 
 
-def test_code_for_cpus_with_other_instructions(ran: Ran) -> None:
+def test_code_for_cpus_with_other_instructions(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled here, executed nowhere."""
-    for target, lanes, register in (("cpu-avx2", 8, "%ymm"), ("cpu-avx512", 16, "%zmm")):
+    commands: list[str] = []
+    original = tools.output_of
+
+    def output_of(command: Sequence[str], **options: Any) -> str:
+        commands.append(" ".join(command))
+        return original(command, **options)
+
+    monkeypatch.setattr(cpp, "output_of", output_of)
+    for target, lanes, register, march in (
+        ("cpu-avx2", 8, "%ymm", "x86-64-v3"),
+        ("cpu-avx512", 16, "%zmm", "x86-64-v4"),
+    ):
         prediction = next(each for each in ran.report.predictions if each.target == target)
         assert prediction.outcome is CompileOutcome.COMPILED
         (kernel,) = [each for each in ran.report.predicted_kernels if each.target == target and each.is_generated]
@@ -155,6 +168,8 @@ def test_code_for_cpus_with_other_instructions(ran: Ran) -> None:
         with Store(ran.store) as store:
             make(store, store.report(ran.report.run), f"{kernel.stage}/assembly", sys.executable)
             assembly = store.stage_text(ran.report.run, f"{kernel.stage}/assembly")
+        compiler = next(command for command in reversed(commands) if "kernel.cpp" in command)
+        assert f"-march={march}" in compiler and "-march=native" not in compiler
         assert register in assembly and ("%zmm" in assembly) == (lanes == 16)
 
 
