@@ -32,12 +32,12 @@ from irscope.vocabulary.stages import Role
 RECORDED = Path(__file__).parent / "profiles"
 
 
-def recorded(name: str, folder: Path) -> Profile:
-    """The profile of a recording, joined to its run."""
+def recorded(name: str, folder: Path, trace: Path | None = None) -> Profile:
+    """The profile of a recording, or of a changed copy of its trace, joined to its run."""
     path = folder / "runs.db"
     path.write_bytes(gzip.decompress((RECORDED / f"{name}.db.gz").read_bytes()))
     with Store(str(path)) as store:
-        return opened(str(RECORDED / f"{name}.json.gz"), store, store.find_run())
+        return opened(str(trace or RECORDED / f"{name}.json.gz"), store, store.find_run())
 
 
 def by_line(found: Profile) -> dict[int, set[str]]:
@@ -117,6 +117,14 @@ def test_kernels_and_steps_of_ten_models_on_a_gpu_have_owners(tmp_path: Path, na
     calls = [call for one in report.compiles for stage in one.stages if role_of(stage.name) is Role.CODE
              for call in stored_calls(path, report.run, stage.id)]  # fmt: skip
     assert {one.name for one in found.kernels if one.origins} == {call["kernel"] for call in calls}
+
+
+def test_kernels_that_nobody_can_be_named_for_own_nothing(tmp_path: Path) -> None:
+    """Without its run, most of a recording without stacks has no owner."""
+    whole, found = recorded("inference", tmp_path), opened(str(RECORDED / "inference.json.gz"), None, None)
+    assert found.device_seconds == pytest.approx(whole.device_seconds)
+    assert whole.owned_device_seconds > 0 and found.owned_device_seconds == 0
+    assert found.owned_seconds < 0.5 * found.step_seconds < whole.owned_seconds
 
 
 def stored_calls(path: Path, run: str, stage: str) -> list[dict[str, Any]]:
