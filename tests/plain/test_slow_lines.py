@@ -80,6 +80,8 @@ def test_a_kernel_that_only_moves_values_is_a_reason() -> None:
     near = with_kernel("triton_poi_fused_clone_transpose_0")
     line = replace(near.lines[0], bound_seconds=3e-4)
     assert codes(replace(near, lines=(line,))) == [], "it is near what is possible"
+    line = replace(near.lines[0], bound_seconds=0.0)
+    assert codes(replace(near, lines=(line,))) == [], "what is possible is not known"
     assert codes(replace(near, step_seconds=1.0)) == [], "nothing to gain"
 
 

@@ -95,7 +95,7 @@ def _by_kernels(profile: Profile, report: Report) -> Iterator[_Slow]:
         mine = kernels.get((line.file, line.line), [])
         if peaks is not None and (slow := _without_tf32(profile, line, mine, peaks)) is not None:
             yield slow
-        if line.bound_seconds is None or line.seconds < _FAR * line.bound_seconds:
+        if not line.bound_seconds or line.seconds < _FAR * line.bound_seconds:  # 0: what it costs is not known either
             continue
         lost = line.seconds - line.bound_seconds
         head = f"{_head(line.seconds, profile)}, {significant(line.seconds / line.bound_seconds, 2)} times what is possible ({duration(line.bound_seconds)})"

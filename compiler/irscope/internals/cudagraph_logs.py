@@ -10,14 +10,16 @@ from irscope.internals.hooks import Hook, Undo
 LOGGER = "torch._inductor.cudagraph_trees.__cudagraphs"
 """Of its debug messages.  Only with that level the reason is computed at all."""
 _AGAIN = re.compile(
-    r"\[(?P<compile>[^\]]*)\] Re-recording function=(?P<function>[^,]*), mode=\w+, reason=(?P<why>.*)", re.DOTALL
+    r"\[(?P<compile>[^\]]*)\] Re-recording function=(?P<function>[^,]*)(?:, mode=\w+)?, reason=(?P<why>.*)", re.DOTALL
 )
 _RECORDING = re.compile(r"\[[^\]]*\] Recording function=")
 
 
 def cudagraph_hook(attach: Callable[[], Undo]) -> Hook:
     """Attaches to the logger once PyTorch has it."""
-    return Hook("why CUDA graphs are recorded again", "torch._inductor.cudagraph_trees", "2.13", lambda _: attach())
+    return Hook(
+        "why CUDA graphs are recorded again", "torch._inductor.cudagraph_trees", "2.11, 2.13", lambda _: attach()
+    )
 
 
 def is_recording(text: str) -> bool:

@@ -25,8 +25,8 @@ KIND = FindingKind(
     filter_label="CUDA graph skips",
     order=90,
 )
-_PREFIX = re.compile(r"skipping cudagraphs? due to\s*")
-"""In the singular of a function that was recorded again too often (torch 2.13)."""
+_PREFIX = re.compile(r"(?:skipping cudagraphs? due to\s*)+")
+"""In the singular of a function that was recorded again too often (torch 2.13); twice of tensors on the CPU (torch 2.11)."""
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _HINTS = {
     "cpu ops": "Create or move that tensor on the GPU, outside of the compiled function.",

@@ -28,7 +28,7 @@ def stage_text(found: CudaGraphs) -> str:
     lines = ["# A prediction: Inductor decides this when it compiles. What only a call shows is open."]
     if found.reasons:
         lines.append("no CUDA graph: the whole graph runs without")
-        lines += [f"  {line}" for reason in found.reasons for line in reason.removeprefix(_PREFIX).strip().split("\n")]
+        lines += [f"  {line}" for reason in found.reasons for line in reason.replace(_PREFIX, "").strip().split("\n")]
         return "\n".join(lines) + "\n"
     total = found.recorded + len(found.left_out)
     lines.append(f"{count(found.graphs, 'CUDA graph')} with {found.recorded} of {count(total, 'kernel')}")
