@@ -160,12 +160,15 @@ function nodePackage() {
   return `node-linux-${process.arch}`;
 }
 
-/** A browser for the tests. @returns {Promise<string>} its path */
+/**
+ * A browser for the tests: the one without a window of its own, whose parts cost as much as a page, else any Chromium.
+ * @returns {Promise<string>} its path
+ */
 export async function ensureChromium() {
-  const found = () =>
-    process.env["CHROMIUM"] ??
-    ["chromium", "chromium-browser", "google-chrome"].map(which).find((each) => each !== undefined);
-  await ensureAptPackages([["chromium", () => found() !== undefined]]);
+  const names = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
+  const found = () => process.env["CHROMIUM"] ?? names.map(which).find((each) => each !== undefined);
+  const install = (/** @type {string} */ name) => ensureAptPackages([[name, () => found() !== undefined]]);
+  await install("chromium-headless-shell").catch(() => install("chromium")); // Not every system has the first.
   const chromium = found();
   if (chromium === undefined) {
     throw new Failure("No Chromium was found.", "Install Chromium or Chrome, or name it: CHROMIUM=/path npm test");
