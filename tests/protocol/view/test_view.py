@@ -397,8 +397,8 @@ def test_what_a_compiler_makes_of_a_kernel_is_made_when_it_is_opened(
     assert "only reads" in text and "irscope show" in text, "no interpreter was given to this one"
     asked = []
 
-    def assembly_of(code: str, python: str) -> tuple[str, list[tuple[int, int]]]:
-        asked.append((code, python))
+    def assembly_of(code: str, python: str, instructions: str) -> tuple[str, list[tuple[int, int]]]:
+        asked.append((code, python, instructions))
         if len(asked) == 1:
             raise LoweringError("C++ compiler not found. Install g++.")
         return "ret", [(0, 1)]
@@ -409,7 +409,7 @@ def test_what_a_compiler_makes_of_a_kernel_is_made_when_it_is_opened(
     assert "C++ compiler not found" in browser.ask("irscope/document", uri=uri)["result"]["text"]
     assert browser.ask("irscope/document", uri=uri)["result"]["text"] == "ret", "it is tried again"
     assert browser.ask("irscope/document", uri=uri)["result"]["text"] == "ret"
-    assert asked == [("code;", "/usr/bin/python3")] * 2, "it is made once"
+    assert asked == [("code;", "/usr/bin/python3", "")] * 2, "it is made once"
     assert events.next() == {"type": "changed", "run": run, "running": False}
     events.close()
     [made] = browser.ask("view/below", run=run, stage=kernel.id)["result"]["stages"]
