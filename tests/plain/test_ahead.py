@@ -102,15 +102,6 @@ def test_nothing_is_left_of_a_command_that_is_refused(
     assert len(started) == 1 and started[0].process.poll() is not None
 
 
-def test_not_where_an_output_is_closed(tmp_path: Path) -> None:
-    """Its descriptor would be that of a pipe."""
-    (tmp_path / "a.py").touch()
-    code = "from irscope.driver import ahead; ahead.begin(['run', 'a.py']); raise SystemExit(len(ahead._waiting))"
-    for end, expected in (("", 1), (">&-", 0), ("2>&-", 0)):
-        words = ["bash", "-c", f'"$@" {end}', "bash", sys.executable, "-c", code]
-        assert subprocess.run(words, cwd=tmp_path, check=False, capture_output=True).returncode == expected
-
-
 def test_an_old_python_says_so_without_a_request(tmp_path: Path) -> None:
     text = Path(ahead.BOOT).read_text(encoding="utf-8")
     asked, told = os.pipe(), os.pipe()

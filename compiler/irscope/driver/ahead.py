@@ -47,7 +47,7 @@ class Begun:
 
     def fits(self, python: str, env: Mapping[str, str], cwd: str, script: str) -> bool:
         """Whether it is what would be started for a script now."""
-        return self._expected == (python, dict(env), cwd, folder_of(script))
+        return self._expected == (python, dict(env), cwd, folder_of(script)) and self.process.poll() is None
 
     def end(self) -> None:
         """Ends it; nothing of the script has run in it."""
@@ -66,8 +66,6 @@ def begin(given: Sequence[str]) -> None:
     if (script := script_of(given)) is None or not os.path.isabs(python) or not os.access(python, os.X_OK):
         return
     with contextlib.suppress(OSError):  # what is wrong is said when the run is to begin
-        for fd in (0, 1, 2):
-            os.fstat(fd)  # fails for one that is closed: it gets another file only when the command is carried out
         _waiting.append(Begun(python, without_debugger(os.environ), os.getcwd(), folder_of(script)))
 
 
