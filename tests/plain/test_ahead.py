@@ -89,12 +89,7 @@ def test_nothing_is_left_of_a_command_that_is_refused(
 ) -> None:
     started: list[ahead.Begun] = []
     real = ahead.begin
-
-    def begin_and_note(given: list[str]) -> None:
-        real(given)
-        started.extend(ahead._waiting)
-
-    monkeypatch.setattr(ahead, "begin", begin_and_note)
+    monkeypatch.setattr(ahead, "begin", lambda given: (real(given), started.extend(ahead._waiting)))
     (tmp_path / "a.py").touch()
     with pytest.raises(SystemExit):
         main(["run", str(tmp_path / "a.py"), "--lane", "wrong"])

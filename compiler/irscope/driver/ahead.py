@@ -2,7 +2,7 @@
 
 An interpreter with what a run needs takes a tenth of a second to start, and so does the command that reads its options,
 opens the store and asks for a run.  What was started waits for its request.  Where the command asks for anything else
-than was expected, it is ended unused, and another process is started for the run.
+than was expected, it is ended unused, and the run gets a process of its own as ever.
 """
 
 from __future__ import annotations
