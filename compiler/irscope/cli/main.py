@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import gc
 import importlib
+import sqlite3
 import sys
 from collections.abc import Sequence
+
+from irscope.system.streams import carry_out, complain
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Returns the exit code; raises SystemExit(2) for wrong usage."""
     given = list(sys.argv[1:] if argv is None else argv)
-    if given[:1] != ["run"]:
-        return _with_exit_code(given)
-    from irscope.driver import ahead  # here: no other command needs it
-
-    ahead.begin(given)
-    try:
-        return _with_exit_code(given)
-    finally:
-        ahead.give_up()
-
-
-def _with_exit_code(given: list[str]) -> int:
-    from irscope.system.streams import carry_out  # here: by now the interpreter of a run is starting
-
     return carry_out("irscope", lambda: _command(given))
 
 
@@ -43,12 +32,9 @@ def _command(given: list[str]) -> int:
 
 
 def _carried_out(given: list[str], collects: bool) -> int:
-    import sqlite3
-
     from irscope.cli.arguments import read  # here: what fails while it is imported has an exit code, too
     from irscope.cli.commands import COMMANDS
     from irscope.store.store import StoreError
-    from irscope.system.streams import complain
     from irscope.vocabulary.visible import printable
 
     options = read(given)

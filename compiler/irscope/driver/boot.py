@@ -1,5 +1,5 @@
-"""The first file of a run's process: ``python boot.py REQUEST_FD MESSAGE_FD [FOLDER]``, of a worker: ``boot.py worker FD``,
-or of a value process: ``boot.py values``.  With the script's FOLDER it does not wait for its request before it imports.
+"""The first file of a run's process: ``python boot.py REQUEST_FD MESSAGE_FD``, of a worker: ``boot.py worker FD``, or of a
+value process: ``boot.py values``.
 
 It loads the irscope package from where this file lies, without touching ``sys.path``, so that the script sees the
 modules that it would see without irscope.  It is written for old Pythons too, to tell them what is missing.
@@ -29,9 +29,9 @@ def boot():
         answer()
         return
     request_fd, message_fd = int(sys.argv[1]), int(sys.argv[2])
+    with os.fdopen(request_fd, "rb") as pipe:
+        request = json.loads(pipe.read().decode("utf-8"))
     os.set_inheritable(message_fd, False)
-    folder = sys.argv[3] if len(sys.argv) > 3 else None
-    request = None if folder is not None else read_request(request_fd)
     if sys.version_info < (3, 10):
         reason = (
             "Python %d.%d is too old: irscope needs Python 3.10 or newer. Choose another interpreter."
@@ -44,9 +44,7 @@ def boot():
     load_package()
     from irscope.runner.hidden_modules import shield_from
 
-    if folder is None:
-        script = request["script"]
-        folder = os.path.dirname(os.path.realpath(script)) if os.path.isabs(script) else os.getcwd()
+    folder = os.path.dirname(os.path.realpath(request["script"])) if os.path.isabs(request["script"]) else os.getcwd()
     shield_from(folder, AT_START)
 
     from irscope.protocol import RunRequest, from_json
@@ -54,17 +52,8 @@ def boot():
     from irscope.runner.messages import MessagePipe
     from irscope.runner.warden import part
 
-    if request is None and (request := read_request(request_fd)) is None:
-        return  # the command asked for no run after all
     part(message_fd)
     run(from_json(RunRequest, request), MessagePipe(message_fd))
-
-
-def read_request(fd):
-    """What the pipe holds when its other end is closed; None if that is nothing."""
-    with os.fdopen(fd, "rb") as pipe:
-        text = pipe.read()
-    return json.loads(text.decode("utf-8")) if text else None
 
 
 def load_package():

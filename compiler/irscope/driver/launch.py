@@ -8,11 +8,12 @@ import os
 import subprocess
 from collections.abc import Mapping
 
-from irscope.driver import ahead
-from irscope.protocol import EntryKind, RunRequest, to_json
+from irscope.protocol import RunRequest, to_json
 from irscope.vocabulary.records import dataclass
 from irscope.worker.client import Worker
 from irscope.worker.process import FreshProcess, RunProcess
+
+_BOOT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "driver", "boot.py")
 
 
 class CannotStartError(Exception):
@@ -51,16 +52,12 @@ class Launch:
 
     def fresh(self) -> Launched:
         """A new interpreter, which reads its request from a pipe.  Raises CannotStartError."""
-        plain = not self.piped and self.stdout is None and self.request.entry is EntryKind.SCRIPT
-        if plain and (begun := ahead.take(self.python, self.env, self.cwd, self.request.script)) is not None:
-            self._ask(begun.request_in)
-            return Launched(FreshProcess(begun.process), begun.message_out, {})
         request_out, request_in = os.pipe()
         message_out, message_in = os.pipe()
         streams, outputs = self._streams()
         try:
             process = subprocess.Popen(
-                [self.python, ahead.BOOT, str(request_out), str(message_in)],
+                [self.python, _BOOT, str(request_out), str(message_in)],
                 cwd=self.cwd,
                 env=self.env,
                 stdin=subprocess.DEVNULL if self.piped else None,
@@ -76,12 +73,9 @@ class Launch:
         finally:
             for fd in (request_out, message_in, *(streams if self.piped else ())):
                 os.close(fd)
-        self._ask(request_in)
-        return Launched(FreshProcess(process), message_out, outputs)
-
-    def _ask(self, request_in: int) -> None:
         with contextlib.suppress(BrokenPipeError), os.fdopen(request_in, "wb") as pipe:
             pipe.write(json.dumps(to_json(self.request)).encode("utf-8"))
+        return Launched(FreshProcess(process), message_out, outputs)
 
     def in_worker(self, worker: Worker) -> Launched | None:
         """A fork; None if the worker is not ready."""
