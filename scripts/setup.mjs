@@ -161,7 +161,7 @@ function nodePackage() {
 }
 
 /**
- * A browser for the tests: the one without a window of its own, whose parts cost as much as a page, else any Chromium.
+ * A browser for the tests: the headless shell, since parts of a browser's window cost as much as a page, else any Chromium.
  * @returns {Promise<string>} its path
  */
 export async function ensureChromium() {
