@@ -8,6 +8,8 @@ import { inNewFolder } from "./lib/stopping.mjs";
 import { execute, Failure, step } from "./lib/terminal.mjs";
 
 export const TORCH = "torch==2.13.0";
+/** The one that is made for it. */
+const TRITON = "triton==3.7.1";
 const OLDEST_PYTHON = [3, 10];
 const OLDEST_NODE = 20;
 export const CODE_SERVER = "4.139.1";
@@ -59,6 +61,11 @@ export async function ensureVenv(profile) {
   await install("Installing irscope", "start", project, [pip("-e", "."), pip("numpy")]);
   if (profile === "test") {
     await install("Installing the test tools", "test", project, [pip("-e", ".[dev]"), pip("transformers==5.23.0")]);
+    if (process.platform === "linux") {
+      // Beside the packages: users of a CPU have none, and torch behaves otherwise where it can import it.
+      const beside = ["--target", path.join(VENV, "triton"), "--no-deps", "--upgrade"];
+      await install(`Installing ${TRITON} for some tests`, "triton", "", [pip(...beside, TRITON)]);
+    }
   }
 }
 

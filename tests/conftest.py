@@ -91,6 +91,13 @@ def run_script(tmp_path: Path) -> RunScript:
     return run
 
 
+@pytest.fixture
+def triton() -> Iterator[None]:
+    """Fresh processes, those of `run_captured`, can import triton."""
+    with support.triton_importable():
+        yield
+
+
 @pytest.fixture(scope="session")
 def python_with() -> Callable[[str], str]:
     """``python_with("onnx")`` is an interpreter that has torch and what that pipeline needs (scripts/pipelines.mjs)."""

@@ -12,11 +12,13 @@ import tempfile
 import textwrap
 import time
 import unittest.mock
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
 from irscope.cli.main import main
 from irscope.driver.driver import RunSpec, execute
 from irscope.internals.first_compile import MODULES
@@ -113,6 +115,21 @@ def shared_worker() -> Worker | None:
     worker = Worker(sys.executable, {"PYTHONDONTWRITEBYTECODE": "1"})
     assert wait_for(worker, 120) is WorkerState.READY, worker.reason
     return worker
+
+
+@contextmanager
+def triton_importable() -> Iterator[None]:
+    """Fresh processes can import triton; skips the test where it is not installed.
+
+    It lies beside the environment's packages, since most users of a CPU lack it.
+    """
+    beside = Path(sys.prefix) / "triton"
+    if not beside.is_dir() and find_spec("triton") is None:
+        pytest.skip("the package triton is not installed")
+    with pytest.MonkeyPatch.context() as patch:
+        if beside.is_dir():
+            patch.setenv("PYTHONPATH", str(beside), prepend=os.pathsep)
+        yield
 
 
 def run_forked(script: Path, store: Path, lane: str = "fast", args: Sequence[str] = (), **options: object) -> Ran:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from irscope.driver.targets import fake_of
 from irscope.store.store import Store
-from support import run_forked, write
+from support import run_captured, write
 
 # 10¹² parameters, which no machine has the memory for.
 SCRIPT = """\
@@ -35,8 +34,8 @@ torch.nonzero(loss)
 """
 
 
-def test_a_model_larger_than_the_memory(tmp_path: Path) -> None:
-    ran = run_forked(write(tmp_path, SCRIPT), tmp_path / "runs.db", "deep", targets=("h100",), fake=True)
+def test_a_model_larger_than_the_memory(tmp_path: Path, triton: None) -> None:
+    ran = run_captured(write(tmp_path, SCRIPT), tmp_path / "runs.db", "deep", targets=("h100",), fake=True)
     assert ran.stdout.startswith("loss 0.0\nParameter(FakeTensor(") and "large" not in ran.stdout
     found = [
         (each.range.start.line, each.message.split(", and ")[1])
@@ -52,17 +51,16 @@ def test_a_model_larger_than_the_memory(tmp_path: Path) -> None:
     ]
     assert "DynamicOutputShapeException" in ran.report.outcome.message
     assert '"bf16[1048576, 524288]' in ran.text("0/0/h100/joint-graph")
-    if find_spec("triton") is not None:
-        assert {kernel.target for kernel in ran.report.predicted_kernels} == {"h100"}
-        assert "def call(" in ran.text("0/0/h100/output-code-backward")
-        with Store(ran.store) as store:
-            fit = store.stage_data(ran.report.run, "0/0/h100/memory-fit")
-        assert fit["parameters"] == fit["gradients"] == 2 * ((1 << 40) + (1 << 20) + (1 << 19))
-        assert 2 * fit["parameters"] <= fit["optimizer"] <= 2 * fit["parameters"] + 64
-        assert fit["devices"] == -(-fit["total"] // fit["memory"]) > 80
+    assert {kernel.target for kernel in ran.report.predicted_kernels} == {"h100"}
+    assert "def call(" in ran.text("0/0/h100/output-code-backward")
+    with Store(ran.store) as store:
+        fit = store.stage_data(ran.report.run, "0/0/h100/memory-fit")
+    assert fit["parameters"] == fit["gradients"] == 2 * ((1 << 40) + (1 << 20) + (1 << 19))
+    assert 2 * fit["parameters"] <= fit["optimizer"] <= 2 * fit["parameters"] + 64
+    assert fit["devices"] == -(-fit["total"] // fit["memory"]) > 80
 
 
 def test_without_a_target_nothing_would_be_compiled() -> None:
     assert fake_of(True, "h100") and not fake_of(False, "")
     with pytest.raises(LookupError, match="--fake needs --target"):
-        fake_of(True, "")
+    fake_of(True, "")

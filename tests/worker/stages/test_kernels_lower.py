@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from irscope.provenance import Provenance
 from irscope.provenance.lines import trail_of
 from irscope.provenance.linked import LinkedLines
 from irscope.store.store import Store
-from support import REPOSITORY, Ran, run_cli_forked, run_forked, write
+from support import REPOSITORY, Ran, run_captured, run_cli_forked, run_forked, write
 from triton_kernels import AXPY, GENERATED, KINDS, strangers
 from versions import torch_version
 
@@ -406,11 +405,10 @@ triton.compile(source, target=GPUTarget("cuda", 90, 32))
 """
 
 
-@pytest.mark.skipif(find_spec("triton") is None, reason="no triton in this environment")
-def test_with_triton_itself(tmp_path: Path) -> None:
+def test_with_triton_itself(tmp_path: Path, triton: None) -> None:
     """Compiled for an H100 that need not be there; then machine code and passes on demand."""
     env = {"TRITON_CACHE_DIR": str(tmp_path / "cache")}
-    ran = run_forked(write(tmp_path, REAL), tmp_path / "runs.db", "deep", env=env)
+    ran = run_captured(write(tmp_path, REAL), tmp_path / "runs.db", "deep", env=env)
     assert ran.report.capture_gaps == ()
     stage = "triton/1/kernel/double"
     below = [ref.name for ref in ran.compile("triton/1").stages if ref.id != stage]
@@ -459,12 +457,11 @@ with torch.no_grad():
 """
 
 
-@pytest.mark.skipif(find_spec("triton") is None, reason="no triton in this environment")
-def test_a_kernel_of_ones_own_in_compiled_code_with_triton_itself(tmp_path: Path) -> None:
+def test_a_kernel_of_ones_own_in_compiled_code_with_triton_itself(tmp_path: Path, triton: None) -> None:
     """From the line that launches it and from each line in it; its helper, its machine code and its passes."""
     script = write(tmp_path, OWN.format(tests=str(REPOSITORY / "tests")))
     env = {name: str(tmp_path / "cache") for name in ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")}
-    ran = run_forked(script, tmp_path / "runs.db", "deep", env={**os.environ, **env})
+    ran = run_captured(script, tmp_path / "runs.db", "deep", env=env)
     assert ran.report.outcome.exit_code == 0, ran.stderr[-3000:]
     assert ran.report.capture_gaps == ()
     stage = "0/0/kernel/gated_0"
