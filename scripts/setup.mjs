@@ -63,7 +63,7 @@ export async function ensureVenv(profile) {
     await install("Installing the test tools", "test", project, [pip("-e", ".[dev]"), pip("transformers==5.23.0")]);
     if (process.platform === "linux") {
       // Beside the packages: users of a CPU have none, and torch behaves otherwise where it can import it.
-      const beside = ["--target", path.join(VENV, "triton"), "--no-deps", "--upgrade"];
+      const beside = ["--target", path.join(VENV, "triton", "site-packages"), "--no-deps", "--upgrade"];
       await install(`Installing ${TRITON} for some tests`, "triton", "", [pip(...beside, TRITON)]);
     }
   }

@@ -123,7 +123,7 @@ def triton_importable() -> Iterator[None]:
 
     It lies beside the environment's packages, since most users of a CPU lack it.
     """
-    beside = Path(sys.prefix) / "triton"
+    beside = Path(sys.prefix) / "triton" / "site-packages"
     if not beside.is_dir() and find_spec("triton") is None:
         pytest.skip("the package triton is not installed")
     with pytest.MonkeyPatch.context() as patch:

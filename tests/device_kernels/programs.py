@@ -1,5 +1,7 @@
 """Twelve small programs of different kinds. Their kernels on three devices are recorded beside (kernels.json.gz)."""
 
+import sys
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -52,21 +54,37 @@ def convolution():
 
 
 def run(program, *inputs, train=False):
+    torch._dynamo.reset()  # else sizes of programs that share a function are dynamic
     with torch.set_grad_enabled(train):
         result = torch.compile(program)(*inputs)
         if train:
             result.sum().backward()
 
 
-run(pointwise, torch.ones(1000, 1000), torch.ones(1000, 1))
-run(softmax, torch.ones(512, 2000))
-run(perceptron(), torch.ones(64, 128))
-run(perceptron(), torch.ones(64, 128), train=True)
-run(convolution().eval(), torch.ones(4, 3, 32, 32))
-run(convolution(), torch.ones(4, 3, 32, 32), train=True)
-run(attention, *(torch.ones(2, 8, 128, 64, dtype=HALF) for _ in range(3)))
-run(nn.TransformerEncoderLayer(64, 4, 128, batch_first=True), torch.ones(4, 32, 64), train=True)
-run(Classifier(), torch.zeros(4, 32, dtype=torch.long), torch.zeros(4, 32, dtype=torch.long), train=True)
-run(norm_and_rotation, torch.ones(4, 128, 256, dtype=HALF), torch.ones(256, dtype=HALF), *(torch.ones(128, 128, dtype=HALF) for _ in range(2)))  # fmt: skip
-run(scan_and_sort, torch.ones(64, 300))
-run(standardized, torch.ones(8, 16, 64, 64))
+PROGRAMS = {
+    "pointwise": lambda: run(pointwise, torch.ones(1000, 1000), torch.ones(1000, 1)),
+    "softmax": lambda: run(softmax, torch.ones(512, 2000)),
+    "perceptron": lambda: run(perceptron(), torch.ones(64, 128)),
+    "perceptron_trained": lambda: run(perceptron(), torch.ones(64, 128), train=True),
+    "convolution": lambda: run(convolution().eval(), torch.ones(4, 3, 32, 32)),
+    "convolution_trained": lambda: run(convolution(), torch.ones(4, 3, 32, 32), train=True),
+    "attention": lambda: run(attention, *(torch.ones(2, 8, 128, 64, dtype=HALF) for _ in range(3))),
+    "encoder_trained": lambda: run(
+        nn.TransformerEncoderLayer(64, 4, 128, batch_first=True), torch.ones(4, 32, 64), train=True
+    ),
+    "classifier_trained": lambda: run(
+        Classifier(), torch.zeros(4, 32, dtype=torch.long), torch.zeros(4, 32, dtype=torch.long), train=True
+    ),
+    "norm_and_rotation": lambda: run(
+        norm_and_rotation,
+        torch.ones(4, 128, 256, dtype=HALF),
+        torch.ones(256, dtype=HALF),
+        *(torch.ones(128, 128, dtype=HALF) for _ in range(2)),
+    ),
+    "scan_and_sort": lambda: run(scan_and_sort, torch.ones(64, 300)),
+    "standardized": lambda: run(standardized, torch.ones(8, 16, 64, 64)),
+}
+
+for name in sys.argv[1:] or PROGRAMS:
+    PROGRAMS[name]()
+    print(name)

@@ -63,4 +63,4 @@ def test_a_model_larger_than_the_memory(tmp_path: Path, triton: None) -> None:
 def test_without_a_target_nothing_would_be_compiled() -> None:
     assert fake_of(True, "h100") and not fake_of(False, "")
     with pytest.raises(LookupError, match="--fake needs --target"):
-    fake_of(True, "")
+        fake_of(True, "")

@@ -99,6 +99,7 @@ torch.testing.assert_close(f(x, torch.zeros(50)), torch.sigmoid(torch.tensor(2.0
 print("as on the GPU")
 """
 
+
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     folder = tmp_path_factory.mktemp("target")
