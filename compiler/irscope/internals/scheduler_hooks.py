@@ -74,6 +74,22 @@ def is_backward() -> bool:
     return bool(lowered_graph().is_backward)
 
 
+def computed_by(node: Any) -> set[Any]:
+    """The nodes of the post-grad graph that an IR node computes.
+
+    Inductor's ``origins`` also has what a node reads, if that was not in memory yet when the node was made.  A call into a
+    library and a template read memory only, so another kernel computes it.
+    """
+    origins = set(getattr(node, "origins", ()))
+    ir: Any = sys.modules["torch._inductor.ir"]
+    if not isinstance(node, (ir.InputsKernel, ir.TemplateBuffer)):
+        return origins
+    given = [each for one in node.inputs for each in (one if isinstance(one, (list, tuple)) else (one,))]
+    buffers = [lowered_graph().try_get_buffer(each.get_name()) for each in given]
+    read = {each for buffer in buffers for each in getattr(buffer, "origins", ())}
+    return origins - read or origins  # an output of a call that has several reads that call
+
+
 def constants_read(node: Any) -> dict[str, int]:
     """Bytes of each constant of the graph that is being lowered that a node of its schedule reads.
 

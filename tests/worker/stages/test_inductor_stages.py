@@ -19,6 +19,7 @@ from irscope.ir.graphs import parse_graph
 from irscope.ir.nodes import facts_of, lines_of
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import StageRef
+from irscope.provenance.lines import trail_of
 from irscope.store.store import Store
 from support import Ran, lines_marked, log_as, run_captured, run_forked, run_plain_forked, write
 from versions import torch_version
@@ -398,6 +399,33 @@ def test_every_scheduler_node_ends_in_a_kernel(small: Small, which: str) -> None
         assert {name: set(calls[name]["origins"]) for name in generated} == {
             name: set(theirs[name]) for name in generated
         }
+
+
+PRODUCTS = """\
+import torch
+
+@torch.compile
+def f(x, w, v):
+    y = torch.nn.functional.gelu(x @ w)
+    return y @ v + 1
+
+with torch.no_grad():
+    f(*(torch.ones(64, 64) for _ in range(3)))
+"""
+
+
+def test_a_library_call_does_not_compute_what_it_reads(tmp_path: Path) -> None:
+    """Inductor counts the GELU, which is not in memory yet when the second product is lowered, as the product's."""
+    script = write(tmp_path, PRODUCTS)
+    ran = run_forked(script, tmp_path / "runs.db", "deep")
+    assert ran.report.capture_gaps == ()
+    with Store(ran.store) as store:
+        calls = store.stage_data(ran.report.run, "0/0/output-code")["calls"]
+        trail = trail_of(store, ran.report, str(script), 5)
+    libraries = [call for call in calls if call["kernel"].startswith("extern_kernels")]
+    assert [call["origins"] for call in libraries] == [["mm"], ["mm_1"]]
+    reached = {step.stage: [place.name for place in step.places] for step in trail.steps}
+    assert reached["0/0/ir-pre-fusion"] == ["op0", "op1"]
 
 
 @pytest.mark.parametrize("which", LOWERED, ids=["forward", "backward"])

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from irscope.internals.scheduler_hooks import constants_read, schedule_text
+from irscope.internals.scheduler_hooks import computed_by, constants_read, schedule_text
 from irscope.internals.sympy_text import remembered_text
 from irscope.vocabulary.records import dataclass
 
@@ -99,4 +99,4 @@ def _accesses(node: Any, reads: bool) -> Mapping[str, Any]:
 
 def _origins(ir_nodes: Iterable[Any]) -> list[str]:
     """The nodes of the post-grad graph, in its order, that IR nodes compute."""
-    return [node.name for node in sorted({fx for ir in ir_nodes for fx in getattr(ir, "origins", ())})]
+    return [node.name for node in sorted({fx for ir in ir_nodes for fx in computed_by(ir)})]
