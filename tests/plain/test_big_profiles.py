@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ import pytest
 from irscope.cli.main import main
 from irscope.driver.opened_profile import opened
 from irscope.ir import kineto
-from irscope.ir.kineto import Event, read_events
+from irscope.ir.kineto import Event, TraceError, read_events
 from irscope.profiling.batches import Columns
 from irscope.profiling.profile import Profile
 from irscope.protocol import to_json
@@ -153,3 +156,26 @@ def test_a_block_that_cannot_be_cut_is_not_tried_again_for_each_event(
     monkeypatch.setattr(kineto, "_BLOCK", 50_000)
     assert len(list(read_events(str(path)))) == 2000
     assert len(tries) < 10
+
+
+def killed(_: int) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere one process sums up")
+def test_a_process_that_is_killed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "_BATCH", 20)
+    monkeypatch.setattr(opening, "_processors", lambda: 2)
+    monkeypatch.setattr(opening, "_part", killed)
+    with pytest.raises(TraceError, match="was killed"):
+        opened(recorded("inference", tmp_path, 3), None, None)
+
+
+@pytest.mark.parametrize("value", [5, None, True, 1 << 70, -7, 0.5, "x" * 9000, [1], {"a": [1]}])
+def test_arguments_of_any_kind(tmp_path: Path, value: object) -> None:
+    path = Path(recorded("inference", tmp_path, 1))
+    data = json.loads(path.read_text())
+    for one in data["traceEvents"]:
+        one["args"] = dict.fromkeys(("kernel_file", "correlation", "External id", "Sequence number"), value)
+    path.write_text(json.dumps(data))
+    assert opened(str(path), None, None).steps == 3

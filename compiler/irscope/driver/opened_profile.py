@@ -70,10 +70,19 @@ def _parts(columns: Columns, joined: Joined | None, report: Report | None) -> It
     try:
         processes = min(_processors(), _MOST_PROCESSES, columns.batches)
         if processes > 1 and sys.platform == "linux":  # elsewhere a fork is not safe, or cannot be had
-            import multiprocessing  # which few traces need, and takes time to import
+            # Few traces need these, and they take time to import.  A pool of `multiprocessing` would wait for ever if one
+            # of its processes was killed, for example since memory is short.
+            import multiprocessing
+            from concurrent.futures import ProcessPoolExecutor
+            from concurrent.futures.process import BrokenProcessPool
 
-            with multiprocessing.get_context("fork").Pool(processes) as pool:
-                yield from pool.imap(_part, range(columns.batches))
+            try:
+                with ProcessPoolExecutor(processes, multiprocessing.get_context("fork")) as pool:
+                    yield from pool.map(_part, range(columns.batches))
+            except BrokenProcessPool as error:
+                raise TraceError(
+                    "A process that sums up the trace was killed, maybe since memory is short: record fewer steps."
+                ) from error
         else:
             yield from map(_part, range(columns.batches))
     finally:

@@ -96,7 +96,7 @@ class Columns:
         self._name.append(self._names.number(event.name))
         self._category.append(self._categories.number(event.category))
         self._thread.append(self._threads.number(event.thread))
-        self._file.append(self._files.number(str(args.get("kernel_file", "")[:4096])) if "kernel_file" in args else -1)
+        self._file.append(self._files.number(str(args["kernel_file"])[:4096]) if "kernel_file" in args else -1)
         for key, column in zip(_IDS, self._ids, strict=True):
             value = args.get(key, _NO_ID)
             if type(value) is not int or not -1 <= value < 1 << 61:
