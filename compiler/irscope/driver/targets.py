@@ -32,7 +32,7 @@ def tuned_of(file: str, targets: str) -> str:
 
 
 def fake_of(wanted: bool, targets: str) -> bool:
-    """Whether tensors have no storage.  Raises LookupError without a target: nothing else is compiled then."""
+    """Whether tensors have no storage.  Raises LookupError if no target is named, since only predictions are compiled."""
     if wanted and not targets:
         raise LookupError("--fake needs --target: on tensors without storage only predictions are compiled.")
     return wanted

@@ -71,9 +71,12 @@ def test_interrupted_on_the_command_line(tmp_path: Path) -> None:
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stdout is not None
-    assert any("at work" in line for line in process.stdout)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    try:
+        assert any("at work" in line for line in process.stdout)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.terminate()  # the script never ends by itself
     assert process.returncode == 130
     assert "irscope: interrupted" in err
     with Store(str(store)) as opened:
