@@ -7,6 +7,7 @@ server and `tests/editor` the extension in a browser.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,6 +29,9 @@ ENVIRONMENTS = os.environ.get("IRSCOPE_TEST_ENVIRONMENTS", "")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell that starts pytest in the background lets it ignore Ctrl-C, and each script of a test would inherit that.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "worker: runs scripts with the real torch (minutes)")
     config.addinivalue_line("markers", "capture: what is captured of every version of torch (see versions.py)")
     config.addinivalue_line("markers", "nightly: more of the same sort; only `npm run test:all` runs it")

@@ -26,8 +26,8 @@ import { groupOf, GROUPS, spoken, stepBoxes, titleOf, type StepBox } from "./ste
 const PARTS = ["Lines", "Kernels", "Between Kernels", "Step"] as const;
 type Part = (typeof PARTS)[number];
 
-/** More programs are folded: the table is what one looks for. */
-const MOST_PROGRAMS = 3;
+/** More programs, costs and so on are folded: the table is what one looks for. */
+const MOST_FACTS = 3;
 
 interface Remembered {
   measuredPart?: Part;
@@ -137,15 +137,21 @@ function factsOf(data: Measured): HTMLElement[] {
   const costs = costTexts(data).map(({ text, place }) =>
     h("li", {}, text, place !== undefined && " ", place !== undefined && placeLink(place)),
   );
-  const [shown, more] =
-    programs.length > MOST_PROGRAMS + 1
-      ? [programs.slice(0, MOST_PROGRAMS), programs.slice(MOST_PROGRAMS)]
-      : [programs, []];
-  const all = [...graphs, ...shown, ...costs];
-  const folded =
-    more.length > 0 &&
-    h("details", {}, h("summary", {}, `${units.count(more.length, "program")} more`), h("ul", {}, ...more));
-  return all.length === 0 ? [] : [h("div", { class: "measured-facts" }, h("ul", {}, ...all), folded)];
+  const lists = [short(graphs, "fact"), short(programs, "program"), short(costs, "cost")];
+  const shown = lists.flatMap((list) => list.shown);
+  return shown.length === 0
+    ? []
+    : [h("div", { class: "measured-facts" }, h("ul", {}, ...shown), ...lists.flatMap((list) => list.folded))];
+}
+
+/** The first of a list, and the rest of it folded. */
+function short(items: HTMLElement[], noun: string): { shown: HTMLElement[]; folded: HTMLElement[] } {
+  if (items.length <= MOST_FACTS + 1) {
+    return { shown: items, folded: [] };
+  }
+  const more = items.slice(MOST_FACTS);
+  const summary = h("summary", {}, `${units.count(more.length, noun)} more`);
+  return { shown: items.slice(0, MOST_FACTS), folded: [h("details", {}, summary, h("ul", {}, ...more))] };
 }
 
 function tableOf(part: Exclude<Part, "Step">, data: Measured): HTMLElement[] {
