@@ -20,9 +20,8 @@ def current_compile() -> tuple[str, int] | None:
 
 
 def current_ids() -> dict[str, Any] | None:
-    """What a record of PyTorch's trace says about the compile that it belongs to; empty outside of a compile.
-
-    None where PyTorch's ids are not as expected.
+    """What a record of PyTorch's trace says about the compile that it belongs to; empty outside of a compile,
+    None if PyTorch's ids are not as expected.
     """
     context = _COMPILE.find()
     if context is None:
