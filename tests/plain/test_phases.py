@@ -18,6 +18,7 @@ def event(name: str, ms: float, begins: bool, thread: int = 1) -> phases.Event:
     payload = json.dumps({"name": name, "ts": ms * 1000, "ph": "B" if begins else "E", "pid": 0, "tid": 0})
     made = phases.event_of(payload, thread)
     assert made is not None
+    assert made == phases.event_of(json.loads(payload), thread)
     return made
 
 

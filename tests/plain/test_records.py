@@ -6,7 +6,9 @@ import copy
 import dataclasses
 import importlib
 import pkgutil
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
 from typing import Any, ClassVar
 
@@ -119,6 +121,32 @@ def test_an_undecorated_subclass_may_have_attributes_of_its_own() -> None:
     assert (Own().x, Own().more) == (5, 1)
     with pytest.raises(dataclasses.FrozenInstanceError):
         Own().x = 3
+
+
+def test_a_default_is_there_before_the_first_object_is_made() -> None:
+    @records.dataclass
+    class Counter:
+        start: int
+        seen: int = field(default=0)
+
+        def __init__(self) -> None:
+            self.start = 5
+
+    assert (Counter().start, Counter().seen) == (5, 0)
+
+
+def test_two_threads_may_ask_for_the_fields_at_once() -> None:
+    for _ in range(200):
+        point, *_ = declare(records.dataclass)
+        asking = threading.Barrier(4)
+
+        def ask(point: Any = point, asking: threading.Barrier = asking) -> tuple[object, ...]:
+            asking.wait()
+            return point.__match_args__, point(1), dataclasses.is_dataclass(point), point(1) == point(1)
+
+        with ThreadPoolExecutor(4) as pool:
+            answers = [one.result() for one in [pool.submit(ask) for _ in range(4)]]
+        assert answers == [(("x", "y", "names", "note"), point(1), True, True)] * 4
 
 
 def test_every_class_of_irscope_can_be_made_of_its_fields() -> None:

@@ -10,20 +10,21 @@ import os
 import re
 import sys
 
+from irscope.vocabulary.patterns import pattern
 from irscope.vocabulary.records import dataclass
 
-_CHAIN = re.compile(r"\*\*\* While handling this graph break, another graph break occurred: \*\*\*")
-_LINK = re.compile(r"https?://\S*/gb/gb(?P<number>\d+)\.html")
-_PART = re.compile(r"^  (Higher Order Operator|Explanation|Hint|Developer debug context): ?", re.MULTILINE)
-_REASON = re.compile(
+_CHAIN = pattern(r"\*\*\* While handling this graph break, another graph break occurred: \*\*\*")
+_LINK = pattern(r"https?://\S*/gb/gb(?P<number>\d+)\.html")
+_PART = pattern(r"^  (Higher Order Operator|Explanation|Hint|Developer debug context): ?", re.MULTILINE)
+_REASON = pattern(
     r"Graph Break Reason: (?:[^\n]*:\n\s*\n)?(?P<reason>.+?)(?=\n\s*(?:\n|User code traceback:|Traceback \()|\Z)",
     re.DOTALL,
 )
 DATA_DEPENDENT_GUARD = "data-dependent-guard"
-_GUARD = re.compile(
+_GUARD = pattern(
     r"Could not (?:guard on|extract specialized integer from) data-dependent expression (?P<expression>.+?) \(unhinted: "
 )
-_CODE = re.compile(r"<code object (\w+) at 0x[0-9a-f]+, file [^>]*>")
+_CODE = pattern(r"<code object (\w+) at 0x[0-9a-f]+, file [^>]*>")
 
 
 @dataclass(frozen=True)

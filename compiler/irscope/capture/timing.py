@@ -24,7 +24,7 @@ class PhaseStages:
 
     def note(self, record: Record) -> None:
         """Takes in a timed event."""
-        event = phases.event_of(record.payload, record.facts.get("thread"))
+        event = phases.event_of(record.facts.get("event") or record.payload, record.facts.get("thread"))
         if event is None:
             return
         if record.compile is None:  # in another thread, which does not know for which compile it works

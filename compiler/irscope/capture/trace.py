@@ -5,12 +5,15 @@ The records are those behind ``TORCH_TRACE``: a dict of metadata in which one ke
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+import threading
 from collections.abc import Callable
 from typing import Any
 
 from irscope.capture.listening import LogHandler
+from irscope.internals.unread import TIMED
 from irscope.vocabulary.records import dataclass
 
 GRAPH_BREAK = "dynamo_graph_break_reason"
@@ -128,11 +131,27 @@ class TraceHandler(LogHandler):
         if not isinstance(metadata, dict):
             return
         receive: Callable[[Record], None] | None = self._receive
-        if "chromium_event" in metadata:
+        if TIMED in metadata:
             receive = self._receive_timing
-            metadata = {**metadata, "chromium_event": {"thread": record.thread}}
+            metadata = {**metadata, TIMED: {"thread": record.thread}}
         if receive is not None and (parsed := parse_record(metadata, getattr(record, "payload", None))) is not None:
             receive(parsed)
+
+    def timed(self, ids: dict[str, Any], event: dict[str, Any]) -> None:
+        """Takes a timed event of this thread as PyTorch has it.
+
+        Parameters
+        ----------
+        ids
+            The ids of its compile, as the metadata of a record have them.
+        event
+            What the record's payload would be as JSON.
+        """
+        if (receive := self._receive_timing) is None:
+            return
+        facts = {"thread": threading.get_ident(), "event": event}
+        with self.lock or contextlib.nullcontext():
+            receive(Record(TIMED, facts, _compile_id(ids), int(ids.get("attempt") or 0), ""))
 
     def handleError(self, record: logging.LogRecord) -> None:
         """Prints nothing on the script's stderr: the receivers of the records handle their own errors."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from irscope.protocol import StackFrame
+from irscope.vocabulary.patterns import pattern
 
 _FATAL = b"Fatal Python error: "
 _MOST_LINES = 10_000
 _LONGEST_LINE = 4096
-_FRAME = re.compile(r'  File "(?P<file>.*)", line (?P<line>\d{1,9}) in (?P<function>.*)')
-_THREAD = re.compile(r"(?:Current thread|Thread|Stack)\b.*\(most recent call first\)")
-_ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
+_FRAME = pattern(r'  File "(?P<file>.*)", line (?P<line>\d{1,9}) in (?P<function>.*)')
+_THREAD = pattern(r"(?:Current thread|Thread|Stack)\b.*\(most recent call first\)")
+_ESCAPED = pattern(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
 
 
 class Faults:

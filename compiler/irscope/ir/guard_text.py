@@ -5,20 +5,21 @@ from __future__ import annotations
 import ast
 import re
 
+from irscope.vocabulary.patterns import pattern
 from irscope.vocabulary.records import dataclass
 
-_COMPILE = re.compile(r"^!?\d+(?:/\d+)*: ")
-_USER_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$', re.MULTILINE)
-_TENSOR = re.compile(r"^tensor '(?P<source>.+?)' (?P<rest>.*)$", re.DOTALL)
-_SIZE = re.compile(
+_COMPILE = pattern(r"^!?\d+(?:/\d+)*: ")
+_USER_FRAME = pattern(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$', re.MULTILINE)
+_TENSOR = pattern(r"^tensor '(?P<source>.+?)' (?P<rest>.*)$", re.DOTALL)
+_SIZE = pattern(
     r"^(?P<what>size|stride) mismatch at index (?P<index>\d+)\. expected (?P<expected>\S+), actual (?P<actual>[^\s.]+)"
 )
-_TYPE_BEHIND = re.compile(r"\), type=<(?:class ')?(?P<type>[^\n]*?)'?>$")  # after a check of an object's identity
+_TYPE_BEHIND = pattern(r"\), type=<(?:class ')?(?P<type>[^\n]*?)'?>$")  # after a check of an object's identity
 # "a tensor type" up to torch 2.13, from 2.15 on the class that it was
-_NO_TENSOR = re.compile(
+_NO_TENSOR = pattern(
     r"^expected type of '(?P<source>.+?)' to be (?:a tensor type|<class ).*but found <class '(?P<type>[^']+)'>"
 )
-_EXPECTED = re.compile(r"expected (?P<expected>.+?)[,.] (?:actual|got) (?P<actual>.+?)\.?$", re.DOTALL)
+_EXPECTED = pattern(r"expected (?P<expected>.+?)[,.] (?:actual|got) (?P<actual>.+?)\.?$", re.DOTALL)
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,13 @@ from typing import Any
 
 from irscope.ir.guard_text import FailedGuard, parse_failed_guard, readable, without_type
 from irscope.protocol import Compile, Origin
+from irscope.vocabulary.patterns import pattern
 from irscope.vocabulary.records import dataclass
 
-_GUARD = re.compile(r"^[| ]*\+- (?P<kind>[A-Z][A-Z_0-9]+): (?=.)", re.MULTILINE)
-_LATENCY = re.compile(r"^Guard latency = (?P<microseconds>[\d.]+) us\s*$", re.MULTILINE)
-_SITE = re.compile(r"\s+# (?:(?P<code>.*?)\s+# )?(?P<file>\S+?):(?P<line>\d+) in (?P<function>.+?)\s*$")
-_ACCESS = re.compile(r"[LG]\['[^']+'\](?:\.[A-Za-z_]\w*|\[[^\]]+\])*")
+_GUARD = pattern(r"^[| ]*\+- (?P<kind>[A-Z][A-Z_0-9]+): (?=.)", re.MULTILINE)
+_LATENCY = pattern(r"^Guard latency = (?P<microseconds>[\d.]+) us\s*$", re.MULTILINE)
+_SITE = pattern(r"\s+# (?:(?P<code>.*?)\s+# )?(?P<file>\S+?):(?P<line>\d+) in (?P<function>.+?)\s*$")
+_ACCESS = pattern(r"[LG]\['[^']+'\](?:\.[A-Za-z_]\w*|\[[^\]]+\])*")
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from irscope.vocabulary.patterns import pattern
 from irscope.vocabulary.records import dataclass
 
 Lines = list[tuple[int, int]]
@@ -115,10 +116,10 @@ def _innermost(chain: Iterable[FileLine], kernel: KernelText) -> int | None:
 
 # --- MLIR: ttir, ttgir ------------------------------------------------------------------------------------------------
 
-_MLIR_ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$")
-_MLIR_FILE = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):\d+')
-_MLIR_REFERENCE = re.compile(r"#loc\d*\b")
-_MLIR_AT_END = re.compile(r" loc\((?P<place>.*)\)$")
+_MLIR_ALIAS = pattern(r"^(#loc\d*) = loc\((.*)\)$")
+_MLIR_FILE = pattern(r'"((?:[^"\\]|\\.)*)":(\d+):\d+')
+_MLIR_REFERENCE = pattern(r"#loc\d*\b")
+_MLIR_AT_END = pattern(r" loc\((?P<place>.*)\)$")
 
 
 def mlir_lines(text: str, kernel: KernelText) -> Lines:
@@ -159,9 +160,9 @@ def _mlir_chain(place: str, aliases: dict[str, str], known: dict[str, list[FileL
 
 # --- LLVM IR ----------------------------------------------------------------------------------------------------------
 
-_LLVM_NODE = re.compile(r"^(![0-9]+) = (?:distinct )?!(DI\w+)\((.*)\)")
-_LLVM_FIELD = re.compile(r'\b(\w+): ("(?:[^"\\]|\\.)*"|![0-9]+|[0-9]+)')
-_LLVM_USE = re.compile(r"!dbg (![0-9]+)")
+_LLVM_NODE = pattern(r"^(![0-9]+) = (?:distinct )?!(DI\w+)\((.*)\)")
+_LLVM_FIELD = pattern(r'\b(\w+): ("(?:[^"\\]|\\.)*"|![0-9]+|[0-9]+)')
+_LLVM_USE = pattern(r"!dbg (![0-9]+)")
 
 
 def llvm_lines(text: str, kernel: KernelText) -> Lines:
@@ -209,11 +210,11 @@ def _unquoted(text: str) -> str:
 
 # --- PTX, AMDGCN and host assembly ------------------------------------------------------------------------------------
 
-_GAS_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
-_GAS_LOC = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?")
-_GAS_INLINED_AT = re.compile(r"inlined_at (\d+) (\d+) (\d+)")
-_GAS_CHAIN = re.compile(r"@\[ ([^ ]+?):(\d+)(?::\d+)?")
-_NO_CODE = re.compile(r"^\s*(?:\.|//|#|;|$|[{}()])|^\s*[\w.$@]+:\s*(?:[#/;].*)?$")
+_GAS_FILE = pattern(r'^\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
+_GAS_LOC = pattern(r"^\s*\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?")
+_GAS_INLINED_AT = pattern(r"inlined_at (\d+) (\d+) (\d+)")
+_GAS_CHAIN = pattern(r"@\[ ([^ ]+?):(\d+)(?::\d+)?")
+_NO_CODE = pattern(r"^\s*(?:\.|//|#|;|$|[{}()])|^\s*[\w.$@]+:\s*(?:[#/;].*)?$")
 
 
 def gas_lines(text: str, kernel: KernelText) -> Lines:

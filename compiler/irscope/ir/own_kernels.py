@@ -14,12 +14,11 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from irscope.protocol import Origin
+from irscope.vocabulary.patterns import pattern
 
-_WRITTEN = re.compile(
-    r"^# Original path: (?P<file>.+):(?P<line>\d+)\n(?P<name>\w+) = async_compile\.\w+\(", re.MULTILINE
-)
-_COPIED = re.compile(r"^@triton\.\w+\ndef (?P<name>\w+)\(", re.MULTILINE)
-_FUNCTION = re.compile(r"^[ \t]*def (?P<name>\w+)\(", re.MULTILINE)
+_WRITTEN = pattern(r"^# Original path: (?P<file>.+):(?P<line>\d+)\n(?P<name>\w+) = async_compile\.\w+\(", re.MULTILINE)
+_COPIED = pattern(r"^@triton\.\w+\ndef (?P<name>\w+)\(", re.MULTILINE)
+_FUNCTION = pattern(r"^[ \t]*def (?P<name>\w+)\(", re.MULTILINE)
 
 
 def written_in(output_code: str) -> dict[str, Origin]:

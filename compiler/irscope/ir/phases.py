@@ -95,13 +95,13 @@ class Event:
     where: tuple[Any, Any]
 
 
-def event_of(payload: str, thread: object = None) -> Event | None:
-    """The payload of a ``chromium_event`` that was written in a thread, which the payload itself does not tell.
+def event_of(payload: str | dict[str, Any], thread: object = None) -> Event | None:
+    """A ``chromium_event``, as JSON or as it is, of a thread that the event itself does not tell.
 
     None for another kind of event (``i``: something happened).
     """
     try:
-        event = json.loads(payload)
+        event = json.loads(payload) if isinstance(payload, str) else payload
         if event["ph"] in ("B", "E"):
             return Event(
                 str(event["name"]),

@@ -6,7 +6,6 @@ Everything is read from the stage's text and data, so a stored run is followed a
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterator
 from dataclasses import field
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from irscope.ir.nodes import NodeFacts, facts_of
 from irscope.ir.own_kernels import places_of
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Origin, StageRef
+from irscope.vocabulary.patterns import pattern
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.stages import Role
 
@@ -173,8 +173,8 @@ def _places(data: Any, count: int) -> dict[int, Origin]:
     return places_of(data)
 
 
-_ARITHMETIC = re.compile(r"(?:^|\.)(?:add|sub|mul|div|pow)(?:\.|$)")
-_NUMBER = re.compile(r"\(\w+, (-?\d+(?:\.\d*)?(?:e[-+]?\d+)?)\)")
+_ARITHMETIC = pattern(r"(?:^|\.)(?:add|sub|mul|div|pow)(?:\.|$)")
+_NUMBER = pattern(r"\(\w+, (-?\d+(?:\.\d*)?(?:e[-+]?\d+)?)\)")
 
 
 def _number(node: GraphNode, rows: list[str]) -> str:
@@ -184,7 +184,7 @@ def _number(node: GraphNode, rows: list[str]) -> str:
     return found[1] if found else ""
 
 
-_GENERATED = re.compile(r"File: (<eval_with_key>[\w.]*):(\d+) in \w+, code: (\w+) = ")
+_GENERATED = pattern(r"File: (<eval_with_key>[\w.]*):(\d+) in \w+, code: (\w+) = ")
 
 
 def _generated(text: str) -> dict[Origin, str]:
@@ -257,8 +257,8 @@ def _numbers(graph: Any) -> Iterator[int]:
         yield from _numbers(below)
 
 
-_INSTRUCTION = re.compile(r"^\s*(?P<numbers>(?:\d+\s+){0,2}|--\s+(?:\d+\s+)?)(?P<name>[A-Z][A-Z_0-9]+)\b")
-_MARKS = re.compile(r"-->|>>|\bL\d+:")
+_INSTRUCTION = pattern(r"^\s*(?P<numbers>(?:\d+\s+){0,2}|--\s+(?:\d+\s+)?)(?P<name>[A-Z][A-Z_0-9]+)\b")
+_MARKS = pattern(r"-->|>>|\bL\d+:")
 
 
 def _instructions(stage: str, text: str) -> Iterator[Item]:
@@ -279,8 +279,8 @@ def _instructions(stage: str, text: str) -> Iterator[Item]:
         yield Item(Element(stage, offset, number, number), (Origin("", line),) if line else (), target=name)
 
 
-_CALL = re.compile(r"\s+(?:\w+ = )?(?P<name>[\w.]+?)(?:\.run)?\(")
-_SCHEDULER_NODE = re.compile(r"^(?P<name>\w+): \w*(?:SchedulerNode|KernelNode)\b")
+_CALL = pattern(r"\s+(?:\w+ = )?(?P<name>[\w.]+?)(?:\.run)?\(")
+_SCHEDULER_NODE = pattern(r"^(?P<name>\w+): \w*(?:SchedulerNode|KernelNode)\b")
 
 
 def _scheduler_nodes(stage: StageRef, text: str, data: Any) -> Iterator[Item]:

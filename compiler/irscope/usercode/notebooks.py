@@ -19,17 +19,19 @@ import tokenize
 import warnings
 from collections.abc import Iterable, Mapping
 
-_NAME = re.compile(r"^(?P<notebook>.*\.ipynb)#cell-(?P<number>\d+)$", re.DOTALL | re.IGNORECASE)
+from irscope.vocabulary.patterns import pattern
+
+_NAME = pattern(r"^(?P<notebook>.*\.ipynb)#cell-(?P<number>\d+)$", re.DOTALL | re.IGNORECASE)
 
 _BODY_IS_PYTHON = frozenset({"time", "timeit", "capture", "prun", "memit", "mprun", "lprun", "py", "python_local"})
 """Cell magics whose cell is Python that runs in the notebook; the cell of any other is not Python, or runs elsewhere."""
 
-_LINE_IS_PYTHON = re.compile(
+_LINE_IS_PYTHON = pattern(
     r"%(?:time|timeit|prun|memit)(?=\s)(?:[ \t]+-(?:[oqvc](?![^\s-])|[nrtplsTD][ \t]*\S+))*[ \t]+(?=\S)"
 )
-_LINE_MAGIC = re.compile(r"^(?P<indent>[ \t]*)(?P<magic>[%!?].*)$")
-_HELP = re.compile(r"^(?P<indent>[ \t]*)(?P<magic>%{0,2}[\w.*]+\?{1,2})[ \t]*$")
-_ASSIGNED = re.compile(r"^(?P<target>[ \t]*[A-Za-z_][\w., \t]*=[ \t]*)(?P<magic>[%!](?!=).*)$")
+_LINE_MAGIC = pattern(r"^(?P<indent>[ \t]*)(?P<magic>[%!?].*)$")
+_HELP = pattern(r"^(?P<indent>[ \t]*)(?P<magic>%{0,2}[\w.*]+\?{1,2})[ \t]*$")
+_ASSIGNED = pattern(r"^(?P<target>[ \t]*[A-Za-z_][\w., \t]*=[ \t]*)(?P<magic>[%!](?!=).*)$")
 
 
 def cell_name(notebook: str, number: int) -> str:

@@ -2,14 +2,14 @@
 
 `dataclasses.dataclass` writes and compiles up to seven methods for each class, which takes half a millisecond.  The
 command line and a run's process declare some hundred classes before the script begins, and most of them are never
-compared, printed, or even made.  So here only ``__init__`` is written, when the first object is made; the other
-methods are the same functions for all classes.  Everything else is the standard library's: fields, `replace`,
-`asdict`, matching.
+compared, printed, or even made.  So here the fields are worked out when they are asked for, and each method is made
+when it is first called.  Everything else is the standard library's: fields, `replace`, `asdict`, matching.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Callable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -29,30 +29,59 @@ def _declared(cls: Any, frozen: bool) -> Any:
         own.remove("__hash__")  # Python has set it, not the class
     if not cls.__doc__:
         cls.__doc__ = cls.__name__  # else the signature is worked out for it
-    dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
-    fields = dataclasses.fields(cls)
-    methods: dict[str, Any] = {"__init__": _first_init(cls, fields, frozen), "__repr__": _repr_of(fields)}
-    # As in the standard library: what may change has no hash.
-    methods |= {"__eq__": _eq_of(fields), "__hash__": _hash_of(fields) if frozen else None}
+    for name in _DERIVED:
+        setattr(cls, name, _Derived(cls, name))
+    methods: dict[str, Any] = {
+        "__init__": _made_later(cls, "__init__", lambda: _written_init(cls, frozen)),
+        "__repr__": _made_later(cls, "__repr__", lambda: _repr_of(cls)),
+        "__eq__": _made_later(cls, "__eq__", lambda: _eq_of(cls)),
+        # As in the standard library: what may change has no hash.
+        "__hash__": _made_later(cls, "__hash__", lambda: _hash_of(cls)) if frozen else None,
+    }
     if frozen:
-        methods |= _refusals(cls, fields)
+        methods |= {name: _refusal(cls, name) for name in ("__setattr__", "__delattr__")}
     for name, method in methods.items():
         if name not in own:
             setattr(cls, name, method)
+    if "__init__" in own:
+        dataclasses.fields(cls)  # the defaults are in place before an object is made
     return cls
 
 
-def _first_init(cls: Any, fields: tuple[Any, ...], frozen: bool) -> Callable[..., None]:
-    """An ``__init__`` that writes the real one when it is called.  Two threads may both do so: the results are alike."""
-
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        cls.__init__ = real = _written_init(cls, fields, frozen)
-        real(self, *args, **kwargs)
-
-    return __init__
+_DERIVED = ("__dataclass_fields__", "__dataclass_params__", "__match_args__")
+_deriving = threading.RLock()
 
 
-def _written_init(cls: Any, fields: tuple[Any, ...], frozen: bool) -> Any:
+class _Derived:
+    """Stands for an attribute that the standard library gives a dataclass, until one of them is asked for."""
+
+    def __init__(self, cls: Any, name: str) -> None:
+        self._cls, self._name = cls, name
+
+    def __get__(self, _instance: object, owner: Any) -> Any:
+        with _deriving:  # another thread may be at it
+            if vars(self._cls)[self._name] is self:
+                dataclasses.dataclass(init=False, repr=False, eq=False)(self._cls)
+                setattr(
+                    self._cls, _DERIVED[-1], tuple(field.name for field in dataclasses.fields(self._cls) if field.init)
+                )
+        return getattr(owner, self._name)
+
+
+def _made_later(cls: Any, name: str, make: Callable[[], Any]) -> Any:
+    """A method that makes the real one when it is called.  Two threads may both do so: the results are alike."""
+
+    def first(self: Any, *args: Any, **kwargs: Any) -> Any:
+        real = make()
+        setattr(cls, name, real)
+        return real(self, *args, **kwargs)
+
+    first.__name__ = name
+    return first
+
+
+def _written_init(cls: Any, frozen: bool) -> Any:
+    fields = dataclasses.fields(cls)
     names: dict[str, Any] = {"_set": object.__setattr__, "_none_given": _NONE_GIVEN}
     parameters, lines = [], []
     for number, field in enumerate(fields):
@@ -89,8 +118,8 @@ def _values_of(fields: tuple[Any, ...]) -> Callable[[Any], Any]:
     return attrgetter(*names) if names else lambda _: ()
 
 
-def _eq_of(fields: tuple[Any, ...]) -> Callable[[Any, object], Any]:
-    values = _values_of(fields)
+def _eq_of(cls: Any) -> Callable[[Any, object], Any]:
+    values = _values_of(dataclasses.fields(cls))
 
     def __eq__(self: Any, other: object) -> Any:
         if other.__class__ is not self.__class__:
@@ -100,8 +129,8 @@ def _eq_of(fields: tuple[Any, ...]) -> Callable[[Any, object], Any]:
     return __eq__
 
 
-def _hash_of(fields: tuple[Any, ...]) -> Callable[[Any], int]:
-    values = _values_of(fields)
+def _hash_of(cls: Any) -> Callable[[Any], int]:
+    values = _values_of(dataclasses.fields(cls))
 
     def __hash__(self: Any) -> int:
         return hash(values(self))
@@ -109,8 +138,8 @@ def _hash_of(fields: tuple[Any, ...]) -> Callable[[Any], int]:
     return __hash__
 
 
-def _repr_of(fields: tuple[Any, ...]) -> Callable[[Any], str]:
-    names = [field.name for field in fields if field.repr]
+def _repr_of(cls: Any) -> Callable[[Any], str]:
+    names = [field.name for field in dataclasses.fields(cls) if field.repr]
 
     def __repr__(self: Any) -> str:
         return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
@@ -118,17 +147,14 @@ def _repr_of(fields: tuple[Any, ...]) -> Callable[[Any], str]:
     return __repr__
 
 
-def _refusals(cls: Any, fields: tuple[Any, ...]) -> dict[str, Any]:
-    names = {field.name for field in fields}
+def _refusal(cls: Any, name: str) -> Any:
+    """The ``__setattr__`` or ``__delattr__`` of a class whose objects do not change."""
+    does = "assign to" if name == "__setattr__" else "delete"
 
-    def __setattr__(self: Any, name: str, value: object) -> None:
-        if type(self) is cls or name in names:
-            raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
-        super(cls, self).__setattr__(name, value)
+    def refuse(self: Any, attribute: str, *value: object) -> None:
+        if type(self) is cls or any(field.name == attribute for field in dataclasses.fields(cls)):
+            raise dataclasses.FrozenInstanceError(f"cannot {does} field {attribute!r}")
+        getattr(super(cls, self), name)(attribute, *value)
 
-    def __delattr__(self: Any, name: str) -> None:
-        if type(self) is cls or name in names:
-            raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
-        super(cls, self).__delattr__(name)
-
-    return {"__setattr__": __setattr__, "__delattr__": __delattr__}
+    refuse.__name__ = name
+    return refuse

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 import types
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from irscope.capture.trace import TraceHandler
+from irscope.capture.trace import Record, TraceHandler
 from irscope.internals import loop_text as looptext
 from irscope.internals import unread
 from support import run_captured, run_forked, write
@@ -55,11 +56,20 @@ import torch
 import torch._logging._internal as logs
 
 made = []
+
+
+class Event(dict):
+    def items(self):
+        made.append("text of an event")
+        return super().items()
+
+
 logs.trace_structured("first", expect_trace_id=False)  # PyTorch's own handler goes with it where nobody traces
 for event in ("describe_tensor", "dynamo_output_graph"):
     logs.trace_structured(event, lambda: made.append(event) or {}, expect_trace_id=False)
 for name in ("after_joint_graph", "anything_else"):
     logs.trace_structured_artifact(name, "string", lambda: made.append(name))
+logs.trace_structured("chromium_event", payload_fn=lambda: Event(name="dynamo", ph="B", ts=1), expect_trace_id=False)
 print(made)
 """
 
@@ -101,10 +111,36 @@ def test_an_artifact_without_a_name_is_left_to_pytorch() -> None:
     undo()
 
 
+def test_a_timed_event_is_handed_over_as_it_is() -> None:
+    import torch._guards  # noqa: F401  what knows the compile that is going on
+
+    got: list[Record] = []
+    own, internal = TraceHandler(print, got.append), SimpleNamespace(trace_log=logging.Logger("none"))
+    internal.trace_structured = print
+    internal.trace_log.addHandler(own)
+    undo = unread.hook(TraceHandler).apply(cast(types.ModuleType, internal))
+    source = "def trace_structured(name, metadata_fn, payload_fn):\n    return internal.trace_log.handlers"
+    theirs: dict[str, Any] = {"internal": internal}
+    exec(compile(source, "/site-packages/torch/_logging/_internal.py", "exec"), theirs)
+
+    event = {"name": "dynamo", "ph": "B", "ts": 1.5}
+    assert theirs["trace_structured"]("chromium_event", dict, lambda: event) == []
+    assert [(one.event, one.facts["event"], one.compile) for one in got] == [("chromium_event", event, None)]
+    assert got[0].facts["thread"] == threading.get_ident()
+    # What is not as expected is left to PyTorch, and so is everything where others listen.
+    assert theirs["trace_structured"]("chromium_event", dict, lambda: "text") == [own]
+    internal.trace_log.addHandler(logging.NullHandler())
+    assert len(theirs["trace_structured"]("chromium_event", dict, lambda: event)) == 2
+    assert len(got) == 1
+    undo()
+
+
 def test_who_traces_as_well_gets_every_record(tmp_path: Path) -> None:
     env = {"TORCH_TRACE": str(tmp_path / "trace")}
     ran = run_captured(write(tmp_path, TELLING), tmp_path / "runs.db", env=env)
-    assert ran.stdout == "['describe_tensor', 'dynamo_output_graph', 'after_joint_graph', 'anything_else']\n"
+    assert ran.stdout == (
+        "['describe_tensor', 'dynamo_output_graph', 'after_joint_graph', 'anything_else', 'text of an event']\n"
+    )
 
 
 @pytest.fixture

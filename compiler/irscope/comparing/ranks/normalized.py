@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,16 +10,17 @@ from irscope.ir.graphs import GraphNode, parse_graph
 from irscope.ir.nodes import facts_of
 from irscope.protocol import Origin
 from irscope.usercode.user_files import is_user_file
+from irscope.vocabulary.patterns import pattern
 from irscope.vocabulary.records import dataclass
 
-_WORD = re.compile(r"(?<![\w.'])[A-Za-z_]\w*")
-_DEVICE = re.compile(r"\b(cuda|xpu|hip):\d+")
-_TEXT = re.compile(r"'([^']*)'")
-_NUMBER = re.compile(r"(?<![\w.$])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")
+_WORD = pattern(r"(?<![\w.'])[A-Za-z_]\w*")
+_DEVICE = pattern(r"\b(cuda|xpu|hip):\d+")
+_TEXT = pattern(r"'([^']*)'")
+_NUMBER = pattern(r"(?<![\w.$])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")
 _OPERATION = "#"
 """Stands for a number in what is the same for all ranks but for numbers."""
 _REDUCTIONS = ("sum", "avg", "product", "min", "max", "band", "bor", "bxor", "premul_sum")
-_COLLECTIVE = re.compile(r"\b(?:_?c10d_functional|_c10d_functional_autograd|c10d|symm_mem)\.(\w+)")
+_COLLECTIVE = pattern(r"\b(?:_?c10d_functional|_c10d_functional_autograd|c10d|symm_mem)\.(\w+)")
 _NOT_SENT = ("wait_tensor", "barrier")
 
 

@@ -82,7 +82,8 @@ def parts_of(components: list[str]) -> dict[str, tuple[str, str]]:
 
 
 def _one_line(value: str) -> str:
-    return "".join(char if char.isprintable() else "·" for char in " ".join(value[:_VALUE_KEPT].split()))
+    line = " ".join(value[:_VALUE_KEPT].split())
+    return line if line.isprintable() else "".join(char if char.isprintable() else "·" for char in line)
 
 
 def arguments_of(graph: Graph | None, key: CacheKey) -> tuple[str, ...]:
