@@ -173,6 +173,8 @@ def _functions_of(tvm: Any, module: Any) -> dict[str, Any]:
 # --- the texts of all functions ---------------------------------------------------------------------------------------
 
 _PREFIX = "__tvm_ffi_"
+_LABEL = re.compile(r"\"?([A-Za-z_][\w.$]*)\"?:")
+_INDENTED = ("\t", " ", "")
 
 
 def llvm_functions(text: str, names: Mapping[str, object]) -> dict[str, str]:
@@ -197,14 +199,13 @@ def assembly_functions(text: str, names: Mapping[str, object]) -> dict[str, str]
     part: list[str] = []
     owner = ""
     for row in text.split("\n"):
-        label = re.match(r"\"?([A-Za-z_][\w.$]*)\"?:", row)
-        if label:
+        if row[:1] not in _INDENTED and (label := _LABEL.match(row)):
             owner, part = owner_of(label[1], names), []
         if owner:
             part.append(row)
-        if row.strip().startswith(".size") and owner:
-            found.setdefault(owner, []).append("\n".join(part) + "\n")
-            owner = ""
+            if row.lstrip().startswith(".size"):
+                found.setdefault(owner, []).append("\n".join(part) + "\n")
+                owner = ""
     return {name: "\n".join(parts) for name, parts in found.items()}
 
 
