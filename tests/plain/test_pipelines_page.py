@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 from irscope.pipelines.registry import pipelines
 
 PAGE = (Path(__file__).parents[2] / "docs" / "pipelines.md").read_text(encoding="utf-8")
