@@ -28,7 +28,9 @@ class Passes:
     Parameters
     ----------
     relax
-        Passes that changed the whole module, with its text after them.
+        Passes that changed the whole module, with its text after them; what functions of TIR compute is left out.
+    module
+        The module after the last of them; None before the first.
     functions, lowered
         The text of each function of TIR as Relax calls it, and after the passes of TIR.
     beside
@@ -36,6 +38,7 @@ class Passes:
     """
 
     relax: list[tuple[str, str]] = field(default_factory=list)
+    module: Any = None
     functions: dict[str, str] = field(default_factory=dict)
     lowered: dict[str, str] = field(default_factory=dict)
     beside: Beside | None = None
@@ -147,7 +150,8 @@ def _instrument(tvm: Any, passes: Passes) -> Any:
                 self._note_tir(name, module)
                 return
             if not is_equal(before, module):
-                passes.relax.append((name, module.script()))
+                passes.relax.append((name, _text_of_relax(tvm, module)))
+                passes.module = module
             if name == LAST_OF_RELAX:
                 self._is_relax = False
                 self._functions = _functions_of(tvm, module)
@@ -163,6 +167,13 @@ def _instrument(tvm: Any, passes: Passes) -> Any:
                     passes.beside = Beside(lambda: _work_beside(tvm, called, passed))
 
     return tvm.instrument.pass_instrument(Instrument)()
+
+
+def _text_of_relax(tvm: Any, module: Any) -> str:
+    """The text of a module in which no function of TIR computes anything: most of the whole text is what they compute."""
+    nothing = tvm.tirx.PrimFunc([], tvm.tirx.Evaluate(0))
+    functions = {name: nothing if isinstance(one, tvm.tirx.PrimFunc) else one for name, one in module.functions.items()}
+    return str(tvm.IRModule(functions, global_infos=module.global_infos).script())
 
 
 def _functions_of(tvm: Any, module: Any) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class Shown:
         if passes.relax:
             self._last = self._linked_with_first()
             self._put_last(stages.LOWERED.name)
-            self._book.put_stage(self._compile.id, stages.MODULE.name, self._bounded(passes.relax[-1][1]))
+            self._book.put_stage(self._compile.id, stages.MODULE.name, self._bounded(passes.module.script()))
 
     def nodes_of(self, target: str) -> list[str]:
         """The nodes of the program that operations with this target came from, as far as passes have come."""
