@@ -199,3 +199,4 @@ def is_compared_with_inductor(
     for one in found:
         assert one.call.median and one.eager.median and one.kernels.value
         assert one.relative_difference.value is not None and one.relative_difference.value < 1e-5
+        assert [each for each in one.gone if not each.why] == []  # what a library computes is not gone

@@ -57,6 +57,14 @@ def test_training_and_random_numbers_are_those_of_the_script(tmp_path: Path, pyt
     check_training(ran, "ONNX Runtime", ("2/0/onnx-runtime-all", 'x: "f32[s'))
 
 
+def test_a_model_that_does_not_fit_into_one_file(tmp_path: Path, python_with: PythonWith) -> None:
+    """PyTorch writes it with its weights beside it; here from the first byte on, and not from 1.5 GB."""
+    large = "import torch.onnx._internal.exporter._onnx_program as program\nprogram._LARGE_MODEL_THRESHOLD = 1\n"
+    ran = ran_onnx(tmp_path, large + CONV, python_with("onnx"))
+    assert ran.stdout == "NoneType tensor(True)\n" and ran.report.capture_gaps == ()
+    assert "com_microsoft_nchwc.Conv" in ran.text(LAST)
+
+
 UNSUPPORTED = """\
 import torch
 

@@ -13,7 +13,7 @@ from typing import Any
 from irscope.ir.roofline import Work, kernel_costs, node_costs
 from irscope.pipelines.registry import pipelines, role_of, stage_kind
 from irscope.protocol import Compile, CompileOutcome, Report, Severity, StageRef
-from irscope.provenance import Element, Provenance
+from irscope.provenance import SOURCE, Element, Provenance
 from irscope.store.store import Store
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.stages import KERNELS, Role
@@ -171,15 +171,23 @@ def _ends(thread: Provenance, compile: Compile) -> dict[Element, frozenset[objec
         if item.op == "call"
     ]
     below = {element: thread.below(element) for element in operators}
-    last = _last_stages(stages)
-    return {element: _units(found, last) for element, found in below.items()}
+    last, graphs = _last_stages(stages)
+    found = {element: _units(each, last) for element, each in below.items()}
+    for element, units in found.items():
+        if not units and not thread.fate_of_last(element):  # a library computes it, or a kernel that another one shares
+            found[element] = _units(below[element], graphs)
+    return found
 
 
-def _last_stages(stages: Sequence[StageRef]) -> frozenset[str]:
-    """Code and kernels; of a pipeline without them the stages of the last rank, of the forward and of the backward."""
+def _last_stages(stages: Sequence[StageRef]) -> tuple[frozenset[str], frozenset[str]]:
+    """Code and kernels, and the graphs of the last rank, of the forward and of the backward; of a pipeline without code
+    these are both."""
     code = frozenset(stage.id for stage in stages if role_of(stage.name) in (Role.CODE, Role.KERNEL))
-    ranks = [kind.rank for kind in (stage_kind(stage.name) for stage in stages) if kind.rank is not None]
-    return code or frozenset(stage.id for stage in stages if stage_kind(stage.name).rank == max(ranks, default=None))
+    ranked = [stage for stage in stages if stage_kind(stage.name).rank is not None]
+    graphs = [stage for stage in ranked if stage_kind(stage.name).is_graph] or ranked
+    ranks = [stage_kind(stage.name).rank or 0 for stage in graphs]
+    last = frozenset(stage.id for stage, rank in zip(graphs, ranks, strict=True) if rank == max(ranks))
+    return code or last, last
 
 
 def _units(below: Mapping[str, tuple[Element, ...]], last: frozenset[str]) -> frozenset[object]:
@@ -193,9 +201,10 @@ def _is_kernel(stage: str) -> bool:
 
 
 def _gone(thread: Provenance, element: Element) -> Left:
-    [origin, *_] = (*thread.origins(element), None)
-    why = thread.fate_of_last(element)
-    return Left(element.name, why, origin.file if origin else "", origin.line if origin else 0)
+    own = [one for one in thread.parents(element) if one.stage == SOURCE]  # the innermost comes first
+    places = [*((one.file, one.line) for one in own), *((one.file, one.line) for one in thread.origins(element))]
+    file, line = places[0] if places else ("", 0)
+    return Left(element.name, thread.fate_of_last(element), file, line)
 
 
 def _left(report: Report, programs: Iterable[Mapping[str, Any]]) -> Iterable[Left]:

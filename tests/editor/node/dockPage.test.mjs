@@ -6,7 +6,14 @@ import { launchBrowser } from "../browser.mjs";
 import { servePanel } from "../panelPage.mjs";
 import { THEMES } from "../themes.mjs";
 
-const RUNS = ["newer", "older"].map((run) => ({ run, script: `/${run}.py`, lane: "deep", started: 1, seconds: 2 }));
+const RUNS = ["newer", "older"].map((run) => ({
+  run,
+  script: `/${run}.py`,
+  lane: "deep",
+  pipeline: "inductor",
+  started: 1,
+  seconds: 2,
+}));
 
 /** @param {string} method @param {{run: string}} params */
 function answer(method, { run }) {

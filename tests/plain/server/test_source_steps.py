@@ -7,6 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from irscope.protocol import Origin
+from irscope_server.dap.base.sections import SourceSection
 from irscope_server.dap.engine import source_steps
 
 MINE = "/home/me/model.py"
@@ -56,3 +58,14 @@ def test_libraries_are_stepped_through_on_demand() -> None:
 
 def test_a_line_that_no_step_leads_to_can_be_left_backwards() -> None:
     assert source_steps.back(source(1, 1, 2, 3, 2, 1), 3, True) == 2
+
+
+@pytest.mark.parametrize(("line", "depth"), [(10, 2), (134, 4)])
+def test_the_depth_of_a_line_is_not_that_of_what_it_calls(line: int, depth: int) -> None:
+    """TorchScript knows frames of `torch.nn.Module` around each call, and the first operation of a line may be a library's."""
+    stack = [(LIBRARY, 1778), (MINE, 10), (LIBRARY, 1778), (LIBRARY, 134)]
+    facts = {"linear": SimpleNamespace(stack=tuple(SimpleNamespace(file=file, line=at) for file, at in stack))}
+    section: Any = object.__new__(SourceSection)
+    section.graph = SimpleNamespace(facts=facts, spots=[SimpleNamespace(name="linear")])
+    section._traced = [(Origin(MINE if line == 10 else LIBRARY, line), 0)]
+    assert section.depth(1) == depth

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from irscope.capture.operation_graphs import Operation, Tensor, files_of, written_graph
@@ -20,6 +20,7 @@ from irscope.pipelines.export.unsupported import Unsupported
 from irscope.pipelines.onnx import sessions, stages
 from irscope.pipelines.onnx.models import RANDOM, ModelReader, node_names, node_of, operators_of, result_names
 from irscope.protocol import CaptureGap, Compile
+from irscope.system.commands import temporary_folder
 from irscope.vocabulary.stages import StageKind
 
 _NO_KERNEL = (
@@ -46,9 +47,9 @@ class OnnxCapture(ExportCapture):
         if not reason and operators_of(made.model) & RANDOM:
             reason = "it draws random numbers, and ONNX Runtime would draw others"
         self.put_facts(exported.program, reason, compile)
-        session = self._loaded(made, shown, exported, compile)
-        made.initialize_inference_session(lambda model: session)
-        sizes = self._profiled(made, session, args, kwargs, compile)
+        with temporary_folder() as folder:
+            session = self._loaded(made, shown, exported, folder, compile)
+            sizes = self._profiled(session, lambda: made(*args, **kwargs), compile)
         shown.put(stages.ALL, shown.last, sizes)
         run = _Runnable(made)
         return program if reason else InPlace(program, run, exported.program, args, kwargs)
@@ -77,22 +78,26 @@ class OnnxCapture(ExportCapture):
         )
         self.find_unsupported(finding, node, compile)
 
-    def _loaded(self, made: Any, shown: _Shown, exported: Exported, compile: Compile) -> Any:
-        """The session with all optimizations.  Raises NotLoweredError after a finding."""
-        model = made.model_proto.SerializeToString()
+    def _loaded(self, made: Any, shown: _Shown, exported: Exported, folder: str, compile: Compile) -> Any:
+        """The session with all optimizations, which the exported program uses.  Raises NotLoweredError after a finding."""
         program = exported.program
         devices = sessions.devices_of([*program.state_dict.values(), *program.constants.values()])
-        try:
+
+        def loaded(model: bytes | str) -> Any:
+            opened = sessions.Sessions(model, folder, devices)
             for level, kind in stages.LEVELS.items():
-                session = sessions.open_session(model, level, devices)
-                if kind is stages.ALL:
-                    shown.last = session.model
-                else:
-                    shown.put(kind, session.model)
-            return session.session
+                shown.put(kind, opened.graph_of(level))
+            session, shown.last = opened.to_run(stages.RUNS_AT)
+            found.append(session)
+            return session
+
+        found: list[Any] = []
+        try:
+            made.initialize_inference_session(loaded)  # it writes the whole model: once
         except Exception as error:
             self._find_no_kernel(error, made, compile)
             raise NotLoweredError from error
+        return found[0]
 
     def _find_no_kernel(self, error: BaseException, made: Any, compile: Compile) -> None:
         found = next((match for one in _NO_KERNEL if (match := one.search(str(error)))), None)
@@ -109,23 +114,13 @@ class OnnxCapture(ExportCapture):
         )
         self.find_unsupported(finding, node, compile)
 
-    def _profiled(
-        self, made: Any, session: Any, args: tuple[Any, ...], kwargs: dict[str, Any], compile: Compile
-    ) -> dict[str, Tensor]:
+    def _profiled(self, session: Any, run: Callable[[], object], compile: Compile) -> dict[str, Tensor]:
         """Puts where nodes ran and for how long; returns what is known about their first results."""
-
-        def run(profiled: Any) -> None:
-            made.initialize_inference_session(lambda model: profiled)
-            made(*args, **kwargs)
-
         try:
-            model = made.model_proto.SerializeToString()
-            runs = sessions.profile(model, session.get_providers(), run)
+            runs = sessions.profile(session, run)
         except Exception as error:  # noqa: BLE001  the graphs are there
             self.book.gap(CaptureGap(f"the times of {compile.id}", f"{type(error).__name__}: {error}"))
             return {}
-        finally:
-            made.initialize_inference_session(lambda model: session)
         text = sessions.providers_text(runs, session.get_providers())
         self.book.put_stage(compile.id, stages.PROVIDERS.name, text)
         self.book.put_stage(compile.id, stages.TIMES.name, sessions.times_text(runs))

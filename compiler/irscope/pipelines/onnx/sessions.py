@@ -13,7 +13,6 @@ from typing import Any
 
 from irscope.capture.operation_graphs import Tensor
 from irscope.pipelines.onnx.models import DTYPES
-from irscope.system.commands import temporary_folder
 from irscope.vocabulary.records import dataclass
 
 RUNS = 5
@@ -21,6 +20,8 @@ RUNS = 5
 _FATAL = 4
 _PROVIDERS = {"cuda": "CUDAExecutionProvider"}
 _CPU = "CPUExecutionProvider"
+_LARGE = 4096
+"""Bytes from which on a constant is written beside a graph: nothing that is shown needs its elements."""
 
 
 @dataclass(frozen=True)
@@ -42,53 +43,72 @@ class NodeRun:
     value: Tensor | None
 
 
-@dataclass(frozen=True)
-class Session:
-    """A session and the graph that it runs."""
-
-    session: Any
-    model: Any
-
-
-def open_session(model: bytes, level: str, devices: set[str]) -> Session:
-    """Loads a model at one of the runtime's optimization levels; raises what the runtime raises.
+@dataclass
+class Sessions:
+    """The sessions of one model: one for each of the runtime's optimization levels, whose graph alone is wanted, and the
+    one with all optimizations, which runs.
 
     Parameters
     ----------
+    model
+        The model, or the path of its file.
+    folder
+        Where the runtime writes its graphs and its profile.
     devices
         The types of devices of the program's tensors.
     """
-    runtime, ir = importlib.import_module("onnxruntime"), importlib.import_module("onnx_ir")
-    wanted = [_PROVIDERS[device] for device in sorted(devices) if device in _PROVIDERS]
-    usable = [name for name in wanted if name in runtime.get_available_providers()]
-    with temporary_folder() as folder:
-        options = _options(runtime)
+
+    model: bytes | str
+    folder: str
+    devices: set[str]
+
+    def graph_of(self, level: str) -> Any:
+        """The graph of a level, an ``onnx_ir.Model``; raises what the runtime raises.
+
+        Its session never runs, so it gets no threads, and no weights are laid out for kernels.
+        """
+        options = _options(importlib.import_module("onnxruntime"))
+        options.intra_op_num_threads = 1
+        options.add_session_config_entry("session.disable_prepacking", "1")
+        return self._opened(level, options)[1]
+
+    def to_run(self, level: str) -> tuple[Any, Any]:
+        """A session that keeps times until `profile`, and its graph; raises what the runtime raises."""
+        options = _options(importlib.import_module("onnxruntime"))
+        options.enable_profiling = True
+        options.profile_file_prefix = os.path.join(self.folder, "profile")
+        return self._opened(level, options)
+
+    def _opened(self, level: str, options: Any) -> tuple[Any, Any]:
+        runtime, ir = importlib.import_module("onnxruntime"), importlib.import_module("onnx_ir")
+        wanted = [_PROVIDERS[device] for device in sorted(self.devices) if device in _PROVIDERS]
+        usable = [name for name in wanted if name in runtime.get_available_providers()]
+        path = os.path.join(self.folder, f"{level}.onnx")
         options.graph_optimization_level = getattr(runtime.GraphOptimizationLevel, level)
-        options.optimized_model_filepath = os.path.join(folder, "model.onnx")
-        session = runtime.InferenceSession(model, options, providers=[*usable, _CPU])
-        return Session(
-            session, ir.serde.from_proto(importlib.import_module("onnx").load(options.optimized_model_filepath))
-        )
+        options.optimized_model_filepath = path
+        for name, value in (("file_name", f"{level}.weights"), ("min_size_in_bytes", str(_LARGE))):
+            options.add_session_config_entry(f"session.optimized_model_external_initializers_{name}", value)
+        session = runtime.InferenceSession(self.model, options, providers=[*usable, _CPU])
+        return session, ir.serde.from_proto(importlib.import_module("onnx").load(path, load_external_data=False))
 
 
-def profile(model: bytes, providers: list[str], run: Callable[[Any], object]) -> list[NodeRun]:
-    """Runs a model with all optimizations a few times: its nodes in the order in which they ran.
+def profile(session: Any, run: Callable[[], object]) -> list[NodeRun]:
+    """Runs a session of `Sessions.to_run` a few times: its nodes in the order in which they ran.
+
+    Afterwards it keeps no times any more, also where this raises.
 
     Parameters
     ----------
     run
-        Runs a session once.
+        Runs the session once.
     """
-    runtime = importlib.import_module("onnxruntime")
-    with temporary_folder() as folder:
-        options = _options(runtime)
-        options.enable_profiling = True
-        options.profile_file_prefix = os.path.join(folder, "profile")
-        session = runtime.InferenceSession(model, options, providers=providers)
+    try:
         for _ in range(RUNS + 1):
-            run(session)
-        with open(session.end_profiling(), encoding="utf-8") as file:
-            return runs_in(json.load(file))
+            run()
+    finally:
+        path = session.end_profiling()
+    with open(path, encoding="utf-8") as file:
+        return runs_in(json.load(file))
 
 
 def runs_in(events: list[dict[str, Any]]) -> list[NodeRun]:

@@ -29,7 +29,7 @@ LEVELS = {
     "ORT_DISABLE_ALL": LOADED,
     "ORT_ENABLE_BASIC": BASIC,
     "ORT_ENABLE_EXTENDED": EXTENDED,
-    "ORT_ENABLE_ALL": ALL,
 }
-"""ONNX Runtime's optimization levels."""
+"""ONNX Runtime's optimization levels below the one that is used."""
+RUNS_AT = "ORT_ENABLE_ALL"
 STAGES = (*FIRST, DECOMPOSED_PROGRAM, MODEL, OPTIMIZED, LOADED, BASIC, EXTENDED, ALL, PROVIDERS, TIMES)

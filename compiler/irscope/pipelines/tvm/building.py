@@ -28,7 +28,9 @@ class Passes:
     Parameters
     ----------
     relax
-        Passes that changed the whole module, with its text after them.
+        Passes that changed the whole module, with its text after them; what functions of TIR compute is left out.
+    module
+        The module after the last of them; None before the first.
     functions, lowered
         The text of each function of TIR as Relax calls it, and after the passes of TIR.
     beside
@@ -36,6 +38,7 @@ class Passes:
     """
 
     relax: list[tuple[str, str]] = field(default_factory=list)
+    module: Any = None
     functions: dict[str, str] = field(default_factory=dict)
     lowered: dict[str, str] = field(default_factory=dict)
     beside: Beside | None = None
@@ -147,7 +150,8 @@ def _instrument(tvm: Any, passes: Passes) -> Any:
                 self._note_tir(name, module)
                 return
             if not is_equal(before, module):
-                passes.relax.append((name, module.script()))
+                passes.relax.append((name, _text_of_relax(tvm, module)))
+                passes.module = module
             if name == LAST_OF_RELAX:
                 self._is_relax = False
                 self._functions = _functions_of(tvm, module)
@@ -165,6 +169,13 @@ def _instrument(tvm: Any, passes: Passes) -> Any:
     return tvm.instrument.pass_instrument(Instrument)()
 
 
+def _text_of_relax(tvm: Any, module: Any) -> str:
+    """The text of a module in which no function of TIR computes anything: most of the whole text is what they compute."""
+    nothing = tvm.tirx.PrimFunc([], tvm.tirx.Evaluate(0))
+    functions = {name: nothing if isinstance(one, tvm.tirx.PrimFunc) else one for name, one in module.functions.items()}
+    return str(tvm.IRModule(functions, global_infos=module.global_infos).script())
+
+
 def _functions_of(tvm: Any, module: Any) -> dict[str, Any]:
     functions = module.functions.items()
     return {str(name.name_hint): one for name, one in functions if isinstance(one, tvm.tirx.PrimFunc)}
@@ -173,6 +184,8 @@ def _functions_of(tvm: Any, module: Any) -> dict[str, Any]:
 # --- the texts of all functions ---------------------------------------------------------------------------------------
 
 _PREFIX = "__tvm_ffi_"
+_LABEL = re.compile(r"\"?([A-Za-z_][\w.$]*)\"?:")
+_INDENTED = ("\t", " ", "")
 
 
 def llvm_functions(text: str, names: Mapping[str, object]) -> dict[str, str]:
@@ -197,14 +210,13 @@ def assembly_functions(text: str, names: Mapping[str, object]) -> dict[str, str]
     part: list[str] = []
     owner = ""
     for row in text.split("\n"):
-        label = re.match(r"\"?([A-Za-z_][\w.$]*)\"?:", row)
-        if label:
+        if row[:1] not in _INDENTED and (label := _LABEL.match(row)):
             owner, part = owner_of(label[1], names), []
         if owner:
             part.append(row)
-        if row.strip().startswith(".size") and owner:
-            found.setdefault(owner, []).append("\n".join(part) + "\n")
-            owner = ""
+            if row.lstrip().startswith(".size"):
+                found.setdefault(owner, []).append("\n".join(part) + "\n")
+                owner = ""
     return {name: "\n".join(parts) for name, parts in found.items()}
 
 

@@ -50,11 +50,18 @@ class RelaxReader:
         self.names = Names()
         self.results: dict[tuple[str, int], str] = {}
         """Function and number of the call → the name of its result, where Relax has one."""
+        self._last: tuple[str, Relax] | None = None
 
     def read(self, text: str) -> Relax:
         """The graph of a module.  Raises ValueError for a text that is not one."""
+        relax = _without_tir(text)
+        if self._last is None or self._last[0] != relax:  # many passes change functions of TIR alone
+            self._last = relax, self._read(relax)
+        return self._last[1]
+
+    def _read(self, text: str) -> Relax:
         try:
-            tree = ast.parse(_without_tir(text))
+            tree = ast.parse(text)
         except (SyntaxError, RecursionError, MemoryError) as error:
             raise ValueError(f"not a module of TVM: {type(error).__name__}") from error
         functions = {
@@ -172,11 +179,14 @@ class _Reading:
         """What allocates is known until something is written there, which then stands for the memory."""
         if path.rpartition(".")[2] == "alloc_tensor":
             self._unwritten.add(name)
+        if not outputs:
+            return
         self._unwritten.difference_update(outputs)
         results = [name] if len(outputs) == 1 else [self._item(name, number) for number in range(len(outputs))]
         now = dict(zip(outputs, results, strict=True))
         for variable, names in values.items():
-            values[variable] = [now.get(one, one) for one in names]
+            if not now.keys().isdisjoint(names):
+                values[variable] = [now.get(one, one) for one in names]
 
     def _item(self, name: str, number: int) -> str:
         """Puts one of several results."""

@@ -70,7 +70,7 @@ class Shown:
         if passes.relax:
             self._last = self._linked_with_first()
             self._put_last(stages.LOWERED.name)
-            self._book.put_stage(self._compile.id, stages.MODULE.name, self._bounded(passes.relax[-1][1]))
+            self._book.put_stage(self._compile.id, stages.MODULE.name, self._bounded(passes.module.script()))
 
     def nodes_of(self, target: str) -> list[str]:
         """The nodes of the program that operations with this target came from, as far as passes have come."""
@@ -125,6 +125,9 @@ class Shown:
     def _put_version(self, passed: str, number: int, text: str) -> None:
         before, old = self._graph.operations, self._graph.shapes
         graph = self._reader.read(text)
+        if graph.shapes == old:  # it changed functions of TIR only, or where blocks begin
+            self._graph = dataclasses.replace(self._graph, called=graph.called)
+            return
         known = {one.name: one for one in before}
         sources = sources_of(before, graph.operations)
         linked = tuple(inherited(one, sources, known) for one in graph.operations)
@@ -133,9 +136,6 @@ class Shown:
             one.name: tuple(dict.fromkeys(name for source in one.sources for name in self._traced_to[source]))
             for one in linked
         }
-        if graph.shapes == old:  # it changed functions of TIR only, or where blocks begin
-            self._graph = dataclasses.replace(self._graph, called=graph.called)
-            return
         self._write(graph, passed)
         was, now = WrittenGraph("", {}, old), WrittenGraph(*self._last, graph.shapes)
         put_version(self._book, self._compile.id, stages.LOWERED, passed, number, was, now)

@@ -214,6 +214,7 @@ function setFollowing(wanted: boolean): void {
   void readRuns().then(() => controls.querySelector<HTMLElement>(".toggle")?.focus());
 }
 
-function runText({ script, lane, started, seconds: took }: RunItem): string {
-  return `${fileName(script)} · ${lane} · ${units.clock(started)} · ${units.duration(took)}`;
+function runText({ script, lane, pipeline, started, seconds: took }: RunItem): string {
+  const way = lane === "deep" ? pipeline : lane; // a file may have gone through several pipelines
+  return `${fileName(script)} · ${way} · ${units.clock(started)} · ${units.duration(took)}`;
 }

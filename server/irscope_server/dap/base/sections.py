@@ -289,7 +289,12 @@ class SourceSection(Section):
             return 1
         index = self.leads_to(spot)
         facts = None if index is None or self.graph is None else self.graph.facts.get(self.graph.spots[index].name)
-        return len(facts.stack) or None if facts is not None else None
+        if facts is None:
+            return None
+        line, stack = self._traced[spot - 1][0], facts.stack
+        # The operation may be that of a library function that the line calls.
+        own = (at for at in range(len(stack), 0, -1) if Origin(stack[at - 1].file, stack[at - 1].line) == line)
+        return next(own, len(stack)) or None
 
     def traced_into(self, graph_spot: int) -> int | None:
         """The opposite: the spot whose line gave a node of the first graph."""
