@@ -40,7 +40,7 @@ _KERNEL_SECONDS = 60.0
 """How long a child compiles the kernels of one program down to machine code."""
 _KERNEL_SECONDS_OF_RUN = 180.0
 """And all children of one target together."""
-_AT_A_TIME = 2
+_AT_A_TIME = max(2, min(8, (os.cpu_count() or 2) // 2))
 _WEIGHED = 10
 """Compiles at which all parameters of the script are looked for."""
 _LONGEST = 500_000_000
