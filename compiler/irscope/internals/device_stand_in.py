@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from irscope.internals import target_attention, target_cuda_graphs, target_decisions
@@ -98,6 +98,26 @@ def become(properties: Any) -> None:
     _forget_answers()
 
 
+def prepare_for_next(modules: Sequence[str]) -> None:
+    """In the run's process: does once what each child would do again.
+
+    Parameters
+    ----------
+    modules
+        What a child has imported for its compile, which this process imports now.
+
+    Triton's hash of itself, which is in each kernel, reads hundreds of megabytes.
+    """
+    for name in modules:
+        if name not in sys.modules:
+            with contextlib.suppress(Exception):  # the child imports it again
+                importlib.import_module(name)
+    key = getattr(sys.modules.get("triton.runtime.cache"), "triton_key", None)
+    if modules and key is not None:
+        with contextlib.suppress(Exception):
+            key()
+
+
 def _forget_answers() -> None:
     """What this process, as a copy of one without a GPU, remembers about triton and the device."""
     for name in ("torch.utils._triton", "torch._inductor.utils", "torch._inductor.runtime.hints"):
@@ -174,6 +194,9 @@ def compile_for(
     functorch: Any = importlib.import_module("torch._functorch.config")
     functorch.enable_autograd_cache = False
     functorch.force_non_lazy_backward_lowering = True
+    config: Any = importlib.import_module("torch._inductor.config")
+    # No key of a cache that is not asked, and no processes that would compile what is not loaded.
+    config.fx_graph_cache, config.compile_threads = False, 1
     _do_not_tune(replay)
     inner, joint_passes = compile_fx._compile_fx_inner, compile_fx._recursive_joint_graph_passes
     nothing = _code_that_does_nothing()

@@ -22,9 +22,9 @@ from typing import Any
 
 from irscope.capture.run_book import RunBook
 from irscope.findings import signals
-from irscope.internals import fake_run, run_memory, triton_on_cpu
+from irscope.internals import fake_run, restarts, run_memory, triton_on_cpu
 from irscope.internals.device_stand_in import Compile as CompileProgram
-from irscope.internals.device_stand_in import compile_for, each_program_hook
+from irscope.internals.device_stand_in import compile_for, each_program_hook, prepare_for_next
 from irscope.internals.hooks import Hook
 from irscope.pipelines.inductor import fitting, target_child
 from irscope.pipelines.inductor.kernels import Kernels
@@ -66,6 +66,7 @@ class Targets:
         self._targets = [known.named(name) for name in book.request.targets]
         self._children: list[_Child] = []
         self._choices: dict[str, Choices] = {}
+        self._again: dict[str, list[str]] = {}  # compile → what is a constant when Dynamo traces it again
         self._optimizers = run_memory.Optimizers(keeps=book.request.fake)
         self._parameters = self._gradients = 0  # bytes of the script's, the most at any compile
         self._given: dict[str, tuple[int, int]] = {}  # compile → bytes of its parameters, and of their gradients
@@ -93,6 +94,8 @@ class Targets:
             work = functools.partial(compile_for, original, program, args, kwargs, replay, target.kind != CPU)
             self._book.caught(functools.partial(self._begin, target, str(compile), work))
         if self._book.request.fake:
+            if compile is not None and restarts.has_floats(program):
+                self._restart_as_children(str(compile))
             return program
         if triton_on_cpu.launches_kernels(program):
             what = f"the CPU's own code of {compile or 'a program'}"
@@ -100,6 +103,12 @@ class Targets:
             self._book.gap(CaptureGap(what, why))
             return program
         return original(program, *args, **kwargs)
+
+    def _restart_as_children(self, compile: str) -> None:
+        """Without a compile of its own, the script's Dynamo is asked for a restart if that of a target asks for one."""
+        self._collect(0)
+        if constants := self._again.pop(compile, None):
+            restarts.restart(constants)
 
     def _value_needed(self, what: str) -> None:
         self._book.findings.signal(signals.VALUE_NEEDED, self._book.current_compile("value"), what)
@@ -127,12 +136,12 @@ class Targets:
         self._collect(_AT_A_TIME - 1)
         file = tempfile.TemporaryFile()  # noqa: SIM115  closed when the child has ended
         started = time.monotonic()
-        seconds = min(_KERNEL_SECONDS, self._kernel_seconds[target.name])
+        seconds = min(_KERNEL_SECONDS, self._kernel_seconds[target.name]) if self._book.request.machine_code else None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of newer versions of Python, about threads of the parent
             pid = os.fork()
         if pid:
-            until = started + (_FAKE_SECONDS if self._book.request.fake else _SECONDS) + 2 * seconds
+            until = started + (_FAKE_SECONDS if self._book.request.fake else _SECONDS) + 2 * (seconds or 0)
             self._children.append(_Child(target, compile, pid, file, started, until))
             return
         status = 1
@@ -161,11 +170,15 @@ class Targets:
         for line in content.splitlines():
             with contextlib.suppress(ValueError):  # the last one of a child that was ended
                 rows.append(json.loads(line))
+        if again := [row["again"] for row in rows if "again" in row]:
+            self._again[child.compile] = again[0]
+            return  # of the next trace there is another child
         said = {key: row[key] for row in rows for key in ("codegen", "seconds", "end") if key in row}
         if "codegen" in said:
             why, late = str(said["codegen"]), "" if "end" in said else why or "the process ended early"
         else:
             why, late = why or "the process that compiled it ended early", ""
+        prepare_for_next([str(name) for row in rows for name in row.get("imported", ())])
         self._kernel_seconds[target] -= min(float(said.get("end", _KERNEL_SECONDS)), self._kernel_seconds[target])
         about = self._book.compiles.get(child.compile) or Compile(
             child.compile, "?", "?", 1, CompileOutcome.COMPILED, 0, 0, 0.0
