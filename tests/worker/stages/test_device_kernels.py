@@ -48,13 +48,3 @@ def test_kernels_of_twelve_programs_for_three_devices(tmp_path: Path, triton: No
             assert source == recorded[key][name], (key, name)
     # Nothing below the source was asked for.
     assert not any(stage.name in ("ptx", "amdgcn") for each in ran.report.predictions for stage in each.stages)
-
-
-@pytest.mark.skipif(torch_version() != OWN, reason="the fixture has the triton of this version")
-def test_machine_code_of_a_kernel_for_three_devices(tmp_path: Path, triton: None) -> None:
-    script = FOLDER / "programs.py"
-    ran = run_captured(script, tmp_path / "runs.db", "deep", ["softmax"], targets=TARGETS, fake=True)
-    assert ran.report.capture_gaps == ()
-    for target, code, words in (("h100", "ptx", ".target sm_90a"), ("b200", "ptx", ".target sm_100a"), ("mi300x", "amdgcn", "gfx942")):  # fmt: skip
-        kernel = next(kernel for kernel in ran.report.predicted_kernels if kernel.target == target)
-        assert words in ran.text(f"{kernel.stage}/{code}")
