@@ -103,6 +103,10 @@ def f(x, y):
 
 x = torch.zeros(50, device="cuda")
 torch.testing.assert_close(f(x, torch.zeros(50)), torch.sigmoid(torch.tensor(2.0)) + torch.full((50,), 0.5))
+for size in (50, 50, 64):  # outside of compiled code; a multiple of 16 is another kernel
+    out = torch.empty(size)
+    kernel[(2,)](torch.zeros(size), out, size)
+    torch.testing.assert_close(out, torch.full((size,), 0.5))
 print("as on the GPU")
 """
 
@@ -255,3 +259,12 @@ def test_kernels_of_the_user_in_triton_and_cuda_graphs(tmp_path: Path, triton: N
     assert "x.add_(1)" in OWN_KERNELS.split("\n")[finding.range.start.line - 1]
     (gap,) = [gap for gap in ran.report.capture_gaps if gap.what == "the CPU's own code of 0/0"]
     assert "interpreted" in gap.why
+    launched = [each for each in ran.report.predictions if each.id.startswith("triton/")]
+    lines = OWN_KERNELS.split("\n")
+    assert [(each.id, each.function) for each in launched] == [("triton/1/h100", "kernel"), ("triton/2/h100", "kernel")]
+    assert "kernel[(2,)](" in lines[launched[0].line - 1]
+    (kernel,) = [each for each in ran.report.predicted_kernels if each.compile == "triton/1/h100"]
+    assert [lines[origin.line - 1][:10] for origin in kernel.origins] == ["    kernel", "@triton.au"]
+    assert ".target sm_90a" in ran.text(f"{kernel.stage}/ptx")
+    with Store(ran.store) as store:
+        assert store.stage_data(ran.report.run, f"{kernel.stage}/binary")["format"] == "cubin"

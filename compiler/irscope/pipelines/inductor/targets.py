@@ -29,6 +29,7 @@ from irscope.internals.hooks import Hook
 from irscope.pipelines.inductor import fitting, target_child
 from irscope.pipelines.inductor.kernels import Kernels
 from irscope.pipelines.inductor.stages import MEMORY_FIT, MEMORY_PLAN
+from irscope.pipelines.inductor.target_launches import MOST, Launches, compile_kernel
 from irscope.pipelines.inductor.tuning import NOTHING, Choices, choices_of
 from irscope.protocol import CaptureGap, Compile, CompileOutcome, Kernel, StageRef, from_json
 from irscope.store.store import Store
@@ -66,6 +67,7 @@ class Targets:
         self._targets = [known.named(name) for name in book.request.targets]
         self._children: list[_Child] = []
         self._choices: dict[str, Choices] = {}
+        self._launches = Launches()
         self._again: dict[str, list[str]] = {}  # compile → what is a constant when Dynamo traces it again
         self._optimizers = run_memory.Optimizers(keeps=book.request.fake)
         self._parameters = self._gradients = 0  # bytes of the script's, the most at any compile
@@ -78,7 +80,8 @@ class Targets:
         if not self._targets:
             return []
         fake = [fake_run.hook(self._book.guarded(self._value_needed))] if self._book.request.fake else []
-        return [each_program_hook(self._compiled), self._optimizers.hook(), *triton_on_cpu.hooks(_interpreted), *fake]
+        own = triton_on_cpu.hooks(_interpreted, self._book.guarded(self._launched))
+        return [each_program_hook(self._compiled), self._optimizers.hook(), *own, *fake]
 
     def finish(self) -> None:
         """Waits for the children that are left, and writes what they have seen."""
@@ -103,6 +106,22 @@ class Targets:
             self._book.gap(CaptureGap(what, why))
             return program
         return original(program, *args, **kwargs)
+
+    def _launched(self, launch: triton_on_cpu.Launch) -> None:
+        """A kernel is launched outside of compiled code."""
+        if not self._book.is_open or self._book.is_quiet or not self._book.request.machine_code:
+            return
+        found = self._launches.new(launch)
+        if self._launches.are_too_many:
+            why = f"the first {MOST} are, which includes those with other types of arguments"
+            self._book.gap(CaptureGap("more kernels that are launched outside of compiled code, for targets", why))
+        elif found is not None:
+            id, place = found
+            for target in self._targets:
+                if target.kind != CPU:
+                    name = f"{id}/{target.name}"
+                    work = functools.partial(compile_kernel, self._book, name, place, launch.compile)
+                    self._begin(target, id, work)
 
     def _restart_as_children(self, compile: str) -> None:
         """Without a compile of its own, the script's Dynamo is asked for a restart if that of a target asks for one."""
@@ -180,8 +199,10 @@ class Targets:
             why, late = why or "the process that compiled it ended early", ""
         prepare_for_next([str(name) for row in rows for name in row.get("imported", ())])
         self._kernel_seconds[target] -= min(float(said.get("end", _KERNEL_SECONDS)), self._kernel_seconds[target])
-        about = self._book.compiles.get(child.compile) or Compile(
-            child.compile, "?", "?", 1, CompileOutcome.COMPILED, 0, 0, 0.0
+        about = (
+            self._launches.compiles.get(child.compile)
+            or self._book.compiles.get(child.compile)
+            or Compile(child.compile, "?", "?", 1, CompileOutcome.COMPILED, 0, 0, 0.0)
         )
         outcome = CompileOutcome.ERROR if why else CompileOutcome.COMPILED
         seconds = round(float(said.get("seconds", time.monotonic() - child.started)), 6)
