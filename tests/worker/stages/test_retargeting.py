@@ -259,6 +259,7 @@ def test_kernels_of_the_user_in_triton_and_cuda_graphs(tmp_path: Path, triton: N
     assert "x.add_(1)" in OWN_KERNELS.split("\n")[finding.range.start.line - 1]
     (gap,) = [gap for gap in ran.report.capture_gaps if gap.what == "the CPU's own code of 0/0"]
     assert "interpreted" in gap.why
+    assert not any("triton/" in gap.what for gap in ran.report.capture_gaps)
     launched = [each for each in ran.report.predictions if each.id.startswith("triton/")]
     lines = OWN_KERNELS.split("\n")
     assert [(each.id, each.function) for each in launched] == [("triton/1/h100", "kernel"), ("triton/2/h100", "kernel")]

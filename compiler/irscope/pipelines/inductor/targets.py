@@ -121,7 +121,7 @@ class Targets:
                 if target.kind != CPU:
                     name = f"{id}/{target.name}"
                     work = functools.partial(compile_kernel, self._book, name, place, launch.compile)
-                    self._begin(target, id, work)
+                    self._begin(target, id, work, has_sources=False)
 
     def _restart_as_children(self, compile: str) -> None:
         """Without a compile of its own, the script's Dynamo is asked for a restart if that of a target asks for one."""
@@ -149,13 +149,15 @@ class Targets:
             why = f"no run in {self._book.request.tuned} was on {target.title}"
             self._book.gap(CaptureGap(f"what {target.name} has chosen by timing", why))
 
-    def _begin(self, target: Target, compile: str, work: Callable[[], None]) -> None:
+    def _begin(self, target: Target, compile: str, work: Callable[[], None], has_sources: bool = True) -> None:
+        """Forks a child for some work; ``has_sources``: it leaves sources of kernels, which are then compiled."""
         if not hasattr(os, "fork"):
             raise OSError("this system cannot copy a process, which targets need")
         self._collect(_AT_A_TIME - 1)
         file = tempfile.TemporaryFile()  # noqa: SIM115  closed when the child has ended
         started = time.monotonic()
-        seconds = min(_KERNEL_SECONDS, self._kernel_seconds[target.name]) if self._book.request.machine_code else None
+        left = min(_KERNEL_SECONDS, self._kernel_seconds[target.name])
+        seconds = left if has_sources and self._book.request.machine_code else None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of newer versions of Python, about threads of the parent
             pid = os.fork()
