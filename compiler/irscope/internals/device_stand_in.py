@@ -18,6 +18,7 @@ from typing import Any
 
 from irscope.internals import target_attention, target_cuda_graphs, target_decisions
 from irscope.internals.hooks import Hook, Undo, replace_attribute
+from irscope.internals.target_cpu_tensors import cpu_tensors
 from irscope.internals.tuning_hooks import Replay, choose_again
 
 _CUDA, _META = 1, 14
@@ -220,6 +221,7 @@ def compile_for(
     compile_fx._compile_fx_inner = _compile_fx_inner
     if is_gpu:
         compile_fx._recursive_joint_graph_passes = _recursive_joint_graph_passes
+        target_cuda_graphs.on_cpu[:] = cpu_tensors(program, args[0] if args else ())
         target_attention.use_that_of_the_device(program)
         target_decisions.decide_as_on(_there())
     with _written_only(compile_fx):

@@ -103,6 +103,12 @@ def f(x, y):
 
 x = torch.zeros(50, device="cuda")
 torch.testing.assert_close(f(x, torch.zeros(50)), torch.sigmoid(torch.tensor(2.0)) + torch.full((50,), 0.5))
+@torch.compile(mode="reduce-overhead")
+def g(x, table):
+    return x * 2 + table.sum()
+
+table = torch.ones(16, device="cpu")
+g(x, table)
 for size in (50, 50, 64):  # outside of compiled code; a multiple of 16 is another kernel
     out = torch.empty(size)
     kernel[(2,)](torch.zeros(size), out, size)
@@ -255,13 +261,17 @@ def test_kernels_of_the_user_in_triton_and_cuda_graphs(tmp_path: Path, triton: N
         (line,) = [line for row, line in places if "tl.store(" in rows[row - 1]]
         assert "tl.store(" in OWN_KERNELS.split("\n")[line - 1]
     assert "no CUDA graph" in ran.text("0/0/h100/cuda-graphs")
-    (finding,) = [each for each in ran.report.findings if each.code == "cudagraph-skip-predicted"]
-    assert "x.add_(1)" in OWN_KERNELS.split("\n")[finding.range.start.line - 1]
+    found = [each for each in ran.report.findings if each.code == "cudagraph-skip-predicted"]
+    lines = OWN_KERNELS.split("\n")
+    assert [lines[each.range.start.line - 1].strip() for each in found] == [
+        "x.add_(1)",
+        'table = torch.ones(16, device="cpu")',
+    ]
+    assert "cpu ops" in found[1].message and "outside: table: cpu ops" in ran.text("1/0/h100/cuda-graphs")
     (gap,) = [gap for gap in ran.report.capture_gaps if gap.what == "the CPU's own code of 0/0"]
     assert "interpreted" in gap.why
     assert not any("triton/" in gap.what for gap in ran.report.capture_gaps)
     launched = [each for each in ran.report.predictions if each.id.startswith("triton/")]
-    lines = OWN_KERNELS.split("\n")
     assert [(each.id, each.function) for each in launched] == [("triton/1/h100", "kernel"), ("triton/2/h100", "kernel")]
     assert "kernel[(2,)](" in lines[launched[0].line - 1]
     (kernel,) = [each for each in ran.report.predicted_kernels if each.compile == "triton/1/h100"]
