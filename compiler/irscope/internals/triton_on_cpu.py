@@ -25,7 +25,7 @@ _IN_GRAPHS = ("torch/_dynamo/variables/", "torch/_higher_order_ops/triton_kernel
 """Where PyTorch asks whether a function may be a kernel of Triton's."""
 _LAUNCHES_OF_GRAPHS = "torch/_higher_order_ops/triton_kernel_wrap.py"
 _SMALL = 4097
-"""Numbers below are often constants of a kernel, such as the size of a block, so each is a kernel of its own."""
+"""Numbers below are often constants of a kernel, such as the size of a block, so each is another kernel."""
 _OPERATORS = PrivateName(_WHAT, "torch._library.triton", "triton_ops_to_kernels", _VERSIONS)
 
 

@@ -1,6 +1,6 @@
 """Kernels in Triton that the script launches outside of compiled code, for devices that are not here.
 
-The launch itself is interpreted on the CPU (`irscope.internals.triton_on_cpu`).  Each kernel gets a compile of its own,
+The launch itself is interpreted on the CPU (`irscope.internals.triton_on_cpu`).  Each kernel gets its own compile,
 ``triton/1``, and below it what Triton makes of it for a target, in the configuration of the launch.
 """
 

@@ -124,7 +124,7 @@ class Targets:
                     self._begin(target, id, work, has_sources=False)
 
     def _restart_as_children(self, compile: str) -> None:
-        """Without a compile of its own, the script's Dynamo is asked for a restart if that of a target asks for one."""
+        """Where only targets are compiled, the script's Dynamo is asked for a restart if that of a target asks for one."""
         self._collect(0)
         if constants := self._again.pop(compile, None):
             restarts.restart(constants)
