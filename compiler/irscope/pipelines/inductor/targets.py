@@ -68,6 +68,7 @@ class Targets:
         self._children: list[_Child] = []
         self._choices: dict[str, Choices] = {}
         self._launches = Launches()
+        self._predictions: dict[str, Compile] = {}
         self._again: dict[str, list[str]] = {}  # compile → what is a constant when Dynamo traces it again
         self._optimizers = run_memory.Optimizers(keeps=book.request.fake)
         self._parameters = self._gradients = 0  # bytes of the script's, the most at any compile
@@ -86,6 +87,11 @@ class Targets:
     def finish(self) -> None:
         """Waits for the children that are left, and writes what they have seen."""
         self._collect(0)
+        for prediction in self._predictions.values():  # some ended before their compile, whose facts were not known
+            base = self._book.compiles.get(prediction.id.removesuffix(f"/{prediction.target}"))
+            if base is not None:
+                known = dataclasses.replace(prediction, graph_ops=base.graph_ops, restarts=base.restarts)
+                self._book.put_prediction(known)
         self._book.caught(self._fit)
 
     def _compiled(self, original: CompileProgram, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -208,9 +214,9 @@ class Targets:
         )
         outcome = CompileOutcome.ERROR if why else CompileOutcome.COMPILED
         seconds = round(float(said.get("seconds", time.monotonic() - child.started)), 6)
-        self._book.put_prediction(
-            dataclasses.replace(about, id=name, outcome=outcome, seconds=seconds, target=target, stages=())
-        )
+        prediction = dataclasses.replace(about, id=name, outcome=outcome, seconds=seconds, target=target, stages=())
+        self._predictions[name] = prediction
+        self._book.put_prediction(prediction)
         for row in rows:
             self._put(name, target, row)
             if "skip" in row:
