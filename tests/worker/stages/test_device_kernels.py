@@ -46,5 +46,7 @@ def test_kernels_of_twelve_programs_for_three_devices(tmp_path: Path, triton: No
         assert sorted(sources) == sorted(recorded[key]), key
         for name, source in sources.items():
             assert source == recorded[key][name], (key, name)
+    operations = {compile.id: compile.graph_ops for compile in ran.report.compiles}
+    assert all(each.graph_ops == operations[each.id.rpartition("/")[0]] for each in ran.report.predictions)
     # Nothing below the source was asked for.
     assert not any(stage.name in ("ptx", "amdgcn") for each in ran.report.predictions for stage in each.stages)
