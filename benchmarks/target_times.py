@@ -2,15 +2,18 @@
 
     python benchmarks/target_times.py --target h100 --out times.json [--rounds 5] [--only WORD]    on the machine with the GPU
 
-For each model of `targets.py`: the seconds that the GPU's own run needs from the call to generated code, without loading
+For each model of `targets.py`, or with ``--small`` for each program of `tests/device_kernels`: the seconds that the GPU's own run needs from the call to generated code, without loading
 that code, which compiles the kernels; and the seconds of retargeted code generation in ``irscope run --target`` on the
 same machine with the GPU hidden, once without Dynamo's trace, which all targets of a run share, and once with it.  The
-runs alternate; each has empty caches.  Prints medians, their ratio and the load.  Goal: at most 0.5 of the GPU's own run.
+runs alternate; each has empty caches; ``--jobs`` cases run at a time.  Prints medians, their ratio and the load.
+Goal: at most 0.5 of the GPU's own run.
 """
 
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
+import dataclasses
 import json
 import os
 import shutil
@@ -23,6 +26,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from targets import REPOSITORY, cases, write_script
+from targets_and_gpu import PROGRAMS
+from targets_and_gpu import SCRIPT as SMALL
 
 GOAL = 0.5
 # The clock stops while generated code is loaded and executed.
@@ -58,21 +63,32 @@ print("TOLD", json.dumps(told["seconds"]))
 """
 
 
-def _environment(cache: Path, **more: str) -> dict[str, str]:
-    shutil.rmtree(cache, ignore_errors=True)
-    return {
-        **os.environ, "PYTHONPATH": str(REPOSITORY / "compiler"), "TORCHINDUCTOR_CACHE_DIR": str(cache),
-        "TRITON_CACHE_DIR": str(cache / "triton"), **more,
-    }  # fmt: skip
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A script with its arguments and environment, for a device."""
+
+    name: str
+    script: Path
+    work: Path
+
+    def command_of(self, device: str) -> tuple[list[str], dict[str, str]]:
+        """The script's arguments, and its environment with empty caches."""
+        cache = self.work / "cache"
+        shutil.rmtree(cache, ignore_errors=True)
+        path = os.pathsep.join(filter(None, (str(REPOSITORY / "compiler"), os.environ.get("PYTHONPATH", ""))))
+        environment = {
+            **os.environ, "PYTHONPATH": path, "PROGRAMS_DEVICE": device,
+            "TORCHINDUCTOR_CACHE_DIR": str(cache), "TRITON_CACHE_DIR": str(cache / "triton"),
+        }  # fmt: skip
+        return [self.name if self.script == SMALL else device], environment
 
 
-def real(script: Path, work: Path, device: str, seconds: float) -> float:
+def real(case: Case, device: str, seconds: float) -> float:
     """From the call to generated code, forward and backward, on the device.  Raises RuntimeError if the script fails."""
-    (work / "timed.py").write_text(TIMED)
-    command = [sys.executable, str(work / "timed.py"), str(script), device]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=seconds, env=_environment(work / "cache"), check=False
-    )
+    (case.work / "timed.py").write_text(TIMED)
+    arguments, environment = case.command_of(device)
+    command = [sys.executable, str(case.work / "timed.py"), str(case.script), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env=environment, check=False)
     if (at := done.stdout.rfind("TOLD ")) < 0:
         raise RuntimeError(done.stderr[-400:])
     if not (found := float(json.loads(done.stdout[at + 5 :]))):
@@ -80,11 +96,12 @@ def real(script: Path, work: Path, device: str, seconds: float) -> float:
     return found
 
 
-def predicted(script: Path, work: Path, target: str, seconds: float) -> tuple[float, float]:
+def predicted(case: Case, target: str, seconds: float) -> tuple[float, float]:
     """Seconds of code generation for the target, and with Dynamo's trace.  Raises RuntimeError if it fails."""
-    command = [sys.executable, "-m", "irscope", "run", str(script), "--store", str(work / "times.db"), "--json",
-               "--no-symbolic-trace", "--target", target, "--", "cpu"]  # fmt: skip
-    environment = _environment(work / "cache", CUDA_VISIBLE_DEVICES="", HIP_VISIBLE_DEVICES="")
+    arguments, environment = case.command_of("cpu")
+    command = [sys.executable, "-m", "irscope", "run", str(case.script), "--store", str(case.work / "times.db"), "--json",
+               "--no-symbolic-trace", "--target", target, *(["--fake"] if case.script == SMALL else []), "--", *arguments]  # fmt: skip
+    environment |= {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env=environment, check=False)
     try:
         report: dict[str, Any] = json.loads(done.stdout)
@@ -96,19 +113,21 @@ def predicted(script: Path, work: Path, target: str, seconds: float) -> tuple[fl
     return code, code + sum(each["seconds"] for each in report["compiles"])
 
 
-def one(case: str, options: argparse.Namespace) -> dict[str, Any]:
+def one(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """The medians of one case."""
-    script = write_script(case, options.work)
+    work = options.work / name
+    work.mkdir(parents=True, exist_ok=True)
+    case = Case(name, SMALL if options.small else write_script(name, work), work.resolve())
     rows = [
         (
-            real(script, options.work, options.device, options.seconds),
-            *predicted(script, options.work, options.target, options.seconds),
+            real(case, options.device, options.seconds),
+            *predicted(case, options.target, options.seconds),
         )
         for _ in range(options.rounds)
     ]
     own, code, whole = (statistics.median(column) for column in zip(*rows, strict=True))
     return {
-        "case": case, "real": own, "code": code, "with_trace": whole, "ratio": code / own, "ratio_with_trace": whole / own,
+        "case": name, "real": own, "code": code, "with_trace": whole, "ratio": code / own, "ratio_with_trace": whole / own,
         "rounds": rows, "load": os.getloadavg()[0],
     }  # fmt: skip
 
@@ -121,24 +140,27 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--work", type=Path, default=Path("out/target-times"))
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--small", action="store_true", help="the programs of tests/device_kernels")
+    parser.add_argument("--jobs", type=int, default=1, help="cases at a time")
     parser.add_argument("--only", default="")
     parser.add_argument("--seconds", type=float, default=240, help="of one run of one case")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     found: list[dict[str, Any]] = []
     print(f"{'case':55}   real  target  ratio  with trace  ratio  load")
-    for case in cases():
-        if options.only not in case:
-            continue
-        try:
-            row = one(case, options)
-        except (RuntimeError, subprocess.TimeoutExpired) as error:
-            print(f"{case:55} {error}", flush=True)
-            continue
-        found.append(row)
-        print(f"{case:55} {row['real']:6.2f} {row['code']:7.2f} {row['ratio']:6.2f} {row['with_trace']:11.2f} "
-              f"{row['ratio_with_trace']:6.2f} {row['load']:5.1f}", flush=True)  # fmt: skip
-        options.out.write_text(json.dumps(found, indent=1))
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        names = [name for name in (PROGRAMS if options.small else cases()) if options.only in name]
+        work = {pool.submit(one, name, options): name for name in names}
+        for future in concurrent.futures.as_completed(work):
+            try:
+                row = future.result()
+            except (RuntimeError, subprocess.TimeoutExpired) as error:
+                print(f"{work[future]:55} {error}", flush=True)
+                continue
+            found.append(row)
+            print(f"{row['case']:55} {row['real']:6.2f} {row['code']:7.2f} {row['ratio']:6.2f} {row['with_trace']:11.2f} "
+                  f"{row['ratio_with_trace']:6.2f} {row['load']:5.1f}", flush=True)  # fmt: skip
+            options.out.write_text(json.dumps(found, indent=1))
     if found:
         median = statistics.median(row["ratio"] for row in found)
         print(f"{len(found)} cases: median ratio {median:.2f}, goal at most {GOAL}")

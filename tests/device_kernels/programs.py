@@ -1,5 +1,9 @@
-"""Twelve small programs of different kinds. Their kernels on three devices are recorded beside (kernels.json.gz)."""
+"""Twelve small programs of different kinds. Their kernels on three devices are recorded beside (kernels.json.gz).
 
+The arguments name programs; without any all run. ``PROGRAMS_DEVICE`` names the device, the CPU if it is not set.
+"""
+
+import os
 import sys
 
 import torch
@@ -8,6 +12,7 @@ from torch import nn
 
 torch.manual_seed(0)
 HALF = torch.bfloat16
+DEVICE = os.environ.get("PROGRAMS_DEVICE", "cpu")
 
 
 class Classifier(nn.Module):
@@ -55,6 +60,9 @@ def convolution():
 
 def run(program, *inputs, train=False):
     torch._dynamo.reset()  # else sizes of programs that share a function are dynamic
+    if isinstance(program, nn.Module):
+        program = program.to(DEVICE)
+    inputs = [each.to(DEVICE) for each in inputs]
     with torch.set_grad_enabled(train):
         result = torch.compile(program)(*inputs)
         if train:

@@ -224,6 +224,14 @@ def test_two_targets_are_compared(store: Store, capsys: pytest.CaptureFixture[st
     assert main(["diff", "--target", "h100,a100,l4", *file]) == 2
     assert "one target, or two" in capsys.readouterr().err
 
+    words = (("A7F", ""), ("6B0", ", 'is_hip': True"))  # of the vendor, and where the kernel was kept
+    same = tuple(
+        (f"0/0/{name}", "output-code", f"# kernel path: /{name}\n{{'backend_hash': '{hash}', 'more': False{more}}}")
+        for name, (hash, more) in zip(("h100", "mi300x"), words, strict=True)
+    )
+    run_of_same = a_run(store, compiles=compiles, stages=same)
+    assert diff_runs(store, run_of_same, run_of_same, ("h100", "mi300x")).same
+
 
 def test_kernels_are_the_same_where_their_code_is(store: Store) -> None:
     def kernel(name: str) -> Kernel:

@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 from irscope.cli.main import main
+from irscope.driver.targets import checked
 from irscope.ir.roofline import TARGETS
+from irscope.pipelines.registry import pipeline_named
 from irscope.targets.catalogue import FIGURES, VARIABLE, catalogue, read_catalogue
+from irscope.targets.properties import missing_figures
 
 DOCS = Path(__file__).parents[2] / "docs"
 SOURCES = {"sheet": {"title": "Data sheet", "link": "https://example.com/sheet"}}
@@ -148,4 +151,13 @@ def test_the_documentation_has_every_figure_and_key() -> None:
 def test_the_example_in_the_documentation_is_valid(tmp_path: Path) -> None:
     example = tmp_path / "example.json"
     example.write_text((DOCS / "targets.md").read_text("utf-8").split("```json")[1].split("```")[0])
-    assert read_catalogue(str(example)).problems == ()
+    known = read_catalogue(str(example))
+    assert known.problems == () and missing_figures(known.named("board")) == []
+
+
+def test_kernels_need_more_figures_than_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, written(tmp_path, {"board": BOARD}))
+    with pytest.raises(LookupError, match="board: its figures memory, l2, registers, threads, warp, shared_memory, shared_memory_per_block are missing"):
+        checked(["board"], pipeline_named("inductor"))
+    for name in catalogue().targets:
+        assert name == "board" or checked([name], pipeline_named("inductor")) == (name,)

@@ -65,6 +65,10 @@ def add_to(run: Parser) -> None:
         help="with --target: tensors have shapes and no storage, so that a model larger than the memory can be compiled; "
         "where the script needs a value it gets zeros, and that is a finding",
     )  # fmt: skip
+    run.add_argument(
+        "--no-machine-code", dest="machine_code", action="store_false",
+        help="with --target: keep the source of each kernel and do not compile it to PTX or AMDGCN, which takes longer",
+    )  # fmt: skip
     rank_arguments.add_ranks(run)
     run.set_defaults(do=("running", "run"))
 

@@ -40,6 +40,7 @@ def run(options: argparse.Namespace) -> int:
         targets=targets_of(options.target or "", pipeline, Lane(options.lane)),
         tuned=tuned_of(options.tuned or "", options.target or ""),
         fake=fake_of(options.fake, options.target or ""),
+        machine_code=options.machine_code,
     )
     baseline = _baseline(options.baseline)
     if options.write_baseline:

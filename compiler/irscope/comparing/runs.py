@@ -239,9 +239,13 @@ def _in_compile(compile: Compile, stage: str) -> str:
     return stage.removeprefix(own) if stage.startswith(own) else stage.partition("/")[2].partition("/")[2]
 
 
-_DEVICE = re.compile(r"DeviceProperties\([^()]*\)")
+_DEVICE = re.compile(
+    r"DeviceProperties\([^()]*\)|'backend_hash': '[0-9A-F]*',? ?"
+    # Inductor says these for AMD's GPUs alone.
+    r"|,? ?'is_hip': True|, \['tt\.pointer_range', 32\]"
+)
 _PASSING = re.compile(
-    r"# (?:.*? )??File: .*|# AOT ID: .*|#.*Source [nN]odes?.*|# Topologically .*|\[Provenance debug.*"
+    r"# kernel path: .*|# (?:.*? )??File: .*|# AOT ID: .*|#.*Source [nN]odes?.*|# Topologically .*|\[Provenance debug.*"
 )
 
 

@@ -97,6 +97,8 @@ class RunSpec:
         Path of a run store with choices by timing; see `RunRequest.tuned`.
     fake
         Whether tensors have no storage; see `RunRequest.fake`.
+    machine_code
+        Whether the kernels of targets are compiled; see `RunRequest.machine_code`.
     rounds
         The folder of a comparison; see `RunRequest.rounds`.
     profile
@@ -129,6 +131,7 @@ class RunSpec:
     evidence: str = ""
     tuned: str = ""
     fake: bool = False
+    machine_code: bool = True
     world: int = 0
     rank: int = 0
     local_rank: int = 0
@@ -288,6 +291,7 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
         evidence=spec.evidence,
         tuned=spec.tuned,
         fake=spec.fake,
+        machine_code=spec.machine_code,
         world=spec.world,
         rank=spec.rank,
         local_rank=spec.local_rank,

@@ -43,6 +43,7 @@ def checked(names: list[str] | tuple[str, ...], pipeline: Pipeline) -> tuple[str
     if not names:
         return ()
     from irscope.targets.catalogue import catalogue  # here: most runs have no target, and it would delay their script
+    from irscope.targets.properties import missing_figures
     from irscope.vocabulary.suggestions import listed
 
     known = catalogue()
@@ -52,4 +53,9 @@ def checked(names: list[str] | tuple[str, ...], pipeline: Pipeline) -> tuple[str
             able = [each.name for each in known.targets.values() if each.kind in pipeline.targets]
             there = f"It does for {listed(able)}." if able else "It does for no target yet; --pipeline inductor does."
             raise LookupError(f"The pipeline {pipeline.name} does not generate code for {target.name}. {there}")
+        if missing := missing_figures(target):
+            raise LookupError(
+                f"No kernels are predicted for {target.name}: its figures {listed(missing)} are missing. Add them to its "
+                "file, which the variable IRSCOPE_TARGETS names (docs/targets.md)."
+            )
     return tuple(dict.fromkeys(target.name for target in chosen))

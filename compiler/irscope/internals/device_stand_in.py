@@ -13,11 +13,12 @@ import os
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from irscope.internals import target_attention, target_cuda_graphs, target_decisions
 from irscope.internals.hooks import Hook, Undo, replace_attribute
+from irscope.internals.target_cpu_tensors import cpu_tensors
 from irscope.internals.tuning_hooks import Replay, choose_again
 
 _CUDA, _META = 1, 14
@@ -98,6 +99,26 @@ def become(properties: Any) -> None:
     _forget_answers()
 
 
+def prepare_for_next(modules: Sequence[str]) -> None:
+    """In the run's process: does once what each child would do again.
+
+    Parameters
+    ----------
+    modules
+        What a child has imported for its compile, which this process imports now.
+
+    Triton's hash of itself, which is in each kernel, reads hundreds of megabytes.
+    """
+    for name in modules:
+        if name not in sys.modules:
+            with contextlib.suppress(Exception):  # the child imports it again
+                importlib.import_module(name)
+    key = getattr(sys.modules.get("triton.runtime.cache"), "triton_key", None)
+    if modules and key is not None:
+        with contextlib.suppress(Exception):
+            key()
+
+
 def _forget_answers() -> None:
     """What this process, as a copy of one without a GPU, remembers about triton and the device."""
     for name in ("torch.utils._triton", "torch._inductor.utils", "torch._inductor.runtime.hints"):
@@ -174,6 +195,9 @@ def compile_for(
     functorch: Any = importlib.import_module("torch._functorch.config")
     functorch.enable_autograd_cache = False
     functorch.force_non_lazy_backward_lowering = True
+    config: Any = importlib.import_module("torch._inductor.config")
+    # No key of a cache that is not asked, and no processes that would compile what is not loaded.
+    config.fx_graph_cache, config.compile_threads = False, 1
     _do_not_tune(replay)
     inner, joint_passes = compile_fx._compile_fx_inner, compile_fx._recursive_joint_graph_passes
     nothing = _code_that_does_nothing()
@@ -197,6 +221,7 @@ def compile_for(
     compile_fx._compile_fx_inner = _compile_fx_inner
     if is_gpu:
         compile_fx._recursive_joint_graph_passes = _recursive_joint_graph_passes
+        target_cuda_graphs.on_cpu[:] = cpu_tensors(program, args[0] if args else ())
         target_attention.use_that_of_the_device(program)
         target_decisions.decide_as_on(_there())
     with _written_only(compile_fx):

@@ -100,8 +100,8 @@ def _choose(
         return _MATH
     heads = [each.size(1) for each in tensors]
     is_grouped = not heads[0] == heads[1] == heads[2]
-    batches = {each.size(0) for each in tensors}
-    fits = len(batches) == 1 and (not is_grouped or grouped)
+    # Compared and not collected: a dynamic size has no hash.
+    fits = query.size(0) == key.size(0) == value.size(0) and (not is_grouped or grouped)
     rows_are_whole = all(each.stride(-1) == 1 for each in (*tensors, *(() if mask is None else (mask,))))
     wide, deep = query.size(-1), value.size(-1)
     same_width = wide == key.size(-1) == deep

@@ -11,6 +11,7 @@ import importlib
 import inspect
 from typing import Any
 
+from irscope.internals.target_cpu_tensors import CpuTensor
 from irscope.vocabulary.records import dataclass
 
 
@@ -63,6 +64,8 @@ class CudaGraphs:
 
 decided: list[CudaGraphs] = []
 """Of the graphs that this process has compiled with CUDA graphs asked for."""
+on_cpu: list[CpuTensor] = []
+"""What the script keeps on the CPU in the program that this process compiles."""
 
 
 def note_partitions() -> None:
@@ -96,6 +99,15 @@ def note_graph(initialize: Any, *args: Any, **kwargs: Any) -> None:
     graph, module = given["graph"], given["gm"]
     reasons = _reasons(given, graph, module)
     kernels, left_out, graphs = _partitions(graph.scheduler)
+    here = () if given["fx_kwargs"].get("is_backward") else tuple(on_cpu)
+    if here and is_partitioned():
+        kernels, left_out = (
+            kernels + len(here),
+            (*left_out, *(LeftOut(each.name, "cpu ops", each.stack) for each in here)),
+        )
+    elif here:
+        stack = f". Found from : \n {here[0].stack}"
+        reasons = reasons or (f"skipping cudagraphs due to cpu device ({here[0].name}){stack}",)
     is_dynamic = any(type(each).__name__ == "SymInt" for each in given["example_inputs"])
     decided.append(
         CudaGraphs(
@@ -107,6 +119,12 @@ def note_graph(initialize: Any, *args: Any, **kwargs: Any) -> None:
             is_dynamic and not reasons,
         )
     )
+
+
+def is_partitioned() -> bool:
+    """Whether Inductor leaves single operations out of CUDA graphs, and not the whole graph."""
+    config: Any = importlib.import_module("torch._inductor.config")
+    return bool(config.graph_partition)
 
 
 def _reasons(given: dict[str, Any], graph: Any, module: Any) -> tuple[str, ...]:

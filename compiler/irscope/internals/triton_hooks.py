@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -71,6 +72,23 @@ def listener_hook(see: Callable[[dict[str, Any]], None]) -> Hook:
         versions="2.10 to 2.13 (triton 3.6 to 3.7)",
         apply=apply,
     )
+
+
+def facts_of_compile(compile: Callable[[], Any]) -> dict[str, Any]:
+    """What a listener hears of the compile of one kernel, in a forked child, where no other listener hears of it.
+
+    Raises AttributeError or LookupError where Triton is not as expected, and what the compile raises.
+    """
+    knobs: Any = sys.modules["triton.knobs"]
+    heard: list[dict[str, Any]] = []
+    undo = replace_attribute(knobs.compilation, "listener", lambda **facts: heard.append(facts))
+    try:
+        compile()
+    finally:
+        undo()
+    if not heard:
+        raise LookupError("Triton did not compile the kernel")
+    return heard[-1]
 
 
 def _is_inductor_compiling() -> bool:

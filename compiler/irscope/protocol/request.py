@@ -144,3 +144,5 @@ class RunRequest:
     """Path of a run store: what a device of ``targets`` has chosen by timing there is chosen again for it; empty: none."""
     fake: bool = False
     """Whether tensors have shapes and no storage (`irscope.internals.fake_run`)."""
+    machine_code: bool = True
+    """Whether the kernels of ``targets`` are compiled down to machine code."""

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from irscope.usercode.cuda_names import OnCpu, names_cuda
+from irscope.usercode.kept_on_cpu import FILES, KeptOnCpu
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.suggestions import listed
 
@@ -51,11 +52,12 @@ def compiled(text: bytes | str, name: str, flags: int = 0) -> types.CodeType:
     if not _is_on:
         return _code(text, name, flags)
     tree: ast.Module = compile(text, name, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
-    change = OnCpu()
+    kept, change = KeptOnCpu(), OnCpu()
+    kept.visit(tree)
     change.visit(tree)
     if not change.lines:
         return _code(text, name, flags)
-    _changed[name] = change.lines
+    _changed[name], FILES[name] = change.lines, kept
     return _code(tree, name, flags)
 
 

@@ -5,11 +5,20 @@ from __future__ import annotations
 import types
 from typing import Any
 
-from irscope.targets.catalogue import Target
+from irscope.targets.catalogue import CPU, Target
+
+_NEEDED = (
+    "processors", "memory", "l2", "registers", "threads", "warp", "shared_memory", "shared_memory_per_block",
+)  # fmt: skip
+
+
+def missing_figures(target: Target) -> list[str]:
+    """The figures without which no kernels are predicted for a GPU."""
+    return [] if target.kind == CPU else [name for name in _NEEDED if name not in target.figures]
 
 
 def properties_of(target: Target) -> Any:
-    """What ``torch.cuda.get_device_properties`` would answer on a target."""
+    """What ``torch.cuda.get_device_properties`` would answer on a target.  Raises KeyError if a figure is missing."""
     is_amd = target.kind == "hip"
     # gfx942 is 9.4.2: the last two digits are the minor version and the stepping.
     version = target.architecture.removeprefix("gfx")

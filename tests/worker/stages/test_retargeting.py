@@ -56,14 +56,21 @@ model = torch.nn.Linear(8, 8).cuda()
 start = torch.cuda.Event(enable_timing=True)
 start.record()
 
-@torch.compile
+@torch.compile(dynamic=True)  # sizes that are numbers are a special case
 def f(x):
     h = model(x).bfloat16()
     return torch.nn.functional.scaled_dot_product_attention(h, h, h)
 
-y = f(moved(torch.ones(1, 2, 4, 8, device="cuda:0")))
+y = f(moved(torch.ones(3, 2, 4, 8, device="cuda:0")))
 torch.cuda.synchronize()
 print(sys.argv[1:], y.device, torch.cuda.get_device_name(), torch.cuda.max_memory_allocated())
+"""
+RESTARTED = """\
+import torch
+
+norm = torch.nn.LayerNorm(8)  # Its eps is an input of the graph at first, and a constant after the restart.
+step = torch.compile(norm, dynamic=True)
+step(torch.ones(4, 8)).sum().backward()
 """
 OWN_KERNELS = """\
 import torch
@@ -96,6 +103,16 @@ def f(x, y):
 
 x = torch.zeros(50, device="cuda")
 torch.testing.assert_close(f(x, torch.zeros(50)), torch.sigmoid(torch.tensor(2.0)) + torch.full((50,), 0.5))
+@torch.compile(mode="reduce-overhead")
+def g(x, table):
+    return x * 2 + table.sum()
+
+table = torch.ones(16, device="cpu")
+g(x, table)
+for size in (50, 50, 64):  # outside of compiled code; a multiple of 16 is another kernel
+    out = torch.empty(size)
+    kernel[(2,)](torch.zeros(size), out, size)
+    torch.testing.assert_close(out, torch.full((size,), 0.5))
 print("as on the GPU")
 """
 
@@ -145,6 +162,15 @@ def test_a_script_that_names_cuda_runs_on_the_cpu(tmp_path: Path) -> None:
     assert "_scaled_dot_product_flash_attention_for_cpu_backward" in ran.text("0/0/joint-graph")
 
 
+def test_a_restart_that_only_the_compile_for_the_target_asks_for(tmp_path: Path) -> None:
+    ran = run_forked(write(tmp_path, RESTARTED), tmp_path / "runs.db", "deep", targets=("cpu-avx2",), fake=True)
+    assert ran.report.capture_gaps == ()
+    assert [(each.id, each.restarts) for each in ran.report.compiles] == [("0/0", 1)]
+    (prediction,) = ran.report.predictions
+    assert prediction.outcome is CompileOutcome.COMPILED
+    assert "1e-05" in ran.text("0/0/cpu-avx2/joint-graph")
+
+
 def test_code_for_cpus_with_other_instructions(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled here, executed nowhere."""
     commands: list[str] = []
@@ -176,7 +202,8 @@ def test_code_for_cpus_with_other_instructions(ran: Ran, monkeypatch: pytest.Mon
 def predicted(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     folder = tmp_path_factory.mktemp("with-triton")
     with triton_importable():
-        return run_captured(write(folder, SCRIPT), folder / "runs.db", "deep", targets=("h100",), fake=True)
+        targets = ("h100", "b200", "mi300x")
+        return run_captured(write(folder, SCRIPT), folder / "runs.db", "deep", targets=targets, fake=True)
 
 
 def test_the_kernels_of_the_device(predicted: Ran) -> None:
@@ -196,6 +223,9 @@ def test_the_kernel_is_compiled_down_to_machine_code(predicted: Ran) -> None:
     ran = predicted
     (kernel,) = [each for each in ran.report.predicted_kernels if each.target == "h100"]
     assert ".target sm_90a" in ran.text(f"{kernel.stage}/ptx")
+    for target, code, words in (("b200", "ptx", ".target sm_100a"), ("mi300x", "amdgcn", "gfx942")):
+        (other,) = [each for each in ran.report.predicted_kernels if each.target == target]
+        assert words in ran.text(f"{other.stage}/{code}")
     with Store(ran.store) as store:
         lines = {line for _, line in store.stage_data(ran.report.run, f"{kernel.stage}/ptx")["lines"]}
         binary = store.stage_data(ran.report.run, f"{kernel.stage}/binary")
@@ -231,7 +261,21 @@ def test_kernels_of_the_user_in_triton_and_cuda_graphs(tmp_path: Path, triton: N
         (line,) = [line for row, line in places if "tl.store(" in rows[row - 1]]
         assert "tl.store(" in OWN_KERNELS.split("\n")[line - 1]
     assert "no CUDA graph" in ran.text("0/0/h100/cuda-graphs")
-    (finding,) = [each for each in ran.report.findings if each.code == "cudagraph-skip-predicted"]
-    assert "x.add_(1)" in OWN_KERNELS.split("\n")[finding.range.start.line - 1]
+    found = [each for each in ran.report.findings if each.code == "cudagraph-skip-predicted"]
+    lines = OWN_KERNELS.split("\n")
+    assert [lines[each.range.start.line - 1].strip() for each in found] == [
+        "x.add_(1)",
+        'table = torch.ones(16, device="cpu")',
+    ]
+    assert "cpu ops" in found[1].message and "outside: table: cpu ops" in ran.text("1/0/h100/cuda-graphs")
     (gap,) = [gap for gap in ran.report.capture_gaps if gap.what == "the CPU's own code of 0/0"]
     assert "interpreted" in gap.why
+    assert not any("triton/" in gap.what for gap in ran.report.capture_gaps)
+    launched = [each for each in ran.report.predictions if each.id.startswith("triton/")]
+    assert [(each.id, each.function) for each in launched] == [("triton/1/h100", "kernel"), ("triton/2/h100", "kernel")]
+    assert "kernel[(2,)](" in lines[launched[0].line - 1]
+    (kernel,) = [each for each in ran.report.predicted_kernels if each.compile == "triton/1/h100"]
+    assert [lines[origin.line - 1][:10] for origin in kernel.origins] == ["    kernel", "@triton.au"]
+    assert ".target sm_90a" in ran.text(f"{kernel.stage}/ptx")
+    with Store(ran.store) as store:
+        assert store.stage_data(ran.report.run, f"{kernel.stage}/binary")["format"] == "cubin"

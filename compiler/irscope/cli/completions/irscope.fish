@@ -83,6 +83,7 @@ complete -c irscope -n '_shtab_irscope_using run' -l check-without-compile -d 'i
 complete -c irscope -n '_shtab_irscope_using run' -l target -x -d 'predict the kernels for these devices, too (irscope targets), as in h100,a100; needs the package triton'
 complete -c irscope -n '_shtab_irscope_using run' -l tuned -xka "(__fish_complete_path (commandline -ct))" -d 'with --target: choose again what the real device has chosen by timing, in the newest runs of this run store'
 complete -c irscope -n '_shtab_irscope_using run' -l fake -d 'with --target: tensors have shapes and no storage, so that a model larger than the memory can be compiled; where the script needs a value it gets zeros, and that is a finding'
+complete -c irscope -n '_shtab_irscope_using run' -l no-machine-code -d 'with --target: keep the source of each kernel and do not compile it to PTX or AMDGCN, which takes longer'
 complete -c irscope -n '_shtab_irscope_using run' -l world -x -d 'run as ranks of a job with N ranks, with PyTorch'"'"'s fake process group: no other machine or GPU is needed'
 complete -c irscope -n '_shtab_irscope_using run' -l ranks -x -d 'with --world: which of the ranks are run and compared, as in 0,37 or 0-3 (default: the first and the last)'
 complete -c irscope -n '_shtab_irscope_using run' -l nproc-per-node -x -d 'run as a job of K ranks on this machine, as torchrun does; with --world: how many ranks each machine has (8)'

@@ -291,6 +291,7 @@ _shtab_irscope_run_options=(
   "--target[predict the kernels for these devices, too (irscope targets), as in h100,a100\; needs the package triton]:NAMES:"
   "--tuned[with --target\: choose again what the real device has chosen by timing, in the newest runs of this run store]:FILE:_files"
   "--fake[with --target\: tensors have shapes and no storage, so that a model larger than the memory can be compiled\; where the script needs a value it gets zeros, and that is a finding]"
+  "--no-machine-code[with --target\: keep the source of each kernel and do not compile it to PTX or AMDGCN, which takes longer]"
   "--world[run as ranks of a job with N ranks, with PyTorch\'s fake process group\: no other machine or GPU is needed]:N:"
   "--ranks[with --world\: which of the ranks are run and compared, as in 0,37 or 0-3 (default\: the first and the last)]:LIST:"
   "--nproc-per-node[run as a job of K ranks on this machine, as torchrun does\; with --world\: how many ranks each machine has (8)]:K:"

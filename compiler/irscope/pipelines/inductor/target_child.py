@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import gc
 import importlib
 import json
 import os
@@ -21,7 +22,7 @@ from collections.abc import Callable
 from typing import Any
 
 from irscope.capture.run_book import RunBook
-from irscope.internals import cpu_stand_in, fake_run
+from irscope.internals import cpu_stand_in, fake_run, restarts
 from irscope.internals.device_stand_in import become, open_choices
 from irscope.internals.target_cuda_graphs import decided
 from irscope.internals.triton_compiling import NotCompiledError, compiled_kernel
@@ -35,6 +36,8 @@ from irscope.targets.catalogue import CPU, Target
 from irscope.targets.properties import properties_of
 
 _LOOK_SECONDS = 0.5
+_OF_COMPILERS = ("torch.", "sympy.", "triton")
+"""What the modules are called that the next child needs, too."""
 
 
 class Copied:
@@ -94,7 +97,7 @@ def work(
     compile: str,
     file: Any,
     compile_program: Callable[[], None],
-    seconds: float,
+    seconds: float | None,
 ) -> None:
     """All that the child does.
 
@@ -107,10 +110,11 @@ def work(
     compile_program
         Compiles a copy of the program, once this process has become one with the device.
     seconds
-        How long kernels may be compiled; 0: not at all.
+        How long kernels may be compiled; None: they are not wanted.
     """
     _be_quiet()
-    started = time.monotonic()
+    started, imported = time.monotonic(), set(sys.modules)
+    gc.freeze()  # what the script has is neither looked through nor copied for it
     copied, why = Copied(file), ""
     book.go_on_in_child(copied, target.name)
     kernels.same_graph(f"{compile}/{target.name}", compile)
@@ -125,6 +129,10 @@ def work(
             become(properties)
         compile_program()
     except BaseException as error:  # noqa: BLE001  whatever it is, it is the reason
+        if restarts.is_restart(error):
+            copied.write({"again": restarts.constants()})
+            file.flush()
+            return
         why = f"{type(error).__name__}: {str(error).strip()}"
     if open_choices:
         counted = [f"{text} ({count}×)" if count > 1 else text for text, count in Counter(open_choices).items()]
@@ -136,10 +144,14 @@ def work(
         for skip in cuda_graphs.skips(found):
             copied.write({"skip": skip})
     copied.write({"codegen": why, "seconds": time.monotonic() - started})
+    copied.write(
+        {"imported": [name for name in sys.modules if name not in imported and name.startswith(_OF_COMPILERS)]}
+    )
     file.flush()
     os.nice(10)  # from here on nobody waits
     started = time.monotonic()
-    _compile_kernels(book, copied, target, started + seconds)
+    if seconds is not None:
+        _compile_kernels(book, copied, target, started + seconds)
     copied.write({"end": time.monotonic() - started})
     file.flush()
 

@@ -22,13 +22,14 @@ from typing import Any
 
 from irscope.capture.run_book import RunBook
 from irscope.findings import signals
-from irscope.internals import fake_run, run_memory, triton_on_cpu
+from irscope.internals import fake_run, restarts, run_memory, triton_on_cpu
 from irscope.internals.device_stand_in import Compile as CompileProgram
-from irscope.internals.device_stand_in import compile_for, each_program_hook
+from irscope.internals.device_stand_in import compile_for, each_program_hook, prepare_for_next
 from irscope.internals.hooks import Hook
 from irscope.pipelines.inductor import fitting, target_child
 from irscope.pipelines.inductor.kernels import Kernels
 from irscope.pipelines.inductor.stages import MEMORY_FIT, MEMORY_PLAN
+from irscope.pipelines.inductor.target_launches import MOST, Launches, compile_kernel
 from irscope.pipelines.inductor.tuning import NOTHING, Choices, choices_of
 from irscope.protocol import CaptureGap, Compile, CompileOutcome, Kernel, StageRef, from_json
 from irscope.store.store import Store
@@ -40,7 +41,7 @@ _KERNEL_SECONDS = 60.0
 """How long a child compiles the kernels of one program down to machine code."""
 _KERNEL_SECONDS_OF_RUN = 180.0
 """And all children of one target together."""
-_AT_A_TIME = 2
+_AT_A_TIME = max(2, min(8, (os.cpu_count() or 2) // 2))
 _WEIGHED = 10
 """Compiles at which all parameters of the script are looked for."""
 _LONGEST = 500_000_000
@@ -66,6 +67,9 @@ class Targets:
         self._targets = [known.named(name) for name in book.request.targets]
         self._children: list[_Child] = []
         self._choices: dict[str, Choices] = {}
+        self._launches = Launches()
+        self._predictions: dict[str, Compile] = {}
+        self._again: dict[str, list[str]] = {}  # compile → what is a constant when Dynamo traces it again
         self._optimizers = run_memory.Optimizers(keeps=book.request.fake)
         self._parameters = self._gradients = 0  # bytes of the script's, the most at any compile
         self._given: dict[str, tuple[int, int]] = {}  # compile → bytes of its parameters, and of their gradients
@@ -77,11 +81,17 @@ class Targets:
         if not self._targets:
             return []
         fake = [fake_run.hook(self._book.guarded(self._value_needed))] if self._book.request.fake else []
-        return [each_program_hook(self._compiled), self._optimizers.hook(), *triton_on_cpu.hooks(_interpreted), *fake]
+        own = triton_on_cpu.hooks(_interpreted, self._book.guarded(self._launched))
+        return [each_program_hook(self._compiled), self._optimizers.hook(), *own, *fake]
 
     def finish(self) -> None:
         """Waits for the children that are left, and writes what they have seen."""
         self._collect(0)
+        for prediction in self._predictions.values():  # some ended before their compile, whose facts were not known
+            base = self._book.compiles.get(prediction.id.removesuffix(f"/{prediction.target}"))
+            if base is not None:
+                known = dataclasses.replace(prediction, graph_ops=base.graph_ops, restarts=base.restarts)
+                self._book.put_prediction(known)
         self._book.caught(self._fit)
 
     def _compiled(self, original: CompileProgram, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -93,6 +103,8 @@ class Targets:
             work = functools.partial(compile_for, original, program, args, kwargs, replay, target.kind != CPU)
             self._book.caught(functools.partial(self._begin, target, str(compile), work))
         if self._book.request.fake:
+            if compile is not None and restarts.has_floats(program):
+                self._restart_as_children(str(compile))
             return program
         if triton_on_cpu.launches_kernels(program):
             what = f"the CPU's own code of {compile or 'a program'}"
@@ -100,6 +112,28 @@ class Targets:
             self._book.gap(CaptureGap(what, why))
             return program
         return original(program, *args, **kwargs)
+
+    def _launched(self, launch: triton_on_cpu.Launch) -> None:
+        """A kernel is launched outside of compiled code."""
+        if not self._book.is_open or self._book.is_quiet or not self._book.request.machine_code:
+            return
+        found = self._launches.new(launch)
+        if self._launches.are_too_many:
+            why = f"the first {MOST} are, which includes those with other types of arguments"
+            self._book.gap(CaptureGap("more kernels that are launched outside of compiled code, for targets", why))
+        elif found is not None:
+            id, place = found
+            for target in self._targets:
+                if target.kind != CPU:
+                    name = f"{id}/{target.name}"
+                    work = functools.partial(compile_kernel, self._book, name, place, launch.compile)
+                    self._begin(target, id, work, has_sources=False)
+
+    def _restart_as_children(self, compile: str) -> None:
+        """Where only targets are compiled, the script's Dynamo is asked for a restart if that of a target asks for one."""
+        self._collect(0)
+        if constants := self._again.pop(compile, None):
+            restarts.restart(constants)
 
     def _value_needed(self, what: str) -> None:
         self._book.findings.signal(signals.VALUE_NEEDED, self._book.current_compile("value"), what)
@@ -121,18 +155,20 @@ class Targets:
             why = f"no run in {self._book.request.tuned} was on {target.title}"
             self._book.gap(CaptureGap(f"what {target.name} has chosen by timing", why))
 
-    def _begin(self, target: Target, compile: str, work: Callable[[], None]) -> None:
+    def _begin(self, target: Target, compile: str, work: Callable[[], None], has_sources: bool = True) -> None:
+        """Forks a child for some work; ``has_sources``: it leaves sources of kernels, which are then compiled."""
         if not hasattr(os, "fork"):
             raise OSError("this system cannot copy a process, which targets need")
         self._collect(_AT_A_TIME - 1)
         file = tempfile.TemporaryFile()  # noqa: SIM115  closed when the child has ended
         started = time.monotonic()
-        seconds = min(_KERNEL_SECONDS, self._kernel_seconds[target.name])
+        left = min(_KERNEL_SECONDS, self._kernel_seconds[target.name])
+        seconds = left if has_sources and self._book.request.machine_code else None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of newer versions of Python, about threads of the parent
             pid = os.fork()
         if pid:
-            until = started + (_FAKE_SECONDS if self._book.request.fake else _SECONDS) + 2 * seconds
+            until = started + (_FAKE_SECONDS if self._book.request.fake else _SECONDS) + 2 * (seconds or 0)
             self._children.append(_Child(target, compile, pid, file, started, until))
             return
         status = 1
@@ -161,20 +197,26 @@ class Targets:
         for line in content.splitlines():
             with contextlib.suppress(ValueError):  # the last one of a child that was ended
                 rows.append(json.loads(line))
+        if again := [row["again"] for row in rows if "again" in row]:
+            self._again[child.compile] = again[0]
+            return  # of the next trace there is another child
         said = {key: row[key] for row in rows for key in ("codegen", "seconds", "end") if key in row}
         if "codegen" in said:
             why, late = str(said["codegen"]), "" if "end" in said else why or "the process ended early"
         else:
             why, late = why or "the process that compiled it ended early", ""
+        prepare_for_next([str(name) for row in rows for name in row.get("imported", ())])
         self._kernel_seconds[target] -= min(float(said.get("end", _KERNEL_SECONDS)), self._kernel_seconds[target])
-        about = self._book.compiles.get(child.compile) or Compile(
-            child.compile, "?", "?", 1, CompileOutcome.COMPILED, 0, 0, 0.0
+        about = (
+            self._launches.compiles.get(child.compile)
+            or self._book.compiles.get(child.compile)
+            or Compile(child.compile, "?", "?", 1, CompileOutcome.COMPILED, 0, 0, 0.0)
         )
         outcome = CompileOutcome.ERROR if why else CompileOutcome.COMPILED
         seconds = round(float(said.get("seconds", time.monotonic() - child.started)), 6)
-        self._book.put_prediction(
-            dataclasses.replace(about, id=name, outcome=outcome, seconds=seconds, target=target, stages=())
-        )
+        prediction = dataclasses.replace(about, id=name, outcome=outcome, seconds=seconds, target=target, stages=())
+        self._predictions[name] = prediction
+        self._book.put_prediction(prediction)
         for row in rows:
             self._put(name, target, row)
             if "skip" in row:
