@@ -270,7 +270,7 @@ def plain(program: Program, backward: bool, calls: int, rounds: int) -> dict[str
         until = time.perf_counter() + 1.0
         while time.perf_counter() < until:
             program.step(backward)
-        seconds = []
+        seconds: list[float] = []
         until = time.perf_counter() + 1.0
         while len(seconds) < 60 or time.perf_counter() < until:
             start = time.perf_counter()

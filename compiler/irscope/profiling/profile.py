@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from irscope.profiling.noise import Spread
+from irscope.profiling.regions import MeasuredRegion
 from irscope.protocol import Origin
 from irscope.vocabulary.units import count, duration
 
@@ -136,6 +138,13 @@ class MeasuredProgram:
         Of a call of the program itself, without compile, likewise, of calls between the others; None if it cannot run.
     compile_seconds
         What compiling took of all that its calls go through.
+    spread, eager_spread
+        Of single calls: compiled, and without compile; None with fewer than four.
+    is_clear
+        Whether the two differ by more than noise; None if there are too few repetitions.
+    is_foreign
+        Whether its code is PyTorch's own, as that of an ``nn.Sequential``: ``file`` and ``line`` are then those of the user's line
+        that calls it, which owns the kernels that came from no line.
     """
 
     function: str
@@ -148,11 +157,20 @@ class MeasuredProgram:
     samples: tuple[float, ...] = ()
     eager_seconds: float | None = None
     compile_seconds: float | None = None
+    is_foreign: bool = False
+    spread: Spread | None = None
+    eager_spread: Spread | None = None
+    is_clear: bool | None = None
 
     @property
     def paid_back_calls(self) -> int | None:
-        """After how many calls compiling has saved what it took; None if a call is not faster, or that is not known."""
-        if self.plain_seconds is None or self.eager_seconds is None or self.compile_seconds is None:
+        """After how many calls compiling has saved what it took; None if no call is clearly faster, or that is not known."""
+        if (
+            self.is_clear is False
+            or self.plain_seconds is None
+            or self.eager_seconds is None
+            or self.compile_seconds is None
+        ):
             return None
         saved = self.eager_seconds - self.plain_seconds
         return math.ceil(self.compile_seconds / saved) if saved > 0 else None
@@ -302,6 +320,8 @@ class Profile:
         What the bounds were computed with; empty if they are not known.
     warnings
         What of a trace from elsewhere could not be read.
+    regions
+        The graphs that the programs go through, each called alone.
     breaks, recompiled
         What graph breaks and recompilations of the run take, the dearest first.
     """
@@ -324,3 +344,4 @@ class Profile:
     warnings: tuple[str, ...] = ()
     breaks: tuple[BreakCost, ...] = ()
     recompiled: tuple[RecompileCost, ...] = ()
+    regions: tuple[MeasuredRegion, ...] = ()
