@@ -3,7 +3,7 @@
 import * as bridge from "../bridge";
 import { button, h } from "../dom";
 import type { Subject } from "../messages";
-import type { Measured } from "../results";
+import type { Measured, ProgramTime } from "../results";
 import { Loader, notice, placeLink, type View } from "../view";
 import * as units from "../../units";
 import { FlameChart } from "../time/chart";
@@ -17,7 +17,6 @@ import {
   KERNEL_COLUMNS,
   kernelRows,
   lineRows,
-  programText,
   summary,
   type Row,
 } from "./model";
@@ -128,9 +127,15 @@ function profileButton(kind: string): HTMLElement | undefined {
 
 /** Above the tables: the programs, what became of CUDA graphs, and what breaks and recompilations take. */
 function factsOf(data: Measured): HTMLElement[] {
-  const programs = data.programs.map((one) =>
-    h("li", {}, one.place.uri === "" ? h("code", {}, one.function) : placeLink(one.place), ` ${programText(one)}`),
-  );
+  const programs = data.programs.map(timeOf);
+  const regions =
+    data.regions.length > 0 &&
+    h(
+      "details",
+      { open: true },
+      h("summary", {}, `${units.count(data.regions.length, "graph")} between breaks, each called alone`),
+      h("ul", {}, ...data.regions.map(timeOf)),
+    );
   const graphs = graphTexts(data).map(({ text, place }) =>
     h("li", {}, "CUDA graphs: ", text, place !== undefined && " ", place !== undefined && placeLink(place)),
   );
@@ -145,7 +150,11 @@ function factsOf(data: Measured): HTMLElement[] {
   const folded =
     more.length > 0 &&
     h("details", {}, h("summary", {}, `${units.count(more.length, "program")} more`), h("ul", {}, ...more));
-  return all.length === 0 ? [] : [h("div", { class: "measured-facts" }, h("ul", {}, ...all), folded)];
+  return all.length === 0 ? [] : [h("div", { class: "measured-facts" }, h("ul", {}, ...all), folded, regions)];
+}
+
+function timeOf({ function: name, place, words }: ProgramTime): HTMLElement {
+  return h("li", {}, place.uri === "" ? h("code", {}, name) : placeLink(place), ` ${words}`);
 }
 
 function tableOf(part: Exclude<Part, "Step">, data: Measured): HTMLElement[] {
