@@ -33,13 +33,15 @@ import turns
 _CALL = re.compile(r"\s*(?:\w+ = )?(?P<name>(?:extern_kernels|torch\.ops|aten|cpp_\w+|triton_\w+)(?:\.\w+)*)\(")
 _HANDLES = re.compile(r"# \[Provenance debug handles\] (?P<handles>.+)")
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
+_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 _LIBRARIES = os.path.dirname(os.path.dirname(os.path.abspath(torch.__file__)))
 _MARK = "by-hand:"
 
 
 def calls_in(code: str) -> list[str]:
     """The kernels and library calls that output code calls, in their order."""
-    return [match["name"].removesuffix(".run") for line in code.split("\n") if (match := _CALL.match(line))]
+    names = [match["name"].removesuffix(".run") for line in code.split("\n") if (match := _CALL.match(line))]
+    return [name for name in names if not name.startswith("triton_helpers.")]  # those are in the texts of kernels
 
 
 class Program:
@@ -118,7 +120,7 @@ class Stacks(logging.Handler):
             for stack in table.get(handle.strip(), ()):
                 frames = [(match["file"], match["line"]) for match in _FRAME.finditer(stack)]
                 mine = [one for one in frames if not one[0].startswith(_LIBRARIES)]
-                mine = mine or [one for one in frames if f"{os.sep}torch{os.sep}" not in one[0]]
+                mine = mine or [one for one in frames if not one[0].startswith(_TORCH)]
                 if mine:
                     found[":".join(mine[-1])] = None
         return list(found)
@@ -288,7 +290,7 @@ def plain(program: Program, backward: bool, calls: int, rounds: int) -> dict[str
         kernels.update(name for name, _, _ in _device_events(profiler)[0])
     return {
         "seconds": found,
-        "calls": sorted(calls_in(_text(one)) for one in _modules()),
+        "calls": sorted(filter(None, (calls_in(_text(one)) for one in _modules()))),  # not those that autotuning made
         "kernels": {name: count / calls for name, count in kernels.items()},
     }
 

@@ -136,6 +136,8 @@ class Totals:
     """By program the compiles that its steps go through."""
     around: dict[tuple[str, Kind], float] = field(default_factory=lambda: defaultdict(float))
     """Seconds by compile and kind, of those kinds that breaks and recompilations bring."""
+    by_step: dict[tuple[str, Kind], dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
+    """The same of each step, where the trace is read at once."""
     steps: list[tuple[int, float]] = field(default_factory=list)
     recorded: int = 0
     replayed: int = 0
@@ -237,6 +239,9 @@ class Sums:
     def _count(self, segment: Segment, seconds: float) -> None:
         if segment.around.compile and segment.kind in COUNTED:
             self.totals.around[segment.around.compile, segment.kind] += seconds
+            if self._programs:
+                steps = self.totals.by_step[segment.around.compile, segment.kind]
+                steps[segment.around.step] = steps.get(segment.around.step, 0.0) + seconds
 
     def _is_wrapper(self, segment: Segment) -> bool:
         """Whether it computes nothing: an operator that makes a tensor, or of which nothing ran on the device."""
@@ -352,7 +357,7 @@ class Sums:
             peaks=peaks,
             idle_device_seconds=_over(totals.idle, steps),
             pieces=totals.pieces,
-            breaks=breaks_of(self._report, around) if self._report else (),
+            breaks=breaks_of(self._report, around, totals.by_step) if self._report else (),
             recompiled=recompiled_of(self._report, around) if self._report else (),
         )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from irscope.profiling.break_words import BreakCost, RecompileCost
 from irscope.profiling.noise import Spread
 from irscope.profiling.regions import MeasuredRegion
 from irscope.protocol import Origin
-from irscope.vocabulary.units import count, duration
 
 
 @dataclass(frozen=True)
@@ -174,72 +174,6 @@ class MeasuredProgram:
             return None
         saved = self.eager_seconds - self.plain_seconds
         return math.ceil(self.compile_seconds / saved) if saved > 0 else None
-
-
-@dataclass(frozen=True)
-class BreakCost:
-    """What a graph break takes in a step, by the gaps around it; what fusion across it would save is not in it.
-
-    Parameters
-    ----------
-    seconds
-        The sum of the others.
-    eager_seconds
-        Operators that run without compile at the break, on the host and on the device.
-    guard_seconds
-        The search for the compiled code that goes on after it.
-    entry_seconds
-        Python and PyTorch's runtime around the graphs that go on after it.
-    """
-
-    file: str
-    line: int
-    code: str
-    seconds: float
-    eager_seconds: float
-    guard_seconds: float
-    entry_seconds: float
-
-    @property
-    def words(self) -> str:
-        """``at least 38.4 µs of a step (guards 7.29 µs, entering the next graph 31.1 µs)``."""
-        parts = [
-            ("eager operators", self.eager_seconds),
-            ("guards", self.guard_seconds),
-            ("entering the next graph", self.entry_seconds),
-        ]
-        told = ", ".join(f"{name} {duration(seconds)}" for name, seconds in parts if seconds)
-        return f"at least {duration(self.seconds)} of a step ({told})"
-
-
-@dataclass(frozen=True)
-class RecompileCost:
-    """What it takes that a function was compiled several times.
-
-    Parameters
-    ----------
-    compiles
-        How many it has.
-    compile_seconds
-        Of all of them but the first, once.
-    guard_seconds
-        The search among them, in a step.
-    """
-
-    function: str
-    file: str
-    line: int
-    compiles: int
-    compile_seconds: float
-    guard_seconds: float
-
-    @property
-    def words(self) -> str:
-        """``compiled 3 times: recompiling took 4.0 s, its guards take 12 µs of a step``."""
-        return (
-            f"compiled {count(self.compiles, 'time')}: recompiling took {duration(self.compile_seconds)}, "
-            f"its guards take {duration(self.guard_seconds)} of a step"
-        )
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ _COPIED_BYTES = (1 << 15, 1 << 18, 1 << 22, 1 << 26)
 _MATRIX = 768
 _BLOCKS, _BLOCK_SECONDS = 3, 0.2
 """Before the profiler runs, and after it again: blocks of calls without it, compiled and eager by turns."""
+_LEAST_BLOCK_SECONDS, _COLD_CALLS = 0.03, 3
+"""Of a block: the other side has taken the caches and let the device rest, so the first calls after it are no samples."""
 _MOST_SAMPLES = 600
 _MORE_CALLS, _MORE_SECONDS = 2, 2.0
 """So many times more calls are profiled than are asked for, if there is time, and the fastest are taken: what else the
@@ -184,17 +186,16 @@ class _Samples:
                         self._has_eager = False
 
     def _block(self, program: Any, calls: int, into: list[float]) -> None:
-        # The first call after the other side's is slower, and no sample.
-        until, is_first = time.perf_counter() + _BLOCK_SECONDS, True
-        for _ in range(calls + 1):
+        begin, found = time.perf_counter(), list[float]()
+        while True:
             start = time.perf_counter()
             _call(self._one, self._backward, program)
             synchronize()
             end = time.perf_counter()
-            if not is_first:
-                into.append(end - start)
-            is_first = False
-            if end > until and into:
+            found.append(end - start)
+            enough = len(found) >= calls + _COLD_CALLS and end > begin + _LEAST_BLOCK_SECONDS
+            if enough or (end > begin + _BLOCK_SECONDS and len(found) > 1):
+                into += found[min(_COLD_CALLS, len(found) // 2) :]
                 return
 
     def facts(self) -> dict[str, Any]:
