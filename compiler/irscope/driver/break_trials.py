@@ -25,7 +25,7 @@ ROUNDS = 18
 """Of each side: enough to tell 3 % from noise on a machine that does nothing else."""
 _FIX_SECONDS = 300.0
 _MOST_BREAKS = 4
-"""The dearest ones; each has a process of its own, which stays until all rounds are over."""
+"""The dearest ones; each has its own process, which stays until all rounds are over."""
 
 Place = tuple[str, int, str]
 """Of a break: file, line and code."""

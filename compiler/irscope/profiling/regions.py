@@ -78,7 +78,7 @@ def _region(row: dict[str, Any], report: Report) -> MeasuredRegion:
 def paid_back(
     compiled: Spread | None, eager: Spread | None, clear: bool | None, compile_seconds: float | None
 ) -> int | None:
-    """After how many calls compiling has saved what it took; None where nothing is saved for sure."""
+    """After how many calls compiling has saved what it took; None if nothing is saved for sure."""
     if compiled is None or eager is None or compile_seconds is None or clear is not True:
         return None
     saved = eager.median - compiled.median

@@ -257,7 +257,7 @@ def _program(one: MeasuredProgram, uri_of: UriOf) -> ProgramTime:
 
 
 def _regions(found: Profile, uri_of: UriOf) -> tuple[ProgramTime, ...]:
-    """None where there is only one: the program is compared already."""
+    """Empty if there is only one: the program is compared already."""
     rows = found.regions[:_MOST_ROWS] if len(found.regions) > 1 else ()
     return tuple(ProgramTime(one.function, _at(one.file, one.line, uri_of), region_words(one)) for one in rows)
 
