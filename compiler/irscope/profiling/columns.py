@@ -48,6 +48,7 @@ class EventColumns:
         self.name, self.file = array("l"), array("l")
         self.category, self.thread = array("l"), array("l")
         self.ids = tuple(array("q") for _ in IDS)
+        self._by_key = tuple(zip(IDS, self.ids, strict=True))
         for event in events:
             if event.category in _USED:
                 self._add(event)
@@ -63,7 +64,7 @@ class EventColumns:
         self.category.append(self.categories.number(event.category))
         self.thread.append(self.threads.number(event.thread))
         self.file.append(self.files.number(str(args["kernel_file"])[:4096]) if "kernel_file" in args else -1)
-        for key, column in zip(IDS, self.ids, strict=True):
+        for key, column in self._by_key:
             value = args.get(key, NO_ID)
             if type(value) is not int or not -1 <= value < _TEXTS:
                 value = NO_ID if type(value) is not str else _TEXTS + self._texts.number(value[:80])
@@ -71,9 +72,10 @@ class EventColumns:
 
     def event(self, at: int) -> Event:
         """One of them as an object."""
-        args: dict[str, Any] = {
-            key: column[at] for key, column in zip(IDS, self.ids, strict=True) if column[at] != NO_ID
-        }
+        args: dict[str, Any] = {}
+        for key, column in self._by_key:
+            if (id := column[at]) != NO_ID:
+                args[key] = id
         if self.file[at] >= 0:
             args["kernel_file"] = self.files.values[self.file[at]]
         return Event(
