@@ -94,7 +94,7 @@ class EventColumns:
             (self.file, self.files, other.file, other.files),
         ):
             numbers = [table.number(value) for value in their_table.values]
-            numbers.append(-1)  # where there is none
+            numbers.append(-1)  # of an event without a file
             mine.extend(map(numbers.__getitem__, their))
         texts = [_TEXTS + self._texts.number(value) for value in other._texts.values]
         for column, their in zip(self.ids, other.ids, strict=True):
