@@ -137,7 +137,7 @@ def test_kernels_without_a_line_are_on_the_line_that_calls_pytorchs_own_code(
         return {key: replace(call, origins=()) for key, call in calls_of(self, segments).items()}
 
     monkeypatch.setattr(Joined, "calls_of", without_lines)
-    facts = {"function": "Sequential", "file": "/w/train.py", "line": 9, "plain_seconds": 1e-3}
+    facts = {"function": "Sequential", "file": "/w/train.py", "line": 9, "plain_seconds": 2e-3}
     with Store(str(path)) as store:
         report = store.report(store.find_run())
         joined, steps = Joined(store, report, None), timeline(read_events(str(trace)))
