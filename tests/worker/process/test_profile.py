@@ -12,7 +12,7 @@ import pytest
 from irscope.pipelines.registry import role_of
 from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
-from support import run_cli_forked, write
+from support import run_cli, run_cli_forked, write
 
 pytestmark = pytest.mark.worker
 
@@ -125,6 +125,21 @@ def test_kernels_of_a_module_of_pytorch_are_on_the_line_that_calls_it(tmp_path: 
     )
     assert [one["line"] for one in found["lines"]] == [3]
     assert [(one["function"], one["line"], one["is_foreign"]) for one in found["programs"]] == [("Sequential", 3, True)]
+
+
+@pytest.mark.nightly
+def test_a_break_is_measured_by_running_without_it(tmp_path: Path) -> None:
+    body = SMALL.replace("    y = x @ x\n", "    y = x @ x\n    torch._dynamo.graph_break()\n")
+    script, store = write(tmp_path, body), tmp_path / "runs.db"
+    done = run_cli("profile", script, "--calls", "3", "--json", "--without-breaks", "--store", store)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    [cost] = found["breaks"]
+    assert (cost["line"], cost["removed"]["why_not"]) == (6, "") and cost["removed"]["title"]
+    assert cost["removed"]["before"]["calls"] == cost["removed"]["after"]["calls"] == 18
+    assert script.read_text() == body, "files stay as they are"
+    with Store(str(store)) as opened:
+        assert opened.profile(found["run"]) == found and len(opened.runs()) == 1
 
 
 def test_nothing_to_measure_is_said(tmp_path: Path) -> None:
