@@ -1,6 +1,6 @@
 """One step of a script's compiled program, each kernel timed by hand and without irscope: `line_oracle.py` runs this.
 
-    python benchmarks/kernels_by_hand.py lines|plain SCRIPT [--backward] [--calls N]
+    python benchmarks/kernels_by_hand.py lines|plain SCRIPT [--backward] [--calls N] [--rounds N]
 
 ``lines`` puts a stopwatch around each call in Inductor's output code. On a CPU it is the clock before and after. On a GPU the host
 waits before and after each call, so every kernel that the profiler saw in between belongs to that call. The call's lines are those of PyTorch's own
@@ -9,7 +9,7 @@ in a replay nobody can wait between two kernels.
 
 ``plain`` times the same calls without any stopwatch, as the script compiles them.
 
-Both print one line of JSON: seconds of a step, seconds by line (``lines``), the calls in the output code, and the kernels on the device.
+Both print one line of JSON: seconds of a step in each round, seconds by line (``lines``), the calls in the output code, and the kernels on the device.
 """
 
 from __future__ import annotations
@@ -28,17 +28,20 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import turns
 
 _CALL = re.compile(r"\s*(?:\w+ = )?(?P<name>(?:extern_kernels|torch\.ops|aten|cpp_\w+|triton_\w+)(?:\.\w+)*)\(")
 _HANDLES = re.compile(r"# \[Provenance debug handles\] (?P<handles>.+)")
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
+_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 _LIBRARIES = os.path.dirname(os.path.dirname(os.path.abspath(torch.__file__)))
 _MARK = "by-hand:"
 
 
 def calls_in(code: str) -> list[str]:
     """The kernels and library calls that output code calls, in their order."""
-    return [match["name"].removesuffix(".run") for line in code.split("\n") if (match := _CALL.match(line))]
+    names = [match["name"].removesuffix(".run") for line in code.split("\n") if (match := _CALL.match(line))]
+    return [name for name in names if not name.startswith("triton_helpers.")]  # those are in the texts of kernels
 
 
 class Program:
@@ -117,7 +120,7 @@ class Stacks(logging.Handler):
             for stack in table.get(handle.strip(), ()):
                 frames = [(match["file"], match["line"]) for match in _FRAME.finditer(stack)]
                 mine = [one for one in frames if not one[0].startswith(_LIBRARIES)]
-                mine = mine or [one for one in frames if f"{os.sep}torch{os.sep}" not in one[0]]
+                mine = mine or [one for one in frames if not one[0].startswith(_TORCH)]
                 if mine:
                     found[":".join(mine[-1])] = None
         return list(found)
@@ -260,16 +263,24 @@ def by_line(program: Program, stacks: Stacks, backward: bool, calls: int) -> dic
     return {"lines": ordered, "unowned": unowned, "kernels": {name: count / calls for name, count in kernels.items()}}
 
 
-def plain(program: Program, backward: bool, calls: int) -> dict[str, Any]:
-    """Seconds of a step without a stopwatch in it, and the kernels that run on the device."""
-    until = time.perf_counter() + 1.0
-    while time.perf_counter() < until:
-        program.step(backward)
-    seconds = []
-    for _ in range(max(calls, 60)):
-        start = time.perf_counter()
-        program.step(backward)
-        seconds.append(time.perf_counter() - start)
+def plain(program: Program, backward: bool, calls: int, rounds: int) -> dict[str, Any]:
+    """Seconds of a step without a stopwatch in it, of each round, and the kernels that run on the device."""
+    found = []
+    for number in range(rounds):
+        if number:  # the script itself has waited for the first one
+            turns.take(number)
+        until = time.perf_counter() + 1.0
+        while time.perf_counter() < until:
+            program.step(backward)
+        seconds: list[float] = []
+        until = time.perf_counter() + 1.0
+        while len(seconds) < 60 or time.perf_counter() < until:
+            start = time.perf_counter()
+            program.step(backward)
+            seconds.append(time.perf_counter() - start)
+        found.append(sorted(seconds)[len(seconds) // 4])
+        if number < rounds - 1:
+            turns.give_back(number)
     kernels: Counter[str] = Counter()
     if torch.cuda.is_available():
         kinds = torch.profiler.ProfilerActivity
@@ -278,8 +289,8 @@ def plain(program: Program, backward: bool, calls: int) -> dict[str, Any]:
                 program.step(backward)
         kernels.update(name for name, _, _ in _device_events(profiler)[0])
     return {
-        "seconds": sorted(seconds)[len(seconds) // 4],
-        "calls": sorted(calls_in(_text(one)) for one in _modules()),
+        "seconds": found,
+        "calls": sorted(filter(None, (calls_in(_text(one)) for one in _modules()))),  # not those that autotuning made
         "kernels": {name: count / calls for name, count in kernels.items()},
     }
 
@@ -291,6 +302,7 @@ def main() -> None:
     options.add_argument("script")
     options.add_argument("--backward", action="store_true")
     options.add_argument("--calls", type=int, default=20)
+    options.add_argument("--rounds", type=int, default=1, help="of the plain loop")
     given = options.parse_args()
     stacks = None
     if given.what == "lines":
@@ -305,7 +317,7 @@ def main() -> None:
     if stacks is not None:
         found = by_line(program, stacks, given.backward, given.calls)
     else:
-        found = plain(program, given.backward, given.calls)
+        found = plain(program, given.backward, given.calls, given.rounds)
     print(json.dumps(found))
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ import irscope.driver.opened_profile as opening
 import pytest
 from irscope.cli.main import main
 from irscope.driver.opened_profile import opened
-from irscope.ir import kineto
+from irscope.ir import kineto, kineto_parts
 from irscope.ir.kineto import Event, TraceError, read_events
+from irscope.ir.kineto_parts import parts_of, read_part
 from irscope.profiling.batches import Columns
+from irscope.profiling.columns import EventColumns
 from irscope.profiling.profile import Profile
 from irscope.protocol import to_json
 from irscope.store.store import Store
@@ -78,9 +81,9 @@ def test_batches_sum_up_to_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyP
         run = store.find_run("")
         whole = opened(path, store, run)
         monkeypatch.setattr(opening, "_BATCH", 40)
-        assert Columns(read_events(path), 40).batches > 3
+        assert Columns(EventColumns(read_events(path)), 40).batches > 3
         assert different(figures(opened(path, store, run)), figures(whole)) == []
-        monkeypatch.setattr(opening, "_processors", lambda: 1)
+        monkeypatch.setattr(opening, "_processes", lambda: 1)
         assert different(figures(opened(path, store, run)), figures(whole)) == []
     assert whole.kernels and whole.steps > 0
 
@@ -97,8 +100,8 @@ def test_a_kernel_is_in_the_batch_of_its_launch() -> None:
         an_event("aten::mm", 11, 1, **{"External id": "text"}),
         an_event("late", 12, 3, "kernel", correlation=7, kernel_file="/k.py"),
     ]
-    columns = Columns(events, 1)
-    assert (columns.batches, columns.steps, len(columns)) == (2, 2, 5)
+    columns = Columns(EventColumns(events), 1)
+    assert (columns.batches, columns.steps) == (2, 2)
     first, second = columns.batch(0), columns.batch(1)
     assert [one.name for one in first.events] == ["ProfilerStep#1", "cudaLaunchKernel", "late"]
     assert first.events[2].args == {"correlation": 7, "kernel_file": "/k.py"}
@@ -108,7 +111,7 @@ def test_a_kernel_is_in_the_batch_of_its_launch() -> None:
 
 def test_a_batch_does_not_end_within_an_operator() -> None:
     events = [an_event("a", 0, 10), an_event("b", 2, 1), an_event("c", 5, 1), an_event("d", 12, 1)]
-    columns = Columns(events, 1)
+    columns = Columns(EventColumns(events), 1)
     assert [[one.name for one in columns.batch(n).events] for n in range(columns.batches)] == [["a", "b", "c"], ["d"]]
     assert columns.batch(1).begin == 10 and columns.steps == 1, "one thread"
 
@@ -165,7 +168,7 @@ def killed(_: int) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere one process sums up")
 def test_a_process_that_is_killed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "_BATCH", 20)
-    monkeypatch.setattr(opening, "_processors", lambda: 2)
+    monkeypatch.setattr(opening, "_processes", lambda: 2)
     monkeypatch.setattr(opening, "_part", killed)
     with pytest.raises(TraceError, match="was killed"):
         opened(recorded("inference", tmp_path, 3), None, None)
@@ -179,3 +182,62 @@ def test_arguments_of_any_kind(tmp_path: Path, value: object) -> None:
         one["args"] = dict.fromkeys(("kernel_file", "correlation", "External id", "Sequence number"), value)
     path.write_text(json.dumps(data))
     assert opened(str(path), None, None).steps == 3
+
+
+# --- parts that are read side by side ---------------------------------------------------------------------------------
+
+
+def in_parts(path: str, count: int) -> list[Event]:
+    return [event for part in parts_of(path, count) for event in read_part(path, *part, Counter())]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_parts_have_the_events_of_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, indent: int | None
+) -> None:
+    path = recorded("break", tmp_path, 6)
+    text = json.dumps(json.loads(Path(path).read_text()) | {"after": [{"ph": "X"}]}, indent=indent, ensure_ascii=False)
+    Path(path).write_text(text.replace("aten::empty", 'aten::\u00e9mpty, {\\"ph\\": 1}'))
+    monkeypatch.setattr(kineto_parts, "_LEAST_PART", 1000)
+    whole = list(read_events(path))
+    for count in (2, 3, 7):
+        assert len(parts_of(path, count)) == count
+        assert in_parts(path, count) == whole
+    columns, one = EventColumns(), EventColumns(whole)
+    for part in parts_of(path, 5):
+        columns.extend(EventColumns(read_part(path, *part, Counter())))
+    assert [columns.event(at) for at in range(len(columns))] == [one.event(at) for at in range(len(one))]
+
+
+def test_a_part_that_does_not_end_with_an_event_is_an_error(tmp_path: Path) -> None:
+    path, event = tmp_path / "trace.json", {"ph": "X", "name": "a", "cat": "cpu_op", "ts": 1, "dur": 1}
+    inner = json.dumps({"traceEvents": [event, {**event, "args": {"x": [1, event]}}], "after": [1, event]})
+    path.write_text(inner)
+    within, after = inner.index('{"ph"', inner.index('"args"')), inner.rindex('{"ph"')
+    assert len(list(read_events(str(path)))) == 2
+    for cut in (within, after):
+        with pytest.raises(TraceError):
+            list(read_part(str(path), 0, cut, Counter()))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere one process reads")
+def test_a_large_trace_is_read_by_several_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = recorded("mlp", tmp_path, 6)
+    data = json.loads(Path(path).read_text())
+    data["traceEvents"].append(5)
+    # A cut within an argument: the part before it does not end well, so one process reads all.
+    fooling = {**data["traceEvents"][0], "args": {"x": [{"ph": "X"}] * 3000}}
+    whole = opened(path, None, None)
+    monkeypatch.setattr(kineto_parts, "_LEAST_PART", 1000)
+    monkeypatch.setattr(opening, "_processes", lambda: 2)
+    Path(path).write_text(json.dumps(data))
+    found = opened(path, None, None)
+    assert different(figures(found), figures(whole)) == [f"warnings: {list(found.warnings)} []"]
+    assert found.warnings == ("1 event of the trace could not be read (not an object).",)
+    Path(path).write_text(json.dumps({"traceEvents": [*data["traceEvents"][:2], fooling, *data["traceEvents"][2:]]}))
+    with pytest.raises(TraceError):
+        in_parts(path, 2)
+    assert opened(path, None, None).warnings == found.warnings
+    Path(path).write_text(json.dumps(data)[:-20])
+    with pytest.raises(TraceError, match="damaged or cut off"):
+        opened(path, None, None)

@@ -53,7 +53,7 @@ def test_a_break_costs_its_operators_and_the_way_into_what_goes_on() -> None:
         ("0/0", Kind.EAGER): 5.0, ("0/0", Kind.GUARDS): 100.0, ("1/0", Kind.GUARDS): 1.0, ("1/1", Kind.GUARDS): 0.5,
         ("1/0", Kind.PYTHON): 2.0, ("1/0", Kind.RUNTIME): 3.0, ("2/0", Kind.GUARDS): 50.0, ("3/0", Kind.GUARDS): 7.0,
     }  # fmt: skip
-    found = breaks_of(a_report(compiles, [a_break(6, "0/0", end=7), a_break(9, "1/0"), a_break(20, "5/0")]), around)
+    found = breaks_of(a_report(compiles, [a_break(6, "0/0", end=7), a_break(9, "1/0"), a_break(20, "5/0")]), around, {})
     assert [(one.line, one.eager_seconds, one.guard_seconds, one.entry_seconds, one.seconds) for one in found] == [
         (6, 5.0, 1.5, 5.0, 11.5), (9, 0.0, 7.0, 0.0, 7.0),
     ]  # fmt: skip
@@ -62,8 +62,18 @@ def test_a_break_costs_its_operators_and_the_way_into_what_goes_on() -> None:
 def test_two_compiles_that_break_at_one_place_go_on_in_the_same() -> None:
     compiles = [a_compile("0/0"), a_compile("0/1"), a_compile("1/0", "torch_dynamo_resume_in_f_at_7", 7)]
     around = {("0/0", Kind.EAGER): 1.0, ("0/1", Kind.EAGER): 2.0, ("1/0", Kind.GUARDS): 4.0}
-    [found] = breaks_of(a_report(compiles, [a_break(7, "0/0", "0/1")]), around)
-    assert (found.seconds, found.eager_seconds, found.guard_seconds) == (7.0, 3.0, 4.0)
+    [found] = breaks_of(a_report(compiles, [a_break(7, "0/0", "0/1")]), around, {})
+    assert (found.seconds, found.eager_seconds, found.guard_seconds, found.spread) == (7.0, 3.0, 4.0, None)
+
+
+def test_the_spread_of_a_break_is_that_of_its_sum_over_the_steps() -> None:
+    compiles = [a_compile("0/0"), a_compile("1/0", "torch_dynamo_resume_in_f_at_7", 7)]
+    around = {("0/0", Kind.EAGER): 2.0, ("1/0", Kind.GUARDS): 3.0}
+    steps = {("0/0", Kind.EAGER): {0: 1.0, 1: 2.0, 2: 3.0, 3: 2.0}, ("1/0", Kind.GUARDS): {0: 3.0, 1: 3.0, 2: 3.0, 3: 3.0},
+             ("9/0", Kind.GUARDS): {0: 99.0}}  # fmt: skip
+    [found] = breaks_of(a_report(compiles, [a_break(7, "0/0")]), around, steps)
+    assert found.spread is not None and (found.spread.low, found.spread.median, found.spread.high) == (4.75, 5.0, 5.25)
+    assert "quartiles 4.8 s to 5.3 s" in found.words or "quartiles" in found.words
 
 
 def test_recompilations_cost_their_compiles_and_guards() -> None:
@@ -83,4 +93,6 @@ def test_breaks_of_a_recording_have_costs(tmp_path: Path) -> None:
     assert 0 < sum(one.seconds for one in found.breaks) < found.step_seconds
     text = profile_lines(found, Paint(io.StringIO()))
     [line] = [line for line in text if line.startswith("Graph break (break.py:20)")]
-    assert line.endswith(": at least 38.4 µs of a step (guards 7.29 µs, entering the next graph 31.1 µs)")
+    assert line.endswith(
+        ": at least 38.4 µs of a step by the gaps around it (guards 7.29 µs, entering the next graph 31.1 µs)"
+    )

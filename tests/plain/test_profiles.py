@@ -127,6 +127,29 @@ def test_kernels_that_nobody_can_be_named_for_own_nothing(tmp_path: Path) -> Non
     assert found.owned_seconds < 0.5 * found.step_seconds < whole.owned_seconds
 
 
+def test_kernels_without_a_line_are_on_the_line_that_calls_pytorchs_own_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, trace, calls_of = tmp_path / "runs.db", RECORDED / "mlp.json.gz", Joined.calls_of
+    path.write_bytes(gzip.decompress((RECORDED / "mlp.db.gz").read_bytes()))
+
+    def without_lines(self: Joined, segments: Any) -> dict[int, Any]:
+        return {key: replace(call, origins=()) for key, call in calls_of(self, segments).items()}
+
+    monkeypatch.setattr(Joined, "calls_of", without_lines)
+    facts = {"function": "Sequential", "file": "/w/train.py", "line": 9, "plain_seconds": 2e-3}
+    with Store(str(path)) as store:
+        report = store.report(store.find_run())
+        joined, steps = Joined(store, report, None), timeline(read_events(str(trace)))
+        own, foreign = (
+            profile_of(steps, joined, report, [program_of(facts | {"is_foreign": one})]) for one in (False, True)
+        )
+    assert own.owned_device_seconds == 0 and own.lines == ()
+    assert foreign.owned_device_seconds == pytest.approx(foreign.device_seconds)
+    assert [(one.file, one.line) for one in foreign.lines] == [("/w/train.py", 9)]
+    assert {one.where for one in foreign.gaps} == {"/w/train.py:9"}
+
+
 def stored_calls(path: Path, run: str, stage: str) -> list[dict[str, Any]]:
     with Store(str(path)) as store:
         found: list[dict[str, Any]] = store.stage_data(run, stage)["calls"]

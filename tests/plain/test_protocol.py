@@ -24,9 +24,10 @@ from irscope.ir.graphs import GraphNode
 from irscope.ir.guards import Guard, GuardList
 from irscope.ir.phases import Phase, Total
 from irscope.ir.roofline import Work
+from irscope.profiling.break_words import BreakCost, BreakRemoved, RecompileCost
 from irscope.profiling.changes import LineChange, ProfileDiff
+from irscope.profiling.noise import Spread
 from irscope.profiling.profile import (
-    BreakCost,
     CudaGraphs,
     Gap,
     GraphPool,
@@ -34,11 +35,11 @@ from irscope.profiling.profile import (
     MeasuredLine,
     MeasuredProgram,
     Profile,
-    RecompileCost,
     RecordedAgain,
     SkippedGraph,
     StepPiece,
 )
+from irscope.profiling.regions import MeasuredRegion
 from irscope.protocol import (
     SCHEMA,
     CompileSeen,
@@ -143,7 +144,7 @@ DOCUMENTED: dict[str, Any] = {
         LineTrail, LineStep, StageElement, GraphNode, GuardList, Guard,
         RunDiff, CompileChange, Change, GraphDiff, NodeChange, FusionAnswer, Decision, Side, Work, Phase, Total,
         Drawing, PipelineFigures, Figure, Timing, Left, Check, ScriptCheck, Measured,
-        Profile, MeasuredLine, MeasuredKernel, Gap, StepPiece, CudaGraphs, SkippedGraph, RecordedAgain, GraphPool, MeasuredProgram, BreakCost, RecompileCost,
+        Profile, MeasuredLine, MeasuredKernel, Gap, StepPiece, CudaGraphs, SkippedGraph, RecordedAgain, GraphPool, MeasuredProgram, MeasuredRegion, Spread, BreakCost, BreakRemoved, RecompileCost,
         ProfileDiff, LineChange, TunedDiff, TunedChange, Won,
     )
 }  # fmt: skip

@@ -7,6 +7,7 @@ import os
 from irscope.cli.tables import table
 from irscope.cli.text import Paint
 from irscope.profiling.changes import ProfileDiff
+from irscope.profiling.compared_words import program_words, region_words
 from irscope.profiling.profile import MeasuredProgram, Profile
 from irscope.protocol import Origin
 from irscope.vocabulary.units import count, duration, percent
@@ -23,6 +24,7 @@ def profile_lines(found: Profile, paint: Paint, most: int = _MOST_ROWS) -> list[
         *_line_table(found, paint, most),
         *_kernel_table(found, paint, most),
         *_gap_table(found, paint, most),
+        *_region_lines(found, most),
         *_cost_lines(found, most),
         *_foot(found, paint, most),
     ]
@@ -35,30 +37,29 @@ def _head(found: Profile, paint: Paint) -> list[str]:
         f"kernels {duration(found.device_seconds)} ({percent(found.device_seconds, step)}); "
         f"{percent(found.owned_seconds, step)} of the time has an owner."
     ]
-    lines += [line for one in found.programs for line in _program(one)]
+    lines += [_program(one) for one in found.programs]
     if found.programs and found.profiled_seconds > 0:
         lines.append(
             f"  Timed without the profiler; with it a step takes {duration(found.profiled_seconds)}, "
-            "and only the shares are from there."
+            "and only the shares are from there. A step is the lower quartile of single calls."
         )
     return lines
 
 
-def _program(one: MeasuredProgram) -> list[str]:
-    place = f"{printable(one.function)} ({_base(one.file)}:{one.line})"
-    if one.why_not:
-        return [f"  {place} was not measured: {printable(one.why_not)}"]
-    seconds = one.plain_seconds if one.plain_seconds is not None else one.seconds
-    if seconds is None:
+def _program(one: MeasuredProgram) -> str:
+    return f"  {printable(one.function)} ({_base(one.file)}:{one.line}), {printable(program_words(one))}"
+
+
+def _region_lines(found: Profile, most: int) -> list[str]:
+    """Of the graphs between breaks; a program of one graph is compared as a whole already."""
+    if len(found.regions) < 2:
         return []
-    parts = [f"  {place}, {'forward and backward' if one.backward else 'forward'}: {duration(seconds)}"]
-    if one.eager_seconds is not None:
-        parts.append(f"{duration(one.eager_seconds)} without compile ({one.eager_seconds / max(seconds, 1e-9):.2f}×)")
-    if one.compile_seconds is not None and one.eager_seconds is not None:
-        calls = one.paid_back_calls
-        paid = "which no call pays back" if calls is None else f"paid back after {count(calls, 'call')}"
-        parts.append(f"compiling took {duration(one.compile_seconds)}, {paid}")
-    return ["; ".join(parts)]
+    lines = ["", f"Between graph breaks: {count(len(found.regions), 'graph')}, each called alone"]
+    lines += [
+        f"  {printable(one.function)} ({_base(one.file)}:{one.line}), {printable(region_words(one))}"
+        for one in found.regions[:most]
+    ]
+    return lines + _more(len(found.regions), most, "graph")
 
 
 def _line_table(found: Profile, paint: Paint, most: int) -> list[str]:

@@ -26,6 +26,10 @@ def add_to(profile: argparse.ArgumentParser) -> None:
         "--calls", metavar="N", type=_calls, default=20, help="calls of each program (default: %(default)s)"
     )
     profile.add_argument(
+        "--without-breaks", action="store_true",
+        help="also run the script with each graph break removed by a fix that `irscope fix` verifies, and measure the difference (minutes)",
+    )  # fmt: skip
+    profile.add_argument(
         "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
         help="interpreter that runs the script (default: %(default)s; variable IRSCOPE_PYTHON)",
     )  # fmt: skip

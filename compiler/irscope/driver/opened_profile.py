@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import gc
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
-from irscope.ir.kineto import TraceError, read_events
+from irscope.ir.kineto import MOST_EVENTS, TraceError, read_events
+from irscope.ir.kineto_parts import parts_of, read_part
 from irscope.ir.roofline import peaks_of
 from irscope.profiling.batches import Columns
+from irscope.profiling.columns import EventColumns
 from irscope.profiling.joining import Joined
 from irscope.profiling.measuring import Sums, Totals
 from irscope.profiling.profile import Profile
@@ -24,13 +28,15 @@ from irscope.vocabulary.units import count
 _BATCH = 40_000
 """Events; as objects they have some 40 MB."""
 _MOST_PROCESSES = 4
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
 
 def opened(path: str, store: Store | None, run: str | None) -> Profile:
     """The profile of a trace, joined to a run if one is given.  Raises OSError and TraceError."""
     left_out: Counter[str] = Counter()
     with _no_collection():
-        columns = Columns(read_events(path, left_out), _BATCH)
+        columns = Columns(_read(path, left_out), _BATCH)
         if not columns.steps:
             raise TraceError(f"{path} has no operators and no kernels: record it with torch.profiler.")
         joined = report = peaks = None
@@ -61,6 +67,33 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
+def _read(path: str, left_out: Counter[str]) -> EventColumns:
+    """The events of a trace; several processes read the parts of a large one."""
+    parts = parts_of(path, _processes())
+    if len(parts) > 1:
+        with contextlib.suppress(
+            TraceError
+        ):  # a cut was no cut; or the trace is damaged, and the other reader says where
+            return _read_in_parts(path, parts, left_out)
+    return EventColumns(read_events(path, left_out))
+
+
+def _read_in_parts(path: str, parts: list[tuple[int, int]], left_out: Counter[str]) -> EventColumns:
+    whole, missing = EventColumns(), Counter[str]()
+    for columns, more in _side_by_side(functools.partial(_read_part, path), parts):
+        whole.extend(columns)
+        missing.update(more)
+    if len(whole) > MOST_EVENTS:
+        raise TraceError(f"The trace has more than {MOST_EVENTS} events.")
+    left_out.update(missing)
+    return whole
+
+
+def _read_part(path: str, part: tuple[int, int]) -> tuple[EventColumns, Counter[str]]:
+    left_out: Counter[str] = Counter()
+    return EventColumns(read_part(path, *part, left_out)), left_out
+
+
 _STATE: list[tuple[Columns, Joined | None, Report | None]] = []
 """What the processes that sum up have from their parent, without a copy."""
 
@@ -68,25 +101,29 @@ _STATE: list[tuple[Columns, Joined | None, Report | None]] = []
 def _parts(columns: Columns, joined: Joined | None, report: Report | None) -> Iterator[Totals]:
     _STATE[:] = [(columns, joined, report)]
     try:
-        processes = min(_processors(), _MOST_PROCESSES, columns.batches)
-        if processes > 1 and sys.platform == "linux":  # elsewhere a fork is not safe, or cannot be had
-            # Few traces need these, and they take time to import.  A pool of `multiprocessing` would wait for ever if one
-            # of its processes was killed, for example since memory is short.
-            import multiprocessing
-            from concurrent.futures import ProcessPoolExecutor
-            from concurrent.futures.process import BrokenProcessPool
-
-            try:
-                with ProcessPoolExecutor(processes, multiprocessing.get_context("fork")) as pool:
-                    yield from pool.map(_part, range(columns.batches))
-            except BrokenProcessPool as error:
-                raise TraceError(
-                    "A process that sums up the trace was killed, maybe since memory is short: record fewer steps."
-                ) from error
+        if min(_processes(), columns.batches) > 1:
+            yield from _side_by_side(_part, range(columns.batches))
         else:
             yield from map(_part, range(columns.batches))
     finally:
         _STATE.clear()
+
+
+def _side_by_side(work: Callable[[_T], _R], things: Sequence[_T]) -> Iterator[_R]:
+    """The results in the order of the things.  Raises TraceError if a process was killed."""
+    # Few traces need these, and they take time to import.  A pool of `multiprocessing` would wait for ever if one
+    # of its processes was killed, for example since memory is short.
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+
+    try:
+        with ProcessPoolExecutor(min(_processes(), len(things)), multiprocessing.get_context("fork")) as pool:
+            yield from pool.map(work, things)
+    except BrokenProcessPool as error:
+        raise TraceError(
+            "A process that reads the trace was killed, maybe since memory is short: record fewer steps."
+        ) from error
 
 
 def _part(number: int) -> Totals:
@@ -98,5 +135,6 @@ def _part(number: int) -> Totals:
     return sums.totals
 
 
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+def _processes() -> int:
+    """How many may work; 1 where a fork is not safe, or cannot be had."""
+    return min(len(os.sched_getaffinity(0)), _MOST_PROCESSES) if sys.platform == "linux" else 1

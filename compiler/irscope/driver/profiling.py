@@ -17,7 +17,9 @@ from irscope.ir.kineto import TraceError, read_events
 from irscope.ir.roofline import Peaks, peaks_of
 from irscope.profiling.joining import Joined
 from irscope.profiling.measuring import profile_of
+from irscope.profiling.noise import is_clear, spread_of
 from irscope.profiling.profile import CudaGraphs, GraphPool, MeasuredProgram, Profile, RecordedAgain
+from irscope.profiling.regions import regions_of, seconds_of
 from irscope.profiling.timeline import timeline
 from irscope.protocol import Message, Outcome, OutcomeKind, Progress, ScriptEnded, from_json, to_json
 from irscope.runner.profiling import TRACE
@@ -94,7 +96,11 @@ def _measured(folder: str, store: Store, run: str, calls: int) -> Profile:
     peaks = peaks_of(store.device_of(run)) or _measured_peaks(facts.get("peaks"))
     report = store.report(run)
     profile = profile_of(found, Joined(store, report, peaks), report, programs, peaks.name if peaks else "")
-    profile = dataclasses.replace(profile, cuda_graphs=with_facts(profile.cuda_graphs, facts.get("cuda_graphs")))
+    profile = dataclasses.replace(
+        profile,
+        cuda_graphs=with_facts(profile.cuda_graphs, facts.get("cuda_graphs")),
+        regions=regions_of(facts.get("regions"), report),
+    )
     store.put_profile(run, to_json(profile))
     for finding in slow_lines(profile, report):
         store.put_finding(run, finding)
@@ -113,7 +119,7 @@ def _facts(path: str) -> dict[str, Any]:
 def program_of(facts: dict[str, Any]) -> MeasuredProgram:
     """What the run's process wrote of a program; it is not trusted."""
     line = facts.get("line")
-    samples = facts.get("samples")
+    samples, eager = seconds_of(facts.get("samples")), seconds_of(facts.get("eager_samples"))
     return MeasuredProgram(
         bounded(str(facts.get("function", "")), 500),
         bounded(str(facts.get("file", "")), 4096),
@@ -122,8 +128,12 @@ def program_of(facts: dict[str, Any]) -> MeasuredProgram:
         _number(facts.get("plain_seconds")),
         facts.get("backward") is True,
         bounded(str(facts.get("why_not", ""))),
-        tuple(one for each in (samples if isinstance(samples, list) else ()) if (one := _number(each)) is not None),
+        samples,
         _number(facts.get("eager_seconds")),
+        spread=spread_of(samples),
+        eager_spread=spread_of(eager),
+        is_clear=is_clear(samples, eager),
+        is_foreign=facts.get("is_foreign") is True,
     )
 
 

@@ -6,10 +6,12 @@ graphs.  Without the break there would be none of it.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from irscope.profiling.profile import BreakCost, RecompileCost
+from irscope.profiling.break_words import BreakCost, RecompileCost
+from irscope.profiling.noise import spread_of
 from irscope.profiling.timeline import Kind
 from irscope.protocol import Compile, Finding, Report
 from irscope.vocabulary.function_names import RESUME_PREFIX, plain_name
@@ -20,8 +22,26 @@ ENTRY = frozenset([Kind.PYTHON, Kind.RUNTIME])
 COUNTED = ENTRY | {Kind.EAGER, Kind.GUARDS}
 
 
-def breaks_of(report: Report, around: Around) -> tuple[BreakCost, ...]:
-    """The breaks that a step goes through, the dearest first."""
+@dataclass
+class _Keys:
+    """Whose time a break's is; the compiles after a break are the same for all compiles that break there."""
+
+    finding: Finding
+    eager: set[tuple[str, Kind]] = field(default_factory=set)
+    guards: set[tuple[str, Kind]] = field(default_factory=set)
+    entry: set[tuple[str, Kind]] = field(default_factory=set)
+
+
+def breaks_of(
+    report: Report, around: Around, by_step: Mapping[tuple[str, Kind], Mapping[int, float]]
+) -> tuple[BreakCost, ...]:
+    """The breaks that a step goes through, the dearest first.
+
+    Parameters
+    ----------
+    by_step
+        Seconds of ``around`` in each step; empty if they are not known.
+    """
     by_compile: dict[str, Finding] = {}
     for finding in report.findings:
         if finding.kind == "graph-break":
@@ -32,18 +52,27 @@ def breaks_of(report: Report, around: Around) -> tuple[BreakCost, ...]:
         if one.function.startswith(RESUME_PREFIX):
             resumes[one.file, one.function].append(_name(one.id))
     known = {_name(one.id): one for one in report.compiles}
-    costs: dict[int, BreakCost] = {}
+    breaks: dict[int, _Keys] = {}
     for name, finding in by_compile.items():
-        broken = known.get(name)
+        keys, broken = breaks.setdefault(id(finding), _Keys(finding)), known.get(name)
         after = _resumed(broken, finding, resumes) if broken is not None else ()
-        eager = around.get((name, Kind.EAGER), 0.0)
-        guards = sum(around.get((each, Kind.GUARDS), 0.0) for each in after)
-        entry = sum(around.get((each, kind), 0.0) for each in after for kind in ENTRY)
-        if total := eager + guards + entry:
-            line, before = finding.range.start.line, costs.get(id(finding))
-            cost = BreakCost(finding.file, line, finding.code, total, eager, guards, entry)
-            costs[id(finding)] = cost if before is None else _sum(before, cost)
-    return tuple(sorted(costs.values(), key=lambda cost: -cost.seconds))
+        keys.eager.add((name, Kind.EAGER))
+        keys.guards |= {(each, Kind.GUARDS) for each in after}
+        keys.entry |= {(each, kind) for each in after for kind in ENTRY}
+    costs = [_cost(keys, around, by_step) for keys in breaks.values()]
+    return tuple(sorted((cost for cost in costs if cost.seconds), key=lambda cost: -cost.seconds))
+
+
+def _cost(keys: _Keys, around: Around, by_step: Mapping[tuple[str, Kind], Mapping[int, float]]) -> BreakCost:
+    eager, guards, entry = (sum(around.get(key, 0.0) for key in part) for part in (keys.eager, keys.guards, keys.entry))
+    steps: Counter[int] = Counter()
+    for key in keys.eager | keys.guards | keys.entry:
+        steps.update(by_step.get(key, {}))
+    finding = keys.finding
+    return BreakCost(
+        finding.file, finding.range.start.line, finding.code, eager + guards + entry, eager, guards, entry,
+        spread_of([*steps.values()]),
+    )  # fmt: skip
 
 
 def recompiled_of(report: Report, around: Around) -> tuple[RecompileCost, ...]:
@@ -73,14 +102,6 @@ def _resumed(broken: Compile, finding: Finding, resumes: Mapping[tuple[str, str]
         and any(function.endswith(f"_at_{line}") for line in lines)
         for name in names
     ]
-
-
-def _sum(a: BreakCost, b: BreakCost) -> BreakCost:
-    # The compiles after a break are the same for all compiles that break there.
-    eager = a.eager_seconds + b.eager_seconds
-    return BreakCost(
-        a.file, a.line, a.code, eager + a.guard_seconds + a.entry_seconds, eager, a.guard_seconds, a.entry_seconds
-    )
 
 
 def _name(compile: str) -> str:

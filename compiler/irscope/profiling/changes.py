@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from irscope.comparing.runs import Change, Moved
+from irscope.profiling.noise import GROUPS, LEAST_CHANGE, SURE, groups
+from irscope.profiling.noise import chance as chance_of
 from irscope.profiling.profile import MeasuredProgram, Profile
 from irscope.protocol import from_json
 from irscope.store.store import Store
 from irscope.vocabulary.units import percent
-
-_GROUPS = 6
-"""Repetitions are compared by the medians of so many groups in their order: single calls that follow each other are alike."""
-_LEAST_CHANGE = 0.03
-"""Two processes of one script differ by about so much, by where their memory happens to be; repetitions do not see that."""
-_SURE = 0.01
 
 
 @dataclass(frozen=True)
@@ -73,11 +67,11 @@ def profile_diff(store: Store, before: str, after: str) -> ProfileDiff | None:
 def compared(old: Profile, new: Profile, moved: Moved) -> ProfileDiff:
     """What changed from one profile to another."""
     a, b = _groups(old.programs), _groups(new.programs)
-    chance = _chance(a, b) if a and b else None
+    chance = chance_of(a, b) if a and b else None
     noise = max(_spread(a), _spread(b))
     change = new.step_seconds - old.step_seconds
     part = change / old.step_seconds if old.step_seconds else 0.0
-    sure = chance is not None and chance <= _SURE and abs(part) >= _LEAST_CHANGE
+    sure = chance is not None and chance <= SURE and abs(part) >= LEAST_CHANGE
     return ProfileDiff(
         Change(old.step_seconds, new.step_seconds),
         chance,
@@ -85,7 +79,7 @@ def compared(old: Profile, new: Profile, moved: Moved) -> ProfileDiff:
         sure,
         _words(part, chance, sure),
         # Without repetitions nobody knows what noise is, so nothing is claimed of any line.
-        () if chance is None else tuple(_lines(old, new, moved, max(noise, _LEAST_CHANGE * new.step_seconds))),
+        () if chance is None else tuple(_lines(old, new, moved, max(noise, LEAST_CHANGE * new.step_seconds))),
     )
 
 
@@ -94,7 +88,7 @@ def _words(part: float, chance: float | None, sure: bool) -> str:
         return "too few repetitions to say whether that is more than noise"
     if not sure:
         return "no difference above the noise"
-    return f"{percent(abs(part), 1.0)} {'slower' if part > 0 else 'faster'} (p = {chance:.3f}, by {_GROUPS} groups of repetitions each)"
+    return f"{percent(abs(part), 1.0)} {'slower' if part > 0 else 'faster'} (p = {chance:.3f}, by {GROUPS} groups of repetitions each)"
 
 
 def _lines(old: Profile, new: Profile, moved: Moved, least: float) -> list[LineChange]:
@@ -118,29 +112,9 @@ def _lines(old: Profile, new: Profile, moved: Moved, least: float) -> list[LineC
 def _groups(programs: Sequence[MeasuredProgram]) -> list[float]:
     """Medians of a step, from groups of repetitions."""
     lists = [one.samples for one in programs if not one.why_not]
-    if not lists or any(len(one) < _GROUPS for one in lists):
-        return []
-    each = [
-        [statistics.median(one[len(one) * n // _GROUPS : len(one) * (n + 1) // _GROUPS]) for n in range(_GROUPS)]
-        for one in lists
-    ]
-    return [sum(row) for row in zip(*each, strict=True)]
+    each = [groups(one) for one in lists]
+    return [sum(row) for row in zip(*each, strict=True)] if each and all(each) else []
 
 
 def _spread(groups: Sequence[float]) -> float:
     return (max(groups) - min(groups)) / 2 if groups else 0.0
-
-
-def _chance(a: Sequence[float], b: Sequence[float]) -> float:
-    """The two-sided probability of ranks as far apart, over all ways to divide the values in two."""
-    values = sorted([*a, *b])
-    middle = len(a) * (len(values) + 1) / 2
-
-    def rank(value: float) -> float:
-        """Equal values share their ranks."""
-        return values.index(value) + (values.count(value) + 1) / 2
-
-    seen = abs(sum(map(rank, a)) - middle)
-    ranks = [rank(value) for value in values]
-    ways = [abs(sum(one) - middle) for one in itertools.combinations(ranks, len(a))]
-    return sum(one >= seen - 1e-9 for one in ways) / len(ways)

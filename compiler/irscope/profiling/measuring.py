@@ -136,6 +136,8 @@ class Totals:
     """By program the compiles that its steps go through."""
     around: dict[tuple[str, Kind], float] = field(default_factory=lambda: defaultdict(float))
     """Seconds by compile and kind, of those kinds that breaks and recompilations bring."""
+    by_step: dict[tuple[str, Kind], dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
+    """The same of each step, where the trace is read at once."""
     steps: list[tuple[int, float]] = field(default_factory=list)
     recorded: int = 0
     replayed: int = 0
@@ -237,6 +239,9 @@ class Sums:
     def _count(self, segment: Segment, seconds: float) -> None:
         if segment.around.compile and segment.kind in COUNTED:
             self.totals.around[segment.around.compile, segment.kind] += seconds
+            if self._programs:
+                steps = self.totals.by_step[segment.around.compile, segment.kind]
+                steps[segment.around.step] = steps.get(segment.around.step, 0.0) + seconds
 
     def _is_wrapper(self, segment: Segment) -> bool:
         """Whether it computes nothing: an operator that makes a tensor, or of which nothing ran on the device."""
@@ -246,9 +251,10 @@ class Sums:
 
     def _add_kernel(self, segment: Segment) -> None:
         call = self._calls.get(id(segment))
+        origins = self._origins(segment, call)
         seconds = self._host[id(segment)] if segment.device is None else segment.device
         is_copy = segment.device is not None and short_name(segment.name) in _INPUT_COPIES
-        is_owned = bool(call.origins if call is not None else is_copy and self._where(segment))
+        is_owned = bool(origins or (call is None and is_copy and self._where(segment)))
         self.totals.device += seconds
         self.totals.owned_device += seconds if is_owned else 0.0
         name = call.kernel if call else kernel_name(segment.name)
@@ -257,17 +263,28 @@ class Sums:
         if segment.device is not None:  # the host's part; the device's is counted below
             self._add_host(segment, Kind.LAUNCH)
             self._add_busy(segment.device, is_owned)
-        if call is None or not call.origins:
+        if call is None or not origins:
             return
         self.totals.owned += seconds if segment.device is None else 0.0
-        row.origins |= dict.fromkeys(call.origins)
+        row.origins |= dict.fromkeys(origins)
         row.add(call.work)
-        for origin in dict.fromkeys(call.origins):
+        for origin in dict.fromkeys(origins):
             line = self.totals.lines[origin]
             line.seconds, line.calls = line.seconds + seconds, line.calls + 1
-            line.shared += seconds if len(set(call.origins)) > 1 else 0.0
+            line.shared += seconds if len(set(origins)) > 1 else 0.0
             line.add(call.work)
             line.kernels[name] = None
+
+    def _origins(self, segment: Segment, call: Call | None) -> tuple[Origin, ...]:
+        """The lines of a call; where all of its program is PyTorch's own code, the user's line that calls the program."""
+        if call is None or call.origins:
+            return () if call is None else call.origins
+        program = self._program(segment)
+        return (Origin(program.file, program.line),) if program is not None and program.is_foreign else ()
+
+    def _program(self, segment: Segment) -> MeasuredProgram | None:
+        number = segment.around.program
+        return self._programs[number] if number < len(self._programs) else None
 
     def _add_busy(self, seconds: float, is_owned: bool) -> None:
         self.totals.busy += seconds
@@ -277,12 +294,15 @@ class Sums:
         around = segment.around
         if segment.kind is Kind.EAGER and (broken := self._breaks.get(around.compile)):
             return broken
-        if self._joined and (compile := self._joined.compiles.get(around.compile)):
+        program = self._program(segment)
+        compile = self._joined.compiles.get(around.compile) if self._joined else None
+        if compile is not None and program is not None and program.is_foreign:
+            return f"{program.file}:{program.line}"
+        if compile is not None:
             return f"{compile.file}:{compile.line}"
         if around.compile and self._report is not None:
             return ""  # a compile that the run does not know: it was made while the program was measured
-        if around.program < len(self._programs):
-            program = self._programs[around.program]
+        if program is not None:
             return f"{program.file}:{program.line}" if program.file else ""
         return around.place
 
@@ -337,7 +357,7 @@ class Sums:
             peaks=peaks,
             idle_device_seconds=_over(totals.idle, steps),
             pieces=totals.pieces,
-            breaks=breaks_of(self._report, around) if self._report else (),
+            breaks=breaks_of(self._report, around, totals.by_step) if self._report else (),
             recompiled=recompiled_of(self._report, around) if self._report else (),
         )
 

@@ -53,11 +53,12 @@ def _take_out(found: Timeline, number: int, plain: float, segments: list[Segment
 
 
 def overlap(busy: Sequence[tuple[float, float]], span: tuple[float, float]) -> float:
-    """Seconds of a span that are in one of the intervals, which are sorted."""
+    """Seconds of a span that are in one of the intervals, which are sorted and do not overlap."""
     start, end = span
-    number = bisect.bisect_right(busy, start, key=lambda each: each[1])
-    found = 0.0
+    # A key for their ends would be called for each interval that the search looks at; the one before may reach into the span.
+    number = bisect.bisect_left(busy, (start,))
+    found = max(0.0, min(busy[number - 1][1], end) - start) if number else 0.0
     while number < len(busy) and busy[number][0] < end:
-        found += min(busy[number][1], end) - max(busy[number][0], start)
+        found += min(busy[number][1], end) - busy[number][0]
         number += 1
     return found

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from irscope.profiling.break_words import BreakCost, RecompileCost
+from irscope.profiling.noise import Spread
+from irscope.profiling.regions import MeasuredRegion
 from irscope.protocol import Origin
-from irscope.vocabulary.units import count, duration
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,13 @@ class MeasuredProgram:
         Of a call of the program itself, without compile, likewise, of calls between the others; None if it cannot run.
     compile_seconds
         What compiling took of all that its calls go through.
+    spread, eager_spread
+        Of single calls: compiled, and without compile; None with fewer than four.
+    is_clear
+        Whether the two differ by more than noise; None if there are too few repetitions.
+    is_foreign
+        Whether its code is PyTorch's own, as that of an ``nn.Sequential``: ``file`` and ``line`` are then those of the user's line
+        that calls it, which owns the kernels that came from no line.
     """
 
     function: str
@@ -148,80 +157,23 @@ class MeasuredProgram:
     samples: tuple[float, ...] = ()
     eager_seconds: float | None = None
     compile_seconds: float | None = None
+    is_foreign: bool = False
+    spread: Spread | None = None
+    eager_spread: Spread | None = None
+    is_clear: bool | None = None
 
     @property
     def paid_back_calls(self) -> int | None:
-        """After how many calls compiling has saved what it took; None if a call is not faster, or that is not known."""
-        if self.plain_seconds is None or self.eager_seconds is None or self.compile_seconds is None:
+        """After how many calls compiling has saved what it took; None if no call is clearly faster, or that is not known."""
+        if (
+            self.is_clear is False
+            or self.plain_seconds is None
+            or self.eager_seconds is None
+            or self.compile_seconds is None
+        ):
             return None
         saved = self.eager_seconds - self.plain_seconds
         return math.ceil(self.compile_seconds / saved) if saved > 0 else None
-
-
-@dataclass(frozen=True)
-class BreakCost:
-    """What a graph break takes in a step, by the gaps around it; what fusion across it would save is not in it.
-
-    Parameters
-    ----------
-    seconds
-        The sum of the others.
-    eager_seconds
-        Operators that run without compile at the break, on the host and on the device.
-    guard_seconds
-        The search for the compiled code that goes on after it.
-    entry_seconds
-        Python and PyTorch's runtime around the graphs that go on after it.
-    """
-
-    file: str
-    line: int
-    code: str
-    seconds: float
-    eager_seconds: float
-    guard_seconds: float
-    entry_seconds: float
-
-    @property
-    def words(self) -> str:
-        """``at least 38.4 µs of a step (guards 7.29 µs, entering the next graph 31.1 µs)``."""
-        parts = [
-            ("eager operators", self.eager_seconds),
-            ("guards", self.guard_seconds),
-            ("entering the next graph", self.entry_seconds),
-        ]
-        told = ", ".join(f"{name} {duration(seconds)}" for name, seconds in parts if seconds)
-        return f"at least {duration(self.seconds)} of a step ({told})"
-
-
-@dataclass(frozen=True)
-class RecompileCost:
-    """What it takes that a function was compiled several times.
-
-    Parameters
-    ----------
-    compiles
-        How many it has.
-    compile_seconds
-        Of all of them but the first, once.
-    guard_seconds
-        The search among them, in a step.
-    """
-
-    function: str
-    file: str
-    line: int
-    compiles: int
-    compile_seconds: float
-    guard_seconds: float
-
-    @property
-    def words(self) -> str:
-        """``compiled 3 times: recompiling took 4.0 s, its guards take 12 µs of a step``."""
-        return (
-            f"compiled {count(self.compiles, 'time')}: recompiling took {duration(self.compile_seconds)}, "
-            f"its guards take {duration(self.guard_seconds)} of a step"
-        )
 
 
 @dataclass(frozen=True)
@@ -302,6 +254,8 @@ class Profile:
         What the bounds were computed with; empty if they are not known.
     warnings
         What of a trace from elsewhere could not be read.
+    regions
+        The graphs that the programs go through, each called alone.
     breaks, recompiled
         What graph breaks and recompilations of the run take, the dearest first.
     """
@@ -324,3 +278,4 @@ class Profile:
     warnings: tuple[str, ...] = ()
     breaks: tuple[BreakCost, ...] = ()
     recompiled: tuple[RecompileCost, ...] = ()
+    regions: tuple[MeasuredRegion, ...] = ()

@@ -20,7 +20,9 @@ from irscope.internals.hooks import Hook
 from irscope.profiling.timeline import STEP
 from irscope.runner.cuda_graphs import GraphWatch
 from irscope.runner.descriptors import silent
+from irscope.runner.regions import Regions, facts_of
 from irscope.runner.rounds import READY, Measured, Rounds, modes, synchronize
+from irscope.usercode.user_files import is_package_file, is_user_file
 from irscope.vocabulary.visible import bounded
 
 TRACE = "trace.json"
@@ -30,6 +32,8 @@ _COPIED_BYTES = (1 << 15, 1 << 18, 1 << 22, 1 << 26)
 _MATRIX = 768
 _BLOCKS, _BLOCK_SECONDS = 3, 0.2
 """Before the profiler runs, and after it again: blocks of calls without it, compiled and eager by turns."""
+_LEAST_BLOCK_SECONDS, _COLD_CALLS = 0.03, 3
+"""Of a block: the other side has taken the caches and let the device rest, so the first calls after it are no samples."""
 _MOST_SAMPLES = 600
 _MORE_CALLS, _MORE_SECONDS = 2, 2.0
 """So many times more calls are profiled than are asked for, if there is time, and the fastest are taken: what else the
@@ -55,10 +59,11 @@ class Profiling(Rounds):
         self._backward = False
         self._facts: list[dict[str, Any]] = []
         self._graphs = GraphWatch()
+        self._regions = Regions()
 
     def hooks(self) -> list[Hook]:
         """With those that have C++ kernels take part in profiles, and that hear of CUDA graphs."""
-        return [*super().hooks(), kernel_profile.hook(), self._graphs.hook()]
+        return [*super().hooks(), kernel_profile.hook(), self._graphs.hook(), self._regions.hook()]
 
     def look(self) -> None:
         """Warms the programs up while the run is still captured: a compile that these calls need is seen, too."""
@@ -70,17 +75,50 @@ class Profiling(Rounds):
         """Measure each program, and say what was measured."""
         torch: Any = sys.modules.get("torch")
         self._graphs.stop()
-        peaks = None
+        found: dict[str, Any] = {"programs": self._facts, "peaks": None, "regions": []}
         if torch is not None and self._facts:
             with silent():
                 self._profile(torch, self._facts)
-                peaks = _peaks(torch) if not torch.cuda.is_initialized() else None
-        self._write(READY, {"programs": self._facts, "peaks": peaks, "cuda_graphs": self._graphs.facts(torch)})
+                found["peaks"] = _peaks(torch) if not torch.cuda.is_initialized() else None
+                found["cuda_graphs"] = self._graphs.facts(torch)
+                found["regions"] = self._region_facts()
+        self._write(READY, found)
+
+    def _region_facts(self) -> list[dict[str, Any]]:
+        """Of the graphs that the programs go through; last, since they are called in another order."""
+        found: list[dict[str, Any]] = []
+        for one, facts in zip(self._measured, self._facts, strict=True):
+            if not facts["why_not"]:
+                regions = self._regions.of(functools.partial(self._once, one))
+                found += facts_of(regions, functools.partial(self._alone, facts["backward"]))
+        return found
+
+    def _once(self, one: Measured) -> None:
+        with modes(one):
+            _call(one, False)
+
+    def _alone(self, backward: bool, one: Measured) -> dict[str, Any]:
+        """Times a graph alone; says why it cannot be called."""
+        try:
+            with modes(one):
+                has_backward = backward and one.grad and _call(one, True)
+                for _ in range(_WARM_CALLS):
+                    _call(one, has_backward)
+            samples = _Samples(one, has_backward)
+            samples.take(self._each_calls)
+        except Exception as error:  # noqa: BLE001  whatever the graph raises is the answer
+            return {"why_not": bounded(f"{type(error).__name__}: {error}".splitlines()[0])}
+        found = samples.facts()
+        return {"backward": has_backward, "samples": found["samples"], "eager_samples": found["eager_samples"]}
 
     def _prepared_facts(self, one: Measured) -> dict[str, Any]:
         """Warms a program up; says why it cannot be measured."""
         function, file, line = place_of(one.program)
+        is_foreign = not is_user_file(file) and not is_package_file(file) and bool(one.caller[0])
+        if is_foreign:  # as of ``torch.compile(nn.Sequential(…))``: no line of the user's is in it, but one calls it
+            function, (file, line) = type(one.program).__name__, one.caller
         facts: dict[str, Any] = {"function": function, "file": file, "line": line, "backward": False, "why_not": ""}
+        facts |= {"is_foreign": is_foreign}
         facts |= {"plain_seconds": None, "samples": [], "eager_seconds": None}
         try:
             with modes(one):
@@ -148,17 +186,16 @@ class _Samples:
                         self._has_eager = False
 
     def _block(self, program: Any, calls: int, into: list[float]) -> None:
-        # The first call after the other side's is slower, and no sample.
-        until, is_first = time.perf_counter() + _BLOCK_SECONDS, True
-        for _ in range(calls + 1):
+        begin, found = time.perf_counter(), list[float]()
+        while True:
             start = time.perf_counter()
             _call(self._one, self._backward, program)
             synchronize()
             end = time.perf_counter()
-            if not is_first:
-                into.append(end - start)
-            is_first = False
-            if end > until and into:
+            found.append(end - start)
+            enough = len(found) >= calls + _COLD_CALLS and end > begin + _LEAST_BLOCK_SECONDS
+            if enough or (end > begin + _BLOCK_SECONDS and len(found) > 1):
+                into += found[min(_COLD_CALLS, len(found) // 2) :]
                 return
 
     def facts(self) -> dict[str, Any]:
@@ -168,6 +205,7 @@ class _Samples:
             "plain_seconds": _typical(self._plain),
             "samples": samples,
             "eager_seconds": _typical(self._eager) if self._has_eager else None,
+            "eager_samples": self._eager[:: len(self._eager) // _MOST_SAMPLES + 1] if self._has_eager else [],
         }
 
 

@@ -20,6 +20,7 @@ from irscope.capture.programs import Program, place_of
 from irscope.internals.compile_calls import result_hook
 from irscope.internals.hooks import Hook
 from irscope.runner.tensors import cloned, largest_difference, seeded
+from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.visible import bounded
 
@@ -53,6 +54,8 @@ class Measured:
     kwargs: dict[str, Any]
     grad: bool
     inference: bool
+    caller: tuple[str, int] = ("", 0)
+    """The user's line that called it first."""
     calls: int = 0
     """Of a round; 0: it cannot be called again."""
     eager_calls: int = 0
@@ -106,7 +109,7 @@ class Rounds:
         if torch.compiler.is_compiling():  # a part of a program that is noted already
             return
         modes = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
-        self._measured.append(Measured(program, compiled, cloned(args), cloned(kwargs), *modes))
+        self._measured.append(Measured(program, compiled, cloned(args), cloned(kwargs), *modes, _user_line()))
 
     # --- after the script ---------------------------------------------------------------------------------------------
 
@@ -174,6 +177,16 @@ def _warmed(one: Measured, program: Program) -> int:
         while sum(seconds) < _WARM_SECONDS and len(seconds) < 1000:
             seconds.append(_seconds(one, program, 1))
     return max(1, int(_ROUND_SECONDS / max(min(seconds), 1e-7)))
+
+
+def _user_line() -> tuple[str, int]:
+    """Where the user's code is now; empty if no frame is the user's."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if is_user_file(frame.f_code.co_filename):
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back  # type: ignore[assignment]
+    return "", 0
 
 
 @contextlib.contextmanager

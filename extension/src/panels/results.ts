@@ -253,17 +253,11 @@ export interface GapTime {
   where: string;
 }
 
-/** A compiled program: seconds of a call, without compile, and of compiling; `reason` says why it was not measured. */
+/** A compiled program, or one of its graphs between breaks: how it compares to the same without compile. */
 export interface ProgramTime {
   function: string;
   place: Place;
-  seconds: number | null;
-  eager: number | null;
-  compiling: number | null;
-  /** After how many calls compiling has saved what it took; null if it never does, or that is not known. */
-  paidBack: number | null;
-  backward: boolean;
-  reason: string;
+  words: string;
 }
 
 export type StepRow = [number, number, number, number, number, number, number, number];
@@ -324,6 +318,8 @@ export interface Measured {
   /** What the bounds are of; empty if there are none. */
   peaks: string;
   programs: ProgramTime[];
+  /** Graphs between breaks, each called alone; empty if there are not several. */
+  regions: ProgramTime[];
   /** By measured time minus possible time. */
   lines: LineTime[];
   kernels: KernelTime[];

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from irscope.profiling.changes import stored_profile
+from irscope.profiling.compared_words import program_words, region_words
 from irscope.profiling.profile import CudaGraphs, MeasuredKernel, MeasuredLine, MeasuredProgram, Profile, StepPiece
 from irscope.protocol import Report
 from irscope.store.store import Store
@@ -75,17 +76,11 @@ class GapTime:
 
 @dataclass(frozen=True)
 class ProgramTime:
-    """A compiled program: seconds of a call, without compile, and of compiling; `reason` says why it was not measured."""
+    """A compiled program, or one of its graphs between breaks: how it compares to the same without compile."""
 
     function: str
     place: Place
-    seconds: float | None
-    eager: float | None
-    compiling: float | None
-    paid_back: int | None
-    """After how many calls compiling has saved what it took; null if it never does, or that is not known."""
-    backward: bool
-    reason: str
+    words: str
 
 
 StepRow = tuple[int, float, float, int, int, int, int, int]
@@ -159,6 +154,8 @@ class MeasuredResult:
     peaks: str
     """What the bounds are of; empty if there are none."""
     programs: tuple[ProgramTime, ...]
+    regions: tuple[ProgramTime, ...]
+    """Graphs between breaks, each called alone; empty if there are not several."""
     lines: tuple[LineTime, ...]
     """By measured time minus possible time."""
     kernels: tuple[KernelTime, ...]
@@ -212,6 +209,7 @@ def _result(run: str, found: Profile, uri_of: UriOf, reason: str, report: Report
         steps=found.steps,
         peaks=found.peaks,
         programs=tuple(_program(one, uri_of) for one in found.programs),
+        regions=_regions(found, uri_of),
         lines=tuple(_line(one, uri_of) for one in found.lines[:_MOST_ROWS]),
         kernels=tuple(_kernel(run, one, languages, uri_of) for one in found.kernels[:_MOST_ROWS]),
         gaps=tuple(
@@ -255,11 +253,13 @@ def _kernel(run: str, one: MeasuredKernel, languages: dict[str, str], uri_of: Ur
 
 
 def _program(one: MeasuredProgram, uri_of: UriOf) -> ProgramTime:
-    seconds = one.plain_seconds if one.plain_seconds is not None else one.seconds
-    place = _at(one.file, one.line, uri_of)
-    return ProgramTime(
-        one.function, place, seconds, one.eager_seconds, one.compile_seconds, one.paid_back_calls, one.backward, one.why_not
-    )  # fmt: skip
+    return ProgramTime(one.function, _at(one.file, one.line, uri_of), program_words(one))
+
+
+def _regions(found: Profile, uri_of: UriOf) -> tuple[ProgramTime, ...]:
+    """Empty if there is only one: the program is compared already."""
+    rows = found.regions[:_MOST_ROWS] if len(found.regions) > 1 else ()
+    return tuple(ProgramTime(one.function, _at(one.file, one.line, uri_of), region_words(one)) for one in rows)
 
 
 def _at(file: str, line: int, uri_of: UriOf) -> Place:

@@ -390,7 +390,7 @@ def comparison(params: Json) -> Json:
 
 def measured(params: Json) -> Json:
     nothing: Json = {
-        "run": params["run"], "step": 0, "device": 0, "owned": 0, "profiled": 0, "idle": None, "steps": 0, "peaks": "", "programs": [],
+        "run": params["run"], "step": 0, "device": 0, "owned": 0, "profiled": 0, "idle": None, "steps": 0, "peaks": "", "programs": [], "regions": [],
         "lines": [], "kernels": [], "gaps": [], "graphs": {"recorded": 0, "replayed": 0, "skipped": [], "recordings": 0, "again": [], "pools": []}, "costs": [], "words": [], "places": [],
         "pieces": [], "reason": "No run of this script was measured yet.",
     }  # fmt: skip
@@ -410,12 +410,13 @@ def measured(params: Json) -> Json:
         "kernels": [MARKUP],
     }
     program = {
-        "function": MARKUP, "place": place(3), "seconds": 1e-3, "eager": 2e-3, "compiling": 66.1, "paidBack": 66100, "backward": True,
-        "reason": "",
-    }  # fmt: skip
+        "function": MARKUP,
+        "place": place(3),
+        "words": f"forward: 1 ms {MARKUP}; compiling took 66.1 s, paid back after 66,100 calls",
+    }
     return {
         **nothing, "step": 1e-3, "device": 4e-4, "owned": 9e-4, "profiled": 1.2e-3, "idle": 8e-4, "steps": 20, "peaks": "NVIDIA H100 SXM",
-        "programs": [program], "lines": [line], "kernels": [kernel],
+        "programs": [program], "regions": [program, program], "lines": [line], "kernels": [kernel],
         "gaps": [{"kind": "guards", "seconds": 1e-4, "place": place(3), "where": ""}],
         "graphs": {"recorded": 0, "replayed": 1, "skipped": [{"why": MARKUP, "place": place(3)}], "recordings": 2, "again": [{"compile": "0/0", "why": MARKUP, "count": 1}], "pools": [{"pool": "0.1", "bytes": 2e6, "used": 5e5}]},
         "costs": [{"what": "graph-break", "name": "GB0025", "words": f"at least 5 µs {MARKUP}", "place": place(3)}],

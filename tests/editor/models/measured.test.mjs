@@ -73,16 +73,6 @@ describe("the model of measured time", () => {
     assert.deepEqual(model.summary(DATA), said);
   });
 
-  it("says whether compiling pays", () => {
-    const program = { function: "f", place: AT(0), seconds: 1e-3, eager: 2e-3, compiling: 10, paidBack: 10000, backward: true, reason: "" }; // prettier-ignore
-    assert.equal(
-      model.programText(program),
-      "1 ms forward and backward; 2 ms without compile (2×); compiling took 10.0 s, paid back after 10,000 calls",
-    );
-    assert.match(model.programText({ ...program, paidBack: null }), /which no call pays back/);
-    assert.equal(model.programText({ ...program, reason: "It failed." }), "not measured: It failed.");
-  });
-
   it("draws a step with host and device, and the gaps between kernels with what the host did", () => {
     const boxes = step.stepBoxes(DATA);
     const shown = boxes.map((/** @type {any} */ { name, depth, start, seconds }) => [

@@ -17,7 +17,7 @@ const PHASES = {
 };
 
 const MEASURED = {
-  run: "r", step: 8e-5, device: 4e-5, owned: 8e-5, profiled: 1e-4, idle: 6e-5, steps: 20, peaks: "H100", programs: [],
+  run: "r", step: 8e-5, device: 4e-5, owned: 8e-5, profiled: 1e-4, idle: 6e-5, steps: 20, peaks: "H100", programs: [], regions: [],
   lines: [{ place: PLACE, seconds: 4e-5, shared: 0, possible: 1e-5, bound: "memory", calls: 2, kernels: ["relu"] }],
   kernels: [], gaps: [], graphs: { recorded: 0, replayed: 1, skipped: [], recordings: 0, again: [], pools: [] }, costs: [], words: ["launch", "relu", "0/0", "kernel"],
   places: [PLACE], pieces: [[0, 0, 6e-5, 0, 1, 2, 0, 0], [1, 6e-5, 4e-5, 3, 1, 2, 0, 0]], reason: "",

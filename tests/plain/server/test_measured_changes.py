@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from irscope.internals.tuning_hooks import Choice, Tuned
 from irscope.pipelines.inductor.autotuning import operator_data
-from irscope.profiling.profile import BreakCost, CudaGraphs, MeasuredLine, MeasuredProgram, Profile, RecompileCost
+from irscope.profiling.break_words import BreakCost, RecompileCost
+from irscope.profiling.profile import CudaGraphs, MeasuredLine, MeasuredProgram, Profile
 from irscope.protocol import Compile, CompileOutcome, Lane, Outcome, OutcomeKind, StageRef, to_json
 from irscope.store.store import Store
 from irscope_server.base.archive import Archive
@@ -78,4 +79,7 @@ async def test_the_time_tab_has_what_breaks_and_recompilations_take(runs: tuple[
     assert [(one["what"], one["name"], one["place"]["line"]) for one in found["costs"]] == [
         ("graph-break", "GB1", 8), ("recompilation", "f", 4),
     ]  # fmt: skip
-    assert found["costs"][0]["words"] == "at least 3 µs of a step (eager operators 1 µs, guards 2 µs)"
+    assert (
+        found["costs"][0]["words"]
+        == "at least 3 µs of a step by the gaps around it (eager operators 1 µs, guards 2 µs)"
+    )

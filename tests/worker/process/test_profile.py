@@ -12,7 +12,7 @@ import pytest
 from irscope.pipelines.registry import role_of
 from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
-from support import run_cli_forked, write
+from support import run_cli, run_cli_forked, write
 
 pytestmark = pytest.mark.worker
 
@@ -87,6 +87,15 @@ def test_each_line_has_its_kernels_and_all_time_an_owner(tmp_path: Path) -> None
     assert found["programs"][0]["eager_seconds"] > 0 and found["programs"][0]["compile_seconds"] > 0
     shown = run_cli_forked("show", "--store", tmp_path / "runs.db")
     assert "without compile" in shown.stdout and "cpp_fused_mul_relu_0" in shown.stdout
+    (region,) = found["regions"]
+    assert (region["compile"], region["why_not"]) == ("0/0", "")
+    for side in (
+        region["compiled"],
+        region["eager"],
+        found["programs"][0]["spread"],
+        found["programs"][0]["eager_spread"],
+    ):
+        assert 0 < side["low"] <= side["median"] <= side["high"] and side["calls"] >= 9
     assert {"guards", "generated wrapper", "python"} <= {one["kind"] for one in found["gaps"]}
 
 
@@ -98,7 +107,39 @@ def test_a_break_and_a_backward(tmp_path: Path) -> None:
     assert set(by_line) == {10, 12, 13}
     assert "torch.ops.aten.sort.stable" in by_line[12] and "extern_kernels.addmm" in by_line[10]
     assert "autograd" in {one["kind"] for one in found["gaps"]}
+    assert [(one["compile"], one["backward"], one["why_not"]) for one in found["regions"]] == [
+        ("0/0", True, ""),
+        ("1/0", True, ""),
+    ]
     assert any(one["stage"].endswith("-backward") for one in found["kernels"])
+
+
+@pytest.mark.nightly
+def test_kernels_of_a_module_of_pytorch_are_on_the_line_that_calls_it(tmp_path: Path) -> None:
+    found = profiled(
+        write(
+            tmp_path,
+            "import torch\nnet = torch.compile(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU()))\nprint('printed', net(torch.ones(2, 8)).shape)\n",
+        ),
+        tmp_path / "runs.db",
+    )
+    assert [one["line"] for one in found["lines"]] == [3]
+    assert [(one["function"], one["line"], one["is_foreign"]) for one in found["programs"]] == [("Sequential", 3, True)]
+
+
+@pytest.mark.nightly
+def test_a_break_is_measured_by_running_without_it(tmp_path: Path) -> None:
+    body = SMALL.replace("    y = x @ x\n", "    y = x @ x\n    torch._dynamo.graph_break()\n")
+    script, store = write(tmp_path, body), tmp_path / "runs.db"
+    done = run_cli("profile", script, "--calls", "3", "--json", "--without-breaks", "--store", store)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    [cost] = found["breaks"]
+    assert (cost["line"], cost["removed"]["why_not"]) == (6, "") and cost["removed"]["title"]
+    assert cost["removed"]["before"]["calls"] == cost["removed"]["after"]["calls"] == 18
+    assert script.read_text() == body, "files stay as they are"
+    with Store(str(store)) as opened:
+        assert opened.profile(found["run"]) == found and len(opened.runs()) == 1
 
 
 def test_nothing_to_measure_is_said(tmp_path: Path) -> None:

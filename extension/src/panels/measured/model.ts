@@ -2,7 +2,7 @@
 
 import type { Place } from "../../protocol";
 import * as units from "../../units";
-import type { GapTime, KernelTime, LineTime, Measured, ProgramTime } from "../results";
+import type { GapTime, KernelTime, LineTime, Measured } from "../results";
 import { placeText } from "../text";
 
 /** A row of a table: what it is about, and its numbers as text. */
@@ -120,26 +120,6 @@ export function summary(data: Measured): string[] {
     `${units.percent(data.owned, data.step)} has an owner`,
     `${units.count(data.steps, "step")} measured`,
   ];
-}
-
-/** `f: 547 µs, 1.2 ms without compile (2.19×); compiling took 8.1 s, paid back after 12,000 calls`. */
-export function programText({ seconds, eager, compiling, paidBack, backward, reason }: ProgramTime): string {
-  if (reason !== "") {
-    return `not measured: ${reason}`;
-  }
-  if (seconds === null) {
-    return "not measured";
-  }
-  const parts = [`${units.duration(seconds)} ${backward ? "forward and backward" : "forward"}`];
-  if (eager !== null) {
-    const factor = units.significant(eager / Math.max(seconds, 1e-9));
-    parts.push(`${units.duration(eager)} without compile (${factor}×)`);
-  }
-  if (compiling !== null && eager !== null) {
-    const paid = paidBack === null ? "which no call pays back" : `paid back after ${units.count(paidBack, "call")}`;
-    parts.push(`compiling took ${units.duration(compiling)}, ${paid}`);
-  }
-  return parts.join("; ");
 }
 
 /** What graph breaks and recompilations take in a step, as sentences. */

@@ -3,7 +3,7 @@
 import * as bridge from "../bridge";
 import { button, h } from "../dom";
 import type { Subject } from "../messages";
-import type { Measured } from "../results";
+import type { Measured, ProgramTime } from "../results";
 import { Loader, notice, placeLink, type View } from "../view";
 import * as units from "../../units";
 import { FlameChart } from "../time/chart";
@@ -17,7 +17,6 @@ import {
   KERNEL_COLUMNS,
   kernelRows,
   lineRows,
-  programText,
   summary,
   type Row,
 } from "./model";
@@ -128,9 +127,15 @@ function profileButton(kind: string): HTMLElement | undefined {
 
 /** Above the tables: the programs, what became of CUDA graphs, and what breaks and recompilations take. */
 function factsOf(data: Measured): HTMLElement[] {
-  const programs = data.programs.map((one) =>
-    h("li", {}, one.place.uri === "" ? h("code", {}, one.function) : placeLink(one.place), ` ${programText(one)}`),
-  );
+  const programs = data.programs.map(timeOf);
+  const regions =
+    data.regions.length > 0 &&
+    h(
+      "details",
+      { open: data.regions.length <= MOST_FACTS },
+      h("summary", {}, `${units.count(data.regions.length, "graph")} between breaks, each called alone`),
+      h("ul", {}, ...data.regions.map(timeOf)),
+    );
   const graphs = graphTexts(data).map(({ text, place }) =>
     h("li", {}, "CUDA graphs: ", text, place !== undefined && " ", place !== undefined && placeLink(place)),
   );
@@ -139,9 +144,9 @@ function factsOf(data: Measured): HTMLElement[] {
   );
   const lists = [short(graphs, "fact"), short(programs, "program"), short(costs, "cost")];
   const shown = lists.flatMap((list) => list.shown);
-  return shown.length === 0
+  return shown.length === 0 && data.regions.length === 0
     ? []
-    : [h("div", { class: "measured-facts" }, h("ul", {}, ...shown), ...lists.flatMap((list) => list.folded))];
+    : [h("div", { class: "measured-facts" }, h("ul", {}, ...shown), ...lists.flatMap((list) => list.folded), regions)];
 }
 
 /** The first of a list, and the rest of it folded. */
@@ -152,6 +157,10 @@ function short(items: HTMLElement[], noun: string): { shown: HTMLElement[]; fold
   const more = items.slice(MOST_FACTS);
   const summary = h("summary", {}, `${units.count(more.length, noun)} more`);
   return { shown: items.slice(0, MOST_FACTS), folded: [h("details", {}, summary, h("ul", {}, ...more))] };
+}
+
+function timeOf({ function: name, place, words }: ProgramTime): HTMLElement {
+  return h("li", {}, place.uri === "" ? h("code", {}, name) : placeLink(place), ` ${words}`);
 }
 
 function tableOf(part: Exclude<Part, "Step">, data: Measured): HTMLElement[] {

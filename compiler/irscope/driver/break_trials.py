@@ -1,0 +1,131 @@
+"""What a script takes without a graph break: each fix that is verified runs beside the script as it is, by turns.
+
+The changed texts are overlays of runs in a private store; nothing is written into the user's files.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+from irscope.driver.driver import RunSpec
+from irscope.driver.fixing.proving import Prover, Status
+from irscope.driver.fixing.texts import applied
+from irscope.driver.fixing.trying import Candidate, Trying
+from irscope.driver.rounds import Measured, measured
+from irscope.profiling.break_words import BreakCost, BreakRemoved
+from irscope.profiling.noise import is_clear, spread_of
+from irscope.protocol import Finding
+from irscope.worker.client import Worker
+
+ROUNDS = 18
+"""Of each side: enough to tell 3 % from noise on a machine that does nothing else."""
+_FIX_SECONDS = 300.0
+_MOST_BREAKS = 4
+"""The dearest ones; each has its own process, which stays until all rounds are over."""
+
+Place = tuple[str, int, str]
+"""Of a break: file, line and code."""
+
+
+def breaks_removed(
+    spec: RunSpec,
+    breaks: Sequence[BreakCost],
+    *,
+    on_step: Callable[[str], None] = lambda text: None,
+    cancel: threading.Event | None = None,
+) -> tuple[BreakCost, ...]:
+    """The same breaks, each with what a step takes without it, or with the reason why that is not known.
+
+    Parameters
+    ----------
+    spec
+        Of the profile; the fixes are proven in the fast lane and timed in its own.
+    on_step
+        Called with what begins now, in few words.
+    """
+    plain = dataclasses.replace(spec, profile=0, rounds="")
+    chosen = breaks[:_MOST_BREAKS]
+    on_step("trying the fixes of graph breaks")
+    fixes = _verified(plain, {(one.file, one.line, one.code) for one in chosen}, cancel)
+    texts = {place: found for place, found in fixes.items() if isinstance(found, tuple)}
+    timed: dict[Place, Measured] = {}
+    base: Measured | None = None
+    if texts:
+        specs = [plain]
+        specs += [
+            dataclasses.replace(plain, overlays={**plain.overlays, fix.file: text}) for fix, text in texts.values()
+        ]
+        with tempfile.TemporaryDirectory(prefix="irscope-breaks-") as folder:
+            rounds = os.path.join(folder, "rounds")
+            os.mkdir(rounds)
+            store = os.path.join(folder, "runs.db")
+            base, *others = measured(specs, store, rounds, ROUNDS, on_step=on_step, cancel=cancel)
+        timed = dict(zip(texts, others, strict=True))
+    found = []
+    for number, one in enumerate(breaks):
+        place = one.file, one.line, one.code
+        fix = fixes.get(place, "Its finding did not come again." if number < _MOST_BREAKS else "Others are dearer.")
+        removed = BreakRemoved("", why_not=fix) if isinstance(fix, str) else _removed(fix[0], base, timed[place])
+        found.append(dataclasses.replace(one, removed=removed))
+    return tuple(found)
+
+
+def _verified(
+    spec: RunSpec, places: set[Place], cancel: threading.Event | None
+) -> Mapping[Place, tuple[Candidate, str] | str]:
+    """By break its verified fix with the whole text of the file, or why there is none."""
+    found: dict[Place, tuple[Candidate, str] | str] = {}
+    worker = Worker(spec.python)
+    try:
+        worker.wait_until_ready(90)
+        with Prover(spec, worker, cancel) as prover:
+            trying = Trying(prover, _FIX_SECONDS)
+            for finding in prover.begin().findings:
+                if (place := _place(finding)) in places:
+                    found[place] = _best(prover, trying, finding)
+    finally:
+        worker.stop()
+    return found
+
+
+def _place(finding: Finding) -> Place:
+    return finding.file, finding.range.start.line, finding.code
+
+
+def _best(prover: Prover, trying: Trying, finding: Finding) -> tuple[Candidate, str] | str:
+    candidates = trying.finding(finding).candidates
+    if not candidates:
+        return "No fix is known that removes it."
+    best = candidates[0]
+    if best.proof.status is not Status.VERIFIED:
+        return f"The fix “{best.title}” is {best.proof.status.value}: {best.proof.reason}"
+    return best, applied(prover.text_of(best.file), best.edits)
+
+
+def _removed(fix: Candidate, base: Measured | None, other: Measured) -> BreakRemoved:
+    before, after = _rounds(base), _rounds(other)
+    pairs = min(len(before), len(after))
+    before, after = before[:pairs], after[:pairs]
+    saved = spread_of([a - b for a, b in zip(before, after, strict=True)])
+    if saved is None:
+        why = (base.problem if base is not None else "") or other.problem or _why(base) or _why(other)
+        return BreakRemoved(fix.title, fix.caveat, why_not=why or "The two have too few rounds.")
+    return BreakRemoved(
+        fix.title, fix.caveat, spread_of(before), spread_of(after), saved, is_clear(before, after)
+    )  # fmt: skip
+
+
+def _rounds(one: Measured | None) -> list[float]:
+    """Of each round the seconds of a call of every program; a round in which one was not timed is left out."""
+    rows = [[program.get("seconds") for program in row] for row in (one.rounds if one is not None else ())]
+    numbers = [[float(each) for each in row if isinstance(each, (int, float))] for row in rows]
+    return [sum(some) for some, row in zip(numbers, rows, strict=True) if row and len(some) == len(row)]
+
+
+def _why(one: Measured | None) -> str:
+    programs = (one.programs if one is not None else None) or []
+    return next((str(each["why_no_seconds"]) for each in programs if each.get("why_no_seconds")), "")

@@ -1,0 +1,69 @@
+"""How a program or a region compares to the same without compile, in words; the terminal and the Time tab show them."""
+
+from __future__ import annotations
+
+from irscope.profiling.noise import Spread
+from irscope.profiling.profile import MeasuredProgram
+from irscope.profiling.regions import MeasuredRegion
+from irscope.vocabulary.units import count, duration, significant
+
+
+def program_words(one: MeasuredProgram) -> str:
+    """``forward: 547 µs (…); without compile 1.2 ms (…): 2.19 times as fast; compiling took 8.1 s, paid back after 12,000 calls``."""
+    if one.why_not:
+        return f"not measured: {one.why_not}"
+    seconds = one.plain_seconds if one.plain_seconds is not None else one.seconds
+    if seconds is None:
+        return "not measured"
+    parts = [f"{_what(one.backward)}: {_side(one.spread, seconds)}"]
+    if one.eager_seconds is not None:
+        parts.append(f"without compile {_side(one.eager_spread, one.eager_seconds)}")
+        before, after = _typical(one.eager_spread, one.eager_seconds), _typical(one.spread, seconds)
+        parts[-1] += f": {_verdict(before, after, one.is_clear)}"
+        parts += _compiling(one.compile_seconds, one.paid_back_calls, one.is_clear)
+    return "; ".join(parts)
+
+
+def region_words(one: MeasuredRegion) -> str:
+    """The same of a graph that is called alone."""
+    if one.why_not or one.compiled is None:
+        return f"not measured: {one.why_not or 'too few calls'}"
+    parts = [f"{_what(one.backward)}: {one.compiled.words}"]
+    if one.eager is not None:
+        verdict = _verdict(one.eager.median, one.compiled.median, one.is_clear)
+        parts.append(f"without compile {one.eager.words}: {verdict}")
+        parts += _compiling(one.compile_seconds, one.paid_back_calls, one.is_clear)
+    return "; ".join(parts)
+
+
+def _what(backward: bool) -> str:
+    return "forward and backward" if backward else "forward"
+
+
+def _side(spread: Spread | None, seconds: float) -> str:
+    """With the spread, where it is known: old profiles have none."""
+    return duration(seconds) if spread is None else spread.words
+
+
+def _typical(spread: Spread | None, seconds: float) -> float:
+    return seconds if spread is None else spread.median
+
+
+def _verdict(eager: float, compiled: float, clear: bool | None) -> str:
+    if clear is None:
+        return "too few repetitions to say which is faster"
+    if not clear:
+        return "no difference above the noise"
+    fast, slow = sorted([eager, compiled])
+    factor = significant(slow / max(fast, 1e-9))
+    return f"compiled it is {factor} times as {'fast' if compiled < eager else 'slow'}"
+
+
+def _compiling(seconds: float | None, calls: int | None, clear: bool | None) -> list[str]:
+    if seconds is None:
+        return []
+    if calls is not None:
+        paid = f", paid back after {count(calls, 'call')}"
+    else:
+        paid = ", which no call pays back" if clear else ""
+    return [f"compiling took {duration(seconds)}{paid}"]
