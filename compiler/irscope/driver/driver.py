@@ -103,6 +103,8 @@ class RunSpec:
         How many calls are measured; see `RunRequest.profile`.
     evidence
         A folder for evidence; see `RunRequest.evidence`.
+    settings, without
+        Other defaults of PyTorch; see `RunRequest.settings`.
     world, rank, local_rank, local_world, fake_group
         Of a run that is one rank of a job; see `RunRequest.world`.
     """
@@ -129,6 +131,8 @@ class RunSpec:
     evidence: str = ""
     tuned: str = ""
     fake: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
     world: int = 0
     rank: int = 0
     local_rank: int = 0
@@ -288,6 +292,8 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
         evidence=spec.evidence,
         tuned=spec.tuned,
         fake=spec.fake,
+        settings=dict(spec.settings),
+        without=spec.without,
         world=spec.world,
         rank=spec.rank,
         local_rank=spec.local_rank,

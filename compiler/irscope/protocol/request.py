@@ -144,3 +144,7 @@ class RunRequest:
     """Path of a run store: what a device of ``targets`` has chosen by timing there is chosen again for it; empty: none."""
     fake: bool = False
     """Whether tensors have shapes and no storage (`irscope.internals.fake_run`)."""
+    settings: dict[str, str] = field(default_factory=dict)
+    """Other defaults of PyTorch's settings: full names with Python literals (`irscope.internals.flips`)."""
+    without: tuple[str, ...] = ()
+    """Operations whose decompositions Inductor does not have (`irscope.internals.flips`)."""
