@@ -104,9 +104,15 @@ class Search:
 
     def candidates(self, candidates: Sequence[Candidate], how: str) -> None:
         """Looks for causes among changes of one sort; ``how`` says what a trial is."""
-        if self.left and candidates:
-            explained = self._explained(candidates, self.left)
-            self._narrow(list(candidates), explained, how)
+        if not self.left or not candidates or self.is_over:
+            return
+        still = self._still(candidates)
+        if still is not None:
+            self._narrow(list(candidates), [one for one in self.left if _key(one) not in still], how)
+        elif len(candidates) > 1:  # the script fails with some of them
+            half = len(candidates) // 2
+            self.candidates(candidates[:half], how)
+            self.candidates(candidates[half:], how)
 
     def _narrow(self, candidates: list[Candidate], explained: list[Difference], how: str) -> None:
         """Of candidates that together explain these differences, which do."""
@@ -139,13 +145,15 @@ class Search:
         self.left = [one for one in self.left if one not in explained]
 
     def _explained(self, candidates: Sequence[Candidate], differences: list[Difference]) -> list[Difference]:
+        still = self._still(candidates)
+        return [] if still is None else [one for one in differences if _key(one) not in still]
+
+    def _still(self, candidates: Sequence[Candidate]) -> set[tuple[object, ...]] | None:
+        """What still differs without these changes; None if the script fails then, or there is no time."""
         names = [change.name for change, _ in candidates]
         words = names[0] if len(names) == 1 else count(len(names), "change")
-        still = self._try(_together([flip for _, flip in candidates]), f"taking back {words}")
-        if still is None:
-            return []
-        keys = set(map(_key, still))
-        return [one for one in differences if _key(one) not in keys]
+        found = self._try(_together([flip for _, flip in candidates]), f"taking back {words}")
+        return None if found is None else set(map(_key, found))
 
     def _try(self, flip: Flip, words: str) -> list[Difference] | None:
         if time.monotonic() > self._until:

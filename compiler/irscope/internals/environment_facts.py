@@ -96,9 +96,18 @@ def _digests(table: Mapping[Any, Any]) -> dict[str, str]:
     for operation, function in list(table.items()):
         if id(function) not in seen:
             seen[id(function)] = _source_digest(function)
-        name = str(getattr(operation, "overloadpacket", operation))
-        found.setdefault(name, []).append(f"{operation}={seen[id(function)]}")
+        name = _name_of(operation)
+        found.setdefault(name, []).append(f"{getattr(operation, '_overloadname', '')}={seen[id(function)]}")
     return {name: _short("".join(sorted(parts))) for name, parts in found.items()}
+
+
+def _name_of(operation: Any) -> str:
+    """``aten.gelu``; of a function without an overload its name, since how it prints has an address."""
+    packet = getattr(operation, "overloadpacket", None)
+    if packet is not None:
+        return str(packet)
+    text = str(operation)
+    return str(getattr(operation, "__qualname__", text)) if " at 0x" in text or " object " in text else text
 
 
 def _source_digest(function: Callable[..., Any]) -> str:

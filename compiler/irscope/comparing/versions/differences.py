@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from irscope.comparing.graphs import GraphDiff, diff_graphs
 from irscope.comparing.runs import RunDiff, diff_runs
+from irscope.findings.kinds import cache_miss
 from irscope.ir.graphs import GraphNode
 from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Compile, Finding, Kernel, Outcome, Report, StageRef
@@ -21,6 +22,8 @@ KINDS = ("outcome", "finding", "compile", "graph", "kernels", "code", "memory", 
 """All kinds of differences, in the order in which they are listed."""
 _NUMBER = re.compile(r"_\d+$")
 _MOST_NODES = 6
+_OF_EARLIER_RUNS = (cache_miss.KIND.id,)
+"""Kinds of findings that depend on what ran before."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,8 @@ def differences(store: Store, before: str, after: str, numbers: Sequence[str] = 
     return sorted(
         {
             *_of_outcome(old.outcome, new.outcome),
-            *(_of_finding(one, "new") for one in found.findings_new),
-            *(_of_finding(one, "gone") for one in found.findings_gone),
+            *(_of_finding(one, "new") for one in found.findings_new if one.kind not in _OF_EARLIER_RUNS),
+            *(_of_finding(one, "gone") for one in found.findings_gone if one.kind not in _OF_EARLIER_RUNS),
             *_of_compiles(found),
             *_of_pairs(store, old, new),
             *(Difference("numbers", text) for text in numbers),
