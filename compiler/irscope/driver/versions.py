@@ -29,6 +29,7 @@ from irscope.comparing.versions.environments import (
 from irscope.driver.debuggers import without_debugger
 from irscope.driver.driver import RunSpec, execute
 from irscope.driver.search import Cause, Flip, Search
+from irscope.findings.kinds import cache_miss
 from irscope.protocol import FoundEvidence, Outcome, OutcomeKind, from_json
 from irscope.runner.evidence import ANSWER, REFERENCE
 from irscope.store.store import Store
@@ -42,6 +43,8 @@ _FACTS_SECONDS = 600.0
 _WORKER_SECONDS = 300.0
 _DISABLED = "torch._inductor.config.disabled_passes"
 _MOST_ANSWER = 1 << 20
+_OF_EARLIER_RUNS = (cache_miss.KIND.id,)
+"""Kinds of findings that depend on what was run before."""
 _FIRST = "first-"
 """Begins the name of the results of the older environment as it is."""
 
@@ -205,7 +208,7 @@ class _Comparing:
         before, _ = self._run(plan.before, plan.workers[0], _FIRST, True, self._on_bytes)
         self._on_step(f"running the script with torch {new_facts.torch}")
         after, evidence = self._run(plan.after, plan.workers[1], _FIRST, False)
-        found = differences(self._store, before, after, _numbers(evidence))
+        found = differences(self._store, before, after, _numbers(evidence), _OF_EARLIER_RUNS)
         search = Search(found, lambda flip: self._tried(before, flip), until, self._on_step)
         if found and plan.seconds > 0:
             try:
@@ -273,7 +276,7 @@ class _Comparing:
             kinds = [self._store.report(run).outcome.kind for run in (before, older, newer)]
             if len(set(kinds)) > 1 and kinds[2] is not OutcomeKind.COMPLETED:
                 return None
-            return differences(self._store, older, newer, _numbers(evidence))
+            return differences(self._store, older, newer, _numbers(evidence), _OF_EARLIER_RUNS)
         finally:
             for run in made:
                 self._store.delete(run)

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 
 from irscope.comparing.graphs import GraphDiff, diff_graphs
 from irscope.comparing.runs import RunDiff, diff_runs
-from irscope.findings.kinds import cache_miss
 from irscope.ir.graphs import GraphNode
 from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Compile, Finding, Kernel, Outcome, Report, StageRef
@@ -22,8 +21,6 @@ KINDS = ("outcome", "finding", "compile", "graph", "kernels", "code", "memory", 
 """All kinds of differences, in the order in which they are listed."""
 _NUMBER = re.compile(r"_\d+$")
 _MOST_NODES = 6
-_OF_EARLIER_RUNS = (cache_miss.KIND.id,)
-"""Kinds of findings that depend on what ran before."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +54,17 @@ class Difference:
         return KINDS.index(self.kind), self.file, self.line, self.what
 
 
-def differences(store: Store, before: str, after: str, numbers: Sequence[str] = ()) -> list[Difference]:
+def differences(
+    store: Store, before: str, after: str, numbers: Sequence[str] = (), ignored: Sequence[str] = ()
+) -> list[Difference]:
     """What differs between two stored runs of one script.  Times are not among it.
 
     Parameters
     ----------
     numbers
         Results that differ, in words (`irscope.runner.evidence`).
+    ignored
+        Kinds of findings that are left out.
 
     Raises LookupError if one of the runs is not there.
     """
@@ -72,8 +73,8 @@ def differences(store: Store, before: str, after: str, numbers: Sequence[str] = 
     return sorted(
         {
             *_of_outcome(old.outcome, new.outcome),
-            *(_of_finding(one, "new") for one in found.findings_new if one.kind not in _OF_EARLIER_RUNS),
-            *(_of_finding(one, "gone") for one in found.findings_gone if one.kind not in _OF_EARLIER_RUNS),
+            *(_of_finding(one, "new") for one in found.findings_new if one.kind not in ignored),
+            *(_of_finding(one, "gone") for one in found.findings_gone if one.kind not in ignored),
             *_of_compiles(found),
             *_of_pairs(store, old, new),
             *(Difference("numbers", text) for text in numbers),
