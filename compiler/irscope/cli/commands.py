@@ -50,6 +50,7 @@ COMMANDS = {
     "diff": Command(
         "what changed between two runs, two stages or two versions", "store_arguments:add_diff", runs_script=True
     ),
+    "why-miss": Command("which part of a cache key changed between two runs", "store_arguments:add_why_miss"),
     "view": Command("the runs, stages and panels in a web browser", ""),
     "mcp": Command("serve agents: tools over MCP", "agent_arguments:add_options"),
     "values": Command(

@@ -1,4 +1,4 @@
-"""The arguments of the commands that read the store: ``irscope list``, ``show``, ``explain`` and ``diff``."""
+"""The arguments of the commands that read the store: ``irscope list``, ``show``, ``explain``, ``diff`` and ``why-miss``."""
 
 from __future__ import annotations
 
@@ -29,6 +29,12 @@ With --python twice: one script in two environments, and the cause of each diffe
 Causes are confirmed by running the script again with the older value of what changed.
 
   irscope diff --python old/bin/python --python new/bin/python train.py -- --steps 2"""
+
+_WHY_MISS = """\
+Why the second run cannot use what the first has put into PyTorch's caches: of each graph the parts of its key in the FX
+graph cache and in the AOTAutograd cache that differ, and of each Triton kernel what makes it another one.
+
+A run is an ID of the store, a file of another store (its newest run), or a structured trace (docs/upgrades.md)."""
 
 
 def add_list(list_: Parser) -> None:
@@ -97,6 +103,7 @@ def add_diff(diff: Parser) -> None:
     diff.add_argument(
         "runs", metavar="RUN", nargs="*", help="one or two runs (default: the newest); with --python a script"
     )
+    diff.add_argument("args", metavar="ARGS", nargs="*", help="with --python: the script's arguments, after --")
     diff.add_argument("--stage", metavar="STAGE", nargs="+", help="one or two stages, by name or id")
     diff.add_argument("--compile", metavar="ID", help="the compile of stages that are named without it")
     diff.add_argument("--text", action="store_true", help="compare graphs as text, too")
@@ -113,4 +120,13 @@ def add_diff(diff: Parser) -> None:
         "--seconds", metavar="N", type=float, default=600,
         help="with --python: look so long for causes at most; 0: do not (default: %(default)s)",
     )  # fmt: skip
-    diff.set_defaults(do=("diffing", "diff"), args=[])
+    diff.set_defaults(do=("diffing", "diff"))
+
+
+def add_why_miss(why: Parser) -> None:
+    """Adds those of ``irscope why-miss``."""
+    why.description = _WHY_MISS
+    add_json_and_store(why)
+    why.add_argument("before", metavar="A", help="the first run: an ID, a store or a trace")
+    why.add_argument("after", metavar="B", help="the second run: an ID, a store or a trace")
+    why.set_defaults(do=("why_miss", "why_miss"))

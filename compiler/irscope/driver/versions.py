@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -252,7 +253,9 @@ class _Comparing:
     def _uses(self, operation: str, *runs: str) -> bool:
         """Whether a graph of one of the runs may have had an operation: its name is in a text."""
         name = operation.rpartition(".")[2].strip("_").removeprefix("native_")
-        return any(name in text for run in runs for text in graph_texts(self._store, run))
+        name = name.removesuffix("_backward").removesuffix("_forward")  # no graph may have these by name
+        word = re.compile(rf"(?<![a-z]){re.escape(name)}(?![a-z])")
+        return any(word.search(text) for run in runs for text in graph_texts(self._store, run))
 
     def _other_passes(self, before: str, after: str) -> dict[str, tuple[str, str]]:
         """Passes that changed graphs in one of the runs only, with the state before and after."""

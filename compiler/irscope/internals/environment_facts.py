@@ -1,6 +1,6 @@
 """What an environment has that can change a compile: settings, decompositions, lowerings, passes and packages.
 
-It runs in a process of its own in the environment that is asked about, and prints JSON.  Settings are read as a script
+It runs in a separate process in the environment that is asked about, and prints JSON.  Settings are read as a script
 finds them after its imports, so a default that an environment variable or ``sitecustomize`` changes is a changed default.
 """
 

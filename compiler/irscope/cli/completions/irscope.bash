@@ -5,7 +5,7 @@
 #    source ~/.local/share/bash_completion/irscope
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_irscope_subparsers=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff view mcp values diverge completion)
+_shtab_irscope_subparsers=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge completion)
 
 _shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --model --inputs --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --no-symbolic-trace --check-without-compile --target --tuned --fake --world --ranks --nproc-per-node)
 _shtab_irscope_check_option_strings=(-h --help --fail-on --max-graphs --max-graph-breaks --max-recompiles --max-kernels --max-compile-seconds --format -o --output --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --store)
@@ -22,7 +22,8 @@ _shtab_irscope_show_option_strings=(-h --help --json --store --compile --stage -
 _shtab_irscope_graph_option_strings=(-h --help --json --store --stage --compile -o --output --depth --max-nodes --theme --timeout)
 _shtab_irscope_report_option_strings=(-h --help --json --store -o --output --redact --no-pictures)
 _shtab_irscope_explain_option_strings=(-h --help --json --store --fusion --compile)
-_shtab_irscope_diff_option_strings=(-h --help --json --store --stage --compile --text --target)
+_shtab_irscope_diff_option_strings=(-h --help --json --store --stage --compile --text --target --python -o --output --seconds)
+_shtab_irscope_why_miss_option_strings=(-h --help --json --store)
 _shtab_irscope_view_option_strings=(-h --help --open --stage --port --no-browser --store --python --read-only --severity --baseline --version)
 _shtab_irscope_mcp_option_strings=(-h --help --allow-run --store --python)
 _shtab_irscope_values_option_strings=(-h --help --json --store -m --compile --call --inputs --budget --cwd --python --stage --node)
@@ -86,7 +87,12 @@ _shtab_irscope_report___store_COMPGEN=_shtab_compgen_files
 _shtab_irscope_report__o_COMPGEN=_shtab_compgen_files
 _shtab_irscope_report___output_COMPGEN=_shtab_compgen_files
 _shtab_irscope_explain___store_COMPGEN=_shtab_compgen_files
+_shtab_irscope_diff_pos_1_COMPGEN=_shtab_compgen_files
 _shtab_irscope_diff___store_COMPGEN=_shtab_compgen_files
+_shtab_irscope_diff___python_COMPGEN=_shtab_compgen_files
+_shtab_irscope_diff__o_COMPGEN=_shtab_compgen_files
+_shtab_irscope_diff___output_COMPGEN=_shtab_compgen_files
+_shtab_irscope_why_miss___store_COMPGEN=_shtab_compgen_files
 _shtab_irscope_view___open_COMPGEN=_shtab_compgen_files
 _shtab_irscope_view___store_COMPGEN=_shtab_compgen_files
 _shtab_irscope_view___python_COMPGEN=_shtab_compgen_files
@@ -114,7 +120,7 @@ _shtab_irscope_env_pos_0_choices=(create)
 _shtab_irscope_show___target_choices=(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)
 _shtab_irscope_graph___theme_choices=(light dark)
 _shtab_irscope_completion_pos_0_choices=(bash zsh fish tcsh)
-_shtab_irscope_pos_0_choices=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff view mcp values diverge completion)
+_shtab_irscope_pos_0_choices=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge completion)
 
 _shtab_irscope_run_pos_1_nargs='*'
 _shtab_irscope_run__h_nargs=0
@@ -184,11 +190,15 @@ _shtab_irscope_explain___help_nargs=0
 _shtab_irscope_explain___json_nargs=0
 _shtab_irscope_explain___fusion_nargs=2
 _shtab_irscope_diff_pos_0_nargs='*'
+_shtab_irscope_diff_pos_1_nargs='*'
 _shtab_irscope_diff__h_nargs=0
 _shtab_irscope_diff___help_nargs=0
 _shtab_irscope_diff___json_nargs=0
 _shtab_irscope_diff___stage_nargs=+
 _shtab_irscope_diff___text_nargs=0
+_shtab_irscope_why_miss__h_nargs=0
+_shtab_irscope_why_miss___help_nargs=0
+_shtab_irscope_why_miss___json_nargs=0
 _shtab_irscope_view__h_nargs=0
 _shtab_irscope_view___help_nargs=0
 _shtab_irscope_view___no_browser_nargs=0

@@ -50,7 +50,7 @@ function _shtab_irscope_using
   test "$_shtab_irscope_cmdpath" = "$argv"
 end
 
-set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff view mcp values diverge completion
+set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge completion
 set -g _shtab_irscope_opts_with_value --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --memory-budget --model --node --nproc-per-node --only --open --output --output-budget --pipeline --pipelines --port --predicted --pytest --python --ranks --redact --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --theme --timeout --tuned --world --write-baseline -m -o
 
 complete -c irscope -e
@@ -227,7 +227,7 @@ complete -c irscope -n '_shtab_irscope_using explain' -l json -d 'print data ins
 complete -c irscope -n '_shtab_irscope_using explain' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
 complete -c irscope -n '_shtab_irscope_using explain' -l fusion -x -d 'two kernels, nodes of the schedule (op3) or nodes of the post-grad graph (mul_1)'
 complete -c irscope -n '_shtab_irscope_using explain' -l compile -x -d 'only in this compile'
-complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a diff -d 'what changed between two runs or two stages'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a diff -d 'what changed between two runs, two stages or two versions'
 complete -c irscope -n '_shtab_irscope_using diff' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using diff' -l json -d 'print data instead of text (docs/json.md)'
 complete -c irscope -n '_shtab_irscope_using diff' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
@@ -235,6 +235,14 @@ complete -c irscope -n '_shtab_irscope_using diff' -l stage -x -d 'one or two st
 complete -c irscope -n '_shtab_irscope_using diff' -l compile -x -d 'the compile of stages that are named without it'
 complete -c irscope -n '_shtab_irscope_using diff' -l text -d 'compare graphs as text, too'
 complete -c irscope -n '_shtab_irscope_using diff' -l target -x -d 'compare predictions: for two targets of a run (h100,mi300x), or for one target of two runs'
+complete -c irscope -n '_shtab_irscope_using diff' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'twice: the interpreters of two environments; then the words are a script and its arguments'
+complete -c irscope -n '_shtab_irscope_using diff' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'with --python: write a report in Markdown'
+complete -c irscope -n '_shtab_irscope_using diff' -l seconds -x -d 'with --python: look so long for causes at most; 0: do not'
+complete -c irscope -n '_shtab_irscope_using diff; and test $_shtab_irscope_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'with --python: the script'"'"'s arguments, after --'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a why-miss -d 'which part of a cache key changed between two runs'
+complete -c irscope -n '_shtab_irscope_using why-miss' -s h -l help -d 'show this help message and exit'
+complete -c irscope -n '_shtab_irscope_using why-miss' -l json -d 'print data instead of text (docs/json.md)'
+complete -c irscope -n '_shtab_irscope_using why-miss' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a view -d 'the runs, stages and panels in a web browser'
 complete -c irscope -n '_shtab_irscope_using view' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using view' -l open -xka "(__fish_complete_path (commandline -ct))" -d 'show this line of a source file'

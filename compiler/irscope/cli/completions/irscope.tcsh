@@ -50,7 +50,7 @@ complete irscope \
         'n/--open/f/' \
         'n/--inputs/f/' \
         'n/--reproducer/f/' \
-        'p/1/(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff view mcp values diverge completion)/' \
+        'p/1/(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge completion)/' \
         'n/run/f/' \
         'n/check/f/' \
         'n/env/(create)/' \

@@ -13,7 +13,7 @@ _shtab_irscope_commands() {
     check:'fail if a script has graph breaks or recompilations'
     compare:'run a script through several pipelines and compare them'
     completion:'print a script that completes irscope'"'"'s arguments in a shell'
-    diff:'what changed between two runs or two stages'
+    diff:'what changed between two runs, two stages or two versions'
     diverge:'find where compiled code computes a different number'
     env:'make an environment with what a pipeline needs'
     explain:'why Inductor did what it did'
@@ -31,6 +31,7 @@ _shtab_irscope_commands() {
     values:'show what each node of a compiled graph computes'
     verify-target:'compare what a GPU gets with what was predicted for it'
     view:'the runs, stages and panels in a web browser'
+    why-miss:'which part of a cache key changed between two runs'
   )
   _describe 'irscope commands' _commands
 }
@@ -108,7 +109,11 @@ _shtab_irscope_diff_options=(
   "--compile[the compile of stages that are named without it]:ID:"
   "--text[compare graphs as text, too]"
   "--target[compare predictions\: for two targets of a run (h100,mi300x), or for one target of two runs]:NAMES:"
-  "(*)::one or two runs (default\: the newest):"
+  "*--python[twice\: the interpreters of two environments\; then the words are a script and its arguments]:PATH:_files"
+  {-o,--output}"[with --python\: write a report in Markdown]:FILE:_files"
+  "--seconds[with --python\: look so long for causes at most\; 0\: do not]:N:"
+  "(*)::one or two runs (default\: the newest)\; with --python a script:"
+  "(*)::with --python\: the script\'s arguments, after --:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -384,6 +389,17 @@ _shtab_irscope_view_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_irscope_view_defaults_added=0
 
+_shtab_irscope_why_miss_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print data instead of text (docs\/json.md)]"
+  "--store[file of the run store]:FILE:_files"
+  ":the first run\: an ID, a store or a trace:"
+  ":the second run\: an ID, a store or a trace:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_irscope_why_miss_defaults_added=0
+
 
 _shtab_irscope() {
   local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->irscope'
@@ -424,6 +440,7 @@ _shtab_irscope() {
         values) _arguments -C -s $_shtab_irscope_values_options ;;
         verify-target) _arguments -C -s $_shtab_irscope_verify_target_options ;;
         view) _arguments -C -s $_shtab_irscope_view_options ;;
+        why-miss) _arguments -C -s $_shtab_irscope_why_miss_options ;;
       esac
   esac
 }

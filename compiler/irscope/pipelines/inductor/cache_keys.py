@@ -88,12 +88,20 @@ class EarlierKeys:
         return how.get("world"), how.get("rank")
 
     def _load(self, run: str, stage: str) -> CacheKey | None:
-        lines, data = self._store.stage_text(run, stage).split("\n"), self._store.stage_data(run, stage)
-        named = [line.partition(": ") for line in lines if line]
+        return load_key(self._store, run, stage)
+
+
+def load_key(store: Store, run: str, stage: str) -> CacheKey | None:
+    """The key that is kept as a stage; None if it is damaged.  Raises LookupError if there is no such stage."""
+    lines, data = store.stage_text(run, stage).split("\n"), store.stage_data(run, stage)
+    named = [line.partition(": ") for line in lines if line]
+    try:
         if not isinstance(data, dict) or len(named) != len(data["digests"]):
             return None
-        parts = {name: (digest, value) for (name, _, value), digest in zip(named, data["digests"], strict=True)}
-        return CacheKey(parts, data["function"], data["file"])
+        parts = {name: (str(digest), value) for (name, _, value), digest in zip(named, data["digests"], strict=True)}
+        return CacheKey(parts, str(data["function"]), str(data["file"]))
+    except (KeyError, TypeError):
+        return None
 
 
 def _graphs(compiles: tuple[Compile, ...]) -> dict[_Which, str]:
