@@ -50,6 +50,12 @@ def run(options: argparse.Namespace) -> int:
         from irscope.cli.ranking import run_world  # here: no other run needs it
 
         return run_world(spec, options, baseline)
+    if "WORLD_SIZE" in os.environ or "SLURM_NTASKS" in os.environ:
+        from irscope.cli.job_ranks import run_in_job  # here: as above
+        from irscope.driver.jobs import job_of
+
+        if (job := job_of(os.environ)) is not None:
+            return run_in_job(job, spec, options, baseline)
     progress = ProgressLine()
     with Store(options.store) as store:
         # With --json stdout is the report's alone, so the script prints to our stderr.

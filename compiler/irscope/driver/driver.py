@@ -107,6 +107,8 @@ class RunSpec:
         Other defaults of PyTorch; see `RunRequest.settings`.
     world, rank, local_rank, local_world, fake_group
         Of a run that is one rank of a job; see `RunRequest.world`.
+    job
+        The job's name, if another launcher has started its ranks; see `irscope.driver.jobs`.
     """
 
     script: str
@@ -138,6 +140,7 @@ class RunSpec:
     local_rank: int = 0
     local_world: int = 0
     fake_group: bool = False
+    job: str = ""
 
     @property
     def stored_script(self) -> str:
@@ -249,7 +252,7 @@ def _how(spec: RunSpec) -> dict[str, object]:
     """What is kept of a run so that it can be run again.  Of its variables only the names are: values may be secret."""
     return {
         "entry": spec.entry.value, "target": spec.script, "cwd": os.path.abspath(spec.cwd or _default_cwd(spec)),
-        "variables": sorted(spec.env or {}), **({"world": spec.world, "rank": spec.rank} if spec.world else {}),
+        "variables": sorted(spec.env or {}), **({"world": spec.world, "rank": spec.rank} if spec.world else {}), **({"job": spec.job} if spec.job else {}),
     }  # fmt: skip
 
 

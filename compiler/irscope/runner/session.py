@@ -139,6 +139,7 @@ class Session:
             self._book.guarded(self._keep_device)()
             self._book.guarded(self._keep_files)()
             self._book.guarded(self._keep_one_rank)()
+            self._book.guarded(self._keep_arrivals)()
             self._book.close()
 
     def _send(self, message: Message) -> None:
@@ -168,6 +169,15 @@ class Session:
         is_on = getattr(config, "compile_on_one_rank", None)
         if self._request.world and self._book.store is not None and isinstance(is_on, bool):
             self._book.store.put_one_rank(self._request.run, is_on)
+
+    def _keep_arrivals(self) -> None:
+        """Of a real rank: keeps when it arrived at each collective."""
+        request = self._request
+        if request.world and not request.fake_group and "torch.distributed" in sys.modules:
+            from irscope.internals.flight_recorder import arrivals  # here: only ranks need it
+
+            if self._book.store is not None and (found := arrivals()):
+                self._book.store.put_arrivals(request.run, found)
 
     def _not_kept(self, error: sqlite3.Error) -> None:
         what = "the run store: a part of this run is not kept"
