@@ -14,6 +14,7 @@ import sys
 
 from irscope.cli.limits import budget_of_flags
 from irscope.cli.progress import ProgressLine
+from irscope.cli.rank_arguments import TORCHRUN
 from irscope.driver.driver import RunSpec, execute
 from irscope.driver.targets import fake_of, targets_of, tuned_of
 from irscope.pipelines.registry import pipeline_named
@@ -44,6 +45,10 @@ def run(options: argparse.Namespace) -> int:
     baseline = _baseline(options.baseline)
     if options.write_baseline:
         refuse_unwritable(options.write_baseline)
+    if any(getattr(options, name) is not None for name in TORCHRUN):
+        from irscope.cli import torchrun  # here: as below
+
+        return torchrun.run(options, options.given)
     if options.ranks and not options.world:
         raise LookupError("--ranks chooses among the ranks of a job: add --world N.")
     if options.world or options.nproc_per_node:
