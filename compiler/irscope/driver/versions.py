@@ -55,7 +55,7 @@ class VersionError(Exception):
 
 
 @dataclass(frozen=True)
-class Side:
+class VersionSide:
     """The script in one environment.
 
     Parameters
@@ -99,8 +99,8 @@ class VersionDiff:
     """
 
     script: str
-    before: Side
-    after: Side
+    before: VersionSide
+    after: VersionSide
     differences: tuple[Difference, ...]
     causes: tuple[Cause, ...]
     unexplained: tuple[Difference, ...]
@@ -315,9 +315,9 @@ class _Comparing:
             os.replace(own, known)
         return run, _answer(os.path.join(folder, ANSWER))
 
-    def _side(self, run: str, torch: str, python: str) -> Side:
+    def _side(self, run: str, torch: str, python: str) -> VersionSide:
         report = self._store.report(run)
-        return Side(
+        return VersionSide(
             python, torch, run, report.outcome, len(report.compiles),
             sum(kernel.is_generated for kernel in report.kernels),
             sum(compile.seconds for compile in report.compiles), report.outcome.seconds,

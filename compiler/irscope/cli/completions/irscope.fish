@@ -51,7 +51,7 @@ function _shtab_irscope_using
 end
 
 set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge completion
-set -g _shtab_irscope_opts_with_value --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --memory-budget --model --node --nproc-per-node --only --open --output --output-budget --pipeline --pipelines --port --predicted --pytest --python --ranks --redact --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --theme --timeout --tuned --world --write-baseline -m -o
+set -g _shtab_irscope_opts_with_value --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --pipeline --pipelines --port --predicted --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --theme --timeout --tuned --world --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -86,6 +86,15 @@ complete -c irscope -n '_shtab_irscope_using run' -l fake -d 'with --target: ten
 complete -c irscope -n '_shtab_irscope_using run' -l world -x -d 'run as ranks of a job with N ranks, with PyTorch'"'"'s fake process group: no other machine or GPU is needed'
 complete -c irscope -n '_shtab_irscope_using run' -l ranks -x -d 'with --world: which of the ranks are run and compared, as in 0,37 or 0-3 (default: the first and the last)'
 complete -c irscope -n '_shtab_irscope_using run' -l nproc-per-node -x -d 'run as a job of K ranks on this machine, as torchrun does; with --world: how many ranks each machine has (8)'
+complete -c irscope -n '_shtab_irscope_using run' -l nnodes -x -d 'of torchrun, with --nproc-per-node: how many machines the job has, or MIN:MAX'
+complete -c irscope -n '_shtab_irscope_using run' -l node-rank -x -d 'of torchrun, with --nproc-per-node: which of the machines this is'
+complete -c irscope -n '_shtab_irscope_using run' -l master-addr -x -d 'of torchrun, with --nproc-per-node: the machine of rank 0'
+complete -c irscope -n '_shtab_irscope_using run' -l master-port -x -d 'of torchrun, with --nproc-per-node: the port of rank 0'
+complete -c irscope -n '_shtab_irscope_using run' -l rdzv-backend -x -d 'of torchrun, with --nproc-per-node: how the machines find each other (c10d)'
+complete -c irscope -n '_shtab_irscope_using run' -l rdzv-endpoint -x -d 'of torchrun, with --nproc-per-node: where they find each other'
+complete -c irscope -n '_shtab_irscope_using run' -l rdzv-id -x -d 'of torchrun, with --nproc-per-node: the name of the job'
+complete -c irscope -n '_shtab_irscope_using run' -l rdzv-conf -x -d 'of torchrun, with --nproc-per-node: more for the backend, with commas between'
+complete -c irscope -n '_shtab_irscope_using run' -l max-restarts -x -d 'of torchrun, with --nproc-per-node: how often a failed job is started again'
 complete -c irscope -n '_shtab_irscope_using run; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python script, or a notebook (.ipynb)'
 complete -c irscope -n '_shtab_irscope_using run; and test $_shtab_irscope_npos -ge 1' -ka "(__fish_complete_path (commandline -ct))" -d 'its arguments, after --'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a check -d 'fail if a script has graph breaks or recompilations'

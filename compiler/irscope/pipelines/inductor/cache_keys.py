@@ -33,9 +33,16 @@ def text_of(key: CacheKey) -> str:
     return "".join(f"{name}: {value}\n" for name, (_, value) in key.parts.items())
 
 
-def data_of(key: CacheKey) -> dict[str, Any]:
-    """What the text does not tell."""
-    return {"function": key.function, "file": key.file, "digests": [digest for digest, _ in key.parts.values()]}
+def data_of(key: CacheKey, found: str = "") -> dict[str, Any]:
+    """What the text does not tell.
+
+    Parameters
+    ----------
+    found
+        What the user's own run finds in the cache: ``hit`` or ``miss``; empty if it is not known.
+    """
+    digests = [digest for digest, _ in key.parts.values()]
+    return {"function": key.function, "file": key.file, "digests": digests, **({"found": found} if found else {})}
 
 
 class EarlierKeys:

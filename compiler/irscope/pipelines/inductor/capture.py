@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from irscope.capture.dynamo import DynamoCapture
 from irscope.capture.lanes import hooks_for
@@ -134,7 +134,7 @@ class InductorCapture(DynamoCapture):
         key = key_of(compile, cache_miss.parts_of([line for line in components if isinstance(line, str)]))
         text = text_of(key)
         backward = self.is_backward(kind, text)
-        return key, book.put_stage(name, kind.name, text, record.attempt, data_of(key), backward)
+        return key, book.put_stage(name, kind.name, text, record.attempt, data_of(key, _found(record, facts)), backward)
 
     # --- hooks --------------------------------------------------------------------------------------------------------
 
@@ -144,6 +144,14 @@ class InductorCapture(DynamoCapture):
 
     def _fused(self, log: fusion.FusionLog) -> None:
         self.book.findings.signal(signals.FUSED, self.book.current_compile("fusion"), log)
+
+
+def _found(record: Record, facts: dict[str, Any]) -> str:
+    """What the user's own run finds in the cache; empty if it is not known."""
+    told = facts.get("cache_status_detailed")
+    if not isinstance(told, str):
+        return "hit" if record.event == trace.CACHE_HIT else ""
+    return "hit" if told == "hit" else "miss"
 
 
 def _value_run(book: RunBook) -> ValueRun:
