@@ -224,6 +224,9 @@ _shtab_irscope_open_options=(
   "*--map[paths that begin with A begin with B here\; may be repeated]:A=B:"
   "--log[of several logs, the one with NAME in its name (default\: lowest rank)]:NAME:"
   "--strict[fail at the first thing that is wrong with a structured trace]"
+  "--overview[of a big structured log\: index it, and print its longest compiles\; the index is kept]"
+  "--compile[of a big structured log\: open this compile only]:ID:"
+  "--follow[of a structured log that is still being written\: print each new compile]"
   ":the trace\: a file, a folder or an archive:_files"
 )
 
