@@ -32,9 +32,12 @@ def written(path: Path, megabytes: int) -> int:
     size, number = 0, 0
     with path.open("wb") as file:
         while size < megabytes << 20:
-            text = re.sub(rb'"frame_id": (\d+)', lambda m: b'"frame_id": %d' % (int(m[1]) + number * 1000), source)
-            size, number = size + file.write(text), number + 1
+            size, number = size + file.write(_shifted(source, number * 1000)), number + 1
     return size
+
+
+def _shifted(text: bytes, by: int) -> bytes:
+    return re.sub(rb'"frame_id": (\d+)', lambda found: b'"frame_id": %d' % (int(found[1]) + by), text)
 
 
 def cost_of(command: list[str]) -> tuple[float, float, int]:

@@ -179,7 +179,7 @@ class TraceIndex:
 
     @contextlib.contextmanager
     def log_of(self, compile: str) -> Iterator[Log]:
-        """The records of one compile, and those that belong to all, as a log of their own.
+        """The records of one compile, and those that belong to all, as a log.
 
         Raises TraceError if there is no such compile.
         """
